@@ -35,7 +35,7 @@ class AfterPublish::Impl : public std::enable_shared_from_this<Impl> {
   asio::io_context& loop_;
   const std::string target_;
   std::function<void(StatusOr<int>)> ended_;
-  asio::posix::stream_descriptor exit_;  // readable once the child has ended
+  asio::posix::stream_descriptor exit_;  // readable when the child has ended
   pid_t child_ = -1;
 };
 

@@ -1,8 +1,8 @@
-// `--then CMD`: what the user wants done once everything is in place (a conversion, a split), by `sh -c`.
+// `--then CMD`: a command of the user (a conversion, a split) that runs by `sh -c` once all files are in place.
 //
-// Runs after each publication, with MUSTER_TARGET in its environment and our stdio, and does not outlive us
-// (base/guarded_process.h). Its exit code is the run's. One that failed, or was killed with us, runs again at the next
-// start, also if no byte has to be moved then: TARGET/.muster/then stands until it has ended with 0.
+// It runs after each publication, with MUSTER_TARGET in its environment and our stdin, stdout and stderr, and is killed
+// when this process dies (base/guarded_process.h). Its exit code is the run's. TARGET/.muster/then exists until it has
+// ended with 0: till then each start runs it again, even if no byte has to be moved.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -14,18 +14,18 @@
 
 namespace muster::initializers {
 
-inline constexpr char kThenName[] = "then";  // in kOwnFolder: is there while the command is still due
+inline constexpr char kThenName[] = "then";  // in kOwnFolder: exists while the command is still due
 
 class AfterPublish {
  public:
-  // `ended`: with its exit code, 128 + n for a signal; on the loop. A Status: it could not be started.
+  // `ended` gets the exit code (128 + n for signal n), or a Status if the command could not be started; on the loop.
   AfterPublish(boost::asio::io_context& loop, std::string target, std::function<void(StatusOr<int>)> ended);
   ~AfterPublish();
   AfterPublish(const AfterPublish&) = delete;
   AfterPublish& operator=(const AfterPublish&) = delete;
 
   void Run(const std::string& command);  // once
-  void Signal(int signal);               // to the command and what it has started
+  void Signal(int signal);               // sent to the command and to the processes that it has started
 
  private:
   class Impl;

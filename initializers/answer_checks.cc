@@ -5,7 +5,7 @@
 namespace muster::initializers {
 namespace {
 
-// Without the mark of a weak one, and without quotes, which some leave out.
+// The ETag without the weak mark (W/) and without quotes, which some servers leave out.
 std::string_view OpaqueTag(std::string_view etag) {
   if (etag.starts_with("W/")) etag.remove_prefix(2);
   if (etag.size() >= 2 && etag.starts_with('"') && etag.ends_with('"')) etag = etag.substr(1, etag.size() - 2);

@@ -1,4 +1,4 @@
-// What the head of an answer says of the bytes that follow it, whichever store it is of. Pure; outside bytes.
+// What the head of an HTTP answer, of any store, says about the bytes that follow it. Pure; outside bytes.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,19 @@
 
 namespace muster::initializers {
 
-// Of the whole, as the answer to a request for its first byte tells it; nothing: it is no such answer.
+// The size of the whole file, from the answer to a request for its first byte; nullopt: it is no such answer.
 std::optional<uint64_t> SizeOfPart(const http::ResponseHead& head);
 
-// The answer is a web page, and the last element of `path` names another kind of file by its extension; `unnamed`: also
-// where it has none.
+// True if the answer is a web page and the extension of the last element of `path` names another kind of file. With
+// `unnamed` also if that element has no extension.
 bool IsPageInstead(const http::ResponseHead& head, std::string_view path, bool unnamed);
 
-// What is wrong with the head of an answer to a request for bytes of an entry; nothing: the bytes follow. A whole entry
-// may come as 200; a part only as 206 with exactly the range that was asked for.
+// What is wrong with the head of the answer to a request for bytes of an entry; nullopt if the bytes follow. A whole
+// entry may come as 200. A part may only come as 206 with exactly the requested range.
 std::optional<std::string> RangeProblem(const http::ResponseHead& head, ByteRange range, uint64_t size);
 
-// The answer says by `header` (ETag, Last-Modified) that it is of another version, as one does whose server or cache
-// heeds no condition. Weakly compared: what compresses on the way weakens an ETag.
+// True if `header` (ETag, Last-Modified) shows that the answer is of another version: some servers and caches ignore
+// conditions. ETags are compared weakly, because compression on the way makes a strong ETag weak.
 bool IsOtherVersion(const http::ResponseHead& head, std::string_view header, std::string_view version);
 
 }  // namespace muster::initializers

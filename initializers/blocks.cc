@@ -21,8 +21,8 @@ struct Blocks::State : std::enable_shared_from_this<State> {
     }
   }
 
-  std::shared_ptr<Block> Lend() {  // locked, and there is one
-    Block* block = free.back();    // the one used last: its memory is the warmest
+  std::shared_ptr<Block> Lend() {  // call with the lock held and a free block
+    Block* block = free.back();    // the last one returned: its memory is most likely cached
     free.pop_back();
     block->used = 0;
     return {block, [state = shared_from_this()](Block* back) { state->Return(back); }};
@@ -32,7 +32,7 @@ struct Blocks::State : std::enable_shared_from_this<State> {
     free.push_back(block);
     WakeSoon();
   }
-  void WakeSoon() {  // locked
+  void WakeSoon() {  // call with the lock held
     if (closed || waiting.empty() || free.empty() || std::exchange(waking, true)) return;
     boost::asio::post(*loop, [weak = weak_from_this()] {
       if (auto state = weak.lock()) state->Wake();
@@ -64,7 +64,7 @@ struct Blocks::State : std::enable_shared_from_this<State> {
 Blocks::Blocks(boost::asio::io_context& loop, size_t count) : state_(std::make_shared<State>(loop, count)) {}
 
 Blocks::~Blocks() {
-  std::deque<Given> waiting;  // ends unlocked: it may hold blocks
+  std::deque<Given> waiting;  // destroyed after the lock is released: callbacks may hold blocks
   const std::lock_guard lock(state_->mutex);
   state_->closed = true;
   waiting.swap(state_->waiting);

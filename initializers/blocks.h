@@ -1,7 +1,7 @@
-// The memory that bytes wait in between a socket and a disk: a fixed number of blocks, whatever is brought in.
+// The memory for bytes between a socket and a disk: a fixed number of blocks, however much is brought in.
 //
-// A block gives itself back when its last copy goes, on whatever thread; it may outlive its Blocks. Who finds none
-// waits in line, and whoever comes later behind him.
+// A block returns to its Blocks when its last shared_ptr goes, on any thread. A block may outlive its Blocks. A caller
+// that finds no free block waits in a queue; the queue is first in, first out.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -22,15 +22,15 @@ struct Block {
 class Blocks {
  public:
   Blocks(boost::asio::io_context& loop, size_t count);
-  ~Blocks();  // who waits is told nothing
+  ~Blocks();  // the callbacks of WhenFree that still wait are not called
   Blocks(const Blocks&) = delete;
   Blocks& operator=(const Blocks&) = delete;
 
   size_t count() const;
-  // An empty one; null: all are in use, or waited for. Any thread.
+  // Takes an empty block. Null if all are in use, or if a caller waits for one. Any thread.
   std::shared_ptr<Block> Take();
-  // One for whoever waits, on the loop and not from within a call: in turn. Who does not want it any more lets it go,
-  // and the next has it. Loop thread.
+  // Calls `given` with a block when one is free: on the loop, never from within this call, in the order of the calls. A
+  // receiver that does not need the block any more drops it; the next in the queue gets it. Loop thread.
   using Given = std::function<void(std::shared_ptr<Block>)>;
   void WhenFree(Given given);
 

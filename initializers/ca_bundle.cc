@@ -11,7 +11,7 @@ constexpr std::string_view kAws = "AWS_CA_BUNDLE", kRequests = "REQUESTS_CA_BUND
                            kOpenSsl = "SSL_CERT_FILE", kOpenSslFolders = "SSL_CERT_DIR",
                            kFolder = "CA_BUNDLE_VOLUME_MOUNT_POINT", kConfigMap = "CA_BUNDLE_CONFIGMAP_NAME";
 
-// kFolder stands for KServe's pair.
+// kFolder stands for the pair kFolder and kConfigMap (KServe).
 std::vector<std::string_view> InOrder(Scheme scheme) {
   switch (scheme) {
     case Scheme::kS3:

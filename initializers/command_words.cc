@@ -4,7 +4,7 @@ namespace muster::initializers {
 
 StatusOr<std::vector<std::string>> SplitWords(std::string_view line) {
   std::vector<std::string> words;
-  bool inside = false;  // a word, maybe an empty one in quotes
+  bool inside = false;  // inside a word, which may be empty ("")
   char quote = 0;
   for (size_t at = 0; at < line.size(); ++at) {
     const char c = line[at];

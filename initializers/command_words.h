@@ -1,6 +1,6 @@
-// A command line in its words, as a POSIX shell splits it: blanks between, '...' as it stands, "..." where a backslash
-// is before a quote or another one, and elsewhere a backslash before any character. Nothing else is special, be it a
-// dollar, a tilde or a hash. As Python's shlex.split, and so the AWS CLI, has it. Pure.
+// Splits a command line into words as a POSIX shell does: blanks separate words; '...' is taken literally; in "..." a
+// backslash escapes a quote or a backslash; elsewhere a backslash escapes any character. Nothing else is special: not a
+// dollar, a tilde or a hash. Python's shlex.split, and therefore the AWS CLI, has the same rules. Pure.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@
 
 namespace muster::initializers {
 
-// At least one, and the first is not empty. InvalidArgument: no word at all, a quote that is not closed, a backslash at
-// the end. No message shows the line: it may hold a secret.
+// Returns at least one word; the first is not empty. InvalidArgument: there is no word, a quote is not closed, or the
+// line ends with a backslash. No message shows the line: it may hold a secret.
 StatusOr<std::vector<std::string>> SplitWords(std::string_view line);
 
 }  // namespace muster::initializers

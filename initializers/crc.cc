@@ -8,8 +8,8 @@ namespace {
 
 const unsigned char* Bytes(std::string_view text) { return reinterpret_cast<const unsigned char*>(text.data()); }
 
-// The state after b is linear in the state before it: it is that state moved on by b's length, plus what b does to
-// zero. The complements at both ends cancel out.
+// The state after b is linear in the state before it: it is the state before it, advanced by the length of b, plus the
+// state that b gives from zero. The complements at both ends cancel out.
 template <class Crc>
 typename Crc::Word CombineValues(typename Crc::Word a, typename Crc::Word b, uint64_t length_b) {
   for (size_t k = 0; length_b != 0; ++k, length_b >>= 1) {

@@ -1,4 +1,4 @@
-// Updates by instructions that only some CPUs have. One crc_cpu_*.cc is compiled, for the machine that is built for.
+// CRC updates by instructions that only some CPUs have. One crc_cpu_*.cc is compiled, by the target machine.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace muster::initializers {
 
-// What this CPU can do, the fastest first; may be none.
+// The implementations that this CPU can run, the fastest first; may be empty.
 std::vector<CrcUpdates> CpuCrcUpdates();
 
 }  // namespace muster::initializers

@@ -1,13 +1,13 @@
-// Folding by carry-less multiplication (Gopal et al., see crc.h): 128 bits of a text, moved on by T bits, are the low
-// half times x^(T+64) plus the high half times x^T, both modulo the polynomial; so a block is added onto the block T
-// bits later, and only the last one is left to divide. Reflected factors give the product times x, hence exponents less
-// one.
+// Folding by carry-less multiplication (Gopal et al., see crc.h). A block of 128 bits, moved by T bits, equals its low
+// half times x^(T+64) plus its high half times x^T, both modulo the polynomial. So each block can be added to the block
+// T bits later, and only the last block must be divided. Reflected factors give the product times x: exponents are one
+// less.
 #include <immintrin.h>
 
 #include "initializers/crc_cpu.h"
 #include "initializers/crc_math.h"
 
-// Functions are compiled for the CPU they are chosen for; what they call has to be inlined into them.
+// Each function is compiled for its CPU; the functions that it calls must be inlined into it.
 #define MUSTER_FOLD_128 __attribute__((target("pclmul,sse2")))
 #define MUSTER_FOLD_256 __attribute__((target("vpclmulqdq,pclmul,avx2")))
 #define MUSTER_FOLD_512 __attribute__((target("vpclmulqdq,pclmul,avx512f")))
@@ -33,7 +33,7 @@ MUSTER_FOLD_128 MUSTER_INLINE inline __m128i Folded(__m128i block) {
   return _mm_xor_si128(_mm_clmulepi64_si128(block, factors, 0x00), _mm_clmulepi64_si128(block, factors, 0x11));
 }
 
-// The state after `block`, which stands for all that came before, and the rest.
+// The state after `block`, which stands for all bytes before it, and after the rest of the data.
 template <class Crc>
 MUSTER_FOLD_128 MUSTER_INLINE inline typename Crc::Word Finish(__m128i block, const unsigned char* data, size_t size) {
   for (; size >= 16; data += 16, size -= 16) block = _mm_xor_si128(Folded<Crc, 128>(block), Load(data));
@@ -42,7 +42,7 @@ MUSTER_FOLD_128 MUSTER_INLINE inline typename Crc::Word Finish(__m128i block, co
   return UpdateByTable<Crc>(UpdateByTable<Crc>(0, bytes, sizeof(bytes)), data, size);
 }
 
-// Eight blocks at once: the multiplier takes one every cycle or two, and each takes several.
+// Folds eight blocks at once: the multiplier accepts one every cycle or two, and each takes several cycles.
 template <class Crc>
 MUSTER_FOLD_128 typename Crc::Word Fold128(typename Crc::Word state, const unsigned char* data, size_t size) {
   constexpr size_t kBlocks = 8, kStep = 16 * kBlocks;
@@ -72,7 +72,7 @@ MUSTER_FOLD_256 MUSTER_INLINE inline __m256i FoldedPair(__m256i blocks, __m256i 
                           onto);
 }
 
-// For CPUs that have the wide multiplication without AVX-512.
+// For CPUs with the wide multiplication but without AVX-512.
 template <class Crc>
 MUSTER_FOLD_256 typename Crc::Word Fold256(typename Crc::Word state, const unsigned char* data, size_t size) {
   constexpr size_t kPairs = 8, kStep = 32 * kPairs;

@@ -1,7 +1,7 @@
-// The CRCs' arithmetic: polynomials over GF(2) modulo the CRC's own, and the update by tables that every CPU can do.
+// The arithmetic of the CRCs: polynomials over GF(2) modulo the CRC's; and the update by tables, for every CPU.
 //
-// A Word of n bits is a remainder in reflected form: its bit i is the coefficient of x^(n-1-i), as the bytes' lowest
-// bit comes first. "State" is the register between updates: the CRC before its final xor. Internal to crc*.cc.
+// A Word of n bits is a remainder in reflected form: its bit i is the coefficient of x^(n-1-i), because the lowest bit
+// of each byte comes first. "State" is the register between updates: the CRC before its final xor. Internal to crc*.cc.
 #pragma once
 
 #include <array>

@@ -27,7 +27,7 @@ constexpr HashFacts kHashes[] = {
 
 constexpr const HashFacts& Facts(HashKind kind) {
   const HashFacts& facts = kHashes[static_cast<size_t>(kind)];
-  if (facts.kind != kind) std::abort();  // the table's order is not the enum's
+  if (facts.kind != kind) std::abort();  // the table must have the order of the enum
   return facts;
 }
 
@@ -89,7 +89,7 @@ Context Begin(HashKind kind) {
 class OpenSslHasher : public Hasher {
  public:
   explicit OpenSslHasher(HashKind kind) : context_(Begin(kind)) {
-    if (!context_) std::abort();  // HashAvailable says so beforehand
+    if (!context_) std::abort();  // the caller must ask HashAvailable first
   }
   void Update(std::string_view bytes) override {
     if (EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()) != 1) std::abort();

@@ -10,10 +10,10 @@ DiskPool::DiskPool(boost::asio::io_context& loop, int threads, size_t blocks)
 
 DiskPool::~DiskPool() {
   threads_.join();
-  done_.clear();  // while there is what they hold: blocks, strands
+  done_.clear();  // now, while the blocks and strands that they hold still exist
 }
 
-// `done` stays here: a loop that outlives the pool would end it with strands of threads that are no more.
+// `done` is stored here: a loop that outlives the pool would destroy it, with its strands, after the threads.
 void DiskPool::Run(Strand& strand, std::function<void()> work, std::function<void()> done) {
   const uint64_t number = ++last_;
   done_.emplace(number, std::move(done));

@@ -1,9 +1,9 @@
-// The threads for what may wait for a disk, and the memory for it (blocks.h).
+// The threads for work that may block on a disk, and the memory blocks for it (blocks.h).
 //
-// Work of one strand runs in order, never two at once; work of different strands runs side by side.
+// Work of one strand runs in order, one piece at a time. Work of different strands runs in parallel.
 //
-// Loop thread only, but for the work itself. Destroying the pool waits for the work that has begun; `done` of what has
-// not been told is not called.
+// Only the loop thread may call it; `work` itself runs on the pool's threads. The destructor waits for work that has
+// begun, and drops every `done` that has not been called yet.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -28,7 +28,7 @@ class DiskPool {
   DiskPool& operator=(const DiskPool&) = delete;
 
   Strand NewStrand() { return boost::asio::make_strand(threads_); }
-  // `work` on a thread, then `done` on the loop.
+  // Runs `work` on a pool thread, then `done` on the loop.
   void Run(Strand& strand, std::function<void()> work, std::function<void()> done);
 
   Blocks& blocks() { return blocks_; }
@@ -39,7 +39,7 @@ class DiskPool {
   boost::asio::io_context& loop_;
   Blocks blocks_;
   boost::asio::thread_pool threads_;
-  std::unordered_map<uint64_t, std::function<void()>> done_;  // of work that is not told yet
+  std::unordered_map<uint64_t, std::function<void()>> done_;  // of work whose `done` was not called yet
   uint64_t last_ = 0;
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

@@ -41,7 +41,7 @@ StatusOr<EarlierRun> EarlierRun::Read(const std::string& target, const Wanted& w
   run.version_ = std::move(manifest->version);
   run.to_keep_.resize(run.files_there_.size());
   run.kept_.resize(run.files_there_.size());
-  std::set<std::string> broken;  // archives
+  std::set<std::string> broken;  // paths of archives with a changed member
   for (size_t at = 0; at < run.files_there_.size(); ++at) {
     const ManifestFile file = run.files_there_[at];
     MUSTER_RETURN_IF_ERROR(between());
@@ -59,7 +59,7 @@ StatusOr<EarlierRun> EarlierRun::Read(const std::string& target, const Wanted& w
     if (wanted.by_version && as_written && file.verified) run.paths_.emplace(file.version, file.path);
     run.to_keep_[at] = as_written;
   }
-  // What is not as it was written is as good as not there.
+  // An archive with a changed member counts as missing.
   for (const std::string& archive : broken) {
     if (const auto at = run.files_there_.Find(archive)) run.to_keep_[*at] = false;
   }
@@ -88,7 +88,7 @@ std::vector<ManifestFile> EarlierRun::Keep(const Entry& entry) {
   return files;
 }
 
-// One by one: never all of them twice.
+// Moves the files one by one, so that memory never holds all of them twice.
 void EarlierRun::TakeKept(ManifestFiles* files) {
   ManifestFiles others;
   for (size_t at = 0; !files_there_.empty(); ++at) {

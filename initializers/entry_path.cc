@@ -12,11 +12,11 @@
 namespace muster::initializers {
 namespace {
 
-constexpr size_t kPieceBytes = size_t{256} << 10;  // of names
-constexpr size_t kUnit = 8;                        // bytes: where a name may begin
-constexpr size_t kNameHead = 6;                    // bytes before its text
+constexpr size_t kPieceBytes = size_t{256} << 10;  // bytes of names in a piece
+constexpr size_t kUnit = 8;                        // bytes; names begin at multiples of it
+constexpr size_t kNameHead = 6;                    // bytes before the text of a name
 
-// What is wrong with a name between two slashes; nullptr: nothing.
+// What is wrong with a path element; nullptr: nothing.
 const char* Fault(std::string_view element) {
   if (element.empty()) return "has an empty element (a '/' at its start, or two in a row)";
   if (element == "." || element == "..") return "has an element '.' or '..'";
@@ -39,7 +39,7 @@ const char* FaultOfPath(std::string_view path) {
   return nullptr;
 }
 
-// A character and its length. Bytes that are no UTF-8 are characters of their own, as Python's surrogateescape has it.
+// A character and its length. A byte that is not UTF-8 is a character of its own, as with Python's surrogateescape.
 struct Step {
   uint32_t code;
   size_t size;
@@ -50,15 +50,15 @@ Step Next(std::string_view text) {
   return {0xDC00u + static_cast<unsigned char>(text[0]), 1};
 }
 
-// Where the set that opens at the start of `pattern` closes; npos: it does not, and the bracket stands for itself.
+// The position of the ']' that closes the set at the start of `pattern`; npos: none, '[' is an ordinary character.
 size_t SetEnd(std::string_view pattern) {
   size_t at = 1;
   if (pattern.substr(at).starts_with('!')) ++at;
-  if (pattern.substr(at).starts_with(']')) ++at;  // a member
+  if (pattern.substr(at).starts_with(']')) ++at;  // a ']' at this place is a member of the set
   return pattern.find(']', at);
 }
 
-// Whether `code` is in the set "[...]", or of "[!...]" is not.
+// True if `code` is in the set "[...]", or is not in the set "[!...]".
 bool InSet(std::string_view set, uint32_t code) {
   set = set.substr(1, set.size() - 2);
   const bool inverted = set.starts_with('!');
@@ -77,7 +77,7 @@ bool InSet(std::string_view set, uint32_t code) {
   return inverted;
 }
 
-// Whether the pattern's first element, which is no star, matches `path`'s first character; the lengths of both.
+// Whether the first element of the pattern (not a star) matches the first character of `path`, and the lengths of both.
 struct Match {
   bool matches;
   size_t pattern, path;
@@ -95,7 +95,7 @@ Match MatchOne(std::string_view pattern, std::string_view path) {
 }
 
 bool MatchesWhole(std::string_view pattern, std::string_view path) {
-  // Where to go on when something after the last star did not match: the star takes one character more.
+  // Where to continue if the part after the last star does not match: the star takes one character more.
   std::string_view after_star, path_at_star;
   bool star = false;
   while (!path.empty()) {
@@ -122,7 +122,7 @@ bool MatchesWhole(std::string_view pattern, std::string_view path) {
   return pattern.find_first_not_of('*') == std::string_view::npos;
 }
 
-// Whether `pattern` matches some text that begins with `start`: whatever follows a star may be made to.
+// True if `pattern` matches some text that begins with `start`: a star at this point can match any rest.
 bool MatchesSomeAfter(std::string_view pattern, std::string_view start) {
   while (!start.empty()) {
     if (pattern.empty()) return false;
@@ -175,7 +175,7 @@ Status EntryPaths::Add(std::string_view path) {
   return absl::OkStatus();
 }
 
-// A name: its folder's place in units, whether it is one, its length, its bytes.
+// The layout of a name: the position of its folder in units, whether it is a folder, its length, its bytes.
 EntryPaths::Name EntryPaths::At(Id id) const {
   const char* from = pieces_[id / kPieceBytes].get() + id % kPieceBytes;
   uint32_t folder = 0;
@@ -188,14 +188,14 @@ EntryPaths::Id EntryPaths::Append(const Name& name) {
   const size_t bytes = (kNameHead + name.text.size() + kUnit - 1) / kUnit * kUnit;
   if (pieces_.empty() || used_ + bytes > kPieceBytes) {
     pieces_.push_back(std::make_unique<char[]>(kPieceBytes));
-    used_ = pieces_.size() == 1 ? kUnit : 0;  // no name is at 0
+    used_ = pieces_.size() == 1 ? kUnit : 0;  // position 0 is the target itself
   }
   const Id id = (pieces_.size() - 1) * kPieceBytes + used_;
   char* to = pieces_.back().get() + used_;
   const auto folder = static_cast<uint32_t>(name.folder / kUnit);
   std::memcpy(to, &folder, sizeof folder);
   to[4] = name.is_folder ? 1 : 0;
-  to[5] = static_cast<char>(name.text.size());  // kLongestPathElement at most
+  to[5] = static_cast<char>(name.text.size());  // at most kLongestPathElement
   std::memcpy(to + kNameHead, name.text.data(), name.text.size());
   used_ += bytes;
   return id;
@@ -219,7 +219,7 @@ void EntryPaths::Grow() {
   }
 }
 
-// Some file in a folder, or an empty folder in it: for messages, so all entries may be looked through.
+// The path of some file, or empty folder, below a folder. Only for messages, so it may search all entries.
 std::string EntryPaths::PathBelow(Id folder, std::string path) const {
   for (;;) {
     path += '/';
@@ -249,7 +249,7 @@ bool MatchesAny(const std::vector<std::string>& patterns, std::string_view path)
 
 bool MayHoldWanted(std::string_view folder, const std::vector<std::string>& include,
                    const std::vector<std::string>& ignore) {
-  // A star at the end that matches nothing of the folder's own name matches whatever follows it.
+  // If a pattern that ends with '*' or '/' matches the folder's path, it also matches everything below.
   const bool ignored = std::any_of(ignore.begin(), ignore.end(), [folder](std::string_view pattern) {
     return (pattern.ends_with('*') || pattern.ends_with('/')) && MatchesPattern(pattern, folder);
   });

@@ -1,8 +1,8 @@
-// Where an object lands: a relative path below the target that leaves it in no way, and does not collide with another.
+// Checks the path below the target at which an object is stored: it must not leave the target or collide with another.
 //
-// Object names are outside bytes: "..", a leading slash, "//", NUL, backslashes that some systems take for slashes,
-// names beyond the file system's limits, two that are one on disk ("a" and "a/b"; equal names). Such an object is an
-// error that names it and the remedy (--ignore), never skipped in silence and never renamed. Pure.
+// Object names are outside bytes: "..", a leading slash, "//", NUL, names beyond the file system's limits, two names
+// that collide on disk ("a" and "a/b"; equal names). Such an object is an error that names it and the remedy
+// (--ignore); it is never skipped in silence and never renamed. Pure.
 #pragma once
 
 #include <cstdint>
@@ -15,56 +15,55 @@
 
 namespace muster::initializers {
 
-inline constexpr size_t kLongestPathElement = 255;         // bytes; ext4's, xfs's
-inline constexpr size_t kLongestPath = 3072;               // bytes below the target; PATH_MAX less room for the target
-inline constexpr std::string_view kOwnFolder = ".muster";  // at the top of the target: ours alone
+inline constexpr size_t kLongestPathElement = 255;  // bytes; the limit of ext4 and xfs
+inline constexpr size_t kLongestPath = 3072;  // bytes below the target; PATH_MAX minus room for the path of the target
+inline constexpr std::string_view kOwnFolder = ".muster";  // at the top of the target; only Muster writes there
 
-// OK where `path` may be written below a target: not empty, no empty, "." or ".." element, no NUL, within the limits,
-// not inside kOwnFolder, UTF-8 (as every store's names are; the manifest is JSON). A '/' at its end says that it is a
-// folder. A backslash is an ordinary character. InvalidArgument says what is wrong with which object, and what to do.
+// OK if `path` may be written below a target: not empty, no empty, "." or ".." element, no NUL, within the limits, not
+// inside kOwnFolder, UTF-8 (as in all stores; the manifest is JSON). A trailing '/' marks a folder. A backslash is an
+// ordinary character, though some systems take it for a slash. InvalidArgument names object, fault and remedy.
 Status CheckEntryPath(std::string_view path);
 
-// The paths of one listing, against each other. Each has passed CheckEntryPath.
+// Finds collisions among the paths of one listing. Each path has passed CheckEntryPath.
 class EntryPaths {
  public:
-  // AlreadyExists names both objects: the same file twice, or one a file where the other needs a folder. After an error
-  // the object is of no more use. A folder may be named again.
+  // AlreadyExists names both objects: the same file twice, or a file where another object needs a folder. After an
+  // error, EntryPaths must not be used any more. A folder may be added again.
   Status Add(std::string_view path);
 
  private:
-  // A tree: each element's name is held once, however deep the paths are; packed, as there are as many as files.
-  using Id = uint64_t;  // where its name is: 0 the target itself
+  // A tree that holds each element's name once, however deep the paths are; packed, as there is one for each file.
+  using Id = uint64_t;  // position of the name in pieces_; 0: the target itself
   struct Name {
-    Id folder = 0;  // that it is in
+    Id folder = 0;  // that contains the name
     bool is_folder = false;
     std::string_view text;
   };
   Name At(Id id) const;
   Id Append(const Name& name);
-  // Of the name in that folder, in table_: its place, or the free one where it would be.
+  // The index in table_ of the name in that folder, or the free index at which to insert it.
   size_t PlaceOf(Id folder, std::string_view text) const;
   void Grow();
   std::string PathBelow(Id folder, std::string path) const;
 
-  std::vector<std::unique_ptr<char[]>> pieces_;  // of names
-  size_t used_ = 0;                              // bytes of the last
-  std::vector<uint32_t> table_;                  // of ids in units of kUnit; 0: free
-  size_t count_ = 0;                             // of names
+  std::vector<std::unique_ptr<char[]>> pieces_;  // the packed names
+  size_t used_ = 0;                              // bytes used of the last piece
+  std::vector<uint32_t> table_;                  // hash table of ids, in units of kUnit; 0: free
+  size_t count_ = 0;                             // number of names
 };
 
-// fnmatch as Python's fnmatchcase, which every peer uses: `*` and `?` match '/' too, `[seq]`, `[!seq]`; a backslash is
-// an ordinary character; a character is one of UTF-8. As the hub's client has it, a '/' at the end means everything
-// below.
+// Matches as Python's fnmatchcase does, which the other clients use: `*` and `?` also match '/'; `[seq]`, `[!seq]`; a
+// backslash is an ordinary character; a character is a UTF-8 character. A trailing '/' means everything below, as in
+// the client of the Hugging Face hub.
 bool MatchesPattern(std::string_view pattern, std::string_view path);
 
-// An entry is wanted: some `include` matches (or there is none), and no `ignore` does.
+// True if some `include` matches (or there is none), and no `ignore` does.
 bool IsWanted(std::string_view path, const std::vector<std::string>& include, const std::vector<std::string>& ignore);
 
-// Some pattern matches.
 bool MatchesAny(const std::vector<std::string>& patterns, std::string_view path);
 
-// Whether the folder "a/b/", or anything that can be below it, may be wanted. False: none of it is, whatever its name,
-// so that the folder need not be read.
+// True if the folder "a/b/", or anything that can be below it, may be wanted. False: nothing below it is wanted,
+// whatever its name, so the folder need not be read.
 bool MayHoldWanted(std::string_view folder, const std::vector<std::string>& include,
                    const std::vector<std::string>& ignore);
 

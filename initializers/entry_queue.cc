@@ -7,7 +7,7 @@
 namespace muster::initializers {
 namespace {
 
-constexpr size_t kPieceBytes = size_t{64} << 10;  // and what the last entry has beyond it
+constexpr size_t kPieceBytes = size_t{64} << 10;  // the last entry of a piece may exceed it
 
 enum Flag : uint8_t { kKnown = 1, kDoubted = 2, kRanges = 4, kExpected = 8, kContent = 16, kPathIsEndOfKey = 32 };
 
@@ -46,7 +46,7 @@ class Reader {
 
 }  // namespace
 
-// The size comes first.
+// The size comes first: FrontSize reads it.
 void EntryQueue::Push(const Entry& entry) {
   if (pieces_.empty() || pieces_.back().size() >= kPieceBytes) {
     if (!pieces_.empty()) pieces_.back().shrink_to_fit();

@@ -1,5 +1,5 @@
-// Entries that wait for their turn, packed: a list of hundreds of thousands comes faster than its files, and each would
-// take ten times its names in memory. One thread.
+// A queue of entries, packed. A listing of hundreds of thousands of entries arrives faster than its files, and unpacked
+// an entry takes ten times the memory of its names. One thread.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@ class EntryQueue {
  public:
   void Push(const Entry& entry);
   bool empty() const { return pieces_.empty(); }
-  // Of one that is not empty.
-  uint64_t FrontSize() const;  // the entry's bytes
+  // The next two: the queue must not be empty.
+  uint64_t FrontSize() const;  // size of the first entry, in bytes
   Entry Pop();
   void Clear();
 
  private:
-  std::deque<std::string> pieces_;  // of whole entries, none empty
-  size_t read_ = 0;                 // of the first
+  std::deque<std::string> pieces_;  // each holds whole entries; none is empty
+  size_t read_ = 0;                 // bytes of the first piece that were popped
 };
 
 }  // namespace muster::initializers

@@ -10,7 +10,7 @@
 
 namespace muster::initializers {
 
-// A missing permission is explained at the end (WithUser), in the same way for every room.
+// WithUser explains a missing permission, at the end of the run and in the same way for every room.
 Status DiskStatus(int error, std::string_view what) {
   const Status status = ErrnoStatus(error, what);
   const std::string_view remedy = error == ENOSPC || error == EDQUOT ? "give it a larger volume, or make room"

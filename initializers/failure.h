@@ -1,4 +1,4 @@
-// What is said of a failure, and how a run ends by it. Pure, but for asking who this process is.
+// The message and the exit code of a failure. Pure, except that WithUser reads the user id of this process.
 #pragma once
 
 #include <string_view>
@@ -7,13 +7,13 @@
 
 namespace muster::initializers {
 
-// 0 for OK; 1 or 78 where trying again gives the same; kExitSourceUnreachable where it may help.
+// 0 for OK; 1 or 78 if another try would fail in the same way; kExitSourceUnreachable if another try may help.
 int ExitCodeOf(const Status& status);
 
-// ErrnoStatus of what was done to the target, with what to do, where that is known.
+// ErrnoStatus of an operation on the target; adds the remedy where there is a known one.
 Status DiskStatus(int error, std::string_view what);
 
-// What the system denies, it denies to a user: says to whom, and what to do. Anything else stays as it is.
+// Adds to a "permission denied" error which user this process is, and what to do. Returns any other status unchanged.
 Status WithUser(Status status);
 
 }  // namespace muster::initializers

@@ -20,7 +20,7 @@ http::Refusal Fatal(const std::string& text) {
 
 }  // namespace
 
-// What is left of the range goes on to the taker's; what is more is not kept, the end says so.
+// Passes the missing bytes of the range to the taker's intake. Drops any further bytes; End then reports them.
 class Fetch::Portion final : public http::Intake {
  public:
   Portion(std::shared_ptr<http::Intake> to, uint64_t most) : to_(std::move(to)), most_(most) {}
@@ -42,7 +42,7 @@ class Fetch::Portion final : public http::Intake {
   bool too_long_ = false;
 };
 
-// An error's text. One that has no end in sight is no text.
+// Collects the body of an error. A body beyond kLongestRefusal is dropped.
 class Fetch::Text final : public http::Intake {
  public:
   Taken Take(std::string_view bytes) override {
@@ -103,8 +103,8 @@ std::shared_ptr<http::Intake> Fetch::Head(const http::ResponseHead& head) {
     unframed_ = head.status == 200 && !length;
     return portion_ = std::make_shared<Portion>(taker_.intake(), left.length);
   }
-  // The short body that most redirects have is read, so that the connection can be kept, and that of an error for its
-  // text; what is no error's text may be a terabyte.
+  // The body is read for two reasons: the short body of most redirects, so that the connection can be reused; the body
+  // of an error, for its text. A longer body is not read: it may be a terabyte.
   const uint64_t unsaid = reception_.kind == Reception::Kind::kElsewhere ? SIZE_MAX : 0;
   if (length.value_or(unsaid) > kLongestRefusal) return nullptr;
   return text_ = std::make_shared<Text>();
@@ -154,7 +154,7 @@ void Fetch::Failed(http::Refusal refusal) {
   if (!again) return taker_.failed(std::move(refusal));
   if (refusal.kind == http::Refusal::Kind::kThrottled) context_.throttled();
   const bool anew = too_long_ || (taken_ > 0 && (unframed_ || entry_.version.empty() || !entry_.ranges));
-  if (anew) retry_ = asked_with_;  // what is thrown away was no progress
+  if (anew) retry_ = asked_with_;  // bytes that are thrown away are no progress
   const TimePoint now = MonotonicClock::now();
   http::RetryFailure failure{true, refusal.asked, std::string(Message(refusal.status))};
   if (context_.succeeded) failure.since_success = now - *context_.succeeded;

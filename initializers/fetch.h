@@ -1,6 +1,6 @@
-// One run of bytes of an entry, asked for until it is there: request, redirect, retry from the byte where it ended.
+// Fetches one range of bytes of an entry: request, redirect, and retry from the byte at which an answer ended.
 //
-// What becomes of the bytes is its taker's business. Loop thread only; destroying it ends it without a word.
+// The Taker decides what happens with the bytes. Loop thread only. The destructor ends it without a call.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -26,20 +26,20 @@ class Fetch final : private http::Sink {
     const http::RetryRules& retry;
     std::function<double()> jitter;  // [0, 1)
     std::function<void(const std::string&)> say;
-    std::function<void()> throttled;       // a server said that we are too fast
-    std::function<void()> requested;       // one more request
-    std::optional<TimePoint> succeeded{};  // when the last of its fetches had all it wanted; theirs to keep
+    std::function<void()> throttled;       // a server answered "too many requests"
+    std::function<void()> requested;       // called for each request
+    std::optional<TimePoint> succeeded{};  // when a fetch of this context last had all its bytes; the fetches write it
   };
   struct Taker {
-    // Who takes the next bytes, in order; called for each answer that brings some. It is given what is left at most,
-    // and must not say that it has enough.
+    // Returns the intake for the next bytes, in order. Called for each answer that brings bytes. The intake gets at
+    // most the bytes that are missing, and must not say that it has enough.
     std::function<std::shared_ptr<http::Intake>()> intake;
-    // What was taken counts no more, all of it comes again: nothing pins an entry without a version, and an answer
-    // that says no length and ends early may have been anything.
+    // The bytes so far do not count; the range is fetched again from its start. This happens after a failure if the
+    // entry has no version, the server no ranges or the answer no length; and after too many bytes.
     std::function<void()> restart;
-    std::function<void(const Expectation&)> expect;  // the answer's head told the whole entry's hash
-    std::function<void()> done;                      // all of them were taken
-    std::function<void(http::Refusal)> failed;       // for good
+    std::function<void(const Expectation&)> expect;  // called if the head of an answer has the hash of the whole entry
+    std::function<void()> done;                      // all bytes were taken
+    std::function<void(http::Refusal)> failed;       // no retry helps
   };
 
   Fetch(Context& context, http::Transport& http, const Entry& entry, ByteRange range, Taker taker);
@@ -48,7 +48,7 @@ class Fetch final : private http::Sink {
   Fetch& operator=(const Fetch&) = delete;
 
   void Begin();
-  void Resume();  // the intake can take more
+  void Resume();  // call it when the intake can take more
 
  private:
   class Portion;
@@ -71,17 +71,17 @@ class Fetch final : private http::Sink {
   http::RetryState retry_;
   Provider::Handle preparing_;
   http::Transport::Id transfer_ = 0;
-  uint64_t taken_ = 0;       // bytes of the range
-  uint64_t asked_from_ = 0;  // of them, before this request
+  uint64_t taken_ = 0;       // bytes of the range that were taken
+  uint64_t asked_from_ = 0;  // taken_ at the start of this request
   http::ResponseHead head_;
   Reception reception_;
-  std::shared_ptr<Portion> portion_;  // of this answer, if it brings bytes
-  std::shared_ptr<Text> text_;        // of this answer, if it is an error
-  http::RetryState asked_with_;       // what retry_ was as this request began
+  std::shared_ptr<Portion> portion_;  // body of this answer, if it has bytes of the entry
+  std::shared_ptr<Text> text_;        // body of this answer, if it is an error
+  http::RetryState asked_with_;       // retry_ at the start of this request
   int redirects_ = 0;
-  bool heard_ = false;  // this request's head has come
+  bool heard_ = false;  // the head of this answer has arrived
   bool too_long_ = false;
-  bool unframed_ = false;  // nothing tells whether what ended was all of it
+  bool unframed_ = false;  // the answer has no length, so its end does not prove that it is complete
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -8,7 +8,7 @@
 
 namespace muster::initializers {
 
-constexpr size_t kReadBytes = 256 << 10;  // at a time: they stay in a core's cache
+constexpr size_t kReadBytes = 256 << 10;  // bytes at a time, so that they stay in the core's cache
 
 void PieceHash::Update(std::string_view bytes) {
   while (!bytes.empty()) {
@@ -74,8 +74,8 @@ StatusOr<ContentHash> HashContent(const ReadAt& read, uint64_t size, const std::
 
 namespace {
 
-// Of bytes that lie in another core's cache: a page is asked for while the one before it is hashed. Without that a hash
-// by the CPU's own instructions waits for a third of its time.
+// For bytes in the cache of another core: prefetches a page while the page before it is hashed. Without that, a hash by
+// the CPU's own instructions waits for a third of its time.
 void UpdateFromAfar(Hasher& hasher, std::string_view bytes) {
   constexpr size_t kPage = 4096, kLine = 64;
   while (!bytes.empty()) {
@@ -114,7 +114,7 @@ bool OrderedHash::AwaitMore(Duration at_most) {
   return more_.wait_for(lock, at_most, [this] { return written_ > hashed_; });
 }
 
-// Not beyond what all blocks together hold: what comes first must find room.
+// Gives no room beyond the capacity of all blocks: the next bytes in order must always find room.
 std::shared_ptr<Block> OrderedHash::RoomAt(uint64_t offset) {
   if (!ahead_ || offset >= hashed_ + ahead_->count() * kBlockBytes) return nullptr;
   return ahead_->Take();

@@ -1,8 +1,8 @@
-// The hash of one file while its bytes are written, range by range, from several threads.
+// Hashes one file while several threads write its ranges.
 //
-// Kinds that can be hashed in pieces (verifier.h) are hashed range by range, as they pass; a file whose hash can only
-// be taken in order is hashed as far as it is written without a gap: from the blocks in which it came, and where there
-// was no room to keep them from the page cache, which costs a copy as long as the hash itself.
+// A hash that can be computed in pieces (verifier.h) is computed range by range, as the bytes pass. A hash that needs
+// the bytes in order follows the part that is written without a gap. It reads the blocks in which the bytes came, or,
+// without room to keep them, the page cache: that costs a copy that takes as long as the hash itself.
 #pragma once
 
 #include <atomic>
@@ -26,14 +26,14 @@
 
 namespace muster::initializers {
 
-// Of a range of pieces, fed in order by one thread at a time; its values go to a Verifier afterwards.
+// The hashes of a range of pieces, fed in order by one thread at a time. The values go to a Verifier afterwards.
 class PieceHash {
  public:
-  // `piece`: Verifier::PieceSize(); `offset`: where the range begins: a piece's beginning, unless Verifier::AnyRange().
+  // `piece`: Verifier::PieceSize(). `offset`: of the range; the start of a piece, unless Verifier::AnyRange().
   PieceHash(HashKind kind, uint64_t piece, uint64_t offset) : kind_(kind), piece_(piece), offset_(offset) {}
 
   void Update(std::string_view bytes);
-  void UpdateKnown(std::string_view bytes, uint32_t crc32c);  // of bytes whose CRC-32C is known
+  void UpdateKnown(std::string_view bytes, uint32_t crc32c);  // for bytes whose CRC-32C is known
   struct Value {
     uint64_t offset, length;
     std::string value;
@@ -51,70 +51,68 @@ class PieceHash {
   std::vector<Value> values_;
 };
 
-// Reads at most `length` bytes at `offset`; 0: the file ends there.
+// Reads at most `length` bytes at `offset`; returns 0 at the end of the file.
 using ReadAt = std::function<StatusOr<size_t>(uint64_t offset, char* bytes, size_t length)>;
-ReadAt ReadAtOf(int file);  // an open file that outlives it
+ReadAt ReadAtOf(int file);  // `file`: an open descriptor that outlives the ReadAt
 
 struct ContentHash {
-  std::string described;                // Describe()d: of the expectation's kind, else kCrc32c
+  std::string described;                // text of Describe; of the expectation's kind, else kCrc32c
   std::optional<std::string> mismatch;  // as Verifier::Mismatch
 };
-// Of what is there already: all of it is read, in order, through `buffer`. DataLoss: it is not `size` bytes long.
-// Cancelled: `stop` said so.
+// Hashes existing content, in order, through `buffer`. DataLoss: it is not `size` bytes long. Cancelled: by `stop`.
 StatusOr<ContentHash> HashContent(const ReadAt& read, uint64_t size, const std::optional<Expectation>& expected,
                                   std::span<char> buffer, const std::function<bool()>& stop);
 
-// Of a whole file, in order, behind what is written there in any order.
+// Hashes a whole file in order, behind the writes, which may come in any order.
 //
-// Those that write tell it so, and may keep the bytes here, or hash them themselves where it is their turn; else one
-// other thread at a time hashes.
+// The writing threads report what they have written. They may also give the bytes to be kept here (Keep), or hash them
+// themselves if these are the next bytes in order (HashInPassing). One other thread at a time hashes the rest.
 class OrderedHash {
  public:
-  // `ahead`: the room of what is kept, shared by all files; null: all is read back.
+  // `ahead`: blocks for bytes that are kept, shared by all files; null: all bytes are read back.
   OrderedHash(HashKind kind, uint64_t size, ReadAt read, std::shared_ptr<Blocks> ahead = nullptr);
 
-  // For the bytes that are written from `offset` on; null: there is no room, or it is wanted for what comes before
-  // them. Any thread.
+  // A block for the bytes to be written from `offset` on. Null: no room, or only for bytes before `offset`. Any thread.
   std::shared_ptr<Block> RoomAt(uint64_t offset);
-  // What is in `block` is written from `offset` on; before Written() of it. Any thread.
+  // Keeps `block`, whose bytes are written from `offset` on. Call it before Written() of these bytes. Any thread.
   void Keep(uint64_t offset, std::shared_ptr<Block> block);
-  // Hashes bytes that are about to be written at `offset`, on the thread in whose cache they are. False: it is not
-  // their turn, or others are being hashed right now. Any thread.
+  // Hashes bytes that will be written at `offset`, on the thread whose CPU cache holds them. False: they are not the
+  // next bytes in order, or another thread hashes right now. Any thread.
   bool HashInPassing(uint64_t offset, std::string_view bytes);
-  // A range is told once. Any thread.
+  // Reports a written range; call it once for each range. Any thread.
   void Written(ByteRange range);
-  // What is written from the beginning without a gap, and what is hashed, in bytes. Any thread.
+  // How many bytes are written from the start without a gap, and how many are hashed. Any thread.
   uint64_t written() const { return written_; }
   uint64_t hashed() const { return hashed_; }
 
-  // The hashing thread's. Hashes what is not hashed yet before `end`, which is at most what written() said. DataLoss:
-  // the file is shorter.
+  // Hashes the bytes from hashed() to `end`, which is at most what written() returned. Call it on one thread at a time.
+  // DataLoss: the file is shorter.
   Status HashTo(uint64_t end);
-  // Until there is something to hash, for so long at most. False: there is nothing.
+  // Waits until there is something to hash, at most for `at_most`. False: there is nothing.
   bool AwaitMore(Duration at_most);
-  std::string Finish();  // all of it is hashed; once
+  std::string Finish();  // call it once, after all bytes are hashed
 
  private:
-  // Kept bytes at `hashed_`, or what lies before the next ones: at most `wanted`.
+  // The next bytes to hash: kept bytes at `hashed_`, or the bytes up to the next kept block; at most `wanted`.
   struct Next {
-    const Block* block = nullptr;  // null: `length` bytes are to be read
+    const Block* block = nullptr;  // null: `length` bytes must be read from the file
     size_t offset = 0;             // in the block
     size_t length = 0;
   };
   Next NextTo(uint64_t wanted);
-  void GiveBack();  // kept blocks that are hashed
+  void GiveBack();  // frees the kept blocks that are hashed
 
   const uint64_t size_;
   const ReadAt read_;
   const std::shared_ptr<Blocks> ahead_;
   std::mutex hashing_;
-  const std::unique_ptr<Hasher> hasher_;  // by hashing_
-  std::atomic<uint64_t> hashed_ = 0;      // written by hashing_
-  std::atomic<uint64_t> written_ = 0;     // written by mutex_
+  const std::unique_ptr<Hasher> hasher_;  // guarded by hashing_
+  std::atomic<uint64_t> hashed_ = 0;      // written with hashing_ held
+  std::atomic<uint64_t> written_ = 0;     // written with mutex_ held
   std::mutex mutex_;
   std::condition_variable more_;
-  std::map<uint64_t, uint64_t> behind_;              // by mutex_; a gap: offset -> end
-  std::map<uint64_t, std::shared_ptr<Block>> kept_;  // by mutex_; by offset
+  std::map<uint64_t, uint64_t> behind_;              // guarded by mutex_; ranges written behind a gap: offset -> end
+  std::map<uint64_t, std::shared_ptr<Block>> kept_;  // guarded by mutex_; offset -> block
   std::string buffer_;
 };
 

@@ -20,14 +20,14 @@ namespace {
 
 namespace asio = boost::asio;
 
-constexpr size_t kLongestRevision = size_t{32} << 20;  // bytes; it names all files of the repository as well
+constexpr size_t kLongestRevision = size_t{32} << 20;  // bytes; the answer also names all files of the repository
 constexpr size_t kLongestPage = size_t{8} << 20;       // bytes of a page of 1,000 files
-constexpr size_t kMostPlaces = 64;                     // that are remembered: more than there are requests at once
+constexpr size_t kMostPlaces = 64;  // places that are remembered: more than there are concurrent requests
 constexpr int kMostRedirects = 5;
-constexpr int kRemembered = 1;  // the mark of requests to where a file was before
+constexpr int kRemembered = 1;  // mark of requests that go to a remembered place
 constexpr char kDefaultHub[] = "https://huggingface.co";
 
-// Statuses of the tree that are answers besides 200: there is no such folder, or no such API.
+// Statuses of a tree request that are answers besides 200: no such folder; no such API.
 constexpr int kNoFolder[] = {400, 404};
 constexpr int kNoApi[] = {404, 405, 501};
 
@@ -67,7 +67,7 @@ class Hub final : public Provider {
 
   Handle List(Listing listing) override { return http::Converse(loop_, ListAll(std::move(listing))); }
   Handle Look(const Entry& entry, std::function<void(StatusOr<Entry>)> looked) override {
-    looked(entry);  // the list has said everything, and nothing changes at a commit
+    looked(entry);  // the list has everything, and the files of a commit never change
     return nullptr;
   }
   Handle Prepare(const Entry& entry, ByteRange range, std::function<void(StatusOr<http::Request>)> ready) override;
@@ -79,11 +79,11 @@ class Hub final : public Provider {
   std::string version() const override { return commit_; }
 
  private:
-  // Where a file's bytes turned out to be: elsewhere on the hub, or at a CDN.
+  // The place to which the hub redirected a file: elsewhere on the hub, or at a CDN.
   struct Place {
     std::string key, url;
   };
-  // Requests of one kind are let be until then: the hub counts its API and its files apart.
+  // Requests of one kind wait until then: the hub counts API requests and file requests separately.
   struct Quota {
     TimePoint until{};
   };
@@ -102,7 +102,7 @@ class Hub final : public Provider {
   asio::awaitable<void> Await(const Quota& quota);
 
   http::Request RequestFor(const std::string& key, ByteRange range) const;
-  http::Request RequestTo(const std::string& url) const;  // with the token, if it goes to the hub
+  http::Request RequestTo(const std::string& url) const;  // with the token if the URL is on the hub
   bool IsHub(std::string_view url) const { return http::OriginOf(url) == origin_; }
   void Note(const http::ResponseHead& head, Quota* quota) const;
   const Place* PlaceOf(const std::string& key) const;
@@ -121,13 +121,13 @@ class Hub final : public Provider {
   const http::Persistence persistence_;
   const Source source_;
   const HubSettings settings_;
-  const std::string origin_;  // the only one that gets the token
-  std::string id_;            // "namespace/name" as the hub has it now
+  const std::string origin_;  // only requests to it carry the token
+  std::string id_;            // "namespace/name": the repository's current name
   std::string commit_;
   Quota api_, files_;
   std::deque<Place> places_;
   bool has_tree_ = true;      // false: a mirror without that API
-  bool gives_ranges_ = true;  // false: a mirror, or its CDN, that gives whole files only
+  bool gives_ranges_ = true;  // false: a mirror or its CDN sends only whole files
 };
 
 // --- requests
@@ -162,7 +162,7 @@ const Hub::Place* Hub::PlaceOf(const std::string& key) const {
 
 void Hub::Remember(const std::string& key, std::string url) {
   Forget(key);
-  if (places_.size() == kMostPlaces) places_.pop_front();  // its file asks the hub again
+  if (places_.size() == kMostPlaces) places_.pop_front();  // the next request for that file goes to the hub again
   places_.push_back({key, std::move(url)});
 }
 
@@ -170,7 +170,7 @@ void Hub::Forget(const std::string& key) {
   std::erase_if(places_, [&key](const Place& place) { return place.key == key; });
 }
 
-// A quota that is used up is waited for before the next request, not learnt from a 429.
+// Makes the next requests wait if the quota is used up, before the hub answers 429.
 void Hub::Note(const http::ResponseHead& head, Quota* quota) const {
   const auto limit = head.Find("ratelimit");
   const auto pause = limit ? http::ParseRateLimit(*limit) : std::nullopt;
@@ -229,7 +229,7 @@ Reception Hub::Receive(const Entry& entry, ByteRange range, const http::Response
   }
   if (!whole && IsWhole(head, entry)) gives_ranges_ = false;
   if (RangeProblem(head, range, entry.size)) return {};
-  if (whole) Forget(entry.key);  // nothing more is asked of it
+  if (whole) Forget(entry.key);  // the file needs no further request
   return {Reception::Kind::kBytes, "", {}};
 }
 
@@ -241,7 +241,7 @@ http::Refusal Hub::Explain(const Entry& entry, const http::ResponseHead& head, s
             {}};
   }
   if (IsHub(head.url)) {
-    // What it had moved to may be there no longer: the next try begins at the front door.
+    // The remembered place may be invalid: the next try starts at the hub's own URL.
     if (head.status != 429) Forget(entry.key);
     if (head.status / 100 != 2) return RefusalOfHub(head, body, where, settings_.token.has_value(), UnixSeconds());
     return {http::Refusal::Kind::kTransient,
@@ -252,7 +252,7 @@ http::Refusal Hub::Explain(const Entry& entry, const http::ResponseHead& head, s
   const std::string at = fmt::format("{}: {} from {}", where, head.status, http::WithoutQuery(head.url));
   const auto pause = http::AskedBy(head, UnixSeconds());
   const int status = head.status;
-  // S3 says 400 of a link whose token has expired, and Google's store of any; what has just been given has not.
+  // 400 for an expired link: S3 if the link has a token, Google's store always. A link just given has not expired.
   const bool gone = head.mark == kRemembered && (status == 400 || status == 404 || status == 410);
   if (status == 401 || status == 403 || gone) {
     const Place* place = PlaceOf(entry.key);
@@ -278,7 +278,7 @@ http::Refusal Hub::Explain(const Entry& entry, const http::ResponseHead& head, s
 
 // --- the list
 
-// The address of an API request of a repository that is called otherwise by now: asked for by that name from here on.
+// Takes a renamed repository's new name from the URL of an API redirect, for all later requests. False: none.
 bool Hub::Renamed(const std::string& url) {
   const std::string start = Api("");
   if (!url.starts_with(start)) return false;
@@ -292,7 +292,7 @@ bool Hub::Renamed(const std::string& url) {
   return true;
 }
 
-// Asks until there is a 200 whose body `read` is content with, or one of `also`.
+// Repeats the request until the answer is a 200 whose body `read` accepts, or has one of the statuses `also`.
 asio::awaitable<StatusOr<http::Answer>> Hub::AskApi(std::string url, size_t limit, std::span<const int> also,
                                                     ReadBody read) {
   for (int redirects = 0; redirects <= kMostRedirects; ++redirects) {
@@ -310,7 +310,7 @@ asio::awaitable<StatusOr<http::Answer>> Hub::AskApi(std::string url, size_t limi
       if (status != 200) {
         return RefusalOfHub(answer.head, answer.body, source_.uri, settings_.token.has_value(), UnixSeconds());
       }
-      // What is no answer of the hub, a login page say, is asked for again like any other failure.
+      // A body that is not from the hub (a login page) is a failure like any other: the request is repeated.
       Status content = read(answer.body);
       if (content.ok()) return std::nullopt;
       return http::Refusal{
@@ -348,7 +348,7 @@ asio::awaitable<Status> Hub::FindCommit() {
   co_return answer.status();
 }
 
-// False: none of it is wanted.
+// Passes the wanted entries of the page to the listing. False: there were none.
 bool Hub::GiveWanted(std::vector<Entry> page, Listing& listing) {
   std::string wanted = source_.path;
   if (wanted.ends_with('/')) wanted.pop_back();
@@ -364,7 +364,7 @@ bool Hub::GiveWanted(std::vector<Entry> page, Listing& listing) {
   return true;
 }
 
-// By the revision's own list, which mirrors without the tree have too.
+// Lists by the revision's own list of files, which mirrors without the tree API have as well.
 asio::awaitable<StatusOr<bool>> Hub::ListSiblings(Listing& listing) {
   const ReadBody read = [](std::string_view) { return absl::OkStatus(); };
   const std::string url = fmt::format("{}/revision/{}?blobs=true", Api(id_), commit_);
@@ -380,7 +380,7 @@ asio::awaitable<StatusOr<bool>> Hub::ListSiblings(Listing& listing) {
   co_return GiveWanted(*std::move(files), listing);
 }
 
-// What is wanted of `folder`, page by page; false: there is no such folder or API, or nothing wanted is in it.
+// Lists the wanted files of `folder`, page by page. False: there is no such folder or API, or no wanted file in it.
 asio::awaitable<StatusOr<bool>> Hub::ListFolder(std::string folder, bool recursive, Listing& listing) {
   std::string url = fmt::format("{}/tree/{}", Api(id_), commit_);
   if (!folder.empty()) url += fmt::format("/{}", http::PercentEncode(folder, "/"));
@@ -396,7 +396,7 @@ asio::awaitable<StatusOr<bool>> Hub::ListFolder(std::string folder, bool recursi
     auto answer = co_await AskApi(url, kLongestPage, also, std::move(read));
     if (!answer.ok()) co_return answer.status();
     if (answer->head.status != 200) {
-      has_tree_ = answer->head.Find("x-error-code").has_value();  // which the hub itself always gives
+      has_tree_ = answer->head.Find("x-error-code").has_value();  // the hub itself always sends this header
       co_return false;
     }
     if (GiveWanted(std::move(page), listing)) found = true;
@@ -404,7 +404,7 @@ asio::awaitable<StatusOr<bool>> Hub::ListFolder(std::string folder, bool recursi
     auto next = link ? NextLink(*link) : std::nullopt;
     if (!next) co_return found;
     *next = http::ResolveUrl(url, *next);
-    // A mirror may pass on what the hub itself says.
+    // A mirror may pass on the hub's own URL.
     if (!IsHub(*next) && http::OriginOf(*next) == kDefaultHub)
       *next = settings_.endpoint + next->substr(sizeof(kDefaultHub) - 1);
     if (*next == url) {
@@ -420,7 +420,7 @@ asio::awaitable<Status> Hub::ListCommit(Listing& listing) {
   std::string path = source_.path;
   if (path.ends_with('/')) path.pop_back();
   auto found = co_await ListFolder(path, true, listing);
-  if (found.ok() && !*found && !source_.folder) {  // it may be a file
+  if (found.ok() && !*found && !source_.folder) {  // the path may be a file
     const size_t slash = path.rfind('/');
     std::string folder;
     if (slash != std::string::npos) folder = path.substr(0, slash);

@@ -1,20 +1,20 @@
-// The Hugging Face hub: models, datasets and spaces at a commit; every file verified, by LFS's SHA-256 or git's blob
-// id.
+// The Hugging Face hub: models, datasets, spaces at a commit. Each file is verified, by LFS's SHA-256 or git's blob id.
 //
-//   revision -> commit (one request; none for a commit)
-//   tree at the commit, page by page -> files with sizes and hashes: no HEAD for any of them. A path is asked for as a
-//     folder; what is none is looked for in the folder that it is in
-//   resolve -> bytes, or a redirect: to another path of the hub (a renamed repository, the resolve cache: with our
-//   token) or to a CDN (a signed URL: never with our token). A CDN's URL is kept for all ranges of its file, and asked
-//   for anew when it is refused (403: it has expired).
-// Always Range and Accept-Encoding: identity: the CDN refuses more than 50 GB without, and may answer with all of it
-// else. Xet-backed files come over the same redirect (the LFS bridge). A URI with a path takes the file, or what lies
-// below the folder; files land below the target by their path in the repository, whole (as snapshot_download(local_dir)
-// with allow_patterns has them). A model's or data set's patterns are the user's; nothing is left out by default. Rate
-// limits are waited for before they are hit: an answer with r=0 pauses the next requests of its kind for t + 1 s. A
-// renamed repository is asked for by its new name from the first redirect on. With `cache_layout` an entry's key is its
-// path in the repository, and the one without a key is refs/REVISION.
-// For users: docs/initializers.md, "Hugging Face".
+//   revision -> commit (one request; none if the revision is a commit)
+//   tree at the commit, page by page -> files with sizes and hashes, without a HEAD request for any file. A path is
+//     requested as a folder first; if it is no folder, the file is looked for in the listing of its parent folder
+//   resolve -> bytes, or a redirect: to another path of the hub (a renamed repository, the resolve cache), with our
+//     token; or to a CDN (a signed URL), never with our token. A CDN URL is kept for all ranges of its file; a new one
+//     is requested when the CDN refuses it (403: it has expired)
+//
+// Requests for bytes always have Range and "Accept-Encoding: identity": without them the CDN refuses files beyond 50 GB
+// or may send the whole file. Xet-backed files come over the same redirect (the LFS bridge).
+// A URI with a path brings that file or folder. Files land below the target by their whole path in the repository, as
+// with snapshot_download(local_dir) and allow_patterns. There are no default patterns. With `cache_layout` an entry's
+// key is its path in the repository; the entry without a key is refs/REVISION.
+//
+// After an answer with r=0 (RateLimit) the next requests of that kind wait t + 1 s, so that none gets a 429. Once
+// redirected, requests use a renamed repository's new name. For users: docs/initializers.md, "Hugging Face".
 #pragma once
 
 #include <memory>

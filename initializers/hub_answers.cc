@@ -12,8 +12,8 @@ namespace muster::initializers {
 namespace {
 
 constexpr size_t kCommitDigits = 40;
-constexpr int kDeepestOfTree = 2;      // of what is kept: the list, its entries, their lfs
-constexpr int kDeepestOfSiblings = 3;  // the same, in the field of an object
+constexpr int kDeepestOfTree = 2;      // nesting that is kept: the list, its entries, their lfs
+constexpr int kDeepestOfSiblings = 3;  // the same, inside a field of an object
 
 Status Bad(std::string_view what) { return absl::InvalidArgumentError(std::string(what)); }
 
@@ -41,9 +41,9 @@ StatusOr<Expectation> Hash(const Json& object, const char* field, HashKind kind)
   return Expectation{kind, *std::move(raw), 0};
 }
 
-// What one of the hub's lists calls the fields of a file.
+// The names of a file's fields in one of the hub's lists.
 struct FieldNames {
-  const char* type;  // null: there are only files
+  const char* type;  // null: the list has only files
   const char *path, *git_id, *sha256;
 };
 constexpr FieldNames kOfTree{"type", "path", "oid", "oid"};
@@ -87,7 +87,7 @@ StatusOr<std::vector<Entry>> ReadFiles(const Json& list, const FieldNames& names
   return entries;
 }
 
-// What the hub says of an error: its code is a token of ours to compare, its message is for people.
+// An error of the hub: the code is compared, the message is shown.
 struct HubError {
   std::string code, message;
 };
@@ -101,7 +101,7 @@ HubError ErrorOf(const http::ResponseHead& head, std::string_view body) {
 
 constexpr std::string_view kSetToken = "set HF_TOKEN (or ACCESS_TOKEN) to a token that may read it";
 
-// 401, 403, 404: who may not, or what is not there. The hub answers 401 for what is not there, to whoever is nobody.
+// For 401, 403 and 404. Without a token the hub also answers 401 for a repository that does not exist.
 Status Denied(int status, const HubError& error, const std::string& what, bool with_token) {
   const auto& code = error.code;
   auto not_found = [&what](std::string_view remedy) {
@@ -174,7 +174,7 @@ std::optional<std::string> NextLink(std::string_view link) {
     if (close == std::string_view::npos) return std::nullopt;
     const std::string_view url = link.substr(open + 1, close - open - 1);
     link.remove_prefix(close + 1);
-    // Its parameters, up to the comma that is in no quotes.
+    // The link's parameters end at the first comma outside quotes.
     size_t end = 0;
     for (bool quoted = false; end < link.size() && (quoted || link[end] != ','); ++end) {
       if (link[end] == '"') quoted = !quoted;
@@ -217,7 +217,7 @@ http::Refusal RefusalOfHub(const http::ResponseHead& head, std::string_view body
     return {http::Refusal::Kind::kFatal, absl::FailedPreconditionError(text + "; the hub has disabled it"), {}};
   }
   if (status == 401 || status == 403 || status == 404 || status == 410) {
-    // What the hub says of a repository has a code: without one it is not the hub's own.
+    // The hub's own 404 has an error code; without one, it is another server's: show the URL.
     if (status == 404 && error.code.empty()) text += fmt::format(" for {}", Quoted(http::WithoutQuery(head.url)));
     return {http::Refusal::Kind::kFatal, Denied(status, error, text, with_token), {}};
   }

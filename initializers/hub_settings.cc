@@ -23,7 +23,7 @@ std::string Expanded(const std::string& path, const std::string& home) {
   return path.starts_with("~/") && !home.empty() ? home + path.substr(1) : path;
 }
 
-// `name` in the folder of the hub's client; nothing: not even HOME is known.
+// The path of `name` in the hub client's folder; nullopt: not even HOME is known.
 std::optional<std::string> InHubHome(const Environment& environment, const std::string& home, std::string_view name) {
   if (const auto own = environment.NonBlank("HF_HOME")) return fmt::format("{}/{}", Expanded(*own, home), name);
   if (const auto cache = environment.NonBlank("XDG_CACHE_HOME")) {

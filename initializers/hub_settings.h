@@ -1,10 +1,10 @@
-// Where the Hugging Face hub is and who we are there: environment and token file, as huggingface_hub finds them, with
-// Kubeflow's name beside them. Pure but for the seams it is given.
+// The endpoint of the Hugging Face hub, our token, and the revision: from the environment and the token file, by the
+// rules of huggingface_hub, plus the variable names of Kubeflow. Pure, except for the functions passed in.
 //
-// Endpoint: HF_ENDPOINT (default https://huggingface.co; may have a path; a '/' at its end is dropped).
+// Endpoint: HF_ENDPOINT (default https://huggingface.co; may have a path; a trailing '/' is dropped).
 // Token, the first that is not empty: ACCESS_TOKEN (Kubeflow), HF_TOKEN, HUGGING_FACE_HUB_TOKEN, HUGGING_FACE_TOKEN;
 // the file HF_TOKEN_PATH, else $HF_HOME/token, else $XDG_CACHE_HOME/huggingface/token, else ~/.cache/huggingface/token
-// (not there: none; HF_HUB_DISABLE_IMPLICIT_TOKEN leaves the file out). White space around a token is dropped.
+// (a missing file: no token; HF_HUB_DISABLE_IMPLICIT_TOKEN disables the file). White space around a token is dropped.
 // Revision: the URI's, else MODEL_VERSION, else "main".
 // Cache: HF_HUB_CACHE, HUGGINGFACE_HUB_CACHE; else $HF_HOME/hub, $XDG_CACHE_HOME/huggingface/hub,
 // ~/.cache/huggingface/hub.
@@ -21,21 +21,21 @@
 namespace muster::initializers {
 
 struct HubSettings {
-  std::string endpoint;                            // "https://huggingface.co", without a '/' at its end
+  std::string endpoint;                            // "https://huggingface.co", without a trailing '/'
   std::string revision;                            // branch, tag or commit; never empty
-  std::optional<std::string> token, token_origin;  // origin for people: "HF_TOKEN"; never the token
-  bool cache_layout = false;  // entries lie as in a hub cache: snapshots/COMMIT/PATH, refs/REVISION
+  std::optional<std::string> token, token_origin;  // origin: "HF_TOKEN", for messages; never the token
+  bool cache_layout = false;  // files are stored as in a hub cache: snapshots/COMMIT/PATH, refs/REVISION
 };
 
-// InvalidArgument: an endpoint that is no http(s) URL or has a password in it, a token that could not stand in a header
-// (says which variable; never shows it), HF_HUB_OFFLINE (says that nothing can be brought in then).
+// InvalidArgument: an endpoint that is no http(s) URL or has a password in it; a token that cannot stand in a header
+// (names the variable, never shows the token); HF_HUB_OFFLINE (explains that it forbids every download).
 StatusOr<HubSettings> FindHubSettings(const Source& source, bool anonymous, const Environment& environment,
                                       const ReadText& read, const std::string& home);
 
-// The revision that is wanted of it; never empty.
+// The wanted revision of `source`; never empty.
 std::string FindHubRevision(const Source& source, const Environment& environment);
 
-// Where the hub's client looks for repositories. FailedPrecondition: nothing says where, not even HOME.
+// The cache folder of huggingface_hub. FailedPrecondition: no variable names it, not even HOME.
 StatusOr<std::string> FindHubCache(const Environment& environment, const std::string& home);
 
 }  // namespace muster::initializers

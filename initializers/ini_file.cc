@@ -49,7 +49,7 @@ class Reader {
     return absl::OkStatus();
   }
 
-  // An indented line below a key.
+  // Takes an indented line below a key.
   Status Continue(std::string_view content) {
     if (!value_->empty()) {
       *value_ += '\n';
@@ -63,9 +63,9 @@ class Reader {
 
   IniFile file_;
   IniSection* section_ = nullptr;
-  std::string key_;               // that indented lines belong to
-  std::string* value_ = nullptr;  // its
-  size_t indent_ = 0;             // of that key, or of the section
+  std::string key_;               // the key that indented lines belong to
+  std::string* value_ = nullptr;  // value of key_
+  size_t indent_ = 0;             // indent of that key, or of the section
 };
 
 }  // namespace

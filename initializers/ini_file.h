@@ -1,4 +1,4 @@
-// The shared files of the AWS SDKs, ~/.aws/config and ~/.aws/credentials, as botocore reads them. Pure; outside bytes.
+// The AWS SDKs' ~/.aws/config and ~/.aws/credentials, parsed by botocore's rules. Pure; outside bytes.
 #pragma once
 
 #include <functional>
@@ -14,15 +14,15 @@ inline constexpr size_t kLongestIniFile = size_t{1} << 20;  // bytes
 
 // Key, in lower case -> value.
 using IniSection = std::map<std::string, std::string, std::less<>>;
-// Name as it stands in the brackets ("default", "profile dev", "sso-session x") -> what is in it.
+// The text in the brackets ("default", "profile dev", "sso-session x") -> the section.
 using IniFile = std::map<std::string, IniSection, std::less<>>;
 
-// Comments are whole lines, with # or ; in front; ' #' within a value is part of it. What is indented below a key goes
-// on with its value, after a line break; below a key without a value ("s3 =") it is settings of their own, with a dot
-// in their names: "s3.addressing_style".
+// A comment is a whole line that begins with # or ;. A ' #' within a value is part of the value. An indented line below
+// a key continues its value, after a line break. Below a key without a value ("s3 ="), indented lines are nested
+// settings; their names get a dot: "s3.addressing_style".
 //
-// InvalidArgument names `path` and the line: no section yet, no '=', a section or key twice, a text that is too long.
-// No message shows a line, which may hold a secret.
+// InvalidArgument names `path` and the line: a setting before the first section, no '=', a section or key twice, a text
+// that is too long. No message shows the content of a line, which may hold a secret.
 StatusOr<IniFile> ParseIni(std::string_view text, std::string_view path);
 
 }  // namespace muster::initializers

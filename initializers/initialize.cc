@@ -88,7 +88,7 @@ class Initialize::Impl {
   Source source_;
   OpenedSource opened_;
   std::unique_ptr<Lease> lease_;
-  Status unwritable_;  // why nothing can be written to the target; OK: not known to be so
+  Status unwritable_;  // why the target is not writable; OK: it is, as far as known
   std::unique_ptr<Staging> staging_;
   std::unique_ptr<DiskPool> pool_;
   std::unique_ptr<http::ClientThreads> http_threads_;
@@ -98,15 +98,15 @@ class Initialize::Impl {
   EarlierRun before_;
   ManifestFiles files_;  // of this run
   bool any_staged_ = false;
-  DiskRoom room_;               // at the beginning, and what was left over
-  std::vector<Entry> waiting_;  // for room
+  DiskRoom room_;               // free space at the start; later also the space of removed leftovers
+  std::vector<Entry> waiting_;  // entries that wait for room
   NeededRoom needed_;
   std::unique_ptr<Unpackers> unpackers_;  // with --extract
   size_t archives_ = 0;
   bool transferred_ = false;
   InitializeResult result_;
-  bool complete_ = false;  // all of it is there, and nothing can have changed
-  bool any_ = false;       // something is wanted
+  bool complete_ = false;  // everything is there, and the source cannot have changed
+  bool any_ = false;       // the source has a wanted entry
   bool ended_ = false;
 };
 
@@ -130,7 +130,7 @@ void Initialize::Impl::Begin() {
   lease_->Begin();
 }
 
-// Whether all of it is there, without a write: the target may be read-only by now.
+// Finds out, without writing, whether everything is there: the target may be read-only.
 Status Initialize::Impl::FindOut() {
   MUSTER_ASSIGN_OR_RETURN(source_, ParseSource(options_.uri, options_.role));
   result_.source = source_.uri;
@@ -161,7 +161,7 @@ Status Initialize::Impl::FindOut() {
   return absl::OkStatus();
 }
 
-// The target is ours; whoever had it before may have done all of it.
+// Called with the lease held, or without one in a dry run and on a read-only target. Another may have done the work.
 void Initialize::Impl::Prepare() {
   Status status = SetUp();
   if (!status.ok() || complete_) return asio::post(loop_, [this, status] { End(status); });
@@ -195,7 +195,7 @@ Status Initialize::Impl::OpenStaging() {
 StatusOr<bool> Initialize::Impl::IsComplete() {
   const EarlierRun::Wanted wanted{source_.uri, SelectionOf(options_), options_.transfer.verify, options_.hub_cache};
   auto between = [this] { return lease_ == nullptr ? absl::OkStatus() : lease_->StayHeld(); };
-  before_ = {};  // never two of them
+  before_ = {};  // frees the old one first, so that memory never holds two
   MUSTER_ASSIGN_OR_RETURN(before_, EarlierRun::Read(options_.target, wanted, events_.say, between));
   const bool pinned =
       !options_.version_id.empty() || (!before_.version().empty() && before_.version() == source_.revision);
@@ -219,7 +219,7 @@ Status Initialize::Impl::OpenProvider() {
   settings.claims = options_.claims;
   settings.patterns = {options_.include, options_.ignore};
   settings.hub_cache = options_.hub_cache;
-  // Those that unpack are busy for long; the transfer goes on beside them, in half of the memory: the rest is theirs.
+  // Unpacking keeps its threads busy for long; it and the transfer run in parallel, with half of the memory each.
   const bool both = options_.extract;
   pool_ = std::make_unique<DiskPool>(loop_, options_.threads * (both ? 2 : 1), options_.blocks / (both ? 2 : 1));
   MUSTER_ASSIGN_OR_RETURN(opened_,
@@ -272,7 +272,7 @@ void Initialize::Impl::MakeUnpackers() {
 Status Initialize::Impl::Page(std::vector<Entry> entries) {
   std::vector<Entry> missing;
   for (Entry& entry : entries) {
-    const bool reference = options_.hub_cache && entry.key.empty();  // beside the files: which commit a branch is
+    const bool reference = options_.hub_cache && entry.key.empty();  // not a file: the commit that a branch points to
     if (!reference && !IsWanted(options_.hub_cache ? entry.key : entry.path, options_.include, options_.ignore))
       continue;
     any_ = any_ || !reference;
@@ -311,20 +311,20 @@ Status Initialize::Impl::Page(std::vector<Entry> entries) {
     mover_->Add(missing);
     return absl::OkStatus();
   }
-  // Until the end of the list tells which leftovers can go.
+  // Wait for the end of the list: only then is it known which leftovers can go.
   waiting_.insert(waiting_.end(), std::make_move_iterator(missing.begin()), std::make_move_iterator(missing.end()));
   return CheckRoom(room_ + staging_->leftovers());
 }
 
-// What stands in its way is said before anything is fetched.
+// Reports an obstacle at the place of an entry before anything is fetched.
 Status Initialize::Impl::CheckPlace(const std::string& path) {
   if (!staging_) return absl::OkStatus();
   if (!IsUnpacked(path)) return staging_->CheckPath(path);
-  const size_t slash = path.rfind('/');  // it is its folder that what is in the archive goes to
+  const size_t slash = path.rfind('/');  // members go to the archive's folder
   return slash == std::string::npos ? absl::OkStatus() : staging_->CheckPath(path.substr(0, slash + 1));
 }
 
-// Whether it is there from an earlier run, in this very version.
+// Keeps an entry that an earlier run has brought in this very version. False: there is none.
 StatusOr<bool> Initialize::Impl::Keep(const Entry& entry) {
   const auto kept = before_.Keep(entry);
   for (const ManifestFile& file : kept) {
@@ -341,7 +341,7 @@ void Initialize::Impl::NotePlanned(const Entry& entry) {
   events_.planned(planned);
 }
 
-// What it takes of the disk, less what an earlier start or another commit has already.
+// Adds the disk space that the entry needs, minus what an earlier start or another commit has already.
 void Initialize::Impl::CountNeeded(const Entry& entry) {
   const std::string name = Staging::NameOf(source_.uri, entry);
   if (options_.hub_cache && LinkFromBefore(entry, name)) return;
@@ -349,8 +349,8 @@ void Initialize::Impl::CountNeeded(const Entry& entry) {
   needed_.Add(shares ? 0 : entry.size, staging_->Held(name));
 }
 
-// The same content at another commit has another path in a hub cache: it is one file then, as the hub's client has it.
-// False: it has to be fetched.
+// In a hub cache the same content has another path at another commit. It becomes a hard link to the one file, as in the
+// hub's client. False: the content must be fetched.
 bool Initialize::Impl::LinkFromBefore(const Entry& entry, const std::string& name) {
   if (entry.content || staging_->IsWhole(name)) return false;
   const auto path = before_.PathOf(entry.version);
@@ -431,7 +431,7 @@ void Initialize::Impl::PublishIfWhole() {
     result_.unchanged = true;
     return End(absl::OkStatus());
   }
-  // Which may take minutes; the lease beats on the loop meanwhile.
+  // The sync may take minutes; meanwhile the lease beats on the loop.
   auto synced = std::make_shared<Status>();
   auto strand = pool_->NewStrand();
   pool_->Run(
@@ -441,7 +441,7 @@ void Initialize::Impl::PublishIfWhole() {
       });
 }
 
-// What another has moved away while it had the target is no fault of the disk: a new start goes on from it.
+// If another process took the lease and moved files away, the error is no fault of the disk: a new start can continue.
 Status Initialize::Impl::WhoseFault(Status status) {
   if (status.ok() || lease_->StillHeld().value_or(true)) return status;
   return absl::UnavailableError(
@@ -456,16 +456,16 @@ Status Initialize::Impl::Publish() {
   manifest.selection = SelectionOf(options_);
   manifest.tool = fmt::format("muster {} ({})", Version(), Commit());
   manifest.completed_unix_ms = UnixMillis();
-  paths_ = {};  // its memory is wanted now
+  paths_ = {};  // frees memory
   before_.TakeKept(&files_);
-  files_.Sort();  // a folder may be named again, by another archive
+  files_.Sort();  // several archives may contain the same folder
   manifest.files = std::move(files_);
   MUSTER_ASSIGN_OR_RETURN(const bool held, lease_->StillHeld());
   if (!held) {
     return absl::UnavailableError(
         fmt::format("another initializer has taken {} over; nothing was published by this one", options_.target));
   }
-  std::vector<std::string> staying;  // in a hub cache other commits are meant to
+  std::vector<std::string> staying;  // files of other commits are meant to stay in a hub cache
   if (!options_.hub_cache) staying = before_.NotAmong(manifest.files);
   MUSTER_RETURN_IF_ERROR(WhoseFault(initializers::Publish(*staging_, options_.target, std::move(manifest),
                                                           options_.then, [this] { return lease_->StayHeld(); })));
@@ -481,7 +481,7 @@ void Initialize::Impl::End(Status status) {
   listing_.reset();
   mover_.reset();
   if (status.ok() && result_.unchanged && staging_) staging_->Clear();
-  result_.then_due = !options_.dry_run && ThenIsDue();  // and the lease is held until it has run
+  result_.then_due = !options_.dry_run && ThenIsDue();  // the lease is held until the command has run
   result_.seconds = Seconds();
   events_.end(status.ok() ? StatusOr<InitializeResult>(result_) : WithUser(std::move(status)));
 }

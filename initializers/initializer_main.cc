@@ -1,4 +1,4 @@
-// muster-initializer {dataset|model} [URI] [--to DIR]: flags and environment -> one run -> exit code.
+// muster-initializer {dataset|model} [URI] [--to DIR]: turns flags and environment into one run and an exit code.
 #include <malloc.h>
 #include <sys/stat.h>
 
@@ -30,7 +30,7 @@ namespace {
 
 namespace asio = boost::asio;
 
-// With commas between; KServe writes a JSON array too.
+// Splits a comma-separated list; KServe also writes a JSON array.
 std::vector<std::string> Patterns(const std::string& list) {
   std::vector<std::string> patterns;
   if (const auto json = ReadJson(list, 1); json.ok() && json->is_array()) {
@@ -49,9 +49,9 @@ Duration FromSeconds(double seconds) {
   return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
 }
 
-// At least four: while some hash, others wait for the disk.
+// At least four: while some threads hash, others wait for the disk.
 int Threads(int cores) { return std::clamp(cores, 4, 8); }
-// They wait for the disk too: with four, a disk that takes eight writes at a time stood still for a tenth of its time.
+// They also wait for the disk: with four, a disk that takes eight parallel writes was idle a tenth of the time.
 constexpr int kReceivers = 8;
 
 struct ProgramOptions {
@@ -105,7 +105,7 @@ class Program {
       if (error) return;
       stopped_by_ = signal;
       if (then_) {
-        then_->Signal(signal);  // its end is ours
+        then_->Signal(signal);  // we end when it has ended
         return AwaitSignal();
       }
       const std::string text =
@@ -159,7 +159,7 @@ class Program {
     });
     then_->Run(options_.run.then);
   }
-  // What it has started, too; killed where it does not go.
+  // Stops the command and the processes that it has started; kills them after kThenGrace.
   void StopThen() {
     late_ = true;
     then_->Signal(SIGTERM);
@@ -182,7 +182,7 @@ class Program {
   int code_ = 0;
 };
 
-// Read by threads that block; a second signal ends it at once.
+// Read by blocking threads. A second signal ends the process at once.
 std::atomic<bool> stop_checking = false;
 
 int Verify(const std::string& folder, bool json) {
@@ -201,14 +201,14 @@ int Verify(const std::string& folder, bool json) {
   return check->wrong == 0 ? 0 : 1;
 }
 
-// What is not an option of the engine as it stands.
+// Flags that must be parsed before they become options of the engine.
 struct Words {
   std::string verify = "full";
   std::string include, ignore;
   double patience = 300, stall = 20, lease_silence = 30;  // seconds
 };
 
-// How it ends up being told.
+// Flags that decide how the result is reported.
 void AddTellingFlags(CLI::App* command, ProgramOptions* program) {
   command->add_flag("--json", program->json, "events as JSON lines on stdout");
   command->add_option("--termination-log", program->termination_log, "where the last word goes, if it is there")
@@ -217,7 +217,7 @@ void AddTellingFlags(CLI::App* command, ProgramOptions* program) {
 
 void AddFlags(CLI::App* command, ProgramOptions* program, Words* words, std::string_view target) {
   InitializeOptions& run = program->run;
-  command->option_defaults()->take_last();  // of a flag that is given twice
+  command->option_defaults()->take_last();  // if a flag is given twice
   command
       ->add_option("uri", run.uri, "s3://BUCKET/KEY, gs://, hf://, pvc://CLAIM/PATH, file:///PATH, https://HOST/FILE")
       ->envname("STORAGE_URI");
@@ -281,18 +281,18 @@ void Apply(const Words& words, InitializeOptions* run) {
   run->receivers = kReceivers;
 }
 
-// What is large goes back to the kernel when it is freed. By itself glibc raises its limit to the largest that was ever
-// freed, and each thread keeps several of zstd's windows.
+// Makes glibc return large blocks to the kernel when they are freed. By default glibc raises its threshold to the
+// largest block ever freed, and each thread would keep several windows of zstd.
 void ReturnMemory() {
   constexpr int kLarge = 256 << 10;
   mallopt(M_MMAP_THRESHOLD, kLarge);
   mallopt(M_TRIM_THRESHOLD, 2 * kLarge);
 }
 
-// The target is the repository's own folder in the cache: others in it are not ours to touch.
+// Makes the repository's own folder in the cache the target, so that other folders of the cache are never touched.
 Status UseHubCache(InitializeOptions* run) {
   auto source = ParseSource(run->uri, run->role);
-  if (!source.ok() || source->scheme != Scheme::kHuggingFace) return absl::OkStatus();  // the run says what is wrong
+  if (!source.ok() || source->scheme != Scheme::kHuggingFace) return absl::OkStatus();  // the run reports the error
   if (run->target.empty()) {
     const Environment environment = Environment::OfProcess();
     MUSTER_ASSIGN_OR_RETURN(run->target, FindHubCache(environment, environment.Get("HOME").value_or("")));
@@ -301,7 +301,7 @@ Status UseHubCache(InitializeOptions* run) {
   return absl::OkStatus();
 }
 
-// Where a failure is told, also of a command line that could not be read as a whole.
+// Reads only the flags that decide how a failure is reported, also from a command line that is invalid as a whole.
 ProgramOptions Telling(int argc, char** argv) {
   ProgramOptions telling;
   CLI::App app;
@@ -310,7 +310,7 @@ ProgramOptions Telling(int argc, char** argv) {
   AddTellingFlags(&app, &telling);
   try {
     app.parse(argc, argv);
-  } catch (const CLI::ParseError&) {  // of these flags; what was read counts
+  } catch (const CLI::ParseError&) {  // an error in these flags; the flags read so far count
   }
   return telling;
 }
@@ -323,7 +323,7 @@ int Refuse(const ProgramOptions& telling, const Status& status, int code) {
 
 int Main(int argc, char** argv) {
   signal(SIGPIPE, SIG_IGN);
-  signal(SIGCHLD, SIG_DFL);  // inherited as ignored, the kernel would throw exit codes away
+  signal(SIGCHLD, SIG_DFL);  // if it is inherited as ignored, the kernel discards exit codes
   ReturnMemory();
   ProgramOptions program;
   Words words;
@@ -350,7 +350,7 @@ int Main(int argc, char** argv) {
     const ProgramOptions telling = Telling(argc, argv);
     const Status status = absl::InvalidArgumentError(error.what());
     if (telling.json) return Refuse(telling, status, kExitUsage);
-    LeaveLastWord(telling.termination_log, status, std::nullopt, kExitUsage);  // and it was said
+    LeaveLastWord(telling.termination_log, status, std::nullopt, kExitUsage);  // CLI11 has printed the error already
     return kExitUsage;
   }
   if (Status status = CheckThreads("cannot begin"); !status.ok()) return Refuse(program, status, kExitBadConfiguration);

@@ -10,7 +10,7 @@ namespace {
 
 namespace asio = boost::asio;
 
-// Those that are below `prefix`.
+// The entries below `prefix`, with their paths. DataLoss: an entry is not below it.
 StatusOr<std::vector<Entry>> Below(const std::string& prefix, const std::string& where, std::vector<Entry> entries) {
   std::vector<Entry> below;
   below.reserve(entries.size());
@@ -20,7 +20,7 @@ StatusOr<std::vector<Entry>> Below(const std::string& prefix, const std::string&
           fmt::format("listing {}: the server gave {}, which was not asked for", where, Quoted(entry.key)));
     }
     entry.path = entry.key.substr(prefix.size());
-    if (entry.path.empty() && entry.size == 0) continue;  // the folder's own marker
+    if (entry.path.empty() && entry.size == 0) continue;  // the marker of the folder itself
     below.push_back(std::move(entry));
   }
   return below;

@@ -25,7 +25,7 @@ namespace asio = boost::asio;
 constexpr std::string_view kPrefix = "lease.";
 constexpr size_t kLongestText = 1024;  // bytes of a lease file that are read
 
-// "key=value" among others; empty where it is not.
+// The value of "key=value" in `text`; empty: there is none.
 std::string_view Field(std::string_view text, std::string_view key) {
   for (std::string_view part : Split(Strip(text), ' ')) {
     if (part.starts_with(key) && part.size() > key.size() && part[key.size()] == '=') {
@@ -111,13 +111,13 @@ class Lease::Impl : public std::enable_shared_from_this<Impl> {
   const Events events_;
   const std::string boot_, who_;
   LeaseWatch watch_;
-  std::optional<TimePoint> unseen_since_;  // looks have failed, one after the other
+  std::optional<TimePoint> unseen_since_;  // since when every look has failed
   std::string waits_for_;
-  std::optional<uint64_t> number_;  // ours
+  std::optional<uint64_t> number_;  // our number
   Descriptor file_;
   bool locked_ = false;
   uint64_t beats_ = 0;
-  TimePoint beaten_{};  // the last time
+  TimePoint beaten_{};  // time of the last beat
   bool ended_ = false;
 };
 
@@ -126,12 +126,13 @@ StatusOr<LeaseSight> Lease::Impl::See() const {
   MUSTER_ASSIGN_OR_RETURN(sight.number, Highest(folder_.get(), shown_));
   if (!sight.number) return sight;
   const auto file = OpenMetadataFile(folder_.get(), FileName(*sight.number), O_RDONLY);
-  if (!file.ok()) return sight;  // gone meanwhile: the next look will tell; or no file, which stays silent
+  // Removed meanwhile, which the next look shows; or no regular file, which counts as a silent holder.
+  if (!file.ok()) return sight;
   char buffer[kLongestText];
   const ssize_t got = pread(file->get(), buffer, sizeof buffer, 0);
   if (got > 0) sight.text.assign(buffer, static_cast<size_t>(got));
   const bool here = !boot_.empty() && Field(sight.text, "boot") == boot_ && Field(sight.text, "locked") == "1";
-  // Closing the file gives the lock back. One that has no name any more was given back, not left.
+  // Closing the file releases the lock. A file without a name was released by its holder: that holder is not dead.
   struct stat facts {};
   sight.dead =
       here && flock(file->get(), LOCK_SH | LOCK_NB) == 0 && fstat(file->get(), &facts) == 0 && facts.st_nlink > 0;
@@ -141,7 +142,7 @@ StatusOr<LeaseSight> Lease::Impl::See() const {
 void Lease::Impl::Look() {
   const auto seen = See();
   const TimePoint now = MonotonicClock::now();
-  if (!seen.ok()) {  // it tells nothing about who holds it
+  if (!seen.ok()) {  // an unreadable folder says nothing about the holder
     if (!unseen_since_) unseen_since_ = now;
     if (now - *unseen_since_ >= rules_.silence) return Tell(events_.lost, seen.status());
     return After(rules_.look, &Impl::Look);
@@ -176,7 +177,7 @@ Status Lease::Impl::Take(uint64_t number) {
   Status written = WriteBeat();
   if (!written.ok()) return written;
   const auto numbers = Numbers(folder_.get(), shown_);
-  if (!numbers.ok()) return absl::OkStatus();  // older ones do no harm
+  if (!numbers.ok()) return absl::OkStatus();  // older lease files do no harm
   for (uint64_t old : *numbers) {
     if (old < number) unlinkat(folder_.get(), FileName(old).c_str(), 0);
   }
@@ -198,12 +199,12 @@ StatusOr<bool> Lease::Impl::StillHeld() const {
 
 Status Lease::Impl::StayHeld() {
   if (MonotonicClock::now() - beaten_ < rules_.beat) return absl::OkStatus();
-  // A folder that cannot be read now says nothing about who holds it; the next beat asks again.
+  // An unreadable folder says nothing about the holder; the next beat checks again.
   if (!StillHeld().value_or(true)) {
     return absl::UnavailableError(
         fmt::format("another initializer has taken {} over: this one was silent for too long", shown_));
   }
-  (void)WriteBeat();  // a full disk: the silence is told to others, and they find the disk full as well
+  (void)WriteBeat();  // a full disk: others see the silence, take over, and find the disk full as well
   return absl::OkStatus();
 }
 
@@ -213,7 +214,7 @@ void Lease::Impl::Beat() {
   After(rules_.beat, &Impl::Beat);
 }
 
-// `last`: of events_.
+// `last`: one of events_.
 void Lease::Impl::Tell(const std::function<void(Status)>& last, Status status) {
   asio::post(loop_, [self = shared_from_this(), &last, status = std::move(status)] {
     if (!std::exchange(self->ended_, true)) last(status);

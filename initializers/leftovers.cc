@@ -26,11 +26,11 @@ void Leftovers::Count(const std::string& name) {
   if (dot == std::string::npos) whole_.insert(name);
   struct stat facts {};
   if (fstatat(folder_, name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(facts.st_mode)) return;
-  constexpr uint64_t kSector = 512;  // what st_blocks counts
+  constexpr uint64_t kSector = 512;  // unit of st_blocks
   const uint64_t bytes = static_cast<uint64_t>(facts.st_blocks) * kSector;
   Found& found = found_[name.substr(0, dot)];
   found.held += bytes;
-  if (facts.st_nlink > 1) return;  // another name keeps it
+  if (facts.st_nlink > 1) return;  // a second hard link keeps the bytes
   for (DiskRoom* room : {&found.frees, &room_}) {
     room->bytes += bytes;
     ++*room->files;

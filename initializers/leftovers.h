@@ -1,7 +1,7 @@
-// What earlier starts left in the staging folder (staging.h): which NAMEs are whole, and what each of them holds of the
-// disk. Whoever claims a NAME wants it; the others are leftovers, whose room is needed for what this start does.
+// What earlier starts left in the staging folder (staging.h): which NAMEs are whole, and how much disk space each NAME
+// takes. This start claims the NAMEs that it needs. The others are leftovers: they may be removed to make room.
 //
-// Any thread, once it was read.
+// Thread-safe after Read.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,10 @@
 
 namespace muster::initializers {
 
-// Bytes and files: that fit, or that a removal gives.
+// An amount of disk space: what is free, or what a removal frees.
 struct DiskRoom {
   uint64_t bytes = 0;
-  std::optional<uint64_t> files = 0;  // nothing: the file system does not count them
+  std::optional<uint64_t> files = 0;  // nullopt: the file system does not count files
 };
 inline DiskRoom operator+(const DiskRoom& a, const DiskRoom& b) {
   return {a.bytes + b.bytes, a.files && b.files ? std::optional(*a.files + *b.files) : std::nullopt};
@@ -27,18 +27,18 @@ inline DiskRoom operator+(const DiskRoom& a, const DiskRoom& b) {
 
 class Leftovers {
  public:
-  // `folder` is open, and stays so; `shown` is for messages. Once, before anything else.
+  // Call it once, before anything else. `folder`: open, outlives this object; `shown`: its path, for messages.
   Status Read(int folder, std::string_view shown);
 
   void Claim(const std::string& name);
-  // These two claim nothing.
+  // IsWhole and Held claim nothing.
   bool IsWhole(const std::string& name) const;
   uint64_t Held(const std::string& name) const;  // bytes on the disk, whole or not
-  void AddWhole(const std::string& name);        // by this start
+  void AddWhole(const std::string& name);        // NAME was made whole by this start
 
-  DiskRoom room() const;                 // what the removal of all that nobody has claimed gives
-  DiskRoom Drop();                       // removes them
-  void Remove(const std::string& name);  // all of NAME, whole or not
+  DiskRoom room() const;                 // what Drop would free
+  DiskRoom Drop();                       // removes all NAMEs that were not claimed
+  void Remove(const std::string& name);  // removes all files of NAME, whole or not
 
  private:
   struct Found {
@@ -46,11 +46,11 @@ class Leftovers {
     DiskRoom frees;
     bool wanted = false;
   };
-  void Count(const std::string& name);        // a file of the folder
-  void RemoveFiles(const std::string& name);  // with guard_
+  void Count(const std::string& name);        // takes a file of the folder into account
+  void RemoveFiles(const std::string& name);  // call with guard_ held
 
   int folder_ = -1;
-  mutable std::mutex guard_;  // of what follows
+  mutable std::mutex guard_;  // guards the members below
   std::unordered_set<std::string> whole_;
   std::unordered_map<std::string, Found> found_;
   DiskRoom room_;

@@ -24,26 +24,26 @@ namespace {
 
 namespace asio = boost::asio;
 
-constexpr int kMostAtOnce = 8;  // files: each has a block of the pool, two descriptors and a thread in turn
-constexpr int kMostTries = 5;   // of a file that changes while it is copied
-constexpr size_t kKernelCopy = size_t{64} << 20;  // bytes asked for at a time
+constexpr int kMostAtOnce = 8;  // files; each has a block of the pool, two descriptors and at times a thread
+constexpr int kMostTries = 5;   // for a file that changes while it is copied
+constexpr size_t kKernelCopy = size_t{64} << 20;  // bytes of one call
 
-// The listing has followed every link: one on the way now was laid since. A pipe that was laid is not waited for.
+// Refuses a link: the listing has resolved all, so it was made later. O_NONBLOCK: does not wait for a pipe.
 Descriptor OpenListed(const std::string& path) {
   constexpr int kFlags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
   struct open_how how {};
   how.flags = kFlags;
   how.resolve = RESOLVE_NO_SYMLINKS;
   const long opened = syscall(SYS_openat2, AT_FDCWD, path.c_str(), &how, sizeof how);
-  // Linux before 5.6, or a sandbox that does not know the call.
+  // Linux before 5.6, or a sandbox without the call.
   if (opened < 0 && IsNotOffered(errno)) return Descriptor(open(path.c_str(), kFlags | O_NOFOLLOW));
   return Descriptor(static_cast<int>(opened));
 }
 
-// Not worth a reflink.
+// Too small for a reflink to be worth it.
 bool IsSmall(const Entry& entry) { return entry.size <= kBlockBytes; }
 
-// What the threads and the loop share.
+// State shared by the threads and the loop.
 struct Shared {
   std::atomic<bool> stop = false;
   std::atomic<bool> said_damaged = false;
@@ -51,7 +51,7 @@ struct Shared {
   std::atomic<uint64_t> copied = 0, kept = 0;  // bytes
 };
 
-// One file; on a thread of the pool.
+// Copies one file; on a thread of the pool.
 class Copying {
  public:
   Copying(Staging& staging, const LocalCopyOptions& options, Entry entry, std::span<char> buffer, Shared* shared)
@@ -61,7 +61,7 @@ class Copying {
         buffer_(buffer),
         moved_{std::move(entry), "", "", false} {}
 
-  // Sentences about what went wrong on the way; the status is final.
+  // Copies the file. The status is final; notes() has sentences about problems on the way.
   Status Run();
   const std::vector<std::string>& notes() const { return notes_; }
   MovedFile& moved() { return moved_; }
@@ -100,7 +100,7 @@ Status Copying::Run() {
     mismatch_.reset();
     Status status = Once();
     if (status.code() == absl::StatusCode::kAborted && ++changes_ < kMostTries) {
-      staging_.Drop(moved_.name);  // the next one needs its room
+      staging_.Drop(moved_.name);  // frees the space for the next try
       notes_.push_back(fmt::format("{}; copying it anew", Message(status)));
       continue;
     }
@@ -134,7 +134,7 @@ Status Copying::Once() {
   if (LocalVersion(facts) != entry.version || static_cast<uint64_t>(facts.st_size) != entry.size) {
     entry.version = LocalVersion(facts);
     entry.size = static_cast<uint64_t>(facts.st_size);
-    entry.expected.reset();  // that was another content's
+    entry.expected.reset();  // that hash was of the old content
     return absl::AbortedError(fmt::format("{} has changed", entry.key));
   }
   if (!options_.hard_links && staging_.IsWhole(moved_.name)) {
@@ -237,7 +237,7 @@ StatusOr<bool> Copying::InKernel(int source, StagedFile& staged) {
     auto copied = staged.CopyFrom(source, at, kKernelCopy);
     if (copied.status().code() == absl::StatusCode::kUnimplemented && at == 0) return false;
     MUSTER_RETURN_IF_ERROR(copied.status());
-    if (*copied == 0 && at == 0) return false;  // some kernels say so of what they cannot copy; who reads it will tell
+    if (*copied == 0 && at == 0) return false;  // some kernels say 0 for files that they cannot copy: read it instead
     if (*copied == 0) return absl::AbortedError(fmt::format("{} has become shorter", moved_.entry.key));
     at += *copied;
     shared_->copied += *copied;
@@ -245,7 +245,7 @@ StatusOr<bool> Copying::InKernel(int source, StagedFile& staged) {
   return true;
 }
 
-// Reads what an earlier start has noted at `offset`; false: it does not count.
+// Reads back a range that an earlier start has noted at `offset`. False: there is none, or its bytes have changed.
 bool Copying::ReadBack(StagedFile& staged, uint64_t offset, size_t* length) {
   for (const StagedRange& note : staged.noted()) {
     if (note.range.offset != offset || note.range.length > buffer_.size()) continue;
@@ -331,7 +331,7 @@ class LocalCopy final : public Mover {
 void LocalCopy::Dispatch() {
   while (!ended_ && !queue_.empty() && busy_ < kMostAtOnce) {
     auto block = pool_.blocks().Take();
-    if (!block) break;  // whoever is busy has one, and dispatches when it is done
+    if (!block) break;  // each running copy has a block, and calls Dispatch when it ends
     Start(queue_.Pop(), std::move(block));
   }
   if (listed_ && queue_.empty() && busy_ == 0) End(absl::OkStatus());
@@ -352,7 +352,7 @@ void LocalCopy::Start(Entry entry, std::shared_ptr<Block> block) {
   pool_.Run(
       strand, [work] { work->status = work->copying.Run(); },
       [this, work, alive = std::weak_ptr<bool>(alive_)] {
-        work->block.reset();  // the next file's
+        work->block.reset();  // for the next file
         if (!alive.expired()) Done(work->copying, work->status);
       });
 }

@@ -1,13 +1,12 @@
-// Files of this machine into the staging folder: as a reflink where the file system has them, else by copying; or, when
-// asked for, as hard links.
+// Brings files of this machine into the staging folder: as reflinks, else as copies; with `hard_links` as hard links.
 //
 //   reflink -> [read, for the hash] -> whole
-//   read, hash, write in chunks, each noted in the journal (staging.h): a start after a kill goes on behind them
-//   verify off: copy_file_range, which a server may do by itself
+//   read, hash and write in chunks, each noted in the journal (staging.h): after a kill the next start continues there
+//   verify off: copy_file_range, which a file server may do by itself
 //
-// A file that changes while it is copied is copied anew, a few times; then the run fails (Aborted). So it does where
-// one that was listed has become a link, or no file: what it would lead to now may be out of the claim. A file whose
-// hash is known (local_folder.h) and wrong is copied once more, then the run fails and nothing is published.
+// A file that changes while it is copied is copied again, a few times; then the run fails (Aborted). The run also fails
+// if a listed file has become a link, or is no file any more: its target may now be outside the claim. A file whose
+// hash is known (local_folder.h) and wrong is copied once more; then the run fails and nothing is published.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -27,11 +26,11 @@ struct LocalCopyOptions {
   bool hard_links = false;  // FailedPrecondition where the target is on another file system
 };
 
-// Whether it comes without room of its own in the target: as a hard link, or as one that shares the source's blocks.
-// Staging's own thread.
+// True if the entry needs no space of its own in the target: it comes as a hard link, or as a reflink, which shares the
+// source's blocks. Call it on the thread that owns `staging`.
 bool ComesWithoutRoom(Staging& staging, const Entry& entry, bool hard_links);
 
-// Entries are local_folder.h's: a key is a path without links.
+// The entries come from local_folder.h: a key is a path without links.
 std::unique_ptr<Mover> MakeLocalCopy(boost::asio::io_context& loop, Staging& staging, DiskPool& pool,
                                      LocalCopyOptions options, MoveEvents events);
 

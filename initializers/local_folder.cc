@@ -20,20 +20,20 @@ namespace {
 constexpr size_t kPage = 1000;  // entries
 constexpr std::string_view kClaims = "MUSTER_CLAIMS";
 constexpr std::string_view kMounts = "/mnt/pvc";
-constexpr std::string_view kLostAndFound = "lost+found";  // of ext4's root, and readable by root alone
+constexpr std::string_view kLostAndFound = "lost+found";  // in the root of ext4; only root can read it
 
-// Both real.
+// Both are real paths.
 bool IsBelow(std::string_view path, std::string_view root) {
   return path == root || root == "/" || (path.starts_with(root) && path[root.size()] == '/');
 }
 
-// Without links, '.' and '..'; nothing: it is not there.
+// The path without links, '.' and '..'; nullopt: it does not exist.
 std::optional<std::string> RealPath(const std::string& path) {
   std::unique_ptr<char, void (*)(void*)> real(realpath(path.c_str(), nullptr), &std::free);
   return real ? std::optional<std::string>(real.get()) : std::nullopt;
 }
 
-// The same of what need not be there yet: where it will be.
+// The same for a path that need not exist yet.
 std::string RealPathToBe(const std::string& path) {
   std::error_code error;
   std::string real = std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error).string();
@@ -52,28 +52,28 @@ Status BadLink(std::string_view path, std::string_view fault) {
       fmt::format("{} is a link {}, remove the link, or leave it out with --ignore", path, fault));
 }
 
-// Other errors than EACCES tell nothing: a sandbox may not know the call. Who opens the file says them.
+// Ignores errors other than EACCES, because a sandbox may lack the call; a real error shows when the file is opened.
 Status CheckReadable(const std::string& path) {
   if (access(path.c_str(), R_OK) == 0 || errno != EACCES) return absl::OkStatus();
   return ErrnoStatus(EACCES, path);
 }
 
-// Reads one folder after the other; a page at a time, on the pool.
+// Reads one folder after the other, a page at a time, on the pool.
 class Walk {
  public:
   Walk(LocalPlace place, Patterns patterns) : place_(std::move(place)), patterns_(std::move(patterns)) {}
 
-  // False: that was all.
+  // False: this was the last page.
   StatusOr<bool> NextPage(std::vector<Entry>* entries, std::vector<std::string>* notes);
 
  private:
-  struct Chain {  // real paths of a folder and those it was reached through
+  struct Chain {  // real paths of a folder and of those it was reached through
     std::string real;
     std::shared_ptr<const Chain> above;
   };
   struct Folder {
-    std::string path;   // below the source, with '/' at its end; empty: the source
-    std::string where;  // on this machine
+    std::string path;   // below the source, with a trailing '/'; empty: the source
+    std::string where;  // path on this machine
     std::shared_ptr<const Chain> chain;
   };
   Status Begin(std::vector<Entry>* entries);
@@ -85,9 +85,9 @@ class Walk {
 
   const LocalPlace place_;
   const Patterns patterns_;
-  std::string root_;  // real; empty: none
+  std::string root_;  // real path; empty: no bound
   std::vector<Folder> folders_;
-  ManifestFiles published_;  // by whoever filled the source: what its store had said of it, without the rest
+  ManifestFiles published_;  // what the manifest in the source says of its files, without what is not needed
   bool begun_ = false;
 };
 
@@ -136,7 +136,7 @@ Status Walk::Begin(std::vector<Entry>* entries) {
   return absl::OkStatus();
 }
 
-// The problem with what is at `path`; OK: it can be done without. What it is, or holds, may be wanted by the patterns.
+// Returns `problem`, unless the object at `path`, which may be or hold wanted files, can be left out: then notes it.
 Status Walk::PassOver(const std::string& path, Status problem, std::vector<std::string>* notes) const {
   const bool of_the_file_system = path == kLostAndFound && absl::IsPermissionDenied(problem);
   if (!of_the_file_system && !MatchesAny(patterns_.ignore, path)) return problem;
@@ -293,7 +293,7 @@ StatusOr<LocalPlace> FindLocalPlace(const Source& source, const std::vector<std:
 StatusOr<bool> IsTarget(const LocalPlace& place, const std::string& target) {
   const auto source = RealPath(place.path);
   const std::string there = RealPathToBe(target);
-  if (!source || there.empty()) return false;  // who opens it says what is wrong
+  if (!source || there.empty()) return false;  // opening it reports the error
   if (*source == there) return true;
   if (IsBelow(*source, there) || IsBelow(there, *source)) {
     return absl::InvalidArgumentError(

@@ -18,7 +18,7 @@ namespace muster::initializers {
 namespace {
 
 constexpr int kSchema = 1;
-constexpr int kDeepest = 64;  // of what is left out
+constexpr int kDeepest = 64;  // nesting of unknown fields
 
 void AppendText(std::string_view text, std::string* json) {
   *json += '"';
@@ -42,7 +42,7 @@ void AppendField(std::string_view name, std::string_view text, std::string* json
   AppendText(text, json);
 }
 
-// A field and where its value goes; monostate: the list of files.
+// A field and the member for its value; monostate: the list of files.
 template <class Owner>
 struct Field {
   std::string_view name;
@@ -73,13 +73,13 @@ constexpr M kFields[] = {
     {"completed_unix_ms", &Manifest::completed_unix_ms},
 };
 
-// Sets the fields of one object, each once.
+// Sets the fields of one object, each at most once.
 template <class Owner>
 class Fields {
  public:
   Fields(std::span<const Field<Owner>> fields, Owner* owner) : fields_(fields), owner_(owner) {}
 
-  // The field whose value comes next; what is wrong, or nothing.
+  // Selects the field whose value comes next. Returns an error, or nullopt.
   std::optional<std::string> Next(std::string_view name) {
     at_ = static_cast<size_t>(
         std::find_if(fields_.begin(), fields_.end(), [&](const auto& field) { return field.name == name; }) -
@@ -93,7 +93,7 @@ class Fields {
   std::string_view name() const { return fields_[at_].name; }
   bool wants_files() const { return known() && std::holds_alternative<std::monostate>(fields_[at_].into); }
 
-  // False: the field is of another kind.
+  // False: the field has another type.
   template <typename Value>
   bool Set(Value value) {
     return std::visit([&](auto member) { return Put(member, std::move(value)); }, fields_[at_].into);
@@ -146,7 +146,7 @@ std::optional<std::string> FaultOf(const ManifestFile& file, const ManifestFiles
   return std::nullopt;
 }
 
-// What nlohmann's parser calls as it goes: no document is built, which would take many times the text's memory.
+// A SAX handler for nlohmann's parser: no document is built, which would take many times the memory of the text.
 class Reader {
  public:
   using Json = nlohmann::json;
@@ -160,7 +160,7 @@ class Reader {
   bool number_unsigned(Json::number_unsigned_t value) { return Value(value); }
   bool number_float(Json::number_float_t value, const std::string&) { return Value(value); }
   bool string(std::string& value) { return Value(std::move(value)); }
-  bool binary(Json::binary_t&) { return false; }  // JSON has none
+  bool binary(Json::binary_t&) { return false; }  // JSON has no binary values
 
   bool start_object(size_t) {
     if (skipped_ > 0) return Deeper();
@@ -245,7 +245,7 @@ class Reader {
   }
 
   Place place_ = Place::kBefore;
-  int skipped_ = 0;  // depth inside a field that we do not know
+  int skipped_ = 0;  // depth inside an unknown field
   Fields<Manifest> fields_{kFields, &manifest};
   ManifestFile file_;
   Fields<ManifestFile> file_fields_{kFileFields, &file_};

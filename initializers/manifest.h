@@ -1,8 +1,8 @@
-// The completion manifest, TARGET/.muster/manifest.json: written last, so that its presence says that everything named
-// in it is there. What `verify` and the next start read. docs/initializers.md has its layout.
+// The completion manifest, TARGET/.muster/manifest.json. It is written last: if it is present, every file that it names
+// was in place. `verify` and the next start read it. docs/initializers.md has its layout.
 //
-// Pure: text <-> struct; files are staging.h's. The file is outside bytes when read: it is bounded
-// (kLongestManifest) and any field may be wrong.
+// Pure: text <-> struct; staging.h does the file I/O. When read, the file is outside bytes: its length is bounded
+// (kLongestManifest), and any field may be wrong.
 #pragma once
 
 #include <cstdint>
@@ -20,28 +20,28 @@ inline constexpr char kManifestName[] = "manifest.json";     // in kOwnFolder
 inline constexpr size_t kLongestManifest = size_t{1} << 30;  // bytes; about four million files
 
 struct Manifest {
-  int schema = 1;         // a new key does not change it, a new meaning of an old key does
+  int schema = 1;         // grows if an old key gets a new meaning, not for a new key
   std::string source;     // the URI as given
-  std::string version;    // of the whole source where it has one: the commit; else empty
-  std::string endpoint;   // which server
-  std::string selection;  // what of it was wanted: includes and ignores, in one canonical text
+  std::string version;    // of the whole source if it has one: the commit; else empty
+  std::string endpoint;   // URL of the server
+  std::string selection;  // the wanted part of the source: includes and ignores, in one canonical text
   std::string tool;       // "muster 0.1.0 (commit)"
   int64_t completed_unix_ms = 0;
   ManifestFiles files;  // by path
   bool operator==(const Manifest&) const = default;
 };
 
-// JSON in UTF-8, each file on a line of its own, sorted by the bytes of its path: it can be searched and compared by
-// line. Paths are UTF-8 (CheckEntryPath); in other texts what is none becomes U+FFFD.
+// JSON in UTF-8, each file on its own line, sorted by the bytes of the path, so that it can be searched and compared by
+// line. Paths are UTF-8 (CheckEntryPath); in other texts, bytes that are not UTF-8 become U+FFFD.
 std::string WriteManifest(const Manifest& manifest);
-// The same in pieces of some KiB; its first error ends it.
+// Writes the same text in pieces of some KiB; the first error of `piece` ends it and is returned.
 Status WriteManifest(const Manifest& manifest, const std::function<Status(std::string_view)>& piece);
 
-// InvalidArgument, with the place: no JSON, a schema we do not know, a field that is missing, twice there or of another
-// kind, a path that CheckEntryPath refuses, a hash that ParseExpectation refuses, files that are not sorted or twice
-// there. Fields that we do not know are left out.
+// InvalidArgument, with the place: no JSON; an unknown schema; a field that is missing, given twice or of another type;
+// a path that CheckEntryPath refuses; a hash that ParseExpectation refuses; files unsorted or twice. Unknown fields are
+// ignored.
 StatusOr<Manifest> ReadManifest(std::string_view text);
-// The same of what is left of a file; who opened it bounds its length.
+// Reads the rest of an open file; the caller bounds its length.
 StatusOr<Manifest> ReadManifest(FILE* file);
 
 }  // namespace muster::initializers

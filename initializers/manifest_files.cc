@@ -7,17 +7,17 @@
 namespace muster::initializers {
 namespace {
 
-constexpr size_t kPieceBytes = size_t{256} << 10;  // goes back to the kernel when it is freed (initializer_main.cc)
+constexpr size_t kPieceBytes = size_t{256} << 10;  // returned to the kernel when it is freed (initializer_main.cc)
 
 enum Flag : char { kVerified = 1, kUnpacked = 2, kStaged = 4 };
 
-// A file is its time of change and its flags, which may be set later, its size, and its texts with their lengths.
+// The layout of a file: time of change and flags (both can be set later), size, texts with their lengths.
 constexpr size_t kFlagsAt = sizeof(int64_t);
 constexpr size_t kSizeAt = kFlagsAt + 1;
 constexpr size_t kTextsAt = kSizeAt + sizeof(uint64_t);
-constexpr size_t kMostLength = 5;  // bytes of a text's length
+constexpr size_t kMostLength = 5;  // bytes of an encoded length
 
-// Seven bits in a byte, the last of which has the eighth clear.
+// Seven bits in a byte; the eighth bit is clear in the last byte.
 char* PutLength(size_t length, char* to) {
   for (; length >= 0x80; length >>= 7) *to++ = static_cast<char>(length | 0x80);
   *to++ = static_cast<char>(length);

@@ -1,6 +1,6 @@
-// The files of a manifest (manifest.h), packed: there may be millions, and as structs each takes three times its text.
+// The files of a manifest (manifest.h), packed. There may be millions; a struct takes three times its text.
 //
-// What is read from it is a copy. Not thread-safe but for const calls.
+// Elements are returned as copies. Only const calls are thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -16,16 +16,16 @@
 namespace muster::initializers {
 
 struct ManifestFile {
-  std::string path;  // relative; "dir/" with a slash at its end is an empty folder
+  std::string path;  // relative; a trailing slash ("dir/") marks an empty folder
   uint64_t size = 0;
   std::string hash;         // "sha256:...": computed while it was written (digest.h, Describe); empty for a folder, and
                             // where none was computed (--verify=size)
-  bool verified = false;    // the store published that hash; else it is ours alone
-  std::string version;      // what pinned it in the store: ETag, generation, git id
-  int64_t modified_ns = 0;  // of the file on disk: a later change is seen without reading it
-  bool unpacked = false;    // an archive (--extract): not there itself, but what was in it
-  std::string archive;      // the path of the archive it came out of; empty: none
-  bool staged = false;      // it has yet to take its place; not in the text
+  bool verified = false;    // the store published that hash; false: only we computed it
+  std::string version;      // the version in the store: ETag, generation, git id
+  int64_t modified_ns = 0;  // time of change of the file on disk: a later change is seen without reading the file
+  bool unpacked = false;    // an archive (--extract): its members are in the target, the archive itself is not
+  std::string archive;      // path of the archive that it was unpacked from; empty: none
+  bool staged = false;      // it is still in the staging folder; not in the text
   bool operator==(const ManifestFile&) const = default;
 };
 
@@ -47,16 +47,16 @@ class ManifestFiles {
   Iterator end() const;
   bool operator==(const ManifestFiles& other) const;
 
-  std::string_view PathOf(size_t at) const;  // valid while the file is there
+  std::string_view PathOf(size_t at) const;  // valid until the file is removed
   void SetModified(size_t at, int64_t modified_ns);
   void SetStaged(size_t at, bool staged);
 
-  // The first one, which goes; its memory too, where they are in the order they were added in.
+  // Removes and returns the first file. Frees its memory too if the files are still in the order of insertion.
   ManifestFile PopFront();
-  // By the bytes of their paths; of those of one path one stays, a staged one if there is.
+  // Sorts by the bytes of the paths. Of several files with one path it keeps one, a staged one if there is any.
   void Sort();
   bool sorted() const;
-  // Of files that are sorted.
+  // The files must be sorted.
   std::optional<size_t> Find(std::string_view path) const;
 
  private:
@@ -66,7 +66,7 @@ class ManifestFiles {
   };
 
   std::deque<Piece> pieces_;
-  size_t used_ = 0, room_ = 0;  // bytes of the last
+  size_t used_ = 0, room_ = 0;  // bytes used of the last piece, and its size
   std::deque<char*> files_;
   bool as_added_ = true;
 };

@@ -61,7 +61,7 @@ StatusOr<Manifest> ReadMetadataManifest(const std::string& target, const std::st
   const std::unique_ptr<FILE, int (*)(FILE*)> file(fdopen(opened.get(), "r"), &fclose);
   if (!file) return ErrnoStatus(errno, path);
   (void)opened.Release();
-  __fsetlocking(file.get(), FSETLOCKING_BYCALLER);  // nobody else has it, and it is read by the byte
+  __fsetlocking(file.get(), FSETLOCKING_BYCALLER);  // no other thread uses it, and it is read byte by byte
   return ReadManifest(file.get());
 }
 

@@ -1,5 +1,5 @@
-// What Muster keeps in a target, opened and read: TARGET/.muster/NAME; and when a file was changed last. Whatever
-// somebody has laid in its place, no link is followed and no pipe waited for.
+// Opens and reads TARGET/.muster/NAME, the files that Muster keeps in a target; and reads a file's time of change.
+// Never follows a link and never waits for a pipe, even if one was put in the place of the file.
 #pragma once
 
 #include <sys/stat.h>
@@ -13,14 +13,14 @@
 
 namespace muster::initializers {
 
-// A file in the open folder `at`; `flags` are open()'s. NotFound: there is none. FailedPrecondition: what is there is
-// no file; says to remove it.
+// Opens a file in the open folder `at`; `flags` are those of open(2). NotFound: there is none. FailedPrecondition: it
+// is no regular file; the message says to remove it.
 StatusOr<Descriptor> OpenMetadataFile(int at, const std::string& name, int flags);
 
 bool HasMetadataFile(const std::string& target, const std::string& name);
-// At most kLongestManifest bytes. Errors as OpenMetadataFile's.
+// Reads at most kLongestManifest bytes. Same errors as OpenMetadataFile.
 StatusOr<std::string> ReadMetadataFile(const std::string& target, const std::string& name);
-// Of the manifest's kind, read as it is parsed. Errors as OpenMetadataFile's; InvalidArgument: ReadManifest's.
+// Parses a file in the manifest's format. Errors of OpenMetadataFile; InvalidArgument from ReadManifest.
 StatusOr<Manifest> ReadMetadataManifest(const std::string& target, const std::string& name);
 
 inline int64_t ModifiedOf(const struct stat& facts) {  // ns since 1970

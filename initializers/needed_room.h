@@ -1,4 +1,4 @@
-// What a run's files will take of the disk, held against the room there is, before a byte is moved. Pure.
+// Compares the disk space that a run's files need with the free space, before a byte is moved. Pure.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@ namespace muster::initializers {
 
 class NeededRoom {
  public:
-  // A file of `size` bytes, for which `held` bytes of the disk are taken already.
+  // Adds a file of `size` bytes that already takes `held` bytes of the disk.
   void Add(uint64_t size, uint64_t held);
-  // ResourceExhausted: all that was added does not fit into `room`; says of which source, into which target.
+  // ResourceExhausted: the added files do not fit into `room`; the message names source and target.
   Status Check(const DiskRoom& room, std::string_view source, std::string_view target) const;
 
  private:

@@ -18,7 +18,7 @@ namespace {
 
 namespace asio = boost::asio;
 
-// What every case needs, and how it comes to a client.
+// What each kind of source needs, and how it makes an HTTP client.
 struct Opening {
   asio::io_context& loop;
   DiskPool& pool;
@@ -61,7 +61,7 @@ StatusOr<OpenedSource> OpenFolder(Opening opening) {
   return opened;
 }
 
-// What has a version is.
+// Fails if the source is a prefix, which has no version id.
 Status CheckOneObject(const Source& source) {
   if (!source.folder) return absl::OkStatus();
   return absl::InvalidArgumentError(
@@ -89,7 +89,7 @@ StatusOr<OpenedSource> OpenS3(Opening opening) {
   if (s3.place.verify_tls) {
     return With(std::move(opened), MakeS3(opening.loop, checked, opening.source, std::move(s3), std::move(keys)));
   }
-  // That is of the store alone: who is shown our identity, and gives out keys, has to show who it is.
+  // verify_tls=false holds for the store only: servers that see our identity and give out keys must prove who they are.
   opened.identity_http = std::move(opened.http);
   http.verify_tls = false;
   http::Persistence persistence = opening.Connect(&opened);
@@ -97,7 +97,7 @@ StatusOr<OpenedSource> OpenS3(Opening opening) {
   return With(std::move(opened), MakeS3(opening.loop, persistence, opening.source, std::move(s3), std::move(keys)));
 }
 
-// A bearer token is for whoever sees it.
+// Everybody who sees a bearer token can use it, so it goes only over TLS or to this machine.
 Status CheckMayCarryToken(const std::string& endpoint) {
   MUSTER_ASSIGN_OR_RETURN(http::EndpointUrl url, http::ParseEndpointUrl(endpoint));
   if (url.tls || http::IsThisMachine(url)) return absl::OkStatus();

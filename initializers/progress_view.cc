@@ -77,7 +77,7 @@ std::string TerminationLine(const Status& status, const std::optional<Initialize
   if (run && run->seconds > 0) {
     json["bytes_per_second"] = std::llround(static_cast<double>(run->counts.bytes_received) / run->seconds);
   }
-  // A path or a URI of thousands of bytes is the only thing that makes it too long.
+  // Only a path, a URI or a reason of thousands of bytes can make the line too long.
   for (const char* key : {"target", "source", "reason"}) {
     if (WriteJson(json).size() >= kMaxTerminationMessage) json.erase(key);
   }

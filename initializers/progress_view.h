@@ -1,4 +1,4 @@
-// How a run looks: a bar on a terminal, a line every few seconds elsewhere, JSON lines with --json. And its last line.
+// Shows a run's progress (a bar on a terminal, else a line every few seconds, JSON lines with --json) and its end.
 #pragma once
 
 #include <optional>
@@ -14,11 +14,11 @@ namespace muster::initializers {
 // "1.5 GiB"; powers of 1,024.
 std::string BytesText(uint64_t bytes);
 
-// What the container leaves for its controller (base/termination_message.h): a line of JSON of at most 4,096 bytes with
-// version, exit_code, class and reason, and how far it came: source, target, files, bytes, received, requests, retries,
-// seconds, bytes_per_second, unverified_files, unchanged. docs/initializers.md has an example. `run`: none has begun.
+// The termination message (base/termination_message.h): a line of JSON of at most 4,096 bytes with version, exit_code,
+// class, reason, and the progress: source, target, files, bytes, received, requests, retries, seconds,
+// bytes_per_second, unverified_files, unchanged. docs/initializers.md has an example. `run`: nullopt: none has begun.
 std::string TerminationLine(const Status& status, const std::optional<InitializeResult>& run, int exit_code);
-// What a check of a folder found: the last line, and what is wrong.
+// Prints the problems that a check of a folder found, and the last line.
 void ShowCheck(const FolderCheck& check, const std::string& folder, bool json);
 
 class ProgressView {

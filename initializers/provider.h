@@ -1,11 +1,11 @@
-// A place that data comes from. A Catalogue knows what there is; a Provider is one over HTTP (s3, gs, the hub, a web
-// server), which also knows how to ask for it and what the answers mean. It moves no bytes (transfer.h does) and
-// decides no retry (retry.h does).
+// A place that data comes from. A Catalogue lists what there is. A Provider is a Catalogue over HTTP (s3, gs, the hub,
+// a web server); it also makes the requests and interprets the answers. It moves no bytes (transfer.h does) and decides
+// no retry of a download (http/retry.h does).
 //
-// Loop thread only. Every asynchronous call gives a handle: when the last copy goes, the call ends without a word. A
-// provider retries its own lists and looks; a Status it gives is final, its code says of which kind: PermissionDenied,
-// NotFound, InvalidArgument, FailedPrecondition are fatal; Unavailable, DeadlineExceeded and DataLoss were retried
-// enough.
+// Loop thread only. Every asynchronous call returns a handle: when its last copy goes, the call ends without a
+// callback. A provider retries its own lists and Looks: an error that it gives is final. PermissionDenied, NotFound,
+// InvalidArgument, FailedPrecondition: a retry is no use; Unavailable, DeadlineExceeded, DataLoss: after the last
+// retry.
 #pragma once
 
 #include <cstdint>
@@ -22,17 +22,17 @@
 
 namespace muster::initializers {
 
-// A file to be brought in.
+// A file to bring in.
 struct Entry {
   std::string path;     // where it lands below the target (entry_path.h)
-  std::string key;      // the provider's own name of it
+  std::string key;      // the provider's own name of the file
   uint64_t size = 0;    // bytes
-  std::string version;  // pins it: ETag, generation, git id; empty: nothing does, so that no part of it can be kept
+  std::string version;  // ETag, generation, git id; empty: no version is known, so that no part of it can be kept
   std::optional<Expectation> expected;
-  bool known = true;     // false: Look() has more to say (its hash), which is worth a request for a large file
-  bool doubted = false;  // its bytes were not what its hash says: Look() makes sure of the hash, whatever it costs
-  bool ranges = true;    // false: its server gives all of it or nothing
-  std::optional<std::string> content;  // `size` bytes, kBlockBytes at most, where the listing has them: not asked for
+  bool known = true;     // false: Look() can find more (its hash); that is worth a request for a large file
+  bool doubted = false;  // its bytes did not match its hash: Look() must make sure of the hash, at any cost
+  bool ranges = true;    // false: its server sends only whole files
+  std::optional<std::string> content;  // the bytes, at most kBlockBytes, if the listing has them: no request
 };
 
 struct ByteRange {
@@ -45,20 +45,20 @@ struct ByteRange {
 // What the head of an answer to a request for bytes means.
 struct Reception {
   enum class Kind {
-    kBytes,      // the range follows, all of it and nothing else
-    kElsewhere,  // ask `url` instead, without our credentials; no url: Prepare again, it has learnt where
-    kFailed,     // read the body (64 KiB at most), then Explain
+    kBytes,      // exactly the range follows
+    kElsewhere,  // request `url` instead, without our credentials; no url: Prepare again: it knows where
+    kFailed,     // read the body (at most 64 KiB), then call Explain
   };
   Kind kind = Kind::kFailed;
   std::string url;
-  std::optional<Expectation> expected;  // of the whole file, if the head tells
+  std::optional<Expectation> expected;  // hash of the whole file if the head has it
 };
 
 class Catalogue {
  public:
   struct Listing {
-    std::function<void(std::vector<Entry>)> page;  // as they come; paths are checked by who hears it
-    std::function<void(Status)> end;               // once, the last
+    std::function<void(std::vector<Entry>)> page;  // pages as they arrive; the receiver checks the paths
+    std::function<void(Status)> end;               // called once, as the last call
   };
   virtual ~Catalogue() = default;
   using Handle = std::shared_ptr<void>;
@@ -73,12 +73,12 @@ class Catalogue {
 class Provider : public Catalogue {
  public:
   virtual Handle Look(const Entry& entry, std::function<void(StatusOr<Entry>)> looked) = 0;
-  // A request for the range, pinned to the entry's version and signed for now. A range that is the whole entry may be
-  // asked for without saying so.
+  // Makes a request for the range, for the entry's version only, with a fresh signature. If the range is the whole
+  // entry, the request may leave out the Range header.
   virtual Handle Prepare(const Entry& entry, ByteRange range, std::function<void(StatusOr<http::Request>)> ready) = 0;
   virtual Reception Receive(const Entry& entry, ByteRange range, const http::ResponseHead& head) = 0;
   virtual http::Refusal Explain(const Entry& entry, const http::ResponseHead& head, std::string_view body) = 0;
-  // False once a server of the source has answered a range with the whole file: files are asked for whole from then on.
+  // False after a server has answered a range request with the whole file: then files are requested whole.
   virtual bool GivesRanges() const { return true; }
 };
 

@@ -16,7 +16,7 @@ constexpr char kNext[] = "next.json";
 
 bool IsFolder(const ManifestFile& file) { return file.path.ends_with('/'); }
 
-// It is where it belongs; by its time of change too, where that is known.
+// True if the file is in its place; also compares its time of change if it is known.
 bool IsInPlace(const std::string& target, const ManifestFile& file) {
   struct stat facts {};
   if (lstat(fmt::format("{}/{}", target, file.path).c_str(), &facts) != 0) return false;
@@ -25,7 +25,7 @@ bool IsInPlace(const std::string& target, const ManifestFile& file) {
          (file.modified_ns == 0 || file.modified_ns == ModifiedOf(facts));
 }
 
-// Whole in the staging folder; takes down when it was changed last, which a rename leaves as it is.
+// True if the file is whole in the staging folder. Then sets its time of change, which a rename does not alter.
 bool IsStaged(const Staging& staging, const std::string& name, ManifestFile* file) {
   const auto facts = staging.FactsOf(name);
   if (!facts.ok() || !S_ISREG(facts->st_mode) || static_cast<uint64_t>(facts->st_size) != file->size) return false;
@@ -45,7 +45,7 @@ Status Write(Staging& staging, const std::string& name, const Manifest& manifest
   return staging.WriteOwn(name, [&](const WritePiece& piece) { return WriteManifest(manifest, piece); });
 }
 
-// What is staged, with the places it goes to, some at a time: their names would take as much memory as the manifest.
+// Passes the staged files and their places in groups: all names at once would take as much memory as the manifest.
 Status ForPlaces(const Manifest& manifest, const std::function<Status(const std::vector<Staging::Place>&)>& some) {
   constexpr size_t kAtOnce = 256;
   std::vector<Staging::Place> places;
@@ -67,7 +67,7 @@ Status Place(Staging& staging, const Manifest& manifest, const Staging::Meanwhil
   return ForPlaces(manifest, [&](const auto& places) { return staging.Publish(places, meanwhile); });
 }
 
-// Everything is where it belongs: next.json becomes the manifest.
+// Checks that every file is in its place, and makes next.json the manifest.
 Status Settle(Staging& staging, const std::string& target, Manifest manifest, const Staging::Meanwhile& meanwhile) {
   for (size_t at = 0; at < manifest.files.size(); ++at) {
     const ManifestFile file = manifest.files[at];
@@ -108,7 +108,7 @@ Status Publish(Staging& staging, const std::string& target, Manifest manifest, c
   }
   if (!then.empty()) MUSTER_RETURN_IF_ERROR(staging.WriteOwn(kThenName, then));
   MUSTER_RETURN_IF_ERROR(Write(staging, kNext, manifest));
-  staging.RemoveOwn(kManifestName);  // what it says does not hold while files are replaced
+  staging.RemoveOwn(kManifestName);  // it is wrong while files are being replaced
   MUSTER_RETURN_IF_ERROR(Place(staging, manifest, meanwhile));
   return Settle(staging, target, std::move(manifest), meanwhile);
 }

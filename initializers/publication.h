@@ -1,11 +1,11 @@
-// The moment when a run's files take their names in the target.
+// Publication: the files of a run take their names in the target.
 //
-// A rename for each file between two states of .muster: "next.json" names what is to be there; it becomes
-// "manifest.json" when all of it is. A start that finds next.json finishes that first.
+// It is a rename for each file, between two states of .muster: the file "next.json" names what will be there; it
+// becomes "manifest.json" when all files are in place. A start that finds next.json finishes that publication first.
 //
-// Nothing is touched before all of it is known to fit: an obstacle (a folder where a file has to be, a link where a
-// folder has to be) leaves manifest and files as they were. One that comes between two renames leaves next.json: each
-// start says what it is, and finishes once it is gone.
+// All obstacles are looked for before the first change. An obstacle (a folder where a file has to be, a link where a
+// folder has to be) leaves manifest and files as they were. An obstacle that appears between two renames leaves
+// next.json: each start reports the obstacle, and finishes once it is gone.
 #pragma once
 
 #include <functional>
@@ -18,23 +18,23 @@
 
 namespace muster::initializers {
 
-// Everything of `manifest`, sorted by path, that is not there yet is `staged`, whole under its NameOf, and on the disk
-// (Sync). The times of change are filled in. `then`: kThenName's text (after_publish.h), from now on due; empty: none.
-// `meanwhile` is called before each file, and its errors end it there, as a kill would. FailedPrecondition: an
-// obstacle. Aborted: what was to be kept has changed meanwhile. DataLoss: something is not there afterwards.
+// `manifest` is sorted by path. Each file not in place yet is `staged`: whole under its NameOf, and on the disk (Sync).
+// Fills in the times of change. `then`: the text of kThenName (after_publish.h), due from now on; empty: none.
+// `meanwhile` is called before each file; its error ends Publish there, as a kill would. FailedPrecondition: an
+// obstacle. Aborted: a kept file has changed, or a staged one is gone. DataLoss: a file is missing afterwards.
 Status Publish(Staging& staging, const std::string& target, Manifest manifest, const std::string& then,
                const Staging::Meanwhile& meanwhile);
 
-// An earlier start was killed while it renamed.
+// True if an earlier start did not finish its renames: next.json is there.
 bool IsHalfPublished(const std::string& target);
 
-// What this start is to bring in.
+// What this start wants to bring in.
 struct Plan {
   std::string source, selection;  // as in the manifest
 };
-// What is still staged goes where it belongs. False: nothing was left to finish; else `staging` has to be opened anew.
-// What cannot be finished, as something of it is gone, is said and dropped, and who called begins anew: the manifest is
-// there if nothing was renamed. FailedPrecondition: an obstacle, and it is `plan`'s; another's is dropped.
+// Finishes the renames. False: there was nothing to finish; true: `staging` must be opened anew. A publication that
+// cannot be finished (next.json is damaged, a file of it gone or changed) is reported and dropped: the caller begins
+// anew. FailedPrecondition: an obstacle to the publication of `plan`; one of another plan is dropped instead.
 StatusOr<bool> FinishPublication(Staging& staging, const std::string& target, const Plan& plan,
                                  const std::function<void(const std::string&)>& say,
                                  const Staging::Meanwhile& meanwhile);

@@ -9,8 +9,8 @@
 namespace muster::initializers {
 namespace {
 
-// Bytes that are hashed at a time, and written: they stay in a core's cache, and a call to the kernel is a small part
-// of them. libcurl gives 16 KiB at most. Past the page cache a disk wants more at once.
+// Bytes that are hashed and written in one step: they fit into a core's cache, and the cost of a system call is small
+// for them (libcurl gives at most 16 KiB). With direct I/O a step is larger, because a disk wants more at once.
 constexpr size_t kStep = 64 << 10;
 
 }  // namespace
@@ -31,7 +31,7 @@ void RangeIntake::Give(std::shared_ptr<Block> block) {
   given_ = std::move(block);
 }
 
-// One that was given, or is free; null: it has said that it is starved.
+// A given block, or a free one; null: there is none, and `starved` was called.
 std::shared_ptr<Block> RangeIntake::NextBlock() {
   std::shared_ptr<Block> block;
   {
@@ -66,7 +66,7 @@ void RangeIntake::BeginRun() {
   kept_ = hashes_.file->RoomAt(at_);
 }
 
-// A step that is whole with them; empty: it is not.
+// Adds the bytes to the current step. Returns the step if it is complete, else an empty view.
 std::string_view RangeIntake::Gather(std::string_view bytes) {
   char* const begin = kept_ ? kept_->data + run_.range.length : block_->data;
   std::memcpy(begin + gathered_, bytes.data(), bytes.size());

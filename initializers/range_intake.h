@@ -1,8 +1,8 @@
-// Where the bytes of one range of a large file go, on the thread that receives them: hashed and written a step at a
-// time, while they are in that core's cache, and noted a block at a time.
+// Receives the bytes of one range of a large file, on the receiving thread. It hashes and writes them step by step,
+// while they are in the cache of that core, and notes them block by block.
 //
-// It lives through all answers that bring the range: where one ends, also within a block, the next goes on. What could
-// not be written ends it: it takes nothing any more, and waits to be cancelled. Its owner's calls come on the receiving
+// One intake serves all answers that bring the range: where one answer ends, even within a block, the next continues.
+// After a failed write it takes no more and waits to be cancelled. Owner's functions are called on the receiving
 // thread.
 #pragma once
 
@@ -26,11 +26,11 @@ namespace muster::initializers {
 class RangeIntake final : public http::Intake {
  public:
   struct Owner {
-    std::function<void()> starved;                        // to be resumed once it has been given a block
-    std::function<void(ByteRange what, Status)> written;  // and noted, in turn. An error is the last call
+    std::function<void()> starved;                        // no block is free: call Give, then resume the transfer
+    std::function<void(ByteRange what, Status)> written;  // and noted, in order. An error is the last call
   };
-  // What is hashed here, or may be: `range`: of the range; `file`: of the file, in order, which is told what is written
-  // and may keep it, `in_passing`: it hashes here what comes in its turn. Null: none is wanted.
+  // `range`: hash of the range. `file`: hash of the file, in order; it is told what is written, and may keep the bytes;
+  // `in_passing`: bytes that are next in order for it are hashed here. Null: not wanted.
   struct Hashes {
     std::shared_ptr<PieceHash> range;
     std::shared_ptr<OrderedHash> file;
@@ -38,9 +38,9 @@ class RangeIntake final : public http::Intake {
   };
   RangeIntake(ByteRange range, Blocks& blocks, std::shared_ptr<StagedFile> staged, Hashes hashes, Owner owner);
   Taken Take(std::string_view bytes) override;
-  // Bytes that have come. Any thread.
+  // Number of bytes received. Any thread.
   uint64_t received() const { return received_.load(std::memory_order_relaxed); }
-  // What it was starved of. Any thread.
+  // Gives the block that `starved` asked for. Any thread.
   void Give(std::shared_ptr<Block> block);
 
  private:
@@ -51,7 +51,7 @@ class RangeIntake final : public http::Intake {
   std::string_view Gather(std::string_view bytes);
   Status Step(std::string_view bytes);
 
-  uint64_t at_;  // offset in the file of what comes next
+  uint64_t at_;  // offset in the file of the next byte
   const uint64_t end_;
   Blocks& blocks_;
   const std::shared_ptr<StagedFile> staged_;
@@ -60,11 +60,11 @@ class RangeIntake final : public http::Intake {
   const size_t step_;
   std::atomic<uint64_t> received_ = 0;
   std::mutex mutex_;
-  std::shared_ptr<Block> given_;  // by mutex_
-  std::shared_ptr<Block> block_;  // where steps gather, one after the other
-  std::shared_ptr<Block> kept_;   // where those of this run do, side by side; null: in `block_`
-  size_t gathered_ = 0;           // bytes of the step
-  StagedRange run_;               // written and not noted
+  std::shared_ptr<Block> given_;  // guarded by mutex_
+  std::shared_ptr<Block> block_;  // where the bytes of each step gather, one step after the other
+  std::shared_ptr<Block> kept_;   // where the steps of this run gather, side by side; null: in `block_`
+  size_t gathered_ = 0;           // bytes of the current step
+  StagedRange run_;               // written, not noted yet
   bool failed_ = false;
 };
 

@@ -6,16 +6,15 @@
 namespace muster::initializers {
 namespace {
 
-constexpr double kWaits = 20;          // a range takes so many times its latency: 5 % of the time are lost
-constexpr double kLongest = 30;        // s that one may take
-constexpr double kNear = 0.01;         // s of latency
-constexpr double kNewest = 0.25;       // weight of the last one
-constexpr double kLonger = 0.05;       // the same of what waited longer than the soonest
-constexpr uint64_t kEnough = 1 << 20;  // bytes; fewer tell nothing of the rate
+constexpr double kWaits = 20;          // a range takes this many times its latency: 5 % of the time is lost
+constexpr double kLongest = 30;        // s; longest time of a range
+constexpr double kNear = 0.01;         // s; latency
+constexpr double kNewest = 0.25;       // weight of the newest request
+constexpr double kLonger = 0.05;       // the same for a request that waited longer than the soonest
+constexpr uint64_t kEnough = 1 << 20;  // bytes; fewer say nothing about the rate
 
 double Seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
-// Those from `offset` on.
 std::span<const StagedRange> NotedFrom(uint64_t offset, const std::vector<StagedRange>& noted) {
   auto first = std::lower_bound(noted.begin(), noted.end(), offset, [](const StagedRange& staged, uint64_t offset) {
     return staged.range.offset < offset;
@@ -54,7 +53,7 @@ uint64_t RangeSize::NextInOrder() const {
 
 ByteRange NextRange(uint64_t next, uint64_t size, uint64_t most, uint64_t unit, const std::vector<StagedRange>& noted) {
   uint64_t end = size - next > most ? next + std::max(most / unit, uint64_t{1}) * unit : size;
-  uint64_t there = next;  // without a gap
+  uint64_t there = next;  // end of the noted bytes without a gap
   for (const StagedRange& staged : NotedFrom(next, noted)) {
     if (staged.range.offset == there) there = staged.range.end();
     if (staged.range.offset <= there) continue;

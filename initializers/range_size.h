@@ -1,8 +1,8 @@
-// How much of a large file one request asks for. Pure.
+// Decides how many bytes of a large file one request asks for. Pure.
 //
-// A request costs its latency, whatever it brings: far from the store a range is longer, so that the wait is a small
-// part of it; on a slow link it is shorter, so that the last ones end together. What is cut goes on from its last byte
-// (fetch.h), so a longer range loses nothing.
+// A request costs its latency, whatever its size. Far from the store ranges are longer, so that latency is a small part
+// of the time. On a slow link they are shorter, so that the last requests end together. A request that is cut off
+// continues from its last byte (fetch.h), so a longer range loses nothing.
 #pragma once
 
 #include <cstdint>
@@ -25,36 +25,35 @@ class RangeSize {
  public:
   explicit RangeSize(RangeLimits limits) : limits_(limits) {}
 
-  // One request has brought `bytes`, the first of them after `waited`, the others within `took` from then on.
+  // Reports a request that brought `bytes`: the first byte after `waited`, the rest within `took` from then on.
   void Fetched(uint64_t bytes, Duration waited, Duration took);
 
-  // Bytes of the next range of a file of which `left` bytes are not asked for, where `requests` go on at a time: the
-  // end is shared among them.
+  // Size in bytes of the next range of a file. `left` bytes of the file are not requested yet, and `requests` run at a
+  // time: the end of the file is shared among them.
   uint64_t Next(uint64_t left, int requests) const;
-  // The same of a file that is hashed in order: the least nearby, and before that is known, so that what comes before
-  // its turn can wait in memory; at most the usual elsewhere, where many requests would cost more than that saves.
+  // The same for a file that is hashed in order. Near the store, and while that is unknown, the least size: bytes that
+  // come early can wait in memory. Else at most the usual size: many requests would cost more than that saves.
   uint64_t NextInOrder() const;
-  // The store answers so soon that few requests at a time are enough. False until one has told.
+  // True if the store answers so fast that few parallel requests are enough. False until the first request has ended.
   bool near() const;
 
  private:
-  uint64_t Bytes(double seconds) const;  // that one request brings in it
+  uint64_t Bytes(double seconds) const;  // that one request brings in `seconds`
 
   const RangeLimits limits_;
   double waited_ = 0;   // s, smoothed
-  double soonest_ = 0;  // s; the least of late: what waits longer waits for others, at the server or here
+  double soonest_ = 0;  // s; the recent minimum: a longer wait is a queue, at the server or here
   double rate_ = 0;     // bytes/s of one request, smoothed; 0: not known yet
 };
 
-// `noted` is by offset, as ReadRangeLines gives it.
+// In the next two, `noted` is sorted by offset, as ReadRangeLines returns it.
 
-// The range that begins at `next`: of at most `most` bytes, ended before the next one that an earlier start has noted
-// behind a gap, so that what is there is not fetched again. Ends are multiples of `unit`, or the file's.
+// The range that begins at `next`, of at most `most` bytes, or one `unit`. Ends at a multiple of `unit` or the file's
+// end, and before a range behind a gap that an earlier start has noted, so that it is not fetched again.
 ByteRange NextRange(uint64_t next, uint64_t size, uint64_t most, uint64_t unit, const std::vector<StagedRange>& noted);
 
-// Those of `noted` that fill `range`, of a file of `size` bytes, from its beginning without a gap: of `most` bytes
-// each, and ending at multiples of `unit`, so that what is behind them can be written where that is all a write may
-// begin at.
+// The ranges of `noted` that fill `range` of a file of `size` bytes, from its beginning without a gap. Each has at most
+// `most` bytes and ends at a multiple of `unit` or the file's end: direct writes begin only at such multiples.
 std::span<const StagedRange> NotedIn(ByteRange range, uint64_t size, uint64_t most, uint64_t unit,
                                      const std::vector<StagedRange>& noted);
 

@@ -1,5 +1,4 @@
-// What is whole in the staging folder since an earlier start, read again: a machine that lost power may have kept its
-// name and not its bytes.
+// Reads again what an earlier start left whole in the staging folder: after a power loss a file may lack its bytes.
 #pragma once
 
 #include <atomic>
@@ -17,17 +16,17 @@ namespace muster::initializers {
 
 struct RecheckWanted {
   uint64_t size = 0;
-  std::optional<Expectation> expected;  // what the source publishes; counts before `noted`
-  StagedHash noted;                     // Staging::HashOf
-  bool verify = true;                   // false: its size only
+  std::optional<Expectation> expected;  // hash that the source publishes; it has precedence over `noted`
+  StagedHash noted;                     // from Staging::HashOf
+  bool verify = true;                   // false: check only the size
 };
 
-// The hash of NAME's bytes, which are as they were. DataLoss and the like: they are not, or nothing says what they have
-// to be. Cancelled: `stop` said so. Blocking; any thread.
+// Returns the hash of NAME's bytes if they are unchanged. DataLoss and other errors: they have changed, or no known
+// hash tells what they must be. Cancelled: `stop` was set. Blocking; any thread.
 StatusOr<StagedHash> Recheck(const Staging& staging, const std::string& name, const RecheckWanted& wanted,
                              std::span<char> buffer, const std::atomic<bool>& stop);
 
-// For people, once in a run.
+// A message about `damage`, for people; shown once in a run.
 std::string DamageText(std::string_view shown, const Status& damage);
 
 }  // namespace muster::initializers

@@ -5,8 +5,8 @@
 namespace muster::initializers {
 namespace {
 
-constexpr double kBetter = 1.08;  // below that it is noise
-constexpr int kQuietWindows = 8;  // after a step that brought nothing
+constexpr double kBetter = 1.08;  // a smaller gain is noise
+constexpr int kQuietWindows = 8;  // after a step that gained nothing
 
 }  // namespace
 
@@ -34,7 +34,7 @@ void RequestLimit::Progressed(uint64_t bytes, int done, bool busy, TimePoint now
 void RequestLimit::Judge(double rate) {
   if (rate > best_ * kBetter || target_ == best_target_) {
     const bool more = rate > best_ * kBetter;
-    best_ = more ? rate : 0.5 * (best_ + rate);  // what was best a while ago may not be had any more
+    best_ = more ? rate : 0.5 * (best_ + rate);  // an old best rate may not be reachable any more
     best_target_ = target_;
     if (!more && quiet_ > 0) {
       --quiet_;

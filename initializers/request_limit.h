@@ -1,8 +1,8 @@
-// How many requests at a time: climbs while more of them bring more, goes back when a server says that it is too much.
-// Pure; one instance for a whole run. Nothing here measures or waits.
+// Decides how many requests run at a time. The number grows while more requests bring more bytes, and falls when a
+// server refuses for load. Pure; one instance for a whole run. It does not measure and does not wait.
 //
-// A request holds a block of memory while it fills it, and may want the next one before that is full: with as many
-// requests as blocks, all could wait for each other for ever.
+// A request holds a block of memory while it fills it, and may want the next block before the first is full. With as
+// many requests as blocks, all could wait for each other for ever.
 #pragma once
 
 #include <cstddef>
@@ -13,15 +13,15 @@
 namespace muster::initializers {
 
 struct RequestLimitOptions {
-  // Each waits longer after each refusal by itself, and holds its place meanwhile: with one alone, a server that
-  // refuses three of ten would make all that is left stand behind it. As many as rclone has at all.
+  // Each request backs off by itself after a refusal, and keeps its place meanwhile. With only one request, a server
+  // that refuses three of ten would hold up everything. rclone uses 4 in all.
   int least = 4;
   int first = 8;
   int most = 32;
-  Duration window = std::chrono::milliseconds(400);  // of one measurement
+  Duration window = std::chrono::milliseconds(400);  // length of one measurement
 };
 
-// Fewer requests than `blocks` (at least 2).
+// Limits the numbers to fewer requests than `blocks` (at least 2).
 RequestLimitOptions Within(RequestLimitOptions limits, size_t blocks);
 
 class RequestLimit {
@@ -30,10 +30,10 @@ class RequestLimit {
 
   int target() const { return target_; }
 
-  // `done`: requests ended well since the last call, `bytes` with them; `busy`: all that were allowed were under way,
-  // so that more of them might have brought more. A small request counts as kWorth bytes: its cost is its latency.
+  // `done`: requests that succeeded since the last call; `bytes`: what they brought. `busy`: as many as allowed ran, so
+  // that more might have brought more. Each request counts kWorth bytes extra: a small one costs only latency.
   void Progressed(uint64_t bytes, int done, bool busy, TimePoint now);
-  // 429, 503: half as many, once in a window.
+  // Call it for 429 and 503: halves the number, at most once in a window.
   void Throttled(TimePoint now);
 
  private:
@@ -43,11 +43,11 @@ class RequestLimit {
 
   const RequestLimitOptions limits_;
   int target_;
-  double best_ = 0;  // rate of the best window so far at best_target_
+  double best_ = 0;  // best rate of a window so far, at best_target_
   int best_target_ = 0;
-  int quiet_ = 0;  // windows left before trying more again
+  int quiet_ = 0;  // windows left before more requests are tried again
   uint64_t worth_ = 0;
-  bool idle_ = false;  // in this window not all were under way
+  bool idle_ = false;  // in this window fewer requests ran than were allowed
   TimePoint began_{};
   TimePoint throttled_{};
 };

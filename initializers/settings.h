@@ -1,4 +1,4 @@
-// How settings are read: small files, as a seam that a test can give; yes and no; who said them.
+// For reading settings: small files, by a function that a test can replace; yes and no; names of variables.
 #pragma once
 
 #include <functional>
@@ -11,10 +11,10 @@
 
 namespace muster::initializers {
 
-using NameVariable = std::function<std::string(std::string_view variable)>;  // for people: what was set in its place
+using NameVariable = std::function<std::string(std::string_view variable)>;      // for messages: where its value is set
 using ReadText = std::function<StatusOr<std::string>(const std::string& path)>;  // NotFound: no such file
 
-// "1", "true", "yes", "on" and their opposites, in any case; nullopt: none of them.
+// "1", "true", "yes", "on" and their opposites, in any case; nullopt: any other text.
 std::optional<bool> ParseFlag(std::string_view text);
 
 }  // namespace muster::initializers

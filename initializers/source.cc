@@ -29,7 +29,7 @@ struct SchemeName {
 constexpr SchemeName kSchemes[] = {{"s3", Scheme::kS3},     {"gs", Scheme::kGcs},    {"hf", Scheme::kHuggingFace},
                                    {"pvc", Scheme::kPvc},   {"file", Scheme::kFile}, {"http", Scheme::kHttp},
                                    {"https", Scheme::kHttp}};
-// Where credentials of a source are looked for: what a user can set in place of a user and password in the URI.
+// What a user can set instead of a user and password in the URI.
 std::string_view CredentialsOf(Scheme scheme) {
   switch (scheme) {
     case Scheme::kS3:
@@ -47,7 +47,7 @@ std::string_view CredentialsOf(Scheme scheme) {
   return "leave them out: it needs none";
 }
 
-// What people and other tools write for them.
+// Other spellings of the schemes, by people and other tools.
 constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
     {"s3a", "s3"}, {"s3n", "s3"}, {"gcs", "gs"}, {"huggingface", "hf"}};
 
@@ -59,7 +59,7 @@ const SchemeName* FindScheme(std::string_view name) {
 
 bool IsWord(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
 
-// Letters, digits and some of `others`; no dot or dash first, which would make another thing of a host name or a path.
+// Letters, digits and characters of `others`; no dot or dash in front, which would change a host name's meaning.
 bool IsNameOf(std::string_view text, std::string_view others, size_t longest) {
   return !text.empty() && text.size() <= longest && text[0] != '.' && text[0] != '-' &&
          text.find("..") == std::string_view::npos && std::all_of(text.begin(), text.end(), [&](char c) {
@@ -67,13 +67,13 @@ bool IsNameOf(std::string_view text, std::string_view others, size_t longest) {
          });
 }
 
-// Before the first of `ends`, and the rest with it.
+// Splits `text` before the first character of `ends`.
 std::pair<std::string_view, std::string_view> Cut(std::string_view text, std::string_view ends) {
   const size_t at = std::min(text.find_first_of(ends), text.size());
   return {text.substr(0, at), text.substr(at)};
 }
 
-// Parameters of a query whose values say what is meant, and let nobody in. Of every other one that is not known.
+// Query parameters whose values are no secrets. The value of any other parameter may be one.
 constexpr std::string_view kHarmless =
     " alt download dl expires export file filename format generation id name page part path raw ref revision se sp sv "
     "v "
@@ -84,7 +84,7 @@ bool IsHarmless(std::string_view parameter) {
   return kHarmless.find(fmt::format(" {} ", Lower(parameter))) != std::string_view::npos;
 }
 
-// Of what follows "hf://": how much of it is "USER:PASSWORD@" or "hf_TOKEN@". Elsewhere an '@' is a revision's.
+// The length of "USER:PASSWORD@" or "hf_TOKEN@" at the start of what follows "hf://". Any other '@' begins a revision.
 size_t HubUserSize(std::string_view rest) {
   const std::string_view first = rest.substr(0, rest.find('/'));
   const size_t at = first.rfind('@');
@@ -92,7 +92,7 @@ size_t HubUserSize(std::string_view rest) {
   return first.substr(0, at).find(':') != std::string_view::npos || first.starts_with("hf_") ? at + 1 : 0;
 }
 
-// A URI as it may be shown: no user and password, and of its query what is known to be no secret.
+// The URI without user and password, and without values of its query that may be secret.
 std::string Showable(std::string_view uri) {
   std::string shown;
   const size_t slashes = uri.find("://");
@@ -156,7 +156,7 @@ Status UnknownScheme(std::string_view uri, std::string_view name) {
   return Bad(uri, fmt::format("the scheme {} is not known; known are {}", Quoted(name), kKnown));
 }
 
-// "", "." and ".." between slashes; a '/' at the end is none.
+// True if an element of the path is "", "." or ".."; one trailing '/' is allowed.
 bool HasOddElements(std::string_view path) {
   if (path.starts_with('/')) return true;
   if (path.ends_with('/')) path.remove_suffix(1);
@@ -216,7 +216,7 @@ Status ReadHttp(std::string_view rest, Source* source) {
     good = good && port && *port >= 1 && *port <= 65535;
   }
   if (!good) {
-    // A password with a '/' in it ends up here: show nothing that could be one.
+    // A password with a '/' in it gets here: show nothing that could be one.
     return absl::InvalidArgumentError(fmt::format("the source '{}://...': after the two slashes comes HOST[:PORT]/PATH",
                                                   source->tls ? "https" : "http"));
   }
@@ -236,7 +236,7 @@ Status ReadHttp(std::string_view rest, Source* source) {
 
 constexpr std::string_view kHubForm = "hf://[models/|datasets/|spaces/]NAMESPACE/NAME[@REVISION][/PATH]";
 
-// Takes "models/" and the like off.
+// Removes a leading "models/" or the like.
 Status ReadRepoType(Role role, std::string_view* rest, Source* source) {
   source->repo_type = role == Role::kDataset ? RepoType::kDataset : RepoType::kModel;
   constexpr struct {
@@ -260,7 +260,7 @@ Status ReadRepoType(Role role, std::string_view* rest, Source* source) {
   return absl::OkStatus();
 }
 
-// "refs/pr/3/PATH": how much of it is the revision.
+// The length of the revision at the start of "refs/pr/3/PATH".
 size_t RevisionSize(std::string_view text) {
   for (std::string_view prefix : {"refs/pr/", "refs/convert/"}) {
     if (text.starts_with(prefix)) return std::min(text.find('/', prefix.size()), text.size());
@@ -270,7 +270,7 @@ size_t RevisionSize(std::string_view text) {
 
 Status ReadRevision(std::string_view written, Source* source) {
   std::string revision = http::PercentDecode(written);
-  // git check-ref-format's rules, of which the hub's own are a part.
+  // The rules of git check-ref-format; the hub's own rules are a subset.
   const bool odd = revision.empty() || revision.size() > kLongestRevision || revision.starts_with('/') ||
                    revision.ends_with('/') || revision.ends_with('.') || revision.find("..") != std::string::npos ||
                    revision.find("//") != std::string::npos || !IsUtf8(revision) ||

@@ -1,16 +1,16 @@
-// What to bring in: a source URI, taken apart. Pure.
+// Parses a source URI. Pure.
 //
 //   s3://BUCKET[/KEY or PREFIX]      gs://BUCKET[/OBJECT or PREFIX]
 //   hf://[models/|datasets/|spaces/]NAMESPACE/NAME[@REVISION][/PATH]     also NAMESPACE/NAME:REVISION (KServe's)
 //   pvc://CLAIM[/PATH]     file:///PATH     http(s)://HOST[:PORT]/PATH[?QUERY]
 //
-// Keys and paths of s3, gs, pvc and file stand as they are: no percent-decoding, '?' and '#' are ordinary characters
-// (as aws, gsutil and s5cmd read them). hf: "refs/pr/N" and "refs/convert/X" are revisions with slashes; elsewhere in a
-// revision a slash is written %2F, and other characters may be. http: the path and query are sent as they stand; a
-// fragment is not.
+// Keys and paths of s3, gs, pvc and file are taken literally: no percent-decoding; '?' and '#' are ordinary characters
+// (as in aws, gsutil and s5cmd). hf: "refs/pr/N" and "refs/convert/X" are revisions with slashes; in others a slash
+// must be written %2F, and any character may be percent-encoded. http: path and query are sent unchanged, a fragment is
+// not.
 //
-// A user and password in a URI are refused, of any scheme: URIs are shown in pod specs, logs and the manifest.
-// For users: docs/initializers.md.
+// A user and password in a URI are refused: URIs appear in pod specs, logs, the manifest. For users:
+// docs/initializers.md.
 #pragma once
 
 #include <string>
@@ -20,26 +20,26 @@
 
 namespace muster::initializers {
 
-enum class Role { kDataset, kModel };  // decides what an hf:// repository is, and the target folder
+enum class Role { kDataset, kModel };  // decides the type of an hf:// repository, and the target folder
 enum class Scheme { kS3, kGcs, kHuggingFace, kPvc, kFile, kHttp };
 enum class RepoType { kModel, kDataset, kSpace };
 
 struct Source {
   Scheme scheme = Scheme::kS3;
   std::string uri;  // as given, but for secrets in an http query ("X-Amz-Signature=..."); for messages, the manifest
-  std::string container;  // bucket; "namespace/name"; claim; "host[:port]"; nothing for file
+  std::string container;  // bucket; "namespace/name"; claim; "host[:port]"; empty for file
   std::string path;     // key or prefix; path in the repository or the claim (empty: all of it); of the machine and of
                         // http with the first '/', of http with the query
-  bool folder = false;  // the path ends with '/' (kept in `path`) or is empty: a prefix as it is, never one object
+  bool folder = false;  // the path ends with '/' (kept in `path`) or is empty: always a prefix, never one object
   RepoType repo_type = RepoType::kModel;
-  std::string revision;  // hf; empty: none was named
-  bool tls = true;       // http: it was https
+  std::string revision;  // hf; empty: the URI names none
+  bool tls = true;       // http: the scheme was https
   bool operator==(const Source&) const = default;
 };
 
 inline constexpr size_t kLongestUri = 8192;  // bytes
 
-// InvalidArgument names the URI, without what may be a secret in it, and says what is expected.
+// InvalidArgument names the URI, without parts that may be secret, and the expected form.
 StatusOr<Source> ParseSource(std::string_view uri, Role role);
 
 }  // namespace muster::initializers

@@ -26,12 +26,12 @@
 namespace muster::initializers {
 namespace {
 
-constexpr size_t kLongestRanges = size_t{16} << 20;  // bytes of one NAME.ranges that are read
+constexpr size_t kLongestRanges = size_t{16} << 20;  // bytes of a NAME.ranges that are read
 constexpr char kHashes[] = ".hashes";
-constexpr char kClone[] = ".clone";  // what reflinks are tried with
+constexpr char kClone[] = ".clone";  // the file with which a reflink is tried
 
-// Some file systems open a file for direct access, and then refuse each of them, or want a larger alignment. False: it
-// was not open for direct access.
+// Switches a file to the page cache: some file systems open a file for direct I/O, and then refuse each access or want
+// a larger alignment. False: it was not open for direct I/O.
 bool ThroughCache(int file) {
   const int flags = fcntl(file, F_GETFL);
   return flags >= 0 && (flags & O_DIRECT) != 0 && fcntl(file, F_SETFL, flags & ~O_DIRECT) == 0;
@@ -49,7 +49,7 @@ Status WriteAll(int file, const char* bytes, size_t length, uint64_t offset) {
   return absl::OkStatus();
 }
 
-// The file in pieces, until its end or until `take` says false.
+// Reads the file in pieces, until its end or until `take` returns false.
 Status ReadPieces(int file, const std::function<bool(std::string_view)>& take) {
   char buffer[1 << 14];
   while (true) {
@@ -69,14 +69,14 @@ StatusOr<std::string> ReadAll(int file, size_t most) {
   return text;
 }
 
-// In one call: a line is there whole, or cut at the end of the file.
+// Appends a line in one call: after a crash it is whole, or cut at the end of the file.
 Status Append(int file, const std::string& line, std::string_view shown) {
   const ssize_t written = write(file, line.data(), line.size());
   if (written == static_cast<ssize_t>(line.size())) return absl::OkStatus();
   return DiskStatus(written < 0 ? errno : ENOSPC, fmt::format("writing {}", shown));
 }
 
-// Before the name is there: what is whole without a line was not staged by us.
+// Call it before the file takes its name, so that no whole file with a hash lacks its line.
 Status NoteHash(int hashes, const std::string& name, const StagedHash& hash) {
   return hash.hash.empty() ? absl::OkStatus() : Append(hashes, WriteHashLine(name, hash), kHashes);
 }
@@ -86,7 +86,6 @@ Status MakeFolder(int at, const std::string& name, const std::string& shown) {
   return DiskStatus(errno, shown);
 }
 
-// A folder that is no link.
 StatusOr<Descriptor> OpenFolder(int at, const std::string& name, const std::string& shown) {
   Descriptor folder(openat(at, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (folder.ok()) return folder;
@@ -98,7 +97,7 @@ StatusOr<Descriptor> OpenFolder(int at, const std::string& name, const std::stri
 }
 
 StatusOr<Descriptor> OpenTarget(const std::string& target) {
-  Descriptor root(open(target.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));  // itself may be a link
+  Descriptor root(open(target.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));  // the target itself may be a link
   if (root.ok()) return root;
   if (errno == ENOTDIR) {
     return absl::FailedPreconditionError(
@@ -160,7 +159,7 @@ Status StagedFile::Reserve() {
 }
 
 Status StagedFile::Write(uint64_t offset, std::string_view bytes) {
-  const size_t odd = direct_ ? bytes.size() % kBlockAlignment : 0;  // only at the file's end, which Finish cuts
+  const size_t odd = direct_ ? bytes.size() % kBlockAlignment : 0;  // only at the file's end; Finish cuts the padding
   const size_t even = bytes.size() - odd;
   MUSTER_RETURN_IF_ERROR(Annotate(WriteAll(file_.get(), bytes.data(), even, offset), name_));
   if (odd == 0) return absl::OkStatus();
@@ -207,7 +206,7 @@ Status StagedFile::Forget() {
 
 void StagedFile::Discard() {
   noted_.clear();
-  (void)ftruncate(file_.get(), 0);  // whoever still has it open holds no room
+  (void)ftruncate(file_.get(), 0);  // an open descriptor then holds no disk space
   unlinkat(folder_, fmt::format("{}{}", name_, kPart).c_str(), 0);
   unlinkat(folder_, fmt::format("{}{}", name_, kRanges).c_str(), 0);
 }
@@ -301,7 +300,7 @@ StatusOr<std::unique_ptr<StagedFile>> Staging::OpenPart(const std::string& name,
   constexpr int kFlags = O_RDWR | O_CREAT;
   if (direct && !in_memory_) {
     auto opened = OpenMetadataFile(folder_.get(), part, kFlags | O_DIRECT);
-    staged->direct_ = opened.ok();  // EINVAL: the file system has no such thing
+    staged->direct_ = opened.ok();  // EINVAL: the file system has no direct I/O
     if (opened.ok()) staged->file_ = *std::move(opened);
   }
   if (!staged->direct_) {
@@ -463,7 +462,7 @@ Status Staging::Sync() {
   return DiskStatus(errno, fmt::format("syncing {}", target_));
 }
 
-// Where not even that is offered, there is no more that can be done.
+// Syncs file by file. If fsync is not offered either, nothing more can be done.
 Status Staging::SyncEach() {
   auto sync = [this](int file) {
     return fsync(file) == 0 || IsNotOffered(errno) ? absl::OkStatus()
@@ -481,7 +480,7 @@ Status Staging::Publish(const std::vector<Place>& places, const Meanwhile& meanw
   for (const Place& place : places) {
     MUSTER_RETURN_IF_ERROR(meanwhile());
     MUSTER_ASSIGN_OR_RETURN(int folder, FolderOf(place.path));
-    if (place.name.empty()) continue;  // FolderOf made it
+    if (place.name.empty()) continue;  // an empty folder: FolderOf has made it
     const std::string last = place.path.substr(place.path.rfind('/') + 1);
     if (renameat(folder_.get(), place.name.c_str(), folder, last.c_str()) == 0) continue;
     if (errno == EISDIR) return FolderInTheWay(target_, place.path);
@@ -505,7 +504,7 @@ void Staging::RemoveOwn(const std::string& name) {
 
 void Staging::Clear() {
   const auto names = NamesIn(folder_.get(), ".", "");
-  if (!names.ok()) return;  // the next start finds what is left
+  if (!names.ok()) return;  // the next start finds the rest
   for (const std::string& name : *names) unlinkat(folder_.get(), name.c_str(), 0);
   unlinkat(own_.get(), "staging", AT_REMOVEDIR);
 }
@@ -514,7 +513,7 @@ StatusOr<DiskRoom> Staging::room() const {
   struct statvfs facts {};
   if (fstatvfs(root_.get(), &facts) != 0) return DiskStatus(errno, target_);
   DiskRoom room{uint64_t{facts.f_bavail} * facts.f_frsize, facts.f_favail};
-  // A file system without the call (FUSE) has nothing of anything: what is too much then fails when it is written.
+  // Some file systems (FUSE) report zeros: take the space as unlimited. A full disk then shows when it is written.
   if (facts.f_blocks == 0) room.bytes = std::numeric_limits<int64_t>::max();
   if (facts.f_files == 0) room.files.reset();
   return room;

@@ -9,7 +9,7 @@
 namespace muster::initializers {
 namespace {
 
-constexpr size_t kLongestLine = 4096;  // of .hashes; ours are shorter
+constexpr size_t kLongestLine = 4096;  // of .hashes; Muster's are shorter
 
 }  // namespace
 
@@ -70,7 +70,7 @@ void HashLines::Add(std::string_view piece) {
 }
 
 void HashLines::Line() {
-  constexpr size_t kCheck = 9;  // a blank and the line's own CRC
+  constexpr size_t kCheck = 9;  // a blank and the CRC of the line
   const std::string line = std::exchange(line_, {});
   if (line.size() <= kCheck || line.size() > kLongestLine) return;
   const std::string_view said = std::string_view(line).substr(0, line.size() - kCheck);

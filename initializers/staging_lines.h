@@ -1,5 +1,5 @@
-// Lines of the staging folder's journal (staging.h): what of a file is there, and what is known of the whole ones. Each
-// line ends with its own CRC: a kill, a full disk or lost power leaves lines that are cut, or none. Pure.
+// Lines of the staging folder's journal (staging.h): which ranges of a file are written, and the hashes of whole files.
+// Each line ends with its own CRC, because a kill, a full disk or a power loss may cut lines or lose them. Pure.
 #pragma once
 
 #include <cstddef>
@@ -23,33 +23,32 @@ struct StagedRange {
   bool operator==(const StagedRange&) const = default;
 };
 
-// Lines of NAME.ranges. Reading stops at the first one that is not whole; overlapping ranges are dropped.
+// Lines of NAME.ranges. Reading stops at the first damaged line; overlapping ranges are dropped.
 std::string WriteRangeLine(const StagedRange& staged);
 std::vector<StagedRange> ReadRangeLines(std::string_view text, uint64_t size);
 
-// What is known of the bytes of a NAME.
+// What is known about the bytes of a NAME.
 struct StagedHash {
-  std::string hash;       // Describe()d; empty: none was taken
-  bool verified = false;  // the source published it
+  std::string hash;       // text of Describe; empty: none was computed
+  bool verified = false;  // the source published that hash
   bool operator==(const StagedHash&) const = default;
 };
 
 // A line of .hashes.
 std::string WriteHashLine(std::string_view name, const StagedHash& hash);
 
-// Reads .hashes in pieces, cut anywhere. Each line stands for itself: one that is not whole, or longer than any of
-// ours, is left out; the last of a name counts. Keeps the names that are wanted, and never more than a line beside
-// them.
+// Reads .hashes in pieces that may be cut anywhere. Each line is independent: a damaged or too long one is skipped. The
+// last line of a name counts. Memory: the wanted names and one line.
 class HashLines {
  public:
   explicit HashLines(std::function<bool(const std::string& name)> wanted) : wanted_(std::move(wanted)) {}
 
   void Add(std::string_view piece);
-  bool cut() const { return cut_; }  // what was added ends within a line
+  bool cut() const { return cut_; }  // the last piece ended within a line
   std::unordered_map<std::string, StagedHash> End() &&;
 
  private:
-  void Line();  // line_, and empties it
+  void Line();  // parses line_ and clears it
 
   const std::function<bool(const std::string&)> wanted_;
   std::unordered_map<std::string, StagedHash> hashes_;

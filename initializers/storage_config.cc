@@ -13,7 +13,7 @@ namespace {
 constexpr char kAccessKey[] = "AWS_ACCESS_KEY_ID", kSecretKey[] = "AWS_SECRET_ACCESS_KEY";
 constexpr char kConfig[] = "STORAGE_CONFIG", kOverride[] = "STORAGE_OVERRIDE_CONFIG";
 
-// Of the variables that mean the same, the one that is looked at first.
+// Field -> the variable that it sets: of those with its meaning, the first that is read.
 constexpr std::pair<const char*, const char*> kVariables[] = {
     {"endpoint_url", "AWS_ENDPOINT_URL_S3"}, {"access_key_id", kAccessKey},
     {"secret_access_key", kSecretKey},       {"region", "AWS_REGION"},
@@ -21,7 +21,7 @@ constexpr std::pair<const char*, const char*> kVariables[] = {
     {"anonymous", "awsAnonymousCredential"},
 };
 
-// What is said in place of a variable, and by which field.
+// The value that replaces a variable, and the name of its field.
 struct Said {
   std::string value, name;
 };
@@ -33,7 +33,7 @@ StatusOr<Json> ReadObject(const Environment& environment, const char* name) {
   StatusOr<Json> object = ReadJson(*text, kFieldLevels);
   if (!object.ok()) return absl::InvalidArgumentError(fmt::format("{} {}", name, Message(object.status())));
   if (object->is_object()) return object;
-  return absl::InvalidArgumentError(fmt::format("{} is no JSON object", name));  // which holds keys: it is not shown
+  return absl::InvalidArgumentError(fmt::format("{} is no JSON object", name));  // its text may hold keys
 }
 
 StatusOr<std::string> TextOf(const Json& value, const std::string& name) {
@@ -62,7 +62,8 @@ StatusOr<S3Variables> WithStorageConfig(const Environment& environment, std::str
       (*said)[variable] = {std::move(text), std::move(name)};
     }
   }
-  if (said->contains(kAccessKey) || said->contains(kSecretKey)) {  // the pod's other half, and token, are of other keys
+  // The pod's other key and its token belong to other credentials.
+  if (said->contains(kAccessKey) || said->contains(kSecretKey)) {
     said->try_emplace(kAccessKey, Said{"", fmt::format("access_key_id of {}", kConfig)});
     said->try_emplace(kSecretKey, Said{"", fmt::format("secret_access_key of {}", kConfig)});
     for (const char* token : {"AWS_SESSION_TOKEN", "AWS_SECURITY_TOKEN"}) (*said)[token] = {"", token};

@@ -1,11 +1,11 @@
-// KServe's STORAGE_CONFIG, a JSON object out of a secret, and STORAGE_OVERRIDE_CONFIG, whose fields go before its:
-// where an S3 store is and who we are, in place of the variables that mean the same.
+// KServe's STORAGE_CONFIG, a JSON object from a secret, and STORAGE_OVERRIDE_CONFIG, whose fields have precedence:
+// place and keys of an S3 store, which replace the variables with the same meaning.
 //
 //   {"type": "s3", "endpoint_url": "https://minio:9000", "access_key_id": "...", "secret_access_key": "...",
 //    "region": "eu-west-1", "ca_bundle": "/path", "verify_ssl": "0", "anonymous": "true"}
 //
-// All but the type may be absent; others are nothing to us. Where it has one of the keys, the pod's keys and token are
-// nothing to us either. Pure. For users: docs/initializers.md, "S3".
+// All fields but the type may be absent; other fields are ignored. If it has one of the keys, the keys and the token in
+// the pod's variables are ignored too. Pure. For users: docs/initializers.md, "S3".
 #pragma once
 
 #include <string_view>
@@ -17,11 +17,10 @@ namespace muster::initializers {
 
 struct S3Variables {
   Environment environment;
-  NameVariable name_of;  // "endpoint_url of STORAGE_CONFIG", or the variable itself
+  NameVariable name_of;  // "endpoint_url of STORAGE_CONFIG", or the name of the variable
 };
 
-// The variables as they count for the S3 source `uri`. InvalidArgument: one of the two is no such object, or its type
-// is not s3.
+// The variables for the S3 source `uri`. InvalidArgument: one of the two is no such object, or its type is not s3.
 StatusOr<S3Variables> WithStorageConfig(const Environment& environment, std::string_view uri);
 
 }  // namespace muster::initializers

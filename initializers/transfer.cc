@@ -12,14 +12,14 @@ namespace {
 
 namespace asio = boost::asio;
 
-constexpr size_t kMostOpen = 8;  // large files at once: each has descriptors, and a place in the page cache
-// How far a file that is hashed in order may be ahead of its hash. If the hash cannot keep up, bytes beyond the blocks
-// would have to be read back. Near the store, with more ranges under way, the first, for which the hash waits, would
-// take longer.
+constexpr size_t kMostOpen = 8;  // large files open at once: each has descriptors, and pages in the page cache
+// How far the bytes of a file that is hashed in order may be ahead of the hash. If the hash is too slow, bytes that do
+// not fit into the blocks must be read back. Near the store, more parallel ranges would delay the first one, for which
+// the hash waits.
 constexpr size_t kBlocksAhead = 40;
-constexpr uint64_t kMostAhead = 16 << 20;  // bytes from where it is to where the next range begins
+constexpr uint64_t kMostAhead = 16 << 20;  // bytes from the hash to the start of the next range
 
-// Where a small file's bytes go; on the loop.
+// Receives the bytes of a small file; on the loop.
 class BlockIntake final : public http::Intake {
  public:
   explicit BlockIntake(std::shared_ptr<Block> block) : block_(std::move(block)) {}
@@ -75,7 +75,7 @@ void Transfer::Impl::EndOfList() {
   });
 }
 
-// What is under way ends without a word; work in the pool keeps what it needs.
+// Running requests end without a callback; work in the pool owns what it needs.
 void Transfer::Impl::Stop() {
   ended_ = true;
   *stopped_ = true;
@@ -105,14 +105,14 @@ void Transfer::Impl::Dispatch() {
   dispatching_ = false;
 }
 
-// Enough files come at a time to keep all cores busy: each by one range, which is hashed where it is received. Its
-// bytes then go to no other core, nor wait for it.
+// True if enough files are fetched in parallel to keep all cores busy. Then each file has one range at a time, and the
+// receiving thread hashes it: its bytes need not go to another core, nor wait for it.
 bool Transfer::Impl::InPassing() const {
   return range_size_.near() && open_.size() >= static_cast<size_t>(options_.cores);
 }
 
 bool Transfer::Impl::StartNext() {
-  // The open file with the fewest ranges under way; a new one where all have as many as there are files.
+  // Choose the open file with the fewest running ranges; open a new file if each has as many ranges as there are files.
   std::shared_ptr<File> chosen;
   for (const auto& file : open_) {
     if (!file->staged || file->next >= file->entry.size) continue;
@@ -138,7 +138,7 @@ Fetch::Taker Transfer::Impl::TakerFor(const std::shared_ptr<File>& file) {
   Fetch::Taker taker;
   taker.expect = [weak = std::weak_ptr<File>(file)](const Expectation& expected) {
     auto file = weak.lock();
-    // A large file's hash is known before its ranges are cut, or not at all.
+    // The hash of a large file is known before its ranges are cut, or never.
     if (file && !file->large && !file->entry.expected) file->entry.expected = expected;
   };
   taker.failed = [this, weak = std::weak_ptr<File>(file)](const http::Refusal& refusal) {
@@ -147,7 +147,7 @@ Fetch::Taker Transfer::Impl::TakerFor(const std::shared_ptr<File>& file) {
   return taker;
 }
 
-// Whole since an earlier start. Where nothing pins it, or its bytes are at hand, it is brought in once more.
+// True if it is whole from an earlier start. Without a version, or with content in the listing, it comes again.
 bool Transfer::Impl::IsStaged(const File& file) const {
   return !file.entry.version.empty() && !file.entry.content && staging_.IsWhole(file.name);
 }
@@ -182,7 +182,7 @@ void Transfer::Impl::StartSmall(const std::shared_ptr<File>& file, std::shared_p
     return;
   }
   Fetch::Taker taker = TakerFor(file);
-  taker.intake = [of] { return std::make_shared<BlockIntake>(of.lock()->block); };  // whose fetch asks
+  taker.intake = [of] { return std::make_shared<BlockIntake>(of.lock()->block); };  // `of` lives: its fetch calls
   taker.restart = [of] { of.lock()->block->used = 0; };
   taker.done = [this, of] {
     if (auto file = of.lock()) SmallDone(file);
@@ -236,7 +236,7 @@ void Transfer::Impl::Verified(const std::shared_ptr<File>& file, const std::opti
     }
     events_.say(fmt::format("{}: {}; fetching it again", file->entry.key, *mismatch));
     ++counts_.refetched;
-    // A hash of hashes is wrong too where the parts are not what they were taken for.
+    // A composite hash is also wrong if the parts have other sizes than assumed.
     file->entry.doubted = file->large && file->entry.expected->part_size != 0;
     return Anew(file, file->entry.doubted);
   }
@@ -272,7 +272,7 @@ void Transfer::Impl::Refused(const std::shared_ptr<File>& file, const http::Refu
   const bool changed = refusal.kind == http::Refusal::Kind::kChanged;
   const bool whole_only = refusal.kind == http::Refusal::Kind::kWholeOnly && file->entry.ranges;
   if (!changed && !whole_only) return Fail(refusal.status);
-  // Not now: the fetch that told it is still on the stack. And once, however many tell it.
+  // Posted, because the fetch that reported it is on the stack. By `life` it counts once, however many report it.
   asio::post(loop_, [weak = weak_from_this(), of = std::weak_ptr<File>(file), life = file->life, changed,
                      why = std::string(Message(refusal.status))] {
     auto self = weak.lock();
@@ -295,7 +295,7 @@ void Transfer::Impl::Changed(const std::shared_ptr<File>& file) {
   Anew(file, true);
 }
 
-// Nothing of it counts any more. Begins once what is still being written is written.
+// Discards everything of the file and begins it anew, after the running writes have ended.
 void Transfer::Impl::Anew(const std::shared_ptr<File>& file, bool look) {
   if (file->block) --active_;
   Release(file);
@@ -315,8 +315,8 @@ void Transfer::Impl::BeginAnew(const std::shared_ptr<File>& file) {
   auto staged = std::exchange(file->staged, nullptr);
   auto forget = [staged, look] {
     if (!staged) return;
-    if (look) return staged->Discard();  // the next one needs its room
-    (void)staged->Forget();              // what it cannot forget is read back, and found to be wrong
+    if (look) return staged->Discard();  // frees the space for the next version
+    (void)staged->Forget();              // ranges that stay noted are read back and found to be wrong
   };
   pool_.Run(file->strand, forget, [weak = weak_from_this(), file, look, life = file->life] {
     auto self = weak.lock();
@@ -339,7 +339,7 @@ void Transfer::Impl::EndIfDone() {
 void Transfer::Impl::Fail(Status status) {
   if (ended_) return;
   ended_ = true;
-  // Not at once: a fetch may be on the stack.
+  // Posted, because a fetch may be on the stack.
   asio::post(loop_, [self = shared_from_this(), status = std::move(status)] {
     self->Stop();
     self->events_.end(status);

@@ -1,17 +1,17 @@
-// The engine: moves the bytes of a list of files from a provider into the staging folder, many ranges at a time, each
-// hashed as it passes and held against what the store publishes.
+// The engine: moves the bytes of a list of files from a provider into the staging folder, many ranges in parallel. Each
+// range is hashed as it passes and compared with the hash that the store publishes.
 //
 //   list -> [look] -> open, read back what an earlier start left -> ranges -> verify -> whole in the staging folder
 //
-// A small file is one request and one write. A large one is cut into ranges, each hashed and written by the thread that
-// receives it (range_intake.h); a hash that can only be taken in order is taken by the pool, behind the writes
-// (file_hash.h). Memory is the pool's blocks, whatever there is to move.
+// A small file is one request and one write. A large file is cut into ranges. The thread that receives a range hashes
+// and writes it (range_intake.h). A hash that needs the bytes in order is computed by the pool, behind the writes
+// (file_hash.h). Memory is bounded by the blocks of the pool, however much there is to move.
 //
-// A range that fails is asked for again by retry.h's rules, from the byte where it ended. A file that turns out to be
-// another version now is looked at again and begun anew; one whose hash is wrong is fetched once more as a whole; after
-// that the run fails and nothing is published.
+// A failed range is requested again by the rules of http/retry.h, from the byte at which it ended. A file that has a
+// new version by now is looked at again and begun anew. A file with a wrong hash is fetched once more as a whole; then
+// the run fails and nothing is published.
 //
-// Loop thread only. Ends once, with the first error that cannot be helped.
+// Loop thread only. Calls `end` once: after the last file, or with the first error that no retry could cure.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -36,20 +36,20 @@ namespace muster::initializers {
 
 struct TransferOptions {
   std::string source;      // identity of what is brought in, for the names of staged files
-  RangeLimits range;       // of one request of a large file
+  RangeLimits range;       // size of one request of a large file
   bool verify = true;      // false: sizes only
-  bool direct = true;      // past the page cache, for files from kDirectFrom on
-  int cores = 2;           // that it may keep busy
-  bool sync_each = false;  // each file on the disk as it is whole; else one sync before publishing
+  bool direct = true;      // bypass the page cache for files from kDirectFrom on
+  int cores = 2;           // CPU cores that it may keep busy
+  bool sync_each = false;  // sync each file when it is whole; else one sync before publishing
   http::Limits limits;
   http::RetryRules retry;
   RequestLimitOptions request_limit;
 };
 
-// What it works with; all of it outlives it.
+// The objects that a Transfer uses; they outlive it.
 struct TransferMeans {
-  http::Transport& small;  // of small files: on the loop, where many are asked for at a time
-  http::Transport& large;  // of the ranges of large ones
+  http::Transport& small;  // for small files: on the loop, where many requests run at a time
+  http::Transport& large;  // for the ranges of large files
   Provider& provider;
   Staging& staging;
   DiskPool& pool;

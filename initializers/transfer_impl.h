@@ -1,5 +1,5 @@
-// Inside transfer.h: the scheduler, and what it knows of each file and range. transfer.cc has scheduling, small files
-// and the ends of files, transfer_ranges.cc the ranges of large ones.
+// Internal to transfer.h: the scheduler, and its state of each file and range. transfer.cc schedules, fetches small
+// files and finishes files; transfer_ranges.cc fetches the ranges of large files.
 #pragma once
 
 #include <atomic>
@@ -20,7 +20,7 @@
 
 namespace muster::initializers {
 
-inline constexpr int kMostChanges = 5;  // times that one file is begun anew, but for a wrong hash
+inline constexpr int kMostChanges = 5;  // how often one file is begun anew, not counting wrong hashes
 
 class Transfer::Impl : public std::enable_shared_from_this<Impl> {
  public:
@@ -81,14 +81,14 @@ class Transfer::Impl : public std::enable_shared_from_this<Impl> {
   MoveEvents events_;
   RequestLimit request_limit_;
   RangeSize range_size_;
-  const std::shared_ptr<Blocks> ahead_;  // of what is hashed in order
+  const std::shared_ptr<Blocks> ahead_;  // blocks for bytes that wait to be hashed in order
   std::mt19937_64 random_{std::random_device{}()};
   Fetch::Context context_;
   MoveCounts counts_;
-  EntryQueue queue_;                                // not begun
-  std::list<std::shared_ptr<File>> open_;           // large ones
-  std::unordered_set<std::shared_ptr<File>> busy_;  // begun and not done
-  int active_ = 0;                                  // requests under way, and what stands for one
+  EntryQueue queue_;                                // entries that are not begun
+  std::list<std::shared_ptr<File>> open_;           // large files, begun and not finished
+  std::unordered_set<std::shared_ptr<File>> busy_;  // begun and not finished
+  int active_ = 0;                                  // running requests, and work that counts as one
   bool listed_ = false;
   bool ended_ = false;
   bool dispatching_ = false;
@@ -97,8 +97,8 @@ class Transfer::Impl : public std::enable_shared_from_this<Impl> {
   const std::shared_ptr<std::atomic<bool>> stopped_ = std::make_shared<std::atomic<bool>>(false);  // read by the pool
 };
 
-// A file on its way. Everything on the loop but what work on its strands is given. What the loop itself keeps, as by a
-// post, refers to it weakly: the loop may outlive the pool, and with it what a strand is of.
+// A file that is being fetched. Used on the loop only, except for what the work on its strand gets. Handlers that the
+// loop keeps (a post) hold it weakly: the loop may outlive the pool, and the strand refers to the pool.
 struct Transfer::Impl::File {
   File(Entry what, DiskPool::Strand in) : entry(std::move(what)), strand(std::move(in)) {}
 
@@ -107,19 +107,19 @@ struct Transfer::Impl::File {
   DiskPool::Strand strand;  // opening, hashing in order, finishing
   std::shared_ptr<StagedFile> staged;
   std::unique_ptr<Verifier> verifier;
-  std::shared_ptr<OrderedHash> ordered;                   // hashes on the strand; none: ranges are hashed apart
-  std::shared_ptr<const std::vector<StagedRange>> noted;  // by an earlier start, by offset; also the pool's to read
+  std::shared_ptr<OrderedHash> ordered;                   // hashes on the strand; null: ranges are hashed separately
+  std::shared_ptr<const std::vector<StagedRange>> noted;  // by an earlier start, by offset; the pool reads it too
   std::unique_ptr<Fetch> small;
   std::shared_ptr<Block> block;
-  std::list<std::shared_ptr<Range>> ranges;  // under way
+  std::list<std::shared_ptr<Range>> ranges;  // being fetched
   Provider::Handle looking;
-  uint64_t unit = 1;         // a range is a multiple of it
+  uint64_t unit = 1;         // ranges begin at multiples of it
   uint64_t next = 0;         // offset of the next range
-  uint64_t life = 0;         // grows when it is begun anew: what comes from before counts no more
-  uint64_t counted = 0;      // of counts_.bytes_done
-  int changes = 0;           // times that it was begun anew, but for a wrong hash
-  int writing = 0;           // intakes that are lent, of any life
-  std::optional<bool> anew;  // to be begun anew once they are written; true: after a look
+  uint64_t life = 0;         // grows when the file is begun anew: results of an earlier life are ignored
+  uint64_t counted = 0;      // its part of counts_.bytes_done
+  int changes = 0;           // how often it was begun anew, not counting a wrong hash
+  int writing = 0;           // lent intakes, of any life
+  std::optional<bool> anew;  // begin anew when `writing` is 0; true: after a Look
   bool hashing = false;
   bool refetched = false;
   bool large = false;
@@ -134,10 +134,10 @@ struct Transfer::Impl::Range {
   std::shared_ptr<PieceHash> hash;
   std::unique_ptr<Fetch> fetch;
   std::shared_ptr<RangeIntake> intake;
-  TimePoint asked{}, began{};  // for its first byte; when the first head came
-  uint64_t counted = 0;        // of what its intake has received
-  uint64_t have = 0;           // bytes of it that an earlier start has brought
-  int writing = 0;             // answers that its intake is lent to
+  TimePoint asked{}, began{};  // asked: for its first byte; began: when the first head came
+  uint64_t counted = 0;        // bytes of its intake that were counted
+  uint64_t have = 0;           // bytes of it from an earlier start
+  int writing = 0;             // answers that hold its intake
   bool fetched = false;
 };
 

@@ -1,4 +1,4 @@
-// The ranges of large files: opened, read back, fetched, written, hashed.
+// The ranges of large files: opens the file, reads back, fetches, writes, hashes.
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <cstdlib>
@@ -38,7 +38,7 @@ void Transfer::Impl::LookAt(const std::shared_ptr<File>& file) {
     if (!entry.ok()) return Fail(entry.status());
     const bool other =
         entry->size != file->entry.size || (!file->entry.version.empty() && entry->version != file->entry.version);
-    if (other && file->changes == 0) {  // of a later change Refused has told
+    if (other && file->changes == 0) {  // Refused has reported a later change
       ++file->changes;
       ++counts_.changed;
       events_.say(fmt::format("{}: another version is there now than was listed; bringing in that", file->entry.key));
@@ -47,7 +47,7 @@ void Transfer::Impl::LookAt(const std::shared_ptr<File>& file) {
     file->entry = *std::move(entry);
     file->entry.known = true;
     file->name = Staging::NameOf(options_.source, file->entry);
-    file->large = true;  // however small it is now: it has been opened as one
+    file->large = true;  // even if it is small now: it was opened as a large file
     Open(file);
   });
 }
@@ -94,7 +94,7 @@ void Transfer::Impl::Open(const std::shared_ptr<File>& file) {
   });
 }
 
-// Whole since an earlier start, if its bytes still are what they were.
+// Uses a file that is whole from an earlier start, if its bytes are unchanged.
 void Transfer::Impl::OpenStaged(const std::shared_ptr<File>& file) {
   ++active_;
   auto found = std::make_shared<StatusOr<StagedHash>>(absl::UnknownError("not yet"));
@@ -126,7 +126,7 @@ void Transfer::Impl::Rechecked(const std::shared_ptr<File>& file, const StatusOr
     if (file->large) return Open(file);
     return StartSmall(file);
   }
-  if (found->verified && !file->entry.expected) {  // which only the answer to a request tells
+  if (found->verified && !file->entry.expected) {  // the source sends the hash only in the answer to a request
     auto expected = ParseExpectation(found->hash);
     if (expected.ok()) file->entry.expected = *std::move(expected);
   }
@@ -138,7 +138,7 @@ void Transfer::Impl::Rechecked(const std::shared_ptr<File>& file, const StatusOr
 ByteRange Transfer::Impl::NextOf(const File& file) const {
   const uint64_t left = file.entry.size - file.next;
   if (!file.entry.ranges) return {file.next, left};
-  const bool waits = file.ordered && !InPassing();  // for its turn to be hashed
+  const bool waits = file.ordered && !InPassing();  // its bytes wait for their turn to be hashed
   const uint64_t most = waits ? range_size_.NextInOrder() : range_size_.Next(left, request_limit_.target());
   return NextRange(file.next, file.entry.size, most, file.unit, *file.noted);
 }
@@ -158,7 +158,7 @@ bool Transfer::Impl::StartRange(const std::shared_ptr<File>& file) {
   return true;
 }
 
-// What an earlier start has noted at the range's beginning is read, and counts if it still is what it was.
+// Reads back the bytes that an earlier start has noted at the beginning of the range; they count if they are unchanged.
 void Transfer::Impl::ReadBack(const std::shared_ptr<Range>& range, std::span<const StagedRange> notes) {
   const auto& file = range->file;
   auto have = std::make_shared<uint64_t>(0);
@@ -195,9 +195,9 @@ void Transfer::Impl::FetchRest(const std::shared_ptr<Range>& range) {
   range->intake = MakeIntake(range, rest);
   Fetch::Taker taker = TakerFor(range->file);
   std::weak_ptr<Range> weak = range;
-  taker.intake = [this, weak] { return Lend(weak.lock()); };  // whose fetch asks
+  taker.intake = [this, weak] { return Lend(weak.lock()); };  // `weak` is alive: its own fetch calls this
   taker.restart = [this, weak] {
-    // Nothing pins it: what is there may be of another version.
+    // The bytes so far do not count: Fetch::Taker::restart.
     if (auto range = weak.lock()) {
       asio::post(loop_, [this, weak = weak_from_this(), of = std::weak_ptr<File>(range->file), life = range->life] {
         auto self = weak.lock();
@@ -224,7 +224,7 @@ void Transfer::Impl::FetchRest(const std::shared_ptr<Range>& range) {
   range->fetch->Begin();
 }
 
-// What it tells comes from the thread that receives.
+// The intake calls its owner on the receiving thread; `tell` posts to the loop.
 std::shared_ptr<RangeIntake> Transfer::Impl::MakeIntake(const std::shared_ptr<Range>& range, ByteRange rest) {
   const auto tell = [&loop = loop_, self = weak_from_this(), of = std::weak_ptr<Range>(range)](auto call) {
     asio::post(loop, [self, of, call = std::move(call)] {
@@ -248,7 +248,7 @@ std::shared_ptr<RangeIntake> Transfer::Impl::MakeIntake(const std::shared_ptr<Ra
                                        RangeIntake::Owner{starved, written});
 }
 
-// For one answer. Until it is let go, which may be after that has been cancelled, bytes are written.
+// Lends the intake to one answer, which may write until it releases it, also after it was cancelled.
 std::shared_ptr<http::Intake> Transfer::Impl::Lend(const std::shared_ptr<Range>& range) {
   ++range->writing;
   ++range->file->writing;
@@ -279,14 +279,14 @@ void Transfer::Impl::Have(const std::shared_ptr<File>& file, uint64_t bytes) {
   if (file->ordered) HashOn(file);
 }
 
-// What can be hashed in order now and what is added meanwhile, on one thread: where the hash is what takes longest,
-// each change of threads would be lost to it, and so would the way of each piece of news over the loop. A part at a
-// time: a stop waits for no more, and each part makes room for a range.
+// Hashes, on one thread, the bytes that are next in order and those that arrive meanwhile. If hashing is the slowest
+// step, each change of threads would cost time, and so would each message over the loop. It works in parts: a stop
+// waits for one part only, and each part makes room for a range.
 void Transfer::Impl::HashOn(const std::shared_ptr<File>& file) {
   if (file->hashing || file->ordered->written() <= file->ordered->hashed()) return;
   file->hashing = true;
   auto status = std::make_shared<Status>();
-  const Duration awhile = open_.size() == 1 ? kAwaited : Duration::zero();  // else there are others to hash
+  const Duration awhile = open_.size() == 1 ? kAwaited : Duration::zero();  // else other files need the thread
   auto work = [&loop = loop_, self = weak_from_this(), status, ordered = file->ordered, stopped = stopped_, awhile] {
     while (status->ok() && !*stopped && ordered->AwaitMore(awhile)) {
       const uint64_t end = std::min(ordered->written(), ordered->hashed() + kHashedAtOnce);
@@ -313,7 +313,7 @@ void Transfer::Impl::CountReceived(Range& range) {
   counts_.bytes_received += received - std::exchange(range.counted, received);
 }
 
-// An intake that was lent writes no more. `range`: whose it was; null: it is no more either.
+// A lent intake was released and writes no more. `range`: its range; null: that is gone.
 void Transfer::Impl::DoneWith(const std::shared_ptr<File>& file, const std::shared_ptr<Range>& range) {
   --file->writing;
   if (file->anew) return BeginAnew(file);

@@ -29,9 +29,9 @@ bool Verifier::OnePiece(const Range& a, const Range& b) const {
 }
 
 void Verifier::Add(uint64_t offset, uint64_t length, std::string value) {
-  if (length == 0) return;  // nothing of an empty file is hashed apart
+  if (length == 0) return;  // an empty file has no ranges
   added_ += length;
-  if (offset >= size_ || length > size_ - offset) return;  // more than there is: never complete
+  if (offset >= size_ || length > size_ - offset) return;  // beyond the end: never complete
   auto next = std::upper_bound(ranges_.begin(), ranges_.end(), offset,
                                [](uint64_t at, const Range& range) { return at < range.offset; });
   next = ranges_.insert(next, {offset, length, std::move(value)});

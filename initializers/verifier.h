@@ -1,11 +1,11 @@
-// Whether a file's bytes are what the store has: hashes of its pieces as they pass, held against an Expectation.
+// Checks a file's bytes against the store's hash: compares the hashes of its pieces with an Expectation.
 //
-// A file is cut into pieces that can be hashed apart: for a composite hash each part is a piece, for every other one
-// the file is. Of a CRC, a piece may come in any ranges in any order; of another hash, its bytes must pass one Hasher
-// in order. Whoever moves bytes cuts its ranges so that none crosses a piece's border (PieceSize).
+// A file is cut into pieces that can be hashed separately: the parts of a composite hash; for any other hash the file
+// is one piece. For a CRC a piece may come in any ranges, in any order; else its bytes must pass one Hasher in order.
+// The caller cuts its ranges so that none crosses the border of a piece (PieceSize).
 //
-// A Verifier is not thread-safe and hashes nothing itself: ranges of one file can be hashed by several threads, each
-// with a Hasher of its own (digest.h), and only their values come here.
+// A Verifier is not thread-safe and does not hash: several threads can hash ranges of one file, each with its own
+// Hasher (digest.h), and pass only the values here.
 #pragma once
 
 #include <cstdint>
@@ -19,24 +19,24 @@ namespace muster::initializers {
 
 class Verifier {
  public:
-  // `size`: of the file in bytes. Without an expectation the hash is only taken down, for the manifest, as kCrc32c.
+  // `size`: of the file in bytes. Without an expectation it computes kCrc32c, for the manifest only.
   Verifier(uint64_t size, std::optional<Expectation> expected);
 
   HashKind kind() const;
-  // Bytes of a piece, but the last; the whole file where it is one piece.
+  // Bytes of each piece but the last; the size of the file if it is one piece.
   uint64_t PieceSize() const;
-  // Ranges within a piece may be hashed apart: it is a CRC.
+  // True for a CRC: ranges within a piece may be hashed separately.
   bool AnyRange() const { return Combines(kind()); }
 
-  // The hash of bytes [offset, offset + length): of a whole piece, or of a range within one where AnyRange().
-  // Overlapping or repeated ranges are the caller's fault; the file is then not complete, or the values differ.
+  // Adds the hash of bytes [offset, offset + length): a whole piece, or, with AnyRange(), a range within one. The
+  // caller must not add overlapping or repeated ranges: then the file never becomes complete, or the values differ.
   void Add(uint64_t offset, uint64_t length, std::string value);
 
-  bool complete() const;  // every byte has been added; an empty file is at once
-  // The file's value once complete: raw; composite where the expectation is.
+  bool complete() const;  // every byte was added; true at once for an empty file
+  // The raw value of the file; composite if the expectation is. Call it when complete.
   std::string Value() const;
-  // What is wrong, naming expected and got ("...: expected md5:ab.., got md5:cd.."); nothing: it is right, or nothing
-  // was expected. Once complete; before that, it says what is missing.
+  // The mismatch, with the expected and the computed hash ("...: expected md5:ab.., got md5:cd.."). Nullopt: the hash
+  // is right, or none was expected. Before complete() it says what is missing.
   std::optional<std::string> Mismatch() const;
 
  private:
@@ -52,7 +52,7 @@ class Verifier {
   const uint64_t size_;
   const std::optional<Expectation> expected_;
   uint64_t added_ = 0;
-  std::vector<Range> ranges_;  // by offset; neighbours within a piece are joined
+  std::vector<Range> ranges_;  // sorted by offset; neighbours within a piece are joined
 };
 
 }  // namespace muster::initializers

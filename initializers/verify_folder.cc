@@ -19,7 +19,7 @@
 namespace muster::initializers {
 namespace {
 
-// Opens `path` below `folder`, no element of which may be a link: what a link leads to was not published.
+// Opens `path` below `folder`. Refuses a link in the path: the target of a link was not published.
 StatusOr<Descriptor> OpenBelow(int folder, std::string_view path, int flags) {
   Descriptor at(dup(folder));
   while (true) {
@@ -40,7 +40,7 @@ std::string WhatIsWrong(const Status& status) {
   return std::string(Message(status));
 }
 
-// Nothing: it is as it was published.
+// Checks one file; nullopt: it is unchanged.
 std::optional<std::string> Check(int folder, const ManifestFile& file, std::span<char> buffer,
                                  const std::atomic<bool>& stop) {
   const bool is_folder = file.path.ends_with('/');
@@ -85,7 +85,7 @@ StatusOr<FolderCheck> VerifyFolder(const std::string& folder, int threads, const
     check.unhashed += file.hash.empty() && !file.path.ends_with('/');
   }
   std::atomic<size_t> next = 0;
-  std::mutex guard;  // of `check`
+  std::mutex guard;  // guards `check`
   auto work = [&] {
     std::string buffer(kBlockBytes, '\0');
     for (size_t at = next++; at < manifest->files.size() && !stop; at = next++) {

@@ -17,18 +17,18 @@ namespace asio = boost::asio;
 
 constexpr int kMostRedirects = 5;
 const std::pair<std::string, std::string> kWantDigest{"Want-Repr-Digest", "sha-256=1"};
-constexpr size_t kLongestAnswer = 1 << 16;  // bytes, of a redirect or a refusal
+constexpr size_t kLongestAnswer = 1 << 16;  // bytes of the body of a redirect or a refusal
 
-// What a version was read from.
+// The header that a version was read from.
 std::string_view HeaderOf(std::string_view version) { return version.starts_with('"') ? "etag" : "last-modified"; }
 
-// 403: a URL that is signed for GET.
+// 403: the URL may be signed for GET only.
 bool RefusesHead(int status) { return status == 403 || status == 405 || status == 501; }
 
-// Of a place that a redirect leads to for a while: a signature that has expired, or a file that has moved on.
+// True if the place of a redirect is no longer valid: its signature has expired, or the file has moved.
 bool RefusesPlace(int status) { return status == 401 || status == 403 || status == 404 || status == 410; }
 
-// A server is asked by the next one where it refuses one; `kWhole` is not read.
+// How a server is asked; if it refuses one way, the next is used. The body of `kWhole` is not read.
 enum class Asking { kHead, kFirstByte, kWhole };
 
 class WebFile final : public Provider {
@@ -73,7 +73,7 @@ class WebFile final : public Provider {
 
   Reception Receive(const Entry& entry, ByteRange range, const http::ResponseHead& head) override {
     if (auto next = LedTo(head); next.ok() && !next->empty()) {
-      if (head.url == url_) url_ = *std::move(next);  // else another request has been led already
+      if (head.url == url_) url_ = *std::move(next);  // else another request has followed the redirect already
       return {Reception::Kind::kElsewhere, "", {}};
     }
     if (RangeProblem(head, range, entry.size) || IsPage(head) || IsOther(entry, head)) return {};
@@ -81,7 +81,7 @@ class WebFile final : public Provider {
   }
 
   http::Refusal Explain(const Entry& entry, const http::ResponseHead& head, std::string_view) override {
-    // 416: it has become shorter.
+    // 416: the file has become shorter.
     if (head.status == 412 || head.status == 416 || IsOther(entry, head))
       return {http::Refusal::Kind::kChanged, absl::AbortedError(fmt::format("{} has changed", uri_)), {}};
     if (Status led = LedTo(head).status(); !led.ok()) return {http::Refusal::Kind::kFatal, std::move(led), {}};
@@ -91,7 +91,7 @@ class WebFile final : public Provider {
                                                  http::WithoutQuery(head.url), head.status, uri_)),
               Duration::zero()};
     }
-    if (head.status / 100 == 2 && head.url == url_) url_ = first_;  // a login, maybe: it was led there for a while only
+    if (head.status / 100 == 2 && head.url == url_) url_ = first_;  // maybe a temporary redirect to a login page
     return Judge(head, entry.size);
   }
 
@@ -105,9 +105,9 @@ class WebFile final : public Provider {
   bool IsPage(const http::ResponseHead& head) const {
     return !allow_html_ && IsPageInstead(head, http::WithoutQuery(uri_), true);
   }
-  // Where an answer leads; empty: nowhere. FailedPrecondition: it may not, or does not say where.
+  // The target of a redirect; empty: the answer is none. FailedPrecondition: it is not allowed, or has no target.
   StatusOr<std::string> LedTo(const http::ResponseHead& head) const;
-  // The place that a redirect led to is not asked any more. False: the redirect has led there a second time.
+  // Forgets a redirect's place: the next request begins at first_. False: it has led to the same refusing place again.
   bool IsForgotten(const http::ResponseHead& head);
   asio::awaitable<void> Find(Listing listing);
   asio::awaitable<StatusOr<http::Answer>> AskedFor(std::string url, Asking* how);
@@ -119,14 +119,14 @@ class WebFile final : public Provider {
   asio::io_context& loop_;
   const bool allow_html_;
   const http::Persistence persistence_;
-  const std::string uri_;    // to be shown: a signature in its query is not in it
-  const std::string first_;  // with the whole query
-  std::string url_;          // what is asked: once it was found, where
-  std::string refused_;      // where it was, and is not any more
-  int places_ = 0;           // times that the place was forgotten: the mark of requests
+  const std::string uri_;    // for messages: without a signature in its query
+  const std::string first_;  // the URI with its whole query
+  std::string url_;          // URL of the requests; after List the place of the redirect
+  std::string refused_;      // the last place that was refused
+  int places_ = 0;           // how often the place was forgotten: the mark of requests
 };
 
-// What refused `how` once is not asked so again.
+// Sends the request in the way of `how`; if the server refuses that, tries the next way, and sets `how` to it.
 asio::awaitable<StatusOr<http::Answer>> WebFile::AskedFor(std::string url, Asking* how) {
   bool again = false;
   auto prepare = [&]() -> asio::awaitable<StatusOr<http::Request>> {
@@ -146,7 +146,7 @@ asio::awaitable<StatusOr<http::Answer>> WebFile::AskedFor(std::string url, Askin
     if (*how == Asking::kHead && RefusesHead(status)) {
       *how = Asking::kFirstByte;
       again = true;
-    } else if (*how == Asking::kFirstByte && status == 416) {  // an empty file has no first byte, but nothing says so
+    } else if (*how == Asking::kFirstByte && status == 416) {  // maybe an empty file
       *how = Asking::kWhole;
       again = true;
     }
@@ -175,7 +175,7 @@ StatusOr<std::string> WebFile::LedTo(const http::ResponseHead& head) const {
 }
 
 bool WebFile::IsForgotten(const http::ResponseHead& head) {
-  if (head.mark != places_) return true;  // it was asked before
+  if (head.mark != places_) return true;  // the request was sent before the place was forgotten
   if (head.url == refused_) return false;
   refused_ = head.url;
   url_ = first_;
@@ -213,11 +213,11 @@ asio::awaitable<void> WebFile::Find(Listing listing) {
       fmt::format("{}: redirected more than {} times, last to {}", uri_, kMostRedirects, http::WithoutQuery(url))));
 }
 
-// Some tell it with GET alone. That of a large file is wanted before its ranges are cut.
+// Some servers send the digest only with GET. The digest of a large file is needed before its ranges are cut.
 asio::awaitable<void> WebFile::FindDigest(Entry& entry) {
   Asking how = entry.ranges ? Asking::kFirstByte : Asking::kWhole;
   const StatusOr<http::Answer> answer = co_await AskedFor(url_, &how);
-  // What else is wrong with it the transfer will tell.
+  // The transfer will report other faults.
   if (!answer.ok() || IsPage(answer->head) || IsOther(entry, answer->head)) co_return;
   entry.expected = DigestOf(answer->head, answer->head.status == 200);
 }
@@ -283,10 +283,10 @@ http::Refusal WebFile::Judge(const http::ResponseHead& head, uint64_t size) cons
             absl::NotFoundError(fmt::format("{}: {}: there is no such file; check the URL", where, status)),
             {}};
   }
-  if (status / 100 == 2 && IsPage(head)) {  // a proxy's, maybe: it was another kind before
+  if (status / 100 == 2 && IsPage(head)) {  // maybe from a proxy: the file was of another kind before
     return {http::Refusal::Kind::kTransient, absl::UnavailableError(std::string(Message(PageInstead()))), pause};
   }
-  if (status / 100 == 2) {  // not the bytes that were asked for
+  if (status / 100 == 2) {  // not the requested bytes
     return {http::Refusal::Kind::kTransient,
             absl::UnavailableError(fmt::format("{}: {} answers the request for a part of {} bytes with something else",
                                                where, status, size)),

@@ -1,10 +1,10 @@
-// One file of a web server: https://HOST/PATH. Pinned by a strong ETag, else by Last-Modified; verified by Repr-Digest,
-// or Content-Digest of all of it (RFC 9530), where they are sent. Redirects are followed once, before anything is
-// moved, and again where the place they led to holds no longer: a signature expires. From https to http none is.
-// A server that refuses HEAD, as one does whose URL is signed for GET, is asked for the first byte. A web page where
-// the path names another kind of file, or none, is a login or an error, and refused unless pages are wanted.
+// One file of a web server: https://HOST/PATH. A strong ETag, else Last-Modified, fixes its version; Repr-Digest, or
+// Content-Digest of the whole file (RFC 9530), verifies it if it is sent.
+// Redirects, never from https to http, are resolved before anything is moved, and again when a signature expires.
+// If a server refuses HEAD (a URL signed for GET), the first byte is requested instead. A web page is refused, as a
+// login or an error, if the path names another kind of file or has no extension, unless `allow_html`.
 //
-// What nothing pins comes in one piece, over one connection: parts of it might be of two versions.
+// A file without a version comes in one piece, over one connection: parts of it might be of two versions.
 #pragma once
 
 #include <memory>
@@ -18,11 +18,11 @@ namespace muster::initializers {
 std::unique_ptr<Provider> MakeWebFile(boost::asio::io_context& loop, http::Persistence persistence,
                                       const Source& source, bool allow_html);
 
-// `sha-256=:base64:` among others -> the best of what is known; nothing: none is.
+// The strongest known hash in a header like `sha-256=:base64:, ...`; nullopt: no known hash.
 std::optional<Expectation> ParseDigestHeader(std::string_view value);
 
-// Of the file as it is stored. Content-Digest is of what the answer has: `whole` says that this is all of it (RFC
-// 9530). A part says the whole's by Repr-Digest.
+// The hash of the file as it is stored. Content-Digest is the hash of the answer's bytes; `whole` says that these are
+// the whole file (RFC 9530). In the answer to a range, Repr-Digest is the hash of the whole file.
 std::optional<Expectation> DigestOf(const http::ResponseHead& head, bool whole);
 
 }  // namespace muster::initializers

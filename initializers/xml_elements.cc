@@ -11,9 +11,9 @@
 namespace muster::initializers {
 namespace {
 
-// Between namespace and name; no name and no namespace has it.
+// Separates namespace and name; neither can contain it.
 constexpr char kNamespaceEnd = '\n';
-constexpr size_t kShown = 100;  // bytes of what is no XML
+constexpr size_t kShown = 100;  // bytes shown of a text that is no XML
 
 class Reader {
  public:
@@ -50,7 +50,7 @@ class Reader {
 
   void Stop(Status status) {
     if (status_.ok()) status_ = std::move(status);
-    XML_StopParser(parser_.get(), XML_FALSE);  // a few more calls may still come
+    XML_StopParser(parser_.get(), XML_FALSE);  // expat may still make a few calls
   }
 
   void Start(std::string_view name) {

@@ -1,7 +1,7 @@
-// An XML document from a server, element by element as they end. By expat. Pure; outside bytes.
+// Reads an XML document from a server with expat, and reports each element when it ends. Pure; outside bytes.
 //
-// Well-formed or refused; no DTD, so that no entity is left but XML's own five; depth, names and texts are bounded. The
-// document's size is up to whoever reads it from the network.
+// A document that is not well-formed is refused. So is one with a DTD: only the five entities of XML itself remain.
+// Depth, names and texts are bounded. The caller that reads from the network bounds the size of the document.
 #pragma once
 
 #include <functional>
@@ -17,12 +17,12 @@ inline constexpr size_t kDeepestXml = 16;                    // elements within 
 inline constexpr size_t kLongestXmlName = 128;               // bytes, without the namespace
 inline constexpr size_t kLongestXmlText = size_t{64} << 10;  // bytes in one element; an S3 key has at most 1024
 
-// `path`: names from the root on, without namespaces: "ListBucketResult/Contents/Key". `text`: what stands between the
-// element's last inner tag and its end: all of it where it holds no other. An error ends the reading.
+// `path`: the names from the root on, without namespaces: "ListBucketResult/Contents/Key". `text`: the text between the
+// last inner tag of the element and its end; the whole text if it has no inner element. An error ends the reading.
 using XmlElementEnd = std::function<Status(std::string_view path, std::string_view text)>;
 
-// InvalidArgument names line and reason, and shows how a document begins that is no XML at all: a login page, say. What
-// stood before the fault has been handed out by then.
+// InvalidArgument names the line and the reason. If the document is no XML at all (a login page), it shows how the
+// document begins. Elements before the fault have been reported by then.
 Status ReadXml(std::string_view xml, const XmlElementEnd& ended);
 
 // "a/b/c" below "a/b": "c".

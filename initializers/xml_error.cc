@@ -14,10 +14,10 @@ constexpr size_t kLongestCode = 128;
 constexpr size_t kLongestMessage = 1024;
 constexpr size_t kLongestHost = 253;
 
-// Text of an XML document, which is UTF-8, for people: bounded, without control characters.
+// Makes text of an XML document (UTF-8) fit for a message: bounded, without control characters.
 std::string OneLine(std::string_view text, size_t most) {
   std::string line(Strip(text).substr(0, most));
-  if (line.size() == most) {  // drop what is left of a character that was cut
+  if (line.size() == most) {  // drop the rest of a character that was cut
     while (!line.empty() && (static_cast<unsigned char>(line.back()) & 0xc0) == 0x80) line.pop_back();
     if (!line.empty() && static_cast<unsigned char>(line.back()) >= 0xc0) line.pop_back();
   }
@@ -27,7 +27,7 @@ std::string OneLine(std::string_view text, size_t most) {
   return line;
 }
 
-// It goes into a host name or a signature: letters, digits and what stands between them.
+// Accepts text for a host name or a signature: letters, digits, '-' and the characters of `also`; else returns "".
 std::string HostLike(std::string_view text, std::string_view also) {
   text = Strip(text);
   auto plain = [also](unsigned char c) {
@@ -56,7 +56,7 @@ XmlError ParseXmlError(std::string_view xml) {
     }
     return absl::OkStatus();
   };
-  // What came before a fault is still worth knowing.
+  // Elements before a fault are still useful.
   (void)ReadXml(xml, ended);
   return error;
 }

@@ -1,4 +1,4 @@
-// An error as S3, STS and Google's XML API tell it. Pure; outside bytes.
+// An error document of S3, of STS, or of Google's XML API. Pure; outside bytes.
 #pragma once
 
 #include <string>
@@ -7,13 +7,13 @@
 namespace muster::initializers {
 
 struct XmlError {
-  std::string code;      // "NoSuchBucket"; empty where the body told nothing
+  std::string code;      // "NoSuchBucket"; empty: the body is no error document
   std::string message;   // may be empty; one line, at most 1024 bytes
-  std::string region;    // that the request should have been signed for; fit for a host name
-  std::string endpoint;  // host, maybe with a port: where the bucket is
+  std::string region;    // the region that the request must be signed for; fit for a host name
+  std::string endpoint;  // host, maybe with a port, of the bucket
   bool operator==(const XmlError&) const = default;
 };
-// Never fails: what is no error document (S3's or STS's) is an XmlError without a code.
+// Never fails: any other text gives an XmlError without a code.
 XmlError ParseXmlError(std::string_view xml);
 
 }  // namespace muster::initializers

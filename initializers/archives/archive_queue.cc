@@ -5,7 +5,7 @@
 namespace muster::initializers {
 namespace {
 
-constexpr size_t kZstdAtOnce = 2;  // each takes a window of memory, 8 MiB where nobody asked for more
+constexpr size_t kZstdAtOnce = 2;  // each needs memory for a window, 8 MiB by default
 
 }  // namespace
 

@@ -1,7 +1,7 @@
-// Which archive is unpacked next, and how many are side by side. Pure; one thread.
+// Decides which archive is unpacked next, and how many are unpacked in parallel. Pure; one thread.
 //
-// As they came, so many at a time. One that takes zstd's window of memory (archive_reader.h) goes only beside one
-// other such; those behind it that take none do not wait for it.
+// Archives are unpacked in their order of arrival, `at_once` in parallel. At most two archives that need memory for
+// zstd's window (archive_reader.h) run in parallel. Archives behind them that need none do not wait for them.
 #pragma once
 
 #include <cstdint>
@@ -17,15 +17,15 @@ class ArchiveQueue {
   explicit ArchiveQueue(size_t at_once) : at_once_(at_once) {}
 
   void Add(MovedFile archive);
-  // The next that may begin; it goes on until End. To be asked until there is none.
+  // Returns the next archive that may begin; it runs until End. Call it until it returns nullopt.
   std::optional<MovedFile> Begin();
   void End(const MovedFile& archive);
-  void Clear() { zstd_.waiting.clear(), others_.waiting.clear(); }  // of those that wait
-  bool idle() const { return zstd_.idle() && others_.idle(); }      // none waits, and none goes on
+  void Clear() { zstd_.waiting.clear(), others_.waiting.clear(); }  // drops the waiting archives
+  bool idle() const { return zstd_.idle() && others_.idle(); }      // no archive waits or runs
 
  private:
   struct Waiting {
-    uint64_t number;  // in which they came
+    uint64_t number;  // order of arrival
     MovedFile archive;
   };
   struct Kind {

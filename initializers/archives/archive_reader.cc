@@ -21,14 +21,14 @@ namespace {
 constexpr size_t kReadAtOnce = size_t{256} << 10;  // bytes
 constexpr std::array<std::string_view, 6> kEndings = {".tar", ".tar.gz", ".tgz", ".tar.zst", ".tzst", ".zip"};
 
-// "./a/b/" -> "a/b": what every tar of "." writes. Nothing else is mended.
+// "./a/b/" -> "a/b": a tar of "." has such paths. Other paths are not corrected.
 std::string_view Plain(std::string_view path) {
   while (path.starts_with("./")) path.remove_prefix(2);
   if (path.ends_with('/')) path.remove_suffix(1);
   return path == "." ? std::string_view() : path;
 }
 
-// `link` as seen from the folder that `path` lies in; nothing: it leads out of the archive.
+// The path in the archive of `link`, relative to the folder of `path`; nullopt: it leads out of the archive.
 std::optional<std::string> TargetOf(std::string_view path, std::string_view link) {
   if (link.starts_with('/')) return std::nullopt;
   std::vector<std::string> elements;
@@ -48,7 +48,7 @@ std::optional<std::string> TargetOf(std::string_view path, std::string_view link
   return Join(elements, "/");
 }
 
-// libarchive brings names into the thread's own character set, and drops those that do not fit.
+// Sets a UTF-8 locale for this thread: libarchive converts names to the thread's character set, and drops others.
 class InUtf8 {
  public:
   InUtf8() : before_(uselocale(Utf8())) {}
@@ -64,7 +64,7 @@ class InUtf8 {
   const locale_t before_;
 };
 
-// In UTF-8 where the archive says so, else its bytes. Null: it has none.
+// The text in UTF-8 if the archive declares that, else its raw bytes. Nullopt: there is none.
 template <typename Utf8, typename Bytes>
 std::optional<std::string> TextOf(archive_entry* entry, Utf8 utf8, Bytes bytes) {
   const char* text = utf8(entry);
@@ -115,7 +115,7 @@ class ArchiveReader::Impl {
       if (!raw) return Bad("a member without a name");
       Member member;
       member.path = Plain(*raw);
-      if (member.path.empty() || !wanted(member.path)) continue;  // empty: the archive's top
+      if (member.path.empty() || !wanted(member.path)) continue;  // empty: the top of the archive
       MUSTER_RETURN_IF_ERROR(Annotate(CheckEntryPath(member.path), name_));
       MUSTER_RETURN_IF_ERROR(Describe(entry, &member));
       if (!content_) MUSTER_RETURN_IF_ERROR(Annotate(EnterZip(member), name_));
@@ -141,7 +141,7 @@ class ArchiveReader::Impl {
     *buffer = bytes->data();
     return static_cast<la_ssize_t>(bytes->size());
   }
-  // A tar ends before its compressed form does, whose checksum comes last.
+  // Reads on after the end of the tar: the checksum of the compressed stream comes last.
   StatusOr<std::optional<Member>> ReadToTheEnd() {
     while (content_) {
       auto bytes = content_->Next();
@@ -176,7 +176,7 @@ class ArchiveReader::Impl {
         return Bad(fmt::format("{} is a device, a pipe or a socket", Quoted(member->path)));
     }
   }
-  // The member's content is decompressed next, by libarchive, which bounds no window. It has read as far as to there.
+  // Call it before the member is decompressed: libarchive bounds no window. It has read the file up to the content.
   Status EnterZip(const Member& member) {
     std::string_view method = archive_format_name(archive_.get());  // "ZIP 6.3 (lzma)"
     method.remove_prefix(std::min(method.rfind('(') + 1, method.size()));
@@ -214,11 +214,11 @@ class ArchiveReader::Impl {
   }
 
   WindowLimits& windows_;
-  std::unique_lock<std::mutex> alone_;  // of a zip
+  std::unique_lock<std::mutex> alone_;  // held from the first large window of a zip member on
   const Descriptor file_;
   const std::string name_;
-  std::unique_ptr<Decompressor> content_;  // of a tar
-  Status failed_;                          // of it
+  std::unique_ptr<Decompressor> content_;  // decompressed bytes of a tar; null: a zip
+  Status failed_;                          // error of content_
   const std::unique_ptr<archive, int (*)(archive*)> archive_;
 };
 

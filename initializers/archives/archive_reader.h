@@ -1,9 +1,9 @@
-// A tar, tar.gz, tar.zst or zip, read member by member through libarchive, in fixed memory (decompress.h); all
-// checksums that it has are checked. Memory for the windows of a zip's members is bounded as that of zstd's is.
+// Reads a tar, tar.gz, tar.zst or zip member by member through libarchive, in bounded memory (decompress.h). All
+// checksums in it are checked. The memory for the windows of zip members is bounded like that of zstd.
 //
-// What it says is outside bytes. A member's path is one that CheckEntryPath takes, "./" before it dropped as every tar
-// of "." has it; InvalidArgument names one that is not. So is a link's target, taken from the folder the link lies in
-// (symbolic) or from the archive's top (hard). The content decides what kind of archive it is, not its name.
+// An archive is outside bytes. A member's path must pass CheckEntryPath, after a leading "./" is dropped (a tar of "."
+// has it); else it is InvalidArgument. So must a link's target, relative to the folder of the link (symbolic) or to the
+// top of the archive (hard). The content decides the kind of archive, not the name.
 //
 // Sources: libarchive 3.6, archive_read_data(3), archive_entry_paths(3); POSIX pax; APPNOTE 6.3 (zip).
 #pragma once
@@ -21,34 +21,34 @@
 
 namespace muster::initializers {
 
-// By its name's end, in any case: .tar .tar.gz .tgz .tar.zst .tzst .zip
+// True if the name ends, in any case, with .tar .tar.gz .tgz .tar.zst .tzst .zip.
 bool IsArchiveName(std::string_view path);
-// One of them that takes zstd's window of memory (decompress.h), if it is what its name says.
+// True if, by its name, the archive needs memory for zstd's window (decompress.h).
 bool IsZstdName(std::string_view path);
 
 struct Member {
   enum class Kind { kFile, kFolder, kLink };
   Kind kind = Kind::kFile;
-  std::string path;    // a folder's without '/' at its end
+  std::string path;    // of a folder: without a trailing '/'
   uint64_t size = 0;   // bytes of a file
-  std::string target;  // the member that a link leads to
+  std::string target;  // path of the member that a link leads to
 };
 
 // One thread at a time.
 class ArchiveReader {
  public:
-  // `file` stays open and is read from its start; `name` is for people. `windows` outlives it.
+  // `file` is read from its start; `name` is for messages. `windows` outlives the reader.
   static StatusOr<std::unique_ptr<ArchiveReader>> Open(Descriptor file, std::string name, WindowLimits& windows);
   ~ArchiveReader();
   ArchiveReader(const ArchiveReader&) = delete;
   ArchiveReader& operator=(const ArchiveReader&) = delete;
 
-  // The next one that is wanted; nothing: there are no more. What is not wanted may have any name and be of any kind;
-  // `wanted` is asked with the path as the archive has it, without "./" and a '/' at the end. InvalidArgument: a path
-  // as above, a device or pipe, an encrypted member, one that does not say how long it is. DataLoss: the archive is
-  // broken or cut short, or is none. ResourceExhausted: a window is too wide.
+  // Returns the next wanted member; nullopt: there are no more. An unwanted member may have any name and be of any
+  // kind. `wanted` gets the path as it is in the archive, without a leading "./" and a trailing '/'. InvalidArgument: a
+  // bad path (see above), a device or pipe, an encrypted member, a member without a length. DataLoss: the archive is
+  // damaged or cut short, or is no archive. ResourceExhausted: a window is too large.
   StatusOr<std::optional<Member>> Next(const std::function<bool(std::string_view path)>& wanted);
-  // The content of the member, in order, holes as zeros; 0 bytes: it has ended, and its checksum is right.
+  // Reads the member's content in order, holes as zeros. 0 bytes: the member has ended, and its checksum is right.
   StatusOr<size_t> Read(char* bytes, size_t length);
 
  private:

@@ -12,12 +12,12 @@
 namespace muster::initializers {
 namespace {
 
-constexpr size_t kAtOnce = size_t{256} << 10;           // bytes, compressed and not
-constexpr int64_t kWithoutWindows = int64_t{56} << 20;  // bytes: what a run takes of memory beside them
+constexpr size_t kAtOnce = size_t{256} << 10;           // bytes per piece, compressed and decompressed
+constexpr int64_t kWithoutWindows = int64_t{56} << 20;  // bytes: memory of a run without windows
 constexpr uint64_t kUsualWindow = uint64_t{8} << 20;
 constexpr std::string_view kGzip = "\x1f\x8b";
 constexpr std::string_view kZstd = "\x28\xb5\x2f\xfd";
-constexpr std::string_view kZstdSkippable = "\x2a\x4d\x18";  // behind a byte of 0x50 to 0x5f
+constexpr std::string_view kZstdSkippable = "\x2a\x4d\x18";  // after a byte from 0x50 to 0x5f
 
 class Plain final : public Decompressor {
  public:
@@ -31,8 +31,8 @@ class Plain final : public Decompressor {
     offset_ += got;
     return std::string_view(buffer_.data(), static_cast<size_t>(got));
   }
-  off_t offset() const { return offset_; }  // behind what was given out
-  // Bytes at `offset`, as many as there are.
+  off_t offset() const { return offset_; }  // of the next byte
+  // At most `most` bytes at `offset`.
   StatusOr<std::string> Peek(off_t offset, size_t most) const {
     std::string bytes(most, '\0');
     const ssize_t got = pread(file_, bytes.data(), most, offset);
@@ -69,7 +69,7 @@ class Gzip final : public Decompressor {
         stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(more.data()));
         stream_.avail_in = static_cast<uInt>(more.size());
       }
-      if (between_ && *stream_.next_in == 0) {  // padding to a block, as tapes have it
+      if (between_ && *stream_.next_in == 0) {  // padding to a block, as on tapes
         ++stream_.next_in;
         --stream_.avail_in;
         continue;
@@ -90,7 +90,7 @@ class Gzip final : public Decompressor {
   Plain input_;
   z_stream stream_{};
   bool good_ = false;
-  bool between_ = false;  // one member has ended, and no other begun
+  bool between_ = false;  // one member has ended, the next has not begun
   std::string buffer_ = std::string(kAtOnce, '\0');
 };
 
@@ -119,7 +119,7 @@ class Zstd final : public Decompressor {
   }
 
  private:
-  // A frame begins, whose window is allocated next.
+  // Call it at the start of a frame, before its window is allocated.
   Status Enter() {
     const off_t at = input_.offset() - static_cast<off_t>(in_.size - in_.pos);
     MUSTER_ASSIGN_OR_RETURN(const std::string header, input_.Peek(at, kFrameHeader));
@@ -159,7 +159,7 @@ Status TakeWindow(uint64_t bytes, std::string_view whose, uint64_t beside, Windo
   return absl::OkStatus();
 }
 
-// RFC 8878 3.1.1.1
+// Source: RFC 8878 section 3.1.1.1.
 uint64_t WindowOfFrame(std::string_view header) {
   if (!header.starts_with(kZstd) || header.size() < 6) return 0;
   auto byte = [&header](size_t at) { return static_cast<uint64_t>(static_cast<unsigned char>(header[at])); };

@@ -1,9 +1,9 @@
-// A file in order, out of gzip or zstd where its first bytes say so, else as it is. What is given out at a time is
-// 256 KiB at most; zstd's window is its writer's choice, and the reader's memory: WindowLimits bound it.
+// Reads a file in order. If its first bytes are those of gzip or zstd, it is decompressed. A piece has at most 256 KiB.
+// The writer of zstd data chooses the window size, which the reader needs as memory: WindowLimits bound it.
 //
-// Checksums are checked, and a file that is cut short is an error; libarchive's own readers leave gzip's checksum out,
-// and stop before the end. Members of gzip and frames of zstd may follow each other (pigz, bgzip, zstd -T0).
-// Sources: RFC 1952 through zlib, RFC 8878 through libzstd.
+// Checksums are checked, and a file that is cut short is an error: libarchive's own readers ignore gzip's checksum and
+// stop before the end. Several gzip members or zstd frames may follow each other (pigz, bgzip, zstd -T0). Sources: RFC
+// 1952 through zlib, RFC 8878 through libzstd.
 #pragma once
 
 #include <cstdint>
@@ -16,34 +16,34 @@
 
 namespace muster::initializers {
 
-// Shared by those that unpack side by side; outlives them.
+// Shared by all threads that unpack; outlives them.
 struct WindowLimits {
-  uint64_t most = uint64_t{128} << 20;    // bytes of one window; a wider one is refused
-  uint64_t beside = uint64_t{128} << 20;  // with a wider one than that only one of them is busy at a time
-  uint64_t of_zip = uint64_t{2} << 20;    // the same of a zip's member: nothing tells beforehand that it has one
+  uint64_t most = uint64_t{128} << 20;    // bytes of one window; a larger one is refused
+  uint64_t beside = uint64_t{128} << 20;  // of windows larger than this, only one is in use at a time
+  uint64_t of_zip = uint64_t{2} << 20;    // the same for members of a zip: its name does not tell that they need one
   std::mutex wide;
 };
 
-// By the memory that this process may use (none: no limit is known): one window has what it leaves beside everything
-// else, but 8 MiB, which zstd's levels up to 19 want, always; and all others of `readers` together as much again.
+// Sets the limits from the memory that this process may use (nullopt: no limit is known). One window may take what the
+// rest of the run leaves, but always 8 MiB (zstd levels up to 19); all others of the `readers` together as much again.
 void BoundWindows(std::optional<int64_t> memory, int readers, WindowLimits* limits);
 
-// Before a window of `bytes` is allocated. One that is wider than `beside` waits for the others that are, and holds
-// `alone` from then on. ResourceExhausted: it is wider than the most; `whose`: "zstd: its window".
+// Call it before a window of `bytes` is allocated. If it is larger than `beside`, waits for the others that are, and
+// `alone` holds the lock from then on. ResourceExhausted: it is larger than `limits.most`. `whose`: for the message.
 Status TakeWindow(uint64_t bytes, std::string_view whose, uint64_t beside, WindowLimits& limits,
                   std::unique_lock<std::mutex>* alone);
 
-// Bytes of the window of the zstd frame that begins with `header`; 0: it is none, a skippable one, or cut short.
+// Bytes of the window of the zstd frame that begins with `header`. 0: no frame, a skippable one, or cut short.
 uint64_t WindowOfFrame(std::string_view header);
 inline constexpr size_t kFrameHeader = 18;  // bytes at most
 
 class Decompressor {
  public:
-  // `file` is open, and outlives it, as `windows` does.
+  // `file` is an open descriptor. `file` and `windows` outlive the Decompressor.
   static StatusOr<std::unique_ptr<Decompressor>> Make(int file, WindowLimits& windows);
   virtual ~Decompressor() = default;
-  // Valid until the next call; empty: it has ended. DataLoss: it is broken or cut short. ResourceExhausted: its window
-  // is too wide.
+  // The next piece, valid until the next call; empty: the file has ended. DataLoss: the file is damaged or cut short.
+  // ResourceExhausted: its window is too large.
   virtual StatusOr<std::string_view> Next() = 0;
 };
 

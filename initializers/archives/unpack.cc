@@ -12,8 +12,8 @@
 namespace muster::initializers {
 namespace {
 
-constexpr int kLongestChain = 40;        // of links, as Linux has it
-constexpr uint64_t kMemberBytes = 1024;  // what one takes beside its content: of an archive its header, of us its name
+constexpr int kLongestChain = 40;        // of links; the limit of Linux
+constexpr uint64_t kMemberBytes = 1024;  // of a member besides its content: archive header, name in our memory
 
 class Unpacking {
  public:
@@ -45,13 +45,13 @@ class Unpacking {
   const MovedFile& archive_;
   const UnpackOptions& options_;
   const std::atomic<bool>& stop_;
-  const std::string folder_;  // that the archive lies in: empty, or with '/' at its end
+  const std::string folder_;  // folder of the archive: empty, or with a trailing '/'
   const uint64_t most_bytes_;
   uint64_t members_ = 0;
-  uint64_t counted_ = 0;  // of most_bytes_
+  uint64_t counted_ = 0;  // bytes counted against most_bytes_
   Unpacked unpacked_;
-  std::unordered_map<std::string, size_t> places_;      // member -> in unpacked_.files
-  std::unordered_map<std::string, std::string> links_;  // member -> member
+  std::unordered_map<std::string, size_t> places_;      // member -> index in unpacked_.files
+  std::unordered_map<std::string, std::string> links_;  // member -> its target
   std::string buffer_ = std::string(kBlockBytes, '\0');
 };
 
@@ -97,7 +97,7 @@ MovedFile Unpacking::NewFile(const std::string& member, uint64_t size) const {
   return file;
 }
 
-// The last of a name counts.
+// A member replaces an earlier one of the same name.
 MovedFile* Unpacking::Place(const std::string& member, MovedFile file) {
   links_.erase(member);
   auto [place, added] = places_.emplace(member, unpacked_.files.size());
@@ -109,7 +109,7 @@ MovedFile* Unpacking::Place(const std::string& member, MovedFile file) {
   return &unpacked_.files[place->second];
 }
 
-// A member's own path is checked where it is read; with the archive's folder before it, it may be too long.
+// The reader has checked the path of the member itself; with the archive's folder in front it may be too long.
 Status Unpacking::CheckPath(const std::string& member) const {
   return folder_.empty() ? absl::OkStatus() : CheckEntryPath(folder_ + member);
 }
@@ -133,7 +133,7 @@ Status Unpacking::Bring(ArchiveReader& reader, MovedFile* file) {
   return size <= kBlockBytes ? BringSmall(reader, file) : BringLarge(reader, file);
 }
 
-// Until `most` bytes are in the buffer, or the member has ended.
+// Reads until the buffer has `most` bytes, or the member ends.
 StatusOr<size_t> Unpacking::Fill(ArchiveReader& reader, size_t most) {
   size_t have = 0;
   while (have < most) {
@@ -144,7 +144,7 @@ StatusOr<size_t> Unpacking::Fill(ArchiveReader& reader, size_t most) {
   return have;
 }
 
-// Nothing more of the member: its checksum is looked at here.
+// Fails if the member has more bytes. Reading its end checks its checksum.
 Status Unpacking::CheckEnd(ArchiveReader& reader, const Entry& entry) {
   char more = 0;
   MUSTER_ASSIGN_OR_RETURN(const size_t got, reader.Read(&more, 1));
@@ -194,7 +194,7 @@ Status Unpacking::BringLarge(ArchiveReader& reader, MovedFile* file) {
   return staged->Finish({}, false);
 }
 
-// When all members are known: a link may stand before what it leads to.
+// Called when all members are known, because a link may stand before its target.
 Status Unpacking::ResolveLinks() {
   const auto links = std::exchange(links_, {});
   for (const auto& [member, first] : links) {

@@ -1,7 +1,6 @@
-// Those that unpack (unpack.h) beside the transfer: threads of the pool, in the order of archive_queue.h, and the
-// memory for windows that they share.
+// Unpacks archives (unpack.h) beside the transfer: on threads of the pool, in archive_queue.h's order, sharing windows.
 //
-// Loop thread only. Destroyed, it tells them to stop and says nothing more; the pool waits for them.
+// Loop thread only. The destructor stops all, without a call of `done`; the pool's destructor waits for the threads.
 #pragma once
 
 #include <functional>
@@ -19,7 +18,7 @@ namespace muster::initializers {
 class Unpackers {
  public:
   using Done = std::function<void(const MovedFile& archive, StatusOr<Unpacked> unpacked)>;
-  // `count` at a time. The pool is destroyed before `staging`. `done`: for each archive, on the loop.
+  // `count`: archives in parallel. Destroy the pool before `staging`. `done`: for each archive, on the loop.
   Unpackers(DiskPool& pool, int count, Staging& staging, UnpackOptions options, Done done);
   ~Unpackers();
   Unpackers(const Unpackers&) = delete;
@@ -27,12 +26,12 @@ class Unpackers {
 
   void Add(MovedFile archive);
   bool idle() const { return queue_.idle(); }
-  void Stop();  // whoever has begun ends soon, Cancelled; nobody else begins
+  void Stop();  // running archives end soon with Cancelled; no other begins
 
  private:
   struct Shared;
 
-  void Begin();  // all that may
+  void Begin();  // begins all archives that may begin
 
   DiskPool& pool_;
   const Done done_;

@@ -8,7 +8,7 @@
 namespace muster::initializers {
 namespace {
 
-// Bytes from the front, little-endian; past the end it is cut.
+// Takes little-endian numbers from the front of the data; past its end, cut() is true.
 class Front {
  public:
   explicit Front(std::string_view data) : data_(data) {}
@@ -19,7 +19,7 @@ class Front {
     for (size_t at = 0; at < bytes; ++at) value |= TakeByte() << (8 * at);
     return value;
   }
-  uint64_t TakeVarint() {  // .xz 1.2
+  uint64_t TakeVarint() {  // Source: the .xz file format, section 1.2
     constexpr int kLongest = 63;
     uint64_t value = 0;
     for (int shift = 0; shift < kLongest; shift += 7) {
@@ -45,7 +45,7 @@ class Front {
   bool cut_ = false;
 };
 
-// Version, length of the properties, then they: lc, lp and pb in a byte, the dictionary in four.
+// Version, length of the properties, then the properties: lc, lp and pb in a byte, the dictionary size in four.
 uint64_t OfLzma(std::string_view data) {
   Front front(data);
   front.Skip(5);
@@ -53,14 +53,14 @@ uint64_t OfLzma(std::string_view data) {
   return front.cut() ? 0 : dictionary;
 }
 
-// The dictionary of the last filter, LZMA2: those before it hold a few bytes.
+// The dictionary size of the last filter, LZMA2; the filters before it need only a few bytes.
 uint64_t OfXz(std::string_view data) {
   constexpr size_t kStreamHeader = 12;
   constexpr uint64_t kLzma2 = 0x21, kLargest = 40;
   Front front(data);
   front.Skip(kStreamHeader + 1);
   const uint64_t flags = front.Take(1);
-  for (uint64_t length : {0x40, 0x80}) {  // compressed and uncompressed, where they are told
+  for (uint64_t length : {0x40, 0x80}) {  // compressed and uncompressed size, if present
     if ((flags & length) != 0) front.TakeVarint();
   }
   for (uint64_t filter = 0; filter <= (flags & 3) && !front.cut(); ++filter) {
@@ -76,7 +76,7 @@ uint64_t OfXz(std::string_view data) {
   return 0;
 }
 
-// The order in four bits, then MiB less one in eight.
+// The parameters: the order in four bits, then the memory in MiB minus one in eight.
 uint64_t OfPpmd(std::string_view data) {
   Front front(data);
   const uint64_t parameters = front.Take(2);
@@ -86,8 +86,8 @@ uint64_t OfPpmd(std::string_view data) {
 }  // namespace
 
 uint64_t WindowOfMember(std::string_view method, std::string_view data, uint64_t size) {
-  if (method == "ppmd-8") return OfPpmd(data);  // a model, which may be larger than what it has read
-  // The others' is touched as far as there is something to remember.
+  if (method == "ppmd-8") return OfPpmd(data);  // a model, which may be larger than the member
+  // Of the other windows only as much is used as the member has bytes.
   if (method == "lzma") return std::min(OfLzma(data), size);
   if (method == "xz") return std::min(OfXz(data), size);
   if (method == "zstd") return std::min(WindowOfFrame(data), size);

@@ -1,7 +1,7 @@
-// How much memory reading a zip's member takes for its window, beside what every member takes. Pure.
+// Computes how much memory the window of a zip member needs, in addition to what every member needs. Pure.
 //
-// Deflate and bzip2 have none to speak of. Of xz it is the first block's: those who write zips write one.
-// Sources: APPNOTE 6.3.10 5.8 (LZMA), 5.10 (PPMd); the .xz file format 1.2.0; RFC 8878.
+// Deflate and bzip2 need almost none. For xz it is the window of the first block: programs that write zips write one
+// block. Sources: APPNOTE 6.3.10 5.8 (LZMA), 5.10 (PPMd); the .xz file format 1.2.0; RFC 8878.
 #pragma once
 
 #include <cstddef>
@@ -10,10 +10,10 @@
 
 namespace muster::initializers {
 
-inline constexpr size_t kMemberHeader = 12 + 1024;  // bytes that may say it: .xz's headers of a stream and a block
+inline constexpr size_t kMemberHeader = 12 + 1024;  // bytes that suffice: .xz's headers of a stream and a block
 
-// Bytes, for a member of `size` that begins with `data`, compressed. `method`: as libarchive names it, "lzma", "xz",
-// "ppmd-8", "zstd". 0: it has none, or is broken.
+// The size in bytes, for a member of `size` bytes whose compressed data begins with `data`. `method`: libarchive's
+// name: "lzma", "xz", "ppmd-8", "zstd". 0: it needs no window, or its data is damaged.
 uint64_t WindowOfMember(std::string_view method, std::string_view data, uint64_t size);
 
 }  // namespace muster::initializers

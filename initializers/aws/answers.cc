@@ -10,7 +10,7 @@
 namespace muster::initializers {
 namespace {
 
-constexpr size_t kLongestText = 1024;  // bytes, of what is shown
+constexpr size_t kLongestText = 1024;  // bytes of a shown text
 
 StatusOr<std::string> Token(const Json& json, const char* name, bool needed) {
   std::string text = TextField(json, name);
@@ -19,7 +19,7 @@ StatusOr<std::string> Token(const Json& json, const char* name, bool needed) {
   return absl::InvalidArgumentError(fmt::format("the {} of the answer has characters that none can have", name));
 }
 
-// For people, on one line.
+// The field on one line, for messages.
 std::string Shown(const Json& json, const char* name) {
   std::string text = TextField(json, name);
   if (text.size() > kLongestText) text.resize(kLongestText);
@@ -60,7 +60,8 @@ StatusOr<TemporaryKeys> ParseProcessKeys(std::string_view text) {
   MUSTER_ASSIGN_OR_RETURN(temporary.keys.access_key, Token(json, "AccessKeyId", true));
   MUSTER_ASSIGN_OR_RETURN(temporary.keys.secret_key, Token(json, "SecretAccessKey", true));
   MUSTER_ASSIGN_OR_RETURN(temporary.keys.session_token, Token(json, "SessionToken", false));
-  if (const Json* expires = FindField(json, "Expiration")) {  // one that is misread would never come
+  // An unreadable time is an error: without it the keys would never be renewed.
+  if (const Json* expires = FindField(json, "Expiration")) {
     const std::string when = expires->is_string() ? expires->get<std::string>() : WriteJson(*expires);
     MUSTER_ASSIGN_OR_RETURN(temporary.expires_unix, ParseIsoTime(when));
   }

@@ -1,7 +1,7 @@
-// What hands out temporary keys around a container on AWS says in JSON: the container's endpoint, the instance's
-// metadata service, the portal of single sign-on, a process. STS's XML is s3_answers.h's. Pure; outside bytes.
+// Parses the JSON of what gives out temporary AWS keys: the container's endpoint, the instance's metadata service, the
+// SSO portal, a credential_process. s3_answers.h parses the XML of STS. Pure; outside bytes.
 //
-// Keys that could not stand in a header are refused. No message shows one.
+// Keys that cannot stand in a header are refused. No message shows a key.
 #pragma once
 
 #include <cstdint>
@@ -18,19 +18,19 @@ struct TemporaryKeys {
   int64_t expires_unix = 0;  // seconds; 0: never
 };
 
-// {AccessKeyId, SecretAccessKey [, Token, Expiration]}, as containers' endpoints and the metadata service give.
-// PermissionDenied: {Code, Message}, which says no. InvalidArgument: it is something else; says what is missing.
+// {AccessKeyId, SecretAccessKey [, Token, Expiration]}: from container endpoints and the metadata service.
+// PermissionDenied: {Code, Message}, a refusal. InvalidArgument: anything else; the message says what is missing.
 StatusOr<TemporaryKeys> ParseMachineKeys(std::string_view json);
 
-// {Version: 1, AccessKeyId, SecretAccessKey [, SessionToken, Expiration]}, as a credential_process prints.
-// InvalidArgument: it is something else, or of another version; says what is missing.
+// {Version: 1, AccessKeyId, SecretAccessKey [, SessionToken, Expiration]}: from a credential_process. InvalidArgument:
+// anything else, or another version; the message says what is missing.
 StatusOr<TemporaryKeys> ParseProcessKeys(std::string_view json);
 
-// {roleCredentials: {accessKeyId, secretAccessKey, sessionToken, expiration}}, as GetRoleCredentials has it.
+// {roleCredentials: {accessKeyId, secretAccessKey, sessionToken, expiration}}: from GetRoleCredentials.
 StatusOr<TemporaryKeys> ParseSsoKeys(std::string_view json);
 
-// The first line of a plain answer of the metadata service: a session, a role's name. InvalidArgument: it is none, but
-// a page.
+// The first line of a plain-text answer of the metadata service: a session token, or the name of a role.
+// InvalidArgument: the answer is a page instead.
 StatusOr<std::string> ParseWord(std::string_view text);
 
 }  // namespace muster::initializers

@@ -6,7 +6,7 @@
 namespace muster::initializers {
 namespace {
 
-// "profile dev", "profile 'my dev'", "profile\tdev": dev, my dev. The kind alone is no such section.
+// A section's name: "profile dev", "profile\tdev" -> dev; "profile 'my dev'" -> my dev. Nullopt: other kind, no name.
 std::optional<std::string_view> NameOf(std::string_view section, std::string_view kind) {
   if (!section.starts_with(kind)) return std::nullopt;
   const std::string_view rest = section.substr(kind.size());

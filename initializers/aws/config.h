@@ -1,9 +1,9 @@
-// The settings of the AWS SDKs as one: the environment and the chosen profile of the shared files. What aws/settings.h
-// reads its answers from. Pure but for the seams it is given.
+// The settings of the AWS SDKs: the environment and the chosen profile of the shared files. aws/settings.h and
+// aws/identity.h read from here. Pure, except for the functions passed in.
 //
-// Files: AWS_CONFIG_FILE (~/.aws/config) and AWS_SHARED_CREDENTIALS_FILE (~/.aws/credentials); one that is not there is
-// empty. The profile: AWS_DEFAULT_PROFILE, AWS_PROFILE, "default", in botocore's order. A key that both files give a
-// profile is that of the credentials file.
+// Files: AWS_CONFIG_FILE (~/.aws/config) and AWS_SHARED_CREDENTIALS_FILE (~/.aws/credentials); a missing one: empty.
+// The profile: AWS_DEFAULT_PROFILE, AWS_PROFILE, "default", in botocore's order. For a key in both, the credentials
+// file wins.
 #pragma once
 
 #include <initializer_list>
@@ -20,13 +20,13 @@
 namespace muster::initializers {
 
 struct AwsSetting {
-  std::string value;   // without white space around it, never empty
-  std::string origin;  // for people: "AWS_REGION", "region in profile dev of ~/.aws/config"
+  std::string value;   // without surrounding white space; never empty
+  std::string origin;  // for messages: "AWS_REGION", "region in profile dev of ~/.aws/config"
 };
 
 struct AwsProfile {
   std::string name;
-  IniSection config, credentials;             // either file's; keys and nested keys as ini_file.h has them
+  IniSection config, credentials;             // of each file; keys and nested keys in the form of ini_file.h
   std::string config_path, credentials_path;  // for messages
 
   std::optional<AwsSetting> Get(std::string_view key) const;
@@ -35,29 +35,28 @@ struct AwsProfile {
 
 class AwsConfig {
  public:
-  // InvalidArgument: a file that cannot be parsed. FailedPrecondition: a profile is named that is in neither file.
-  // Errors of `read` but NotFound are passed on.
-  // `name_of`: of variables that something else stands for; origins have it.
+  // InvalidArgument: a file that cannot be parsed. FailedPrecondition: the named profile is in neither file. Errors of
+  // `read` other than NotFound are passed on. `name_of`: for origins, the name of what gives a variable its value.
   static StatusOr<AwsConfig> Read(const Environment& environment, const ReadText& read, const std::string& home,
                                   const NameVariable& name_of = nullptr);
 
-  std::string NameOfVariable(std::string_view variable) const;  // for people
+  std::string NameOfVariable(std::string_view variable) const;  // for messages
 
-  // The first variable that is set, and not to white space alone.
+  // The first variable that is set to more than white space.
   std::optional<AwsSetting> Env(std::initializer_list<std::string_view> names) const;
-  // The first variable, or key of the profile.
+  // The first variable that is set, else the first key of the profile.
   std::optional<AwsSetting> Find(std::initializer_list<std::string_view> names,
                                  std::initializer_list<std::string_view> keys) const;
-  // The same for true and false (also 1, 0, yes, no, on, off). InvalidArgument: none of them.
+  // The same for a boolean (true, false, 1, 0, yes, no, on, off). InvalidArgument: any other text.
   StatusOr<bool> Flag(std::initializer_list<std::string_view> names, std::initializer_list<std::string_view> keys,
                       bool otherwise) const;
 
-  const AwsProfile& profile() const { return profile_; }  // the chosen one; empty where "default" is not there
+  const AwsProfile& profile() const { return profile_; }  // the chosen one; empty: there is no "default"
   std::optional<AwsProfile> FindProfile(std::string_view name) const;
-  // [sso-session NAME], [services NAME]; null: there is none.
+  // The section [sso-session NAME] or [services NAME]; null: there is none.
   const IniSection* FindSection(std::string_view kind, std::string_view name) const;
   const std::string& config_path() const { return config_path_; }
-  // A file that a variable names and that is not there: "AWS_CONFIG_FILE names /x, which is not there".
+  // A sentence for each missing file that a variable names: "AWS_CONFIG_FILE names /x, which is not there".
   const std::vector<std::string>& missing() const { return missing_; }
   const std::string& home() const { return home_; }
   const Environment& environment() const { return environment_; }

@@ -22,16 +22,16 @@ namespace asio = boost::asio;
 
 constexpr char kForm[] = "application/x-www-form-urlencoded";
 constexpr size_t kLongestAnswer = 256 << 10;
-constexpr size_t kLongestPrinted = 64 << 10;                    // by a process
-constexpr Duration kLongestProcess = std::chrono::seconds(60);  // as AWS's SDKs have it
-constexpr int64_t kRenewBefore = 600;                           // seconds before they expire
+constexpr size_t kLongestPrinted = 64 << 10;                    // printed by a process
+constexpr Duration kLongestProcess = std::chrono::seconds(60);  // as in the AWS SDKs
+constexpr int64_t kRenewBefore = 600;                           // seconds before the expiry
 constexpr auto kRenewAgain = std::chrono::seconds(60);
-constexpr int64_t kTooLate = 60;  // fewer seconds left: not used any more
+constexpr int64_t kTooLate = 60;  // seconds; keys with less time left are not used
 
 using Fetched = StatusOr<TemporaryKeys>;
 using FetchKeys = std::function<asio::awaitable<Fetched>()>;
 
-// What a good answer has to be; PermissionDenied: it is one, and says no.
+// Checks the body of a good answer; PermissionDenied: the answer is valid, and refuses.
 using CheckBody = std::function<Status(std::string_view)>;
 
 std::optional<http::Refusal> JudgePlainly(const http::Answer& answer, std::string_view where, const CheckBody& check) {
@@ -39,11 +39,11 @@ std::optional<http::Refusal> JudgePlainly(const http::Answer& answer, std::strin
   if (status == 200) {
     const Status read = check(answer.body);
     if (read.ok() || absl::IsPermissionDenied(read)) return std::nullopt;
-    // Of whoever stands before it: a page of HTML, an answer that was cut.
+    // From a proxy: an HTML page, or a cut answer.
     const std::string what = fmt::format("{}: {}", where, Message(read));
     return http::Refusal{http::Refusal::Kind::kTransient, absl::UnavailableError(what), {}};
   }
-  const XmlError error = ParseXmlError(answer.body);  // STS's are such
+  const XmlError error = ParseXmlError(answer.body);  // STS sends such errors
   const std::string what = error.code.empty() ? fmt::format("{}: {}", where, status)
                                               : fmt::format("{}: {} {}: {}", where, status, error.code, error.message);
   const bool again = status == 408 || status == 429 || status >= 500 || error.code == "IDPCommunicationError";
@@ -75,11 +75,11 @@ class KeptKeys final : public AwsKeySource {
   const std::optional<AwsKeys> keys_;
 };
 
-// Who gives keys that the store has called expired once more: a service renews them by itself, and is asked again; what
-// a program of the user's has kept, it would print for ever.
+// What to do if a source gives again the keys that the store called expired. A service renews its keys by itself: ask
+// again. A program of the user would print its stored keys for ever: fatal.
 enum class OldKeys { kAskAgain, kFatal };
 
-// Renewed in good time; one renewal at a time, whoever asks meanwhile waits for it.
+// Renews the keys before they expire. One renewal at a time: other callers wait for it.
 class RenewedKeys final : public AwsKeySource {
  public:
   RenewedKeys(std::string origin, std::shared_ptr<const http::CloudClock> clock, OldKeys old, FetchKeys fetch)
@@ -90,7 +90,7 @@ class RenewedKeys final : public AwsKeySource {
     if (!IsDue()) co_return keys_.keys;
     Fetched fetched = co_await fetch_();
     tried_ = MonotonicClock::now();
-    if (fetched.ok() && !have_ && old_ == OldKeys::kFatal && fetched->keys == keys_.keys) {  // at first those are empty
+    if (fetched.ok() && !have_ && old_ == OldKeys::kFatal && fetched->keys == keys_.keys) {  // at first keys_ is empty
       co_return absl::FailedPreconditionError(fmt::format(
           "{}: it gave the same keys again, which the store has refused as expired; have it give new ones", origin_));
     }
@@ -114,7 +114,7 @@ class RenewedKeys final : public AwsKeySource {
   }
 
  private:
-  // The machine gives the same keys until five minutes before their end: it is not asked for each request meanwhile.
+  // The metadata service returns the same keys until five minutes before their expiry: do not ask for each request.
   bool IsDue() const {
     const int64_t left = Left();
     return left <= kTooLate || (left <= kRenewBefore && MonotonicClock::now() - tried_ >= kRenewAgain);
@@ -129,13 +129,13 @@ class RenewedKeys final : public AwsKeySource {
   const OldKeys old_;
   const FetchKeys fetch_;
   TemporaryKeys keys_;
-  bool have_ = false;  // false again once the store has called them expired
-  int number_ = 0;     // of renewals
+  bool have_ = false;  // false again when the store calls them expired
+  int number_ = 0;     // number of renewals
   TimePoint tried_{};
   const std::shared_ptr<http::Turn> turn_ = std::make_shared<http::Turn>();
 };
 
-// What every fetch needs; copied into its coroutine.
+// What every fetch needs; each coroutine has its own copy.
 class Fetcher {
  public:
   Fetcher(http::Persistence persistence, StsPlace sts) : persistence_(std::move(persistence)), sts_(std::move(sts)) {}
@@ -161,7 +161,7 @@ asio::awaitable<StatusOr<std::string>> Fetcher::Say(http::Request request, http:
   auto prepare = [&request]() -> asio::awaitable<StatusOr<http::Request>> { co_return request; };
   auto judge = [&](const http::Answer& answer) {
     if (answered != nullptr) *answered = true;
-    http::HearClock(how, answer.head, http::WithoutQuery(request.url));  // by which the keys expire
+    http::HearClock(how, answer.head, http::WithoutQuery(request.url));  // the clock by which the keys expire
     return JudgePlainly(answer, http::WithoutQuery(request.url), check);
   };
   auto answer = co_await http::AskedUntilAnswered(how, kLongestAnswer, prepare, judge);
@@ -210,7 +210,7 @@ asio::awaitable<Fetched> Fetcher::Fetch(CredentialProcess identity) const {
 }
 
 asio::awaitable<Fetched> Fetcher::Fetch(WebIdentity identity) const {
-  auto token = ReadSettingsFile(identity.token_file);  // anew each time: it is renewed in place
+  auto token = ReadSettingsFile(identity.token_file);  // read each time: the file is replaced with new tokens
   if (!token.ok()) co_return token.status();
   http::Request request;
   request.method = "POST";
@@ -238,7 +238,7 @@ asio::awaitable<Fetched> Fetcher::FetchRole(AssumeRole identity, std::shared_ptr
                                 {"RoleSessionName", identity.session_name},
                                 {"DurationSeconds", std::to_string(identity.duration_seconds)}};
   if (!identity.external_id.empty()) form.emplace_back("ExternalId", identity.external_id);
-  // By POST, as the SDKs do: MinIO takes a GET for a request to the store.
+  // A POST, as in the SDKs: MinIO treats a GET as a request to the store.
   SigningRequest signing;
   signing.method = request.method = "POST";
   signing.host = http::HostHeader(*endpoint);
@@ -256,7 +256,7 @@ asio::awaitable<Fetched> Fetcher::Fetch(ContainerEndpoint identity) const {
   request.direct = identity.url.starts_with("http:");
   std::string token = identity.token;
   if (!identity.token_file.empty()) {
-    auto read = ReadSettingsFile(identity.token_file);  // anew each time
+    auto read = ReadSettingsFile(identity.token_file);  // read each time
     if (!read.ok()) co_return read.status();
     token = Strip(*read);
   }
@@ -275,14 +275,14 @@ asio::awaitable<Fetched> Fetcher::Fetch(ContainerEndpoint identity) const {
 asio::awaitable<Fetched> Fetcher::Fetch(InstanceMetadata identity) const {
   http::Persistence how = persistence_;
   how.limits.silence = how.limits.connect = std::chrono::seconds(identity.timeout_seconds);
-  how.limits.total = std::chrono::seconds(identity.timeout_seconds + 1);  // a hop limit of 1 shows as silence in a pod
+  how.limits.total = std::chrono::seconds(identity.timeout_seconds + 1);  // a hop limit of 1: no answer in a pod
   how.unanswered = std::chrono::seconds(identity.timeout_seconds * identity.attempts);
   http::Request request;
   request.method = "PUT";
   request.url = identity.endpoint + "/latest/api/token";
   request.direct = true;
   request.headers = {{"X-aws-ec2-metadata-token-ttl-seconds", "21600"}};
-  bool there = false;  // something answers, if only that it is busy
+  bool there = false;  // something answers, even if only that it is busy
   auto token = co_await Say(request, how, CheckWord, &there);
   if (absl::IsUnavailable(token.status()) && there) co_return token.status();
   if (!token.ok()) {

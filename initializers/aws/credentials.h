@@ -1,7 +1,7 @@
-// Keys for S3 requests from the identity that was found (aws/identity.h): kept, and renewed before they expire.
+// Keys for S3 requests, from the identity of aws/identity.h. They are cached, and renewed before they expire.
 //
 // Source: AWS SDKs reference (container and IMDSv2 providers, AssumeRoleWithWebIdentity, SSO portal,
-// credential_process). An identity that fails is an error that names it: never a fall-through to another.
+// credential_process). If the identity fails, the error names it; no other identity is tried.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@
 
 namespace muster::initializers {
 
-// InvalidArgument: that identity cannot be used, and why.
+// InvalidArgument: the identity cannot be used; the message says why.
 StatusOr<std::unique_ptr<AwsKeySource>> MakeAwsKeySource(const http::Persistence& persistence,
                                                          const AwsIdentity& identity, const StsPlace& sts);
 

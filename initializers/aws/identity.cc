@@ -11,7 +11,7 @@
 namespace muster::initializers {
 namespace {
 
-constexpr int kShortestRole = 900;  // seconds; STS's limits
+constexpr int kShortestRole = 900;  // seconds; limits of STS
 constexpr int kLongestRole = 43'200;
 
 Status Unusable(std::string_view what) { return absl::FailedPreconditionError(std::string(what)); }
@@ -20,7 +20,7 @@ std::string ValueOr(const std::optional<AwsSetting>& setting, std::string_view o
   return setting ? setting->value : std::string(otherwise);
 }
 
-// Both or none; `access_name` and `secret_name` are for the message.
+// The pair of keys; nullopt: neither is set; an error: only one is. `access_name`, `secret_name`: for the message.
 StatusOr<std::optional<AwsIdentity>> PairOf(const std::optional<AwsSetting>& access,
                                             const std::optional<AwsSetting>& secret,
                                             const std::optional<AwsSetting>& session, std::string_view access_name,
@@ -31,7 +31,7 @@ StatusOr<std::optional<AwsIdentity>> PairOf(const std::optional<AwsSetting>& acc
                                 access ? access->origin : secret->origin, access ? secret_name : access_name));
   }
   for (const auto& part : {access, secret, session}) {
-    if (part && !IsVisible(part->value)) {  // no key has a blank, and a line break would end its header
+    if (part && !IsVisible(part->value)) {  // keys have no blanks, and a line break would end the header
       return absl::InvalidArgumentError(
           fmt::format("{} has a blank, a line break or another character that no key has", part->origin));
     }
@@ -79,7 +79,7 @@ class Finder {
   Maybe EnvironmentKeys() const {
     const auto aws_access = config_.Env({"AWS_ACCESS_KEY_ID"});
     auto session = config_.Env({"SESSION_TOKEN"});
-    if (!session && !aws_access) session = config_.Env({"AWS_SESSION_TOKEN"});  // else it is that other pair's
+    if (!session && !aws_access) session = config_.Env({"AWS_SESSION_TOKEN"});  // else it is the AWS_* pair's
     MUSTER_ASSIGN_OR_RETURN(auto kubeflow, PairOf(config_.Env({"ACCESS_KEY_ID"}), config_.Env({"SECRET_ACCESS_KEY"}),
                                                   session, "ACCESS_KEY_ID", "SECRET_ACCESS_KEY"));
     if (kubeflow) return kubeflow;
@@ -133,7 +133,7 @@ class Finder {
     const auto source = config_.FindProfile(named->value);
     if (!source) return Unusable(fmt::format("{} is {}, which does not exist", named->origin, Quoted(named->value)));
     const bool seen = std::find(visited->begin(), visited->end(), source->name) != visited->end();
-    // A profile may be its own source, for the keys that it has beside the role.
+    // A profile may be its own source if it has keys besides the role.
     if (seen && (source->name != profile.name || !HasKeys(*source))) {
       return Unusable(fmt::format("{} is {}, which comes back to itself: {}; the last source needs keys of its own",
                                   named->origin, Quoted(named->value), Join(*visited, ", ")));
@@ -161,7 +161,7 @@ class Finder {
     return Unusable(fmt::format("{} is {}, whose variables are not set", kind.origin, kind.value));
   }
 
-  // What a profile has beside an assumed role. Only the chosen one is mixed with the environment.
+  // The identities of a profile other than an assumed role. Only the chosen profile is mixed with the environment.
   Maybe OfProfile(const AwsProfile& profile, bool with_environment) const {
     MUSTER_ASSIGN_OR_RETURN(auto found, WebIdentityOf(profile, with_environment));
     if (found) return found;
@@ -210,7 +210,7 @@ class Finder {
   Maybe SsoOf(const AwsProfile& profile) const {
     if (!profile.Has("sso_role_name") && !profile.Has("sso_account_id")) return std::nullopt;
     const auto session_name = profile.Get("sso_session");
-    AwsProfile session;  // the profile, or it and its [sso-session]
+    AwsProfile session;  // the profile, maybe merged with its [sso-session]
     if (session_name) {
       const IniSection* section = config_.FindSection("sso-session", session_name->value);
       if (!section) {

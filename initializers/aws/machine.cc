@@ -14,9 +14,9 @@ namespace {
 constexpr std::string_view kEcs = "http://169.254.170.2";
 constexpr std::string_view kMachine = "http://169.254.169.254";
 constexpr std::string_view kMachineV6 = "http://[fd00:ec2::254]";
-constexpr int kMostTries = 100;  // and seconds
+constexpr int kMostTries = 100;  // also the most seconds
 
-// `host` as EndpointUrl has it.
+// `host` in the form of EndpointUrl.
 bool IsAddress(const std::string& host, const char* address) {
   in6_addr one, other;
   if (!host.starts_with('[')) return host == address;

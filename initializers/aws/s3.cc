@@ -25,7 +25,7 @@ constexpr char kCheckCredentials[] =
     "check the credentials, and that they may list and read it (AWS_ACCESS_KEY_ID, a role, or --anonymous for a public "
     "bucket)";
 
-// Statuses that are answers, to a HEAD of an object that must be there, that may not, and of a part of it.
+// Statuses that count as answers to a HEAD: of an object that must exist, of one that may not exist, of a part.
 constexpr int kThere[] = {200};
 constexpr int kThereOrNot[] = {200, 404, 403};
 constexpr int kPartOrNot[] = {200, 206, 400, 404, 412, 501};
@@ -77,17 +77,17 @@ class S3 final : public Provider {
                                                   const Entry* known = nullptr);
 
   asio::awaitable<StatusOr<http::Request>> SignedInTime(
-      const Wanted& wanted);  // once there are keys; `wanted` outlives it
+      const Wanted& wanted);  // waits for keys; `wanted` outlives the coroutine
   http::Request Signed(const Wanted& wanted, const std::optional<AwsKeys>& keys) const;
   Wanted BytesOf(const Entry& entry, ByteRange range) const;
   Wanted PageOf(const std::string& prefix, const std::string& token) const;
-  // nullopt: nothing is wrong. May learn region, endpoint and clock, which makes the failure worth another try.
+  // The refusal that an error answer means. May learn region, endpoint or clock; then another try is worth it.
   http::Refusal Judge(const http::ResponseHead& head, std::string_view body, const std::string& key);
   bool Learn(const http::ResponseHead& head, const XmlError& error);
-  // An answer to HEAD has no body that tells why it is refused. True: it may be the clock that the request was signed
-  // by, or keys that have expired, and there are others now.
+  // For a refused HEAD, whose answer has no body with the reason. True: the clock of the signature may have been wrong,
+  // or the keys had expired, and a better clock or new keys are there now.
   bool MaySignBetter(const http::ResponseHead& head, int64_t signed_by, bool* renewed);
-  // Of an answer to HEAD that says 200; `known`: what was said of it before. Nothing: it is the object's, with a size.
+  // Why a HEAD answer with 200 is not the object's; nullopt: it is, and has a size. `known`: the entry so far.
   std::optional<http::Refusal> NoObject(const http::ResponseHead& head, const std::string& key,
                                         const Entry* known) const;
   Entry EntryOf(const http::ResponseHead& head, std::string key, std::string path) const;
@@ -98,7 +98,7 @@ class S3 final : public Provider {
   const Source source_;
   S3Settings settings_;
   const std::unique_ptr<AwsKeySource> keys_;
-  int learnt_ = 0;  // times that the region was another
+  int learnt_ = 0;  // how often the region was corrected
 };
 
 http::Request S3::Signed(const Wanted& wanted, const std::optional<AwsKeys>& keys) const {
@@ -133,7 +133,7 @@ S3::Wanted S3::BytesOf(const Entry& entry, ByteRange range) const {
   wanted.key = entry.key;
   if (!settings_.version_id.empty()) wanted.query.emplace_back("versionId", settings_.version_id);
   if (range.offset == 0 && range.length == entry.size) {
-    wanted.headers.emplace_back("x-amz-checksum-mode", "ENABLED");  // the whole object: its hash comes along
+    wanted.headers.emplace_back("x-amz-checksum-mode", "ENABLED");  // the answer has the object's checksum
   } else {
     wanted.headers.emplace_back("Range", fmt::format("bytes={}-{}", range.offset, range.end() - 1));
   }
@@ -176,25 +176,25 @@ Reception S3::Receive(const Entry& entry, ByteRange range, const http::ResponseH
 }
 
 http::Refusal S3::Explain(const Entry& entry, const http::ResponseHead& head, std::string_view body) {
-  // A server that heeds no If-Match tells of another version so; 416: it has become shorter.
+  // A server that ignores If-Match sends another ETag for another version. 416: the object has become shorter.
   const bool success = head.status / 100 == 2;
   const bool other = success && !PageInPlace(head, entry.key) && IsOtherVersion(head, "etag", entry.version);
-  if (success && !other) {  // not the bytes that were asked for
+  if (success && !other) {  // not the requested bytes
     return {http::Refusal::Kind::kTransient,
             absl::UnavailableError(
                 fmt::format("{}: the answer ({}) is not the part that was asked for", Where(entry.key), head.status)),
             {}};
   }
   if (other || head.status == 412 || head.status == 416 || (head.status == 404 && settings_.version_id.empty())) {
-    // A deleted object is told by the look.
+    // A Look will find whether the object was deleted.
     return {http::Refusal::Kind::kChanged, absl::AbortedError(fmt::format("{} has changed", Where(entry.key))), {}};
   }
   return Judge(head, body, entry.key);
 }
 
-// Region and host of the bucket, or the time there: what the next request has to be signed with.
+// Learns the region and host of the bucket, or the server's time: the next request is signed with them.
 bool S3::Learn(const http::ResponseHead& head, const XmlError& error) {
-  if (error.code == "RequestTimeTooSkewed") {  // or it was signed before another answer told
+  if (error.code == "RequestTimeTooSkewed") {  // or the request was signed before another answer corrected the clock
     return http::HearClock(persistence_, head, endpoint()) || persistence_.clock->offset() != 0;
   }
   const bool wrong_region = head.status == 301 || head.status == 307 || error.code == "AuthorizationHeaderMalformed" ||
@@ -247,7 +247,7 @@ http::Refusal S3::Judge(const http::ResponseHead& head, std::string_view body, c
                 error.endpoint.empty() ? "" : ": ", error.endpoint)),
             {}};
   }
-  std::string remedy;  // a version that is a deletion is 405
+  std::string remedy;  // 405: the version is a delete marker
   if (!settings_.version_id.empty()) remedy = fmt::format("; check --version-id {}", Quoted(settings_.version_id));
   return {http::Refusal::Kind::kFatal, absl::FailedPreconditionError(what + remedy), {}};
 }
@@ -277,9 +277,9 @@ bool S3::MaySignBetter(const http::ResponseHead& head, int64_t signed_by, bool* 
   return expired && keys_->Expired(head.mark);
 }
 
-// `content`: statuses that are answers. `known`: for NoObject.
+// `content`: statuses that count as answers. `known`: for NoObject.
 asio::awaitable<StatusOr<http::Answer>> S3::Request(Wanted wanted, std::span<const int> content, const Entry* known) {
-  int64_t signed_by = 0;  // the clock's offset
+  int64_t signed_by = 0;  // offset of the clock at the signature
   bool renewed = false;
   auto prepare = [this, &wanted, &signed_by]() -> asio::awaitable<StatusOr<http::Request>> {
     auto request = co_await SignedInTime(wanted);
@@ -305,7 +305,7 @@ Entry S3::EntryOf(const http::ResponseHead& head, std::string key, std::string p
   Entry entry;
   entry.key = std::move(key);
   entry.path = std::move(path);
-  entry.size = *head.ContentLength();  // NoObject has seen it
+  entry.size = *head.ContentLength();  // NoObject has checked that it exists
   entry.version = *head.Find("etag");
   entry.expected = ExpectationOf(ReaderOf(head), entry.version, entry.size, 0);
   return entry;
@@ -326,7 +326,7 @@ asio::awaitable<StatusOr<KeyStore::Found>> S3::Find() {
     found.entry = EntryOf(answer->head, source_.path, "");
     found.entry->known = PartsToMeasure(ReaderOf(answer->head), found.entry->version) == 0;
   }
-  if (!found.entry && !settings_.version_id.empty()) {  // it is of a single object
+  if (!found.entry && !settings_.version_id.empty()) {  // a version id names a single object
     if (!found.denied.ok()) co_return found.denied;
     co_return co_await NoSuchVersion();
   }
@@ -335,7 +335,7 @@ asio::awaitable<StatusOr<KeyStore::Found>> S3::Find() {
 
 asio::awaitable<StatusOr<KeyPage>> S3::Page(std::string prefix, std::string token) {
   const Wanted wanted = PageOf(prefix, token);
-  // An answer that is no list, a login page say, is asked for again like any other failure.
+  // An answer that is no list (a login page) is a failure like any other: the request is repeated.
   StatusOr<S3Page> read = S3Page();
   auto prepare = [this, &wanted] { return SignedInTime(wanted); };
   auto judge = [this, &read](const http::Answer& answer) -> std::optional<http::Refusal> {
@@ -402,7 +402,7 @@ asio::awaitable<void> S3::LookAt(Entry entry, std::function<void(StatusOr<Entry>
   looked(std::move(now));
 }
 
-// The length of its parts, but the last; `each` of them is asked for. 0: they differ, or the server does not tell.
+// The length of each part but the last; `each`: asks for every part. 0: they differ, or the server does not say.
 asio::awaitable<StatusOr<uint64_t>> S3::Measure(Entry entry, uint64_t parts, bool each) {
   const auto first = co_await LengthOf(entry, 1);
   if (!first.ok() || *first == 0) co_return first;
@@ -417,7 +417,7 @@ asio::awaitable<StatusOr<uint64_t>> S3::Measure(Entry entry, uint64_t parts, boo
   co_return size;
 }
 
-// 0: the server does not tell. Not pinned, as some servers call a part by an ETag of its own: the bytes are.
+// The length of a part; 0: unknown. Without If-Match, because some servers give a part an ETag of its own.
 asio::awaitable<StatusOr<uint64_t>> S3::LengthOf(Entry entry, uint64_t part) {
   Wanted wanted;
   wanted.method = "HEAD";

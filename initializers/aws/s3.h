@@ -1,9 +1,9 @@
-// Amazon S3 and what speaks its language: ListObjectsV2, HEAD, ranged GET, each signed, pinned by ETag.
+// Amazon S3 and other servers with its API: ListObjectsV2, HEAD, ranged GET, all signed. The ETag fixes the version.
 //
-// An s3:// URI with a '/' at its end, or no key, is a prefix. Else the exact key is looked for first, and "key/" as a
-// prefix only where there is none: never the bare string as a prefix, which would pull a/bc for a/b.
-// The region is learnt from the first answer that tells it; a clock that is off, from the server's Date.
-// For users: docs/initializers.md, "What ends where" and "S3".
+// An s3:// URI with a trailing '/', or without a key, is a prefix. Else the exact key is looked for first, then "key/"
+// as a prefix; never the bare key, which would bring a/bc for a/b.
+// The region is learnt from the first answer that names it; the server's Date corrects a wrong local clock. For users:
+// docs/initializers.md, "What ends where" and "S3".
 #pragma once
 
 #include <functional>
@@ -18,17 +18,17 @@
 
 namespace muster::initializers {
 
-// Keys for the next request: none for anonymous. Asked for each request; refreshes what is about to expire.
+// Keys for the next request; nullopt: anonymous. Call it for each request: it renews keys that are about to expire.
 class AwsKeySource {
  public:
   virtual ~AwsKeySource() = default;
   virtual boost::asio::awaitable<StatusOr<std::optional<AwsKeys>>> Get() = 0;
-  // Of the keys that were given last: grows with each renewal.
+  // The number of the keys that were returned last; it grows with each renewal.
   virtual int number() const = 0;
-  // The server says that keys of that number have expired: those that are younger hold, and are not renewed for an
-  // answer to the old ones that was still on its way. False: there are no others to be had.
+  // Reports that the server called the keys with that number expired. If newer keys exist already (the answer was still
+  // on its way), they are not renewed. False: no other keys can be had.
   virtual bool Expired(int number) = 0;
-  // Get() would answer at once with these.
+  // The keys that Get() would return at once; nullopt: Get() would have to wait.
   virtual std::optional<std::optional<AwsKeys>> AtHand() = 0;
 };
 

@@ -24,7 +24,7 @@ std::string WithQuotes(std::string_view etag) {
   return '"' + std::string(etag) + '"';
 }
 
-// Puts a page together from the elements that end; what it does not know it leaves.
+// Builds a page from the elements that end; ignores unknown elements.
 class PageReader {
  public:
   Status Ended(std::string_view path, std::string_view text) {
@@ -56,7 +56,7 @@ class PageReader {
     if (truncated_ && page_.next.value_or("").empty()) {
       return BadPage("it says that there is more (IsTruncated) without saying where (NextContinuationToken)");
     }
-    if (encoded_) {  // which may be said after the keys
+    if (encoded_) {  // EncodingType may come after the keys
       for (S3Object& object : page_.objects) object.key = http::PercentDecode(object.key, true);
     }
     return std::move(page_);
@@ -98,7 +98,7 @@ class PageReader {
   std::string root_;
 };
 
-// As stores have it: of the content, or of the parts' ("HEX-N").
+// True for an MD5 as stores write it: of the content, or of the parts' hashes ("HEX-N").
 bool LooksLikeMd5(std::string_view etag) {
   constexpr size_t kDigits = 32;
   if (etag.size() < kDigits + 2 || etag.front() != '"' || etag.back() != '"') return false;
@@ -126,8 +126,8 @@ StatusOr<S3Page> ParseS3Page(std::string_view xml) {
 std::optional<std::string> PageInPlace(const http::ResponseHead& head, std::string_view key) {
   const auto etag = head.Find("etag");
   if (!etag) return "it has no ETag";
-  // Objects may be called text/html whatever they are; but no store leaves out all that is its own. A site that answers
-  // everything with one page does so for a prefix as well, which has no extension.
+  // Any object may have the type text/html, but a store always sends headers of its own. A site that answers every path
+  // with one page also does so for a prefix, which has no extension.
   const bool of_store = std::any_of(head.headers.begin(), head.headers.end(), [](const auto& header) {
     return header.first.starts_with("x-amz-") || header.first.starts_with("x-goog-");
   });
@@ -158,7 +158,7 @@ StatusOr<StsCredentials> ParseStsAnswer(std::string_view xml) {
                                                                  {"SessionToken", credentials.session_token}};
   for (const auto& [name, value] : parts) {
     if (value.empty()) return absl::InvalidArgumentError(fmt::format("the answer of STS has no {}", name));
-    if (!IsVisible(value)) {  // it goes into a header
+    if (!IsVisible(value)) {  // the value goes into a header
       return absl::InvalidArgumentError(fmt::format("the {} that STS gave has characters that none can have", name));
     }
   }

@@ -1,6 +1,6 @@
-// What an S3 server and STS say in XML: pages of ListObjectsV2, temporary credentials. Pure; outside bytes.
+// Parses the XML of S3 servers and STS: pages of ListObjectsV2, temporary credentials. Pure; outside bytes.
 //
-// Read by xml_elements.h: bounded, without DTDs. What their headers say of an object's content is s3_checksums.h's.
+// xml_elements.h reads the XML: bounded, without DTDs. s3_checksums.h parses the headers about an object's content.
 #pragma once
 
 #include <cstdint>
@@ -25,13 +25,13 @@ struct S3Object {
 
 struct S3Page {
   std::vector<S3Object> objects;
-  std::optional<std::string> next;  // continuation token; none: it was the last page
+  std::optional<std::string> next;  // continuation token; nullopt: this is the last page
   bool operator==(const S3Page&) const = default;
 };
 
-// A page. Keys are percent-decoded where the answer says EncodingType url (a '+' is a space then). InvalidArgument: it
-// is no ListBucketResult (a login page, cut XML, an error), an object lacks a key or a size, a size is no number, it
-// says that there is more without saying where.
+// Parses a page. Keys are percent-decoded if the answer says EncodingType url (then a '+' is a space). InvalidArgument:
+// the text is no ListBucketResult (a login page, cut XML, an error); an object lacks a key or a size; a size is no
+// number; the page says that there is more but has no token.
 StatusOr<S3Page> ParseS3Page(std::string_view xml);
 
 // Temporary credentials of an STS answer (AssumeRole, AssumeRoleWithWebIdentity).
@@ -39,11 +39,11 @@ struct StsCredentials {
   std::string access_key, secret_key, session_token;
   int64_t expires_unix = 0;  // seconds
 };
-// InvalidArgument: one of the four is missing, or could not stand in a header. No message shows them.
+// InvalidArgument: one of the four fields is missing, or cannot stand in a header. No message shows them.
 StatusOr<StsCredentials> ParseStsAnswer(std::string_view xml);
 
-// Why a 200 or 206 for the object `key` is not the store's own, but a page of somebody in between: a login, or one
-// index.html for everything. Nothing: it is the store's.
+// The reason why a 200 or 206 for the object `key` is not from the store, but a page of a proxy: a login page, or one
+// index.html for every path. Nullopt: it is from the store.
 std::optional<std::string> PageInPlace(const http::ResponseHead& head, std::string_view key);
 
 }  // namespace muster::initializers

@@ -19,15 +19,15 @@ constexpr struct {
 
 struct Candidate {
   HashKind kind;
-  std::string value;   // raw
-  uint64_t parts = 0;  // 0: of the whole content
+  std::string value;   // raw bytes
+  uint64_t parts = 0;  // number of parts; 0: a hash of the whole content
 };
 
 std::string Value(const HeaderReader& headers, std::string_view name) {
   return std::string(Strip(headers(name).value_or("")));
 }
 
-// "VALUE-N": N, at least 1. Neither base64 nor hex has a dash.
+// Cuts "-N" off "VALUE-N"; returns N, at least 1. 0: there is no dash (base64 and hex have none). Nullopt: a bad N.
 std::optional<uint64_t> CutParts(std::string_view* value) {
   const size_t dash = value->rfind('-');
   if (dash == std::string_view::npos) return 0;
@@ -40,20 +40,20 @@ std::optional<uint64_t> CutParts(std::string_view* value) {
 std::optional<Candidate> ReadChecksum(HashKind kind, std::string_view value, std::string_view type) {
   auto parts = CutParts(&value);
   if (!parts) return std::nullopt;
-  // A composite value without its number is that of one part.
+  // A composite value without a number is the hash of one part.
   if (!type.empty() && (type == "COMPOSITE") != (*parts > 0)) return std::nullopt;
   auto raw = FromBase64(value);
   if (!raw.ok() || raw->size() != HashBytes(kind)) return std::nullopt;
   return Candidate{kind, *std::move(raw), *parts};
 }
 
-// The ETag is made of MD5s of the content, as far as the headers tell.
+// True if, by the headers, the ETag is made of MD5s of the content.
 bool EtagIsOfContent(const HeaderReader& headers, uint64_t parts) {
   const std::string encryption = Value(headers, "x-amz-server-side-encryption");
-  if (!encryption.empty() && encryption != "AES256") return false;  // aws:kms, aws:kms:dsse, what is yet to come
+  if (!encryption.empty() && encryption != "AES256") return false;  // aws:kms, aws:kms:dsse, and future kinds
   if (headers("x-amz-server-side-encryption-customer-algorithm")) return false;
   if (Value(headers, "x-amz-storage-class") == "EXPRESS_ONEZONE") return false;
-  // With --no-compat it makes one up for any object, and calls it of one part.
+  // MinIO with --no-compat invents an ETag for every object, and marks it as one part.
   return parts != 1 || Lower(Value(headers, "server")).find("minio") == std::string::npos;
 }
 
@@ -70,7 +70,7 @@ std::optional<Candidate> ReadEtag(const HeaderReader& headers, std::string_view 
 
 bool IsMultipart(std::string_view etag) { return etag.find('-') != std::string_view::npos; }
 
-// The best first; those of parts behind those of the whole content, but before the ETag.
+// The candidates, the best first: hashes of the whole content, then composite hashes, then the ETag.
 std::vector<Candidate> Candidates(const HeaderReader& headers, std::string_view etag) {
   std::vector<Candidate> whole, composite;
   if (!headers("content-range") && !headers("x-amz-mp-parts-count")) {
@@ -79,7 +79,7 @@ std::vector<Candidate> Candidates(const HeaderReader& headers, std::string_view 
       const std::string value = Value(headers, header);
       if (value.empty() || !HashAvailable(kind)) continue;
       if (auto found = ReadChecksum(kind, value, type)) {
-        // Without a type, of an object made of parts: some servers leave the number of parts out of a composite value.
+        // No type, and the object was made of parts: some servers leave the number of parts out of a composite value.
         // CRC-64/NVME is never composite.
         if (type.empty() && found->parts == 0 && IsMultipart(etag) && kind != HashKind::kCrc64Nvme) continue;
         (found->parts == 0 ? whole : composite).push_back(*std::move(found));

@@ -15,10 +15,10 @@ namespace muster::initializers {
 namespace {
 
 constexpr std::string_view kFirstRegion = "us-east-1";
-constexpr size_t kLongestLabel = 63;  // of a host name
+constexpr size_t kLongestLabel = 63;  // bytes of a label of a host name
 constexpr size_t kShortestBucket = 3;
 
-// Of partitions.json.
+// Source: partitions.json of the AWS SDKs.
 constexpr struct {
   std::string_view region_prefix, domain, dualstack_domain;
 } kPartitions[] = {
@@ -40,13 +40,13 @@ Status Bad(const AwsSetting& setting, std::string_view what) {
   return absl::InvalidArgumentError(fmt::format("{} is {}; {}", setting.origin, Quoted(setting.value), what));
 }
 
-// One that can stand in a host name.
+// True if `text` can be a label of a host name.
 bool IsLabel(std::string_view text) {
   return !text.empty() && text.size() <= kLongestLabel && text.front() != '-' && text.back() != '-' &&
          std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isalnum(c) != 0 || c == '-'; });
 }
 
-// A bucket as the first label of a host name, or, with dots, the first ones.
+// True if the bucket can be the first label of a host name, or, with `dots`, its first labels.
 bool FitsHost(std::string_view bucket, bool dots) {
   if (bucket.size() < kShortestBucket || bucket.size() > kLongestLabel) return false;
   for (std::string_view label : Split(bucket, '.')) {
@@ -92,7 +92,7 @@ StatusOr<std::optional<http::EndpointUrl>> Parsed(const AwsSetting& setting) {
   return *std::move(url);
 }
 
-// What botocore knows.
+// The endpoint variables that botocore reads.
 StatusOr<std::optional<http::EndpointUrl>> OfEnvironment(const AwsConfig& config, std::string_view service,
                                                          bool ignored) {
   if (ignored) return std::nullopt;
@@ -131,7 +131,7 @@ StatusOr<std::optional<http::EndpointUrl>> S3Endpoint(const AwsConfig& config) {
   return OfProfile(config, "s3", ignored);
 }
 
-// "s3.amazonaws.com", "s3.REGION.DOMAIN": the region, empty for the first.
+// The region in "s3.REGION.DOMAIN"; empty for "s3.amazonaws.com"; nullopt: it is no endpoint of AWS.
 std::optional<std::string> RegionOfOwnEndpoint(const http::EndpointUrl& url) {
   if (!url.tls || url.port != 0 || !url.path.empty()) return std::nullopt;
   if (url.host == "s3.amazonaws.com") return std::string();
@@ -158,7 +158,7 @@ StatusOr<bool> RequesterPays(const AwsConfig& config) {
   return Bad(*payer, "it must be requester");
 }
 
-// Path style: nullopt where nothing is configured.
+// The configured style: true for virtual-host style; nullopt: nothing is configured.
 StatusOr<std::optional<bool>> WantsVirtualHost(const AwsConfig& config) {
   MUSTER_ASSIGN_OR_RETURN(const bool kserve, config.Flag({"S3_USER_VIRTUAL_BUCKET"}, {}, false));
   if (kserve) return true;
@@ -197,7 +197,7 @@ Status CheckAccelerate(const S3Place& place, std::string_view bucket) {
                   why));
 }
 
-// AWS's own, without the bucket.
+// AWS's own host, without the bucket.
 std::string OwnHost(const S3Place& place) {
   if (place.accelerate)
     return place.dualstack ? "s3-accelerate.dualstack.amazonaws.com" : "s3-accelerate.amazonaws.com";
@@ -283,7 +283,7 @@ StatusOr<StsPlace> FindStsPlace(const AwsConfig& config) {
     return place;
   }
   const auto& partition = PartitionOf(place.region);
-  const bool gov = place.region.starts_with("us-gov-");  // whose plain endpoints are the FIPS ones
+  const bool gov = place.region.starts_with("us-gov-");  // there the plain endpoints are the FIPS ones
   place.endpoint = fmt::format("https://sts{}.{}.{}", fips && !(gov && !dualstack) ? "-fips" : "", place.region,
                                dualstack ? partition.dualstack_domain : partition.domain);
   return place;

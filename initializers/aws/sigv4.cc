@@ -29,7 +29,7 @@ std::string HmacSha256(std::string_view key, std::string_view text) {
   return digest;
 }
 
-// "20130524T000000Z"
+// The form "20130524T000000Z".
 std::string Timestamp(int64_t unix_seconds) {
   using namespace std::chrono;
   const auto time = sys_days{} + seconds{unix_seconds};
@@ -41,7 +41,7 @@ std::string Timestamp(int64_t unix_seconds) {
                      clock.minutes().count(), clock.seconds().count());
 }
 
-// No white space at the ends, one blank for any between.
+// Removes white space at both ends, and makes any between one blank.
 std::string Trimmed(std::string_view value) {
   std::string trimmed;
   bool pending = false;

@@ -1,8 +1,8 @@
-// AWS Signature Version 4 for requests without a body, and for STS's short forms. Pure.
+// AWS Signature Version 4 for requests without a body, and for the short forms of STS. Pure.
 //
-// Source: AWS General Reference, "Create a signed AWS API request"; botocore's S3SigV4Auth for S3's own rules: the path
-// is encoded once and not normalised ("//", "/./" stay), the payload hash is a header. Any other service's path is
-// encoded once more and its hash is in the signature alone.
+// Source: AWS General Reference, "Create a signed AWS API request"; botocore's S3SigV4Auth for the rules of S3: the
+// path is encoded once and not normalised ("//", "/./" stay), and the payload hash is sent in a header. For any other
+// service the path is encoded once more, and the payload hash is only in the signature.
 #pragma once
 
 #include <cstdint>
@@ -26,10 +26,10 @@ using HeaderList = std::vector<std::pair<std::string, std::string>>;  // names i
 
 struct SigningRequest {
   std::string method = "GET";
-  std::string host;        // as the Host header says it: with the port unless it is the scheme's own
+  std::string host;        // value of the Host header: with the port unless it is the default of the scheme
   std::string path = "/";  // encoded, exactly as sent
   http::QueryParameters query;
-  HeaderList headers;  // to sign beside host and those that Sign adds: every other x-amz-*, content-type, range
+  HeaderList headers;  // to sign besides host and those that Sign adds: every other x-amz-*, content-type, range
   std::string body;    // hashed; empty for GET and HEAD
 };
 
@@ -38,8 +38,8 @@ struct SigningScope {
   std::string service;  // "s3", "sts"
 };
 
-// The headers to add to the request: x-amz-date, x-amz-content-sha256 (S3), x-amz-security-token (where there is one),
-// Authorization. `unix_seconds`: now, corrected by what the server said its clock is; from year 1 to 9999.
+// Returns the headers to add to the request: x-amz-date, x-amz-content-sha256 (S3), x-amz-security-token (if there is
+// one), Authorization. `unix_seconds`: now, corrected by the server's clock; from year 1 to 9999.
 HeaderList Sign(const SigningRequest& request, const SigningScope& scope, const AwsKeys& keys, int64_t unix_seconds);
 
 }  // namespace muster::initializers

@@ -11,7 +11,7 @@
 namespace muster::initializers {
 namespace {
 
-// It goes into a header.
+// The token in field `name`; refuses one that does not fit into a header.
 StatusOr<std::string> TokenOf(const Json& json, const char* name) {
   std::string token = TextField(json, name);
   if (token.empty()) return absl::InvalidArgumentError(fmt::format("the answer has no {}", name));

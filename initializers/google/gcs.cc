@@ -21,19 +21,18 @@ constexpr size_t kLongestPage = 4 << 20;  // bytes of a page of 1,000 objects wi
 constexpr char kFields[] = "name,size,generation,crc32c,md5Hash";
 constexpr std::string_view kApi = "/storage/v1";
 
-// The bearer tokens that answers speak of, by number: the mark of their requests. A 401 to an old one, still on its way
-// when it was renewed, says nothing of the new one.
+// Numbers the bearer tokens, as marks of requests: a late 401 to an old token says nothing about the new one.
 class TokenCount {
  public:
   static constexpr int kNone = 0;  // anonymous
 
   int current() const { return current_; }
   void Worked(int number) { worked_ = std::max(worked_, number); }
-  // A request that carried it was answered 401. False: asking for another one would not help.
+  // Call it if a request with token `number` got a 401. False: a new token would not help.
   bool MayRenew(int number) const {
     return number != kNone && (number != current_ || current_ == 1 || worked_ == current_);
   }
-  // True: the token has to be asked for anew.
+  // True: a new token must be requested.
   bool Expire(int number) {
     if (number != current_) return false;
     ++current_;
@@ -42,7 +41,7 @@ class TokenCount {
 
  private:
   int current_ = 1;
-  int worked_ = 0;  // the last that was accepted
+  int worked_ = 0;  // the last token that was accepted
 };
 
 class Gcs final : public Provider {
@@ -73,14 +72,14 @@ class Gcs final : public Provider {
   asio::awaitable<StatusOr<KeyPage>> Page(std::string prefix, std::string token);
   asio::awaitable<void> LookAt(Entry entry, std::function<void(StatusOr<Entry>)> looked);
   asio::awaitable<void> PrepareSlowly(Entry entry, ByteRange range, std::function<void(StatusOr<http::Request>)> ready);
-  // Metadata, until `judge` is content; with another token where the server says that it has expired.
+  // Requests metadata until `judge` accepts the answer; renews the token if the server says that it has expired.
   asio::awaitable<Status> Request(std::string url, std::string where, http::JudgeAnswer judge);
 
   std::string UrlOf(const std::string& object, http::QueryParameters query) const;
   http::Request BytesOf(const Entry& entry, ByteRange range, const std::optional<std::string>& token) const;
   http::Request Bearing(std::string url, const std::optional<std::string>& token) const;
   http::QueryParameters ObjectQuery() const;
-  // A request that carried that token was answered 401. True: another one is to be tried.
+  // Call it if a request with that token got a 401. True: try another token.
   bool Renewed(int number);
   std::string Where(const std::string& object) const { return fmt::format("gs://{}/{}", source_.container, object); }
 
@@ -89,7 +88,7 @@ class Gcs final : public Provider {
   const Source source_;
   const GcsSettings settings_;
   const std::unique_ptr<BearerSource> tokens_;
-  const std::string bucket_;  // URL of its objects
+  const std::string bucket_;  // URL of the bucket's objects
   TokenCount count_;
 };
 
@@ -109,7 +108,7 @@ http::Refusal Recoded(const std::string& where, Recoding recoding, const http::R
           {}};
 }
 
-// What was read, or why to ask again.
+// Stores what was read; else returns the reason to ask again.
 template <typename What>
 std::optional<http::Refusal> Taken(StatusOr<What> what, const std::string& where, std::optional<What>* taken) {
   if (!what.ok()) {
@@ -142,7 +141,7 @@ http::Request Gcs::BytesOf(const Entry& entry, ByteRange range, const std::optio
   if (range.offset != 0 || range.length != entry.size) {
     request.headers.emplace_back("Range", fmt::format("bytes={}-{}", range.offset, range.end() - 1));
   }
-  request.headers.emplace_back("Accept-Encoding", "gzip");  // as it is stored
+  request.headers.emplace_back("Accept-Encoding", "gzip");  // brings the stored form
   return request;
 }
 
@@ -183,10 +182,10 @@ http::Refusal Gcs::Explain(const Entry& entry, const http::ResponseHead& head, s
   auto generation = head.Find("x-goog-generation");
   const bool other = head.status / 100 == 2 && generation && *generation != entry.version;
   if (other || (head.status == 404 && settings_.generation.empty())) {
-    // A deleted object is told by the look.
+    // A Look will find whether the object was deleted.
     return {http::Refusal::Kind::kChanged, absl::AbortedError(fmt::format("{} has changed", where)), {}};
   }
-  if (head.status / 100 == 2) {  // not the bytes that were asked for
+  if (head.status / 100 == 2) {  // not the requested bytes
     return {http::Refusal::Kind::kTransient,
             absl::UnavailableError(
                 fmt::format("{}: the answer ({}) is not the part that was asked for", where, head.status)),
@@ -213,7 +212,6 @@ asio::awaitable<Status> Gcs::Request(std::string url, std::string where, http::J
   co_return answer.status();
 }
 
-// Of one object; where a generation was named, of that.
 http::QueryParameters Gcs::ObjectQuery() const {
   http::QueryParameters query = {{"fields", kFields}};
   if (!settings_.generation.empty()) query.emplace_back("generation", settings_.generation);
@@ -235,7 +233,7 @@ asio::awaitable<StatusOr<KeyStore::Found>> Gcs::Find() {
   if (!status.ok()) co_return status;
   if (found.entry) {
     found.entry->key = source_.path;
-  } else if (!settings_.generation.empty()) {  // it is of a single object
+  } else if (!settings_.generation.empty()) {  // a generation names a single object
     if (!found.denied.ok()) co_return found.denied;
     co_return absl::NotFoundError(
         fmt::format("{}: there is no object with the generation {}", source_.uri, settings_.generation));
@@ -250,7 +248,7 @@ asio::awaitable<StatusOr<KeyPage>> Gcs::Page(std::string prefix, std::string tok
   query.emplace_back("maxResults", "1000");
   query.emplace_back("fields", fmt::format("kind,items({}),nextPageToken", kFields));
   if (!token.empty()) query.emplace_back("pageToken", std::move(token));
-  // An answer that is no list, a login page say, is asked for again like any other failure.
+  // An answer that is no list (a login page) is a failure like any other: the request is repeated.
   std::optional<GcsPage> read;
   auto judge = [&](const http::Answer& answer) -> std::optional<http::Refusal> {
     if (answer.head.status == 200) return Taken(ParseObjects(answer.body), where, &read);
@@ -300,7 +298,7 @@ StatusOr<GcsSettings> FindGcsSettings(const Environment& environment) {
     if (value->find("://") == std::string::npos) value = fmt::format("http://{}", *value);
     auto url = http::ParseEndpointUrl(*value);
     if (!url.ok()) return Annotate(url.status(), name);
-    // gcloud's ends in the API's path.
+    // gcloud's variable ends with the path of the API.
     if (url->path.ends_with(kApi)) url->path.resize(url->path.size() - kApi.size());
     settings.endpoint = http::UrlText(*url);
     return settings;

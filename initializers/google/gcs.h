@@ -1,9 +1,8 @@
-// Google Cloud Storage by its JSON API: lists, ranged media, pinned by generation, verified by CRC-32C.
+// Google Cloud Storage over its JSON API: lists and ranged media. The generation fixes the version; CRC-32C verifies.
 //
-// A gs:// URI is read as s3.h reads an s3:// one: with a '/' at its end, or no object, it is a prefix; else the exact
-// object is looked for first, then "object/" as a prefix. Always Accept-Encoding: gzip on media, so that an object that
-// is stored gzip-encoded comes as it is stored (its size and hash are of that), whole and in ranges. Object names are
-// percent-encoded, '/' as well. A 401 has the token renewed once.
+// A gs:// URI means the same as an s3:// URI (aws/s3.h): an object, else a prefix. Media requests always have
+// "Accept-Encoding: gzip": an object that is stored gzip-encoded comes in its stored form, whole and in ranges; size
+// and hash are of that form. Names are percent-encoded, '/' as well. A 401 renews the token once.
 #pragma once
 
 #include <memory>
@@ -18,14 +17,14 @@
 namespace muster::initializers {
 
 struct GcsSettings {
-  std::string endpoint = "https://storage.googleapis.com";  // without a '/' at its end
-  std::string user_project;                                 // who pays (GOOGLE_CLOUD_QUOTA_PROJECT); empty: the bucket
-  std::string generation;                                   // of a single object; empty: the newest
+  std::string endpoint = "https://storage.googleapis.com";  // without a trailing '/'
+  std::string user_project;  // the project that pays (GOOGLE_CLOUD_QUOTA_PROJECT); empty: the bucket's
+  std::string generation;    // of a single object; empty: the newest
 };
 
-// STORAGE_EMULATOR_HOST (which also means: anonymous), else gcloud's CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE, each with
-// or without a scheme and with or without /storage/v1 at its end; else the default. InvalidArgument: no http(s) URL; a
-// password in it.
+// The endpoint: STORAGE_EMULATOR_HOST (which also means: anonymous), else gcloud's
+// CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE, else the default. Both variables may leave out the scheme, and may end with
+// /storage/v1. InvalidArgument: no http(s) URL; a password in it.
 StatusOr<GcsSettings> FindGcsSettings(const Environment& environment);
 
 std::unique_ptr<Provider> MakeGcs(boost::asio::io_context& loop, http::Persistence persistence, const Source& source,

@@ -17,7 +17,7 @@ constexpr size_t kLongestReason = 64;
 
 Status Bad(std::string_view what) { return absl::InvalidArgumentError(std::string(what)); }
 
-// Its numbers are strings, so that JavaScript's doubles do not round them; some servers write them as numbers.
+// GCS writes numbers as strings, so that JavaScript's doubles do not round them. Some other servers write numbers.
 std::string DigitsOf(const Json& object, const char* name) {
   const Json* found = FindField(object, name);
   if (found != nullptr && found->is_number_unsigned()) return std::to_string(found->get<uint64_t>());
@@ -59,7 +59,7 @@ StatusOr<Entry> EntryOf(const Json& object) {
   return entry;
 }
 
-// What came in place of what was asked for, for a message.
+// An error that describes the answer that came instead of the wanted one.
 Status NotThat(const Json& json, std::string_view text, std::string_view wanted) {
   const std::string_view start = Strip(text).substr(0, 1);
   if (json.is_discarded()) {
@@ -71,7 +71,7 @@ Status NotThat(const Json& json, std::string_view text, std::string_view wanted)
 
 struct GcsError {
   std::string reason;   // "notFound", "NoSuchKey"; a word
-  std::string message;  // as it came, bounded where it is shown
+  std::string message;  // unchanged; bounded when it is shown
 };
 
 std::string WordOf(std::string_view text) {
@@ -92,7 +92,7 @@ GcsError ErrorOf(std::string_view body) {
     return told;
   }
   if (!json.is_discarded()) return {};
-  // The media path answers some errors as the XML API does, whose documents are S3's, or in a line of text.
+  // The media path sends some errors as XML documents like those of S3, or as a line of text.
   const std::string_view text = Strip(body);
   if (text.starts_with('<')) {
     XmlError error = ParseXmlError(body);

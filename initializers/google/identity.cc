@@ -10,7 +10,7 @@
 namespace muster::initializers {
 namespace {
 
-constexpr int kShortestLife = 600;  // seconds; of an impersonated account's token, as Google has it
+constexpr int kShortestLife = 600;  // seconds; Google's limits for the token of an impersonated account
 constexpr int kLongestLife = 43'200;
 constexpr int kLongestWait = 100;  // seconds
 constexpr char kTokenUri[] = "https://oauth2.googleapis.com/token";
@@ -33,7 +33,7 @@ class Credentials {
   const std::string& origin() const { return origin_; }
   const Json* Get(const char* key) const { return FindField(json_, key); }
 
-  // Empty: it is not there. InvalidArgument: it is no text.
+  // The text field `key`; empty: it is missing. InvalidArgument: it is no text.
   StatusOr<std::string> Text(const char* key) const {
     const Json* found = Get(key);
     if (found == nullptr) return "";
@@ -48,20 +48,20 @@ class Credentials {
     }
     return text;
   }
-  // What is in it.
+  // The object in field `key`.
   StatusOr<Credentials> Object(const char* key) const {
     const Json* found = Get(key);
     if (found != nullptr && found->is_object()) return Credentials(*found, fmt::format("{}: {}", origin_, key));
     return Unusable(fmt::format("{} has no {} that is an object; make the file anew", origin_, key));
   }
-  // Of one line: it goes into a header, a form, or a message.
+  // A required text of one line: it goes into a header, a form, or a message.
   StatusOr<std::string> NeedLine(const char* key) const {
     MUSTER_ASSIGN_OR_RETURN(std::string text, Need(key));
     if (IsOneLine(text)) return text;
     return absl::InvalidArgumentError(
         fmt::format("{}: {} has a line break or another control character", origin_, key));
   }
-  // `machine`: 169.254.169.254 is good too. `otherwise`: where it is not there; empty: it must be.
+  // `machine`: http to 169.254.169.254 is allowed too. `otherwise`: if the field is missing; empty: it is required.
   StatusOr<std::string> Url(const char* key, std::string_view otherwise, bool machine = false) const {
     MUSTER_ASSIGN_OR_RETURN(std::string text, Text(key));
     if (text.empty() && !otherwise.empty()) return std::string(otherwise);
@@ -129,7 +129,7 @@ StatusOr<std::map<std::string, std::string>> ReadHeaders(const Credentials& fiel
   return headers;
 }
 
-// "": the text is the token.
+// The name of the token's field; "": the whole text is the token.
 StatusOr<std::string> ReadTokenField(const Credentials& fields) {
   const Json* json = fields.Get("format");
   if (json == nullptr) return "";

@@ -1,12 +1,12 @@
-// Who we are on Google Cloud, as Application Default Credentials find it: environment and files. Decides only; tokens
-// are google/tokens.h's. Pure but for the seams it is given.
+// Our identity on Google Cloud, by the rules of Application Default Credentials: environment and files. This only
+// decides; google/tokens.h gets the tokens. Pure, except for the functions passed in.
 //
 // The first that is configured wins:
 //    1. STORAGE_EMULATOR_HOST: anonymous, whatever else is set
-//    2. GOOGLE_APPLICATION_CREDENTIALS: a file; one that is not there or cannot be read is an error
-//    3. $CLOUDSDK_CONFIG/application_default_credentials.json, else ~/.config/gcloud/...: not there: go on
+//    2. GOOGLE_APPLICATION_CREDENTIALS: a file; a missing or unreadable file is an error
+//    3. $CLOUDSDK_CONFIG/application_default_credentials.json, else ~/.config/gcloud/...; skipped if it is missing
 //    4. the metadata server (GCE_METADATA_HOST, GCE_METADATA_ROOT, GCE_METADATA_IP; GKE's Workload Identity is the same
-//       call); NO_GCE_CHECK=true leaves it out: FailedPrecondition that names what could be set, --anonymous among it
+//       call); NO_GCE_CHECK=true skips it: then FailedPrecondition names what could be set, --anonymous among it
 // A file's "type": service_account, authorized_user, external_account (workload identity federation: subject token from
 // a file or a URL; "executable" and "environment_id" of AWS are refused with a sentence), impersonated_service_account
 // (with a source of any kind but itself).
@@ -28,7 +28,7 @@ struct NoGoogleIdentity {};  // anonymous
 struct ServiceAccount {
   std::string client_email, private_key_id, token_uri;
   std::string private_key;  // PEM; never shown
-  std::string origin;       // for people: "GOOGLE_APPLICATION_CREDENTIALS (/var/secrets/key.json)"
+  std::string origin;       // for messages: "GOOGLE_APPLICATION_CREDENTIALS (/var/secrets/key.json)"
 };
 struct AuthorizedUser {
   std::string client_id, client_secret, refresh_token, token_uri, origin;
@@ -52,7 +52,7 @@ struct ExternalAccount {
 };
 struct ImpersonatedAccount {
   std::string impersonation_url, origin;
-  std::vector<std::string> delegates;  // through whom, in order
+  std::vector<std::string> delegates;  // the chain of delegates, in order
   int lifetime_seconds = 3600;
   std::shared_ptr<const struct GoogleIdentity> source;  // never null
 };
@@ -61,9 +61,9 @@ struct GoogleIdentity {
       who;
 };
 
-// FailedPrecondition or InvalidArgument: a configured step that cannot work; names the variable or file, the key in it,
-// and the remedy. No message shows a secret. URLs of the file must be https, or http to this machine; a subject token
-// may also come from 169.254.169.254, which is how another cloud's machine gets it.
+// FailedPrecondition or InvalidArgument: a configured step that cannot work; the message names the variable or file,
+// the key in it, and the remedy. No message shows a secret. URLs in a file must be https, or http to this machine; a
+// subject token may also come from http://169.254.169.254, where a machine of another cloud gets it.
 StatusOr<GoogleIdentity> FindGoogleIdentity(const Environment& environment, const ReadText& read,
                                             const std::string& home);
 

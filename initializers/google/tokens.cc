@@ -25,15 +25,15 @@ namespace asio = boost::asio;
 constexpr char kForm[] = "application/x-www-form-urlencoded";
 constexpr char kImpersonationScope[] = "https://www.googleapis.com/auth/iam";
 constexpr size_t kLongestAnswer = 256 << 10;
-constexpr int64_t kHour = 3600;        // seconds; an assertion's life
-constexpr int64_t kRenewBefore = 225;  // seconds; the metadata server gives the same token until 240 before its end
-constexpr int64_t kTooLate = 10;       // fewer seconds left: not used any more
+constexpr int64_t kHour = 3600;        // seconds; lifetime of an assertion
+constexpr int64_t kRenewBefore = 225;  // seconds; the metadata server returns the same token until 240 before expiry
+constexpr int64_t kTooLate = 10;       // seconds; a token with less time left is not used
 
 using Fetched = StatusOr<BearerToken>;
 using FetchToken = std::function<asio::awaitable<Fetched>()>;
 using ReadToken = std::function<Fetched(const http::Answer&)>;
 
-// RFC 4648 5, without padding.
+// Base64url without padding. Source: RFC 4648 section 5.
 std::string ToBase64Url(std::string_view raw) {
   std::string text = ToBase64(raw);
   std::replace(text.begin(), text.end(), '+', '-');
@@ -62,7 +62,7 @@ class NoToken final : public BearerSource {
   std::optional<std::optional<std::string>> AtHand() override { return std::optional<std::string>(); }
 };
 
-// Renewed in good time; one renewal at a time, whoever asks meanwhile waits for it.
+// Renews the token before it expires. One renewal at a time: other callers wait for it.
 class RenewedToken final : public BearerSource {
  public:
   RenewedToken(std::string origin, FetchToken fetch) : origin_(std::move(origin)), fetch_(std::move(fetch)) {}
@@ -90,7 +90,7 @@ class RenewedToken final : public BearerSource {
   Duration Left() const {
     return token_ ? asked_ + std::chrono::seconds(token_->life) - MonotonicClock::now() : Duration::zero();
   }
-  // One that does not live long is used for half of its life, so that not each request asks for another.
+  // A short-lived token is used for half of its life, so that not every request renews it.
   bool IsFresh() const { return token_ && Left() > std::chrono::seconds(std::min(kRenewBefore, token_->life / 2)); }
 
   const std::string origin_;
@@ -100,7 +100,7 @@ class RenewedToken final : public BearerSource {
   const std::shared_ptr<http::Turn> turn_ = std::make_shared<http::Turn>();
 };
 
-// Asks for tokens; outlives what it was asked for.
+// Requests tokens; outlives its requests.
 class Fetcher {
  public:
   explicit Fetcher(http::Persistence persistence) : persistence_(std::move(persistence)) {}
@@ -128,7 +128,7 @@ asio::awaitable<Fetched> Fetcher::Fetch(std::shared_ptr<const GoogleIdentity> id
   co_return co_await std::visit(of, identity->who);
 }
 
-// `may_come`: what is not there may only not be there yet.
+// `may_come`: a 404 may mean that the token is not there yet.
 asio::awaitable<Fetched> Fetcher::Say(http::Request request, http::Persistence how, bool may_come,
                                       ReadToken read) const {
   Fetched token = absl::InternalError("");
@@ -177,7 +177,7 @@ asio::awaitable<Fetched> Fetcher::Of(ServiceAccount account, std::string scope) 
     form.emplace_back("grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer");
     form.emplace_back("assertion", *std::move(assertion));
     token = co_await Post(account.token_uri, std::move(form));
-    again = !token.ok() && persistence_.clock->offset() != offset;  // it was signed by a clock that is off
+    again = !token.ok() && persistence_.clock->offset() != offset;  // the assertion was signed by a wrong clock
   }
   co_return token.ok() ? token
                        : Annotate(token.status(), fmt::format("the service account {} gets no token (is its key still "
@@ -219,13 +219,13 @@ asio::awaitable<Fetched> Fetcher::Of(MetadataServer server, std::string) const {
 asio::awaitable<StatusOr<std::string>> Fetcher::SubjectOf(SubjectToken subject) const {
   std::string text;
   if (!subject.file.empty()) {
-    auto read = ReadSettingsFile(subject.file);  // anew each time: it is renewed in place
+    auto read = ReadSettingsFile(subject.file);  // read each time: the file is replaced with new tokens
     if (!read.ok()) co_return Annotate(read.status(), fmt::format("the subject token in {}", Quoted(subject.file)));
     text = *std::move(read);
   } else {
     http::Request request;
     request.url = subject.url;
-    request.direct = subject.url.starts_with("http:");  // a metadata service's
+    request.direct = subject.url.starts_with("http:");  // the URL of a metadata service
     for (const auto& [name, value] : subject.headers) request.headers.emplace_back(name, value);
     auto keep = [&text](const http::Answer& answer) -> Fetched {
       text = answer.body;
@@ -312,10 +312,10 @@ struct FreeBio {
   void operator()(BIO* bio) const { BIO_free(bio); }
 };
 
-// RSA, or null.
+// Reads an RSA key; null: it is none.
 std::unique_ptr<EVP_PKEY, FreeKey> ReadPrivateKey(const std::string& pem) {
   const std::unique_ptr<BIO, FreeBio> bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
-  auto no_password = [](char*, int, int, void*) { return -1; };  // else OpenSSL asks the terminal for one
+  auto no_password = [](char*, int, int, void*) { return -1; };  // else OpenSSL asks for a password on the terminal
   std::unique_ptr<EVP_PKEY, FreeKey> key(PEM_read_bio_PrivateKey(bio.get(), nullptr, no_password, nullptr));
   if (key && EVP_PKEY_base_id(key.get()) != EVP_PKEY_RSA) key.reset();
   return key;

@@ -1,8 +1,9 @@
-// Bearer tokens for GCS from the identity that was found (google/identity.h): kept, and renewed before they expire.
+// Bearer tokens for GCS, from the identity of google/identity.h. They are cached, and renewed before they expire.
 //
-// Scope kReadScope; of an account that impersonates another, which then has that scope, auth/iam. A service account's
-// assertion is RS256 by OpenSSL. An identity that fails is an error that names it and the remedy: never a fall-through
-// to another, never anonymous. Reference: RFC 7523 (jwt-bearer), RFC 8693 (token exchange), RFC 6749 6 (refresh).
+// The scope is kReadScope; auth/iam for an account that only impersonates another, which then has kReadScope. A service
+// account's assertion is signed with RS256 by OpenSSL. If the identity fails, the error names it and the remedy; no
+// other identity, nor anonymous access, is tried.
+// Sources: RFC 7523 (jwt-bearer), RFC 8693 (token exchange), RFC 6749 section 6 (refresh).
 #pragma once
 
 #include <memory>
@@ -18,21 +19,21 @@ namespace muster::initializers {
 
 inline constexpr std::string_view kReadScope = "https://www.googleapis.com/auth/devstorage.read_only";
 
-// The assertion: header {"alg":"RS256","typ":"JWT","kid":...}, claims iss, scope, aud, iat, exp (an hour). Pure but for
-// OpenSSL. InvalidArgument: the private key is none; says where it is from. `scope`: another one for whoever only
-// impersonates.
+// The assertion: header {"alg":"RS256","typ":"JWT","kid":...}, claims iss, scope, aud, iat, exp (an hour). Pure except
+// for OpenSSL. InvalidArgument: the private key is invalid; the message says where it comes from. `scope`: another
+// scope for an account that only impersonates.
 StatusOr<std::string> SignAssertion(const ServiceAccount& account, int64_t unix_now,
                                     std::string_view scope = kReadScope);
 
-// Asked for each request. Loop thread only.
+// Call Get() for each request. Loop thread only.
 class BearerSource {
  public:
   virtual ~BearerSource() = default;
-  // None: anonymous.
+  // Nullopt: anonymous.
   virtual boost::asio::awaitable<StatusOr<std::optional<std::string>>> Get() = 0;
-  // The server refused the last token (401): the next Get() asks for another.
+  // Reports that the server refused the last token (401): the next Get() requests a new one.
   virtual void Expired() = 0;
-  // Get() would answer at once with this.
+  // The token that Get() would return at once; nullopt: Get() would have to wait.
   virtual std::optional<std::optional<std::string>> AtHand() = 0;
 };
 

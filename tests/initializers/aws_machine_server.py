@@ -1,7 +1,7 @@
-"""What stands around a container on AWS, as strict as the real ones: IMDSv2, the container endpoint, STS, the portal of SSO.
+"""AWS's services around a container, as strict as the real ones: IMDSv2, container endpoint, STS, SSO portal.
 
-`keys` is what each of them hands out; `lifetime` in seconds; `wrong` has the paths of what a real one would have refused; `busy` is
-answered first: a status, or (status, text, headers ...). A role is given to whoever signs with `keys`.
+Each of them gives out `keys`, with a `lifetime` in seconds; `wrong`: paths of requests that a real one would refuse.
+`busy` is answered first: a status, or (status, text, headers ...). Signed with `keys`, a request gets the role.
 """
 import datetime
 import http.server
@@ -107,7 +107,7 @@ class AwsMachine:
         return {**self.keys, "Expiration": expiry.strftime("%Y-%m-%dT%H:%M:%SZ")}
 
     def signed_well(self, request, body):
-        """By AWS's own client."""
+        """True if AWS's own client makes the same signature."""
         from botocore.auth import SigV4Auth
         from botocore.awsrequest import AWSRequest
         from botocore.credentials import Credentials

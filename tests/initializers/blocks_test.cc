@@ -35,12 +35,12 @@ TEST(BlocksTest, WhoWaitsHasOneInTurn) {
   auto one = blocks.Take();
   auto two = blocks.Take();
   std::string given;
-  blocks.WhenFree([&](const std::shared_ptr<Block>&) { given += "a"; });  // does not want it any more
+  blocks.WhenFree([&](const std::shared_ptr<Block>&) { given += "a"; });  // drops the block
   blocks.WhenFree([&](std::shared_ptr<Block> block) { given += "b", one = std::move(block); });
   blocks.WhenFree([&](std::shared_ptr<Block> block) { given += "c", two = std::move(block); });
   one.reset();
-  EXPECT_EQ(given, "");               // not from within that
-  EXPECT_EQ(blocks.Take(), nullptr);  // others are before us
+  EXPECT_EQ(given, "");               // not from within reset()
+  EXPECT_EQ(blocks.Take(), nullptr);  // others wait before this call
   loop.run();
   EXPECT_EQ(given, "ab");
   EXPECT_NE(one, nullptr);
@@ -50,7 +50,7 @@ TEST(BlocksTest, WhoWaitsHasOneInTurn) {
   EXPECT_EQ(given, "abc");
   EXPECT_NE(two, nullptr);
   one.reset();
-  EXPECT_NE(blocks.Take(), nullptr);  // nobody waits
+  EXPECT_NE(blocks.Take(), nullptr);  // no caller waits
 }
 
 TEST(BlocksTest, WhoWaitsWhereOneIsFreeHasIt) {
@@ -63,7 +63,7 @@ TEST(BlocksTest, WhoWaitsWhereOneIsFreeHasIt) {
   EXPECT_NE(given, nullptr);
 }
 
-// As those of a run that failed, on threads and in calls that nobody makes any more.
+// After a failed run, threads and pending calls may still hold blocks.
 TEST(BlocksTest, ABlockMayOutliveThem) {
   boost::asio::io_context loop;
   std::shared_ptr<Block> block;
@@ -86,7 +86,7 @@ TEST(BlocksTest, AreTakenAndGivenOnAnyThread) {
   for (int thread = 0; thread < 4; ++thread) {
     threads.emplace_back([&blocks] {
       for (int i = 0; i < 1000; ++i) {
-        if (auto block = blocks.Take()) ++block->data[0];  // nobody else has it
+        if (auto block = blocks.Take()) ++block->data[0];  // no other thread has it
       }
     });
   }

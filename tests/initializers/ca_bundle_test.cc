@@ -7,7 +7,7 @@
 namespace muster::initializers {
 namespace {
 
-// All are set; the first that counts is taken away, and so on until none is left.
+// All variables are set; the one that wins is removed, and so on until none is left.
 TEST(CaBundle, InTheOrderOfEachOnesClient) {
   const struct {
     Scheme scheme;

@@ -1,11 +1,11 @@
-"""A certificate of its own for a server of a test, from openssl."""
+"""Makes a self-signed certificate for a test server, with openssl."""
 import os
 import ssl
 import subprocess
 
 
 def make(folder, names="IP:127.0.0.1"):
-    """public.crt and private.key in `folder`, which is made."""
+    """Makes `folder`, with public.crt and private.key in it."""
     os.makedirs(folder, exist_ok=True)
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
                     "-subj", "/CN=muster-test", "-addext", f"subjectAltName={names}",

@@ -1,4 +1,4 @@
-// The rows were compared with Python's shlex.split, by which the AWS CLI reads a credential_process.
+// The rows were compared with Python's shlex.split, which the AWS CLI uses for credential_process.
 #include "initializers/command_words.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-"""muster-initializer as an init container: told by its environment alone, not root, on a read-only root, in little memory, as PID 1."""
+"""muster-initializer as an init container: variables only, not root, a read-only root, little memory, PID 1."""
 import io
 import json
 import os
@@ -54,7 +54,7 @@ class Init(InitializerCase):
                          tmp=False, env=["STORAGE_URI=pvc://data/train", *more])
 
     def test_it_fills_the_volume(self):
-        """300 MiB within 64."""
+        """Brings 300 MiB with a memory limit of 64 MiB."""
         files = self.lay({"0.bin": random.Random(1).randbytes(MIB) * 300, "1.txt": b"one", "skip.md": b"no"})
         del files["skip.md"]
         done = self.container(64 * MIB, "IGNORE_PATTERNS=*.md").run()
@@ -68,7 +68,7 @@ class Init(InitializerCase):
         self.assertIn("no byte was moved", again.stderr)
 
     def test_an_archive_whose_window_does_not_fit(self):
-        """It is said, where the kernel would have killed it; a usual one fits."""
+        """It is an error with a message, before the kernel kills the process for memory. A usual window fits."""
         if not shutil.which("zstd"):
             self.skipTest("zstd is missing")
         data = random.Random(1).randbytes(40 * MIB)
@@ -110,7 +110,7 @@ class Init(InitializerCase):
             self.assertRegex(json.load(file)["reason"], "(?i)permission denied")
 
     def test_it_is_told_to_go(self):
-        """By the runtime, as PID 1; the next one goes on."""
+        """The runtime stops it, as PID 1; the next start continues."""
         files = self.lay({"0.bin": random.Random(1).randbytes(MIB) * 400})
         box = self.container(64 * MIB)
         process = subprocess.Popen(box.command(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

@@ -1,4 +1,4 @@
-// Every way to compute a CRC, against the definition, a bit at a time. Values of other implementations: digest_test.cc.
+// Every implementation of a CRC, against a bitwise one by the definition. digest_test.cc has values of other programs.
 #include "initializers/crc.h"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ std::vector<CrcUpdates> AllWays() {
 }
 
 void ExpectRight(const CrcUpdates& way, uint64_t state, std::string_view bytes, size_t misaligned) {
-  // Exactly as long as the text: a sanitizer sees a read beyond it.
+  // Exactly as long as the text, so that a sanitizer detects a read beyond it.
   const auto memory = std::make_unique<char[]>(misaligned + bytes.size());
   std::copy(bytes.begin(), bytes.end(), memory.get() + misaligned);
   const auto* data = reinterpret_cast<const unsigned char*>(memory.get()) + misaligned;
@@ -64,7 +64,7 @@ TEST(Crc, EveryWayAnyLength) {
   }
 }
 
-// Where single bits stand, each factor of the folding counts.
+// Single bits at each place, so that each factor of the folding counts.
 TEST(Crc, EveryWaySingleBits) {
   for (const CrcUpdates& way : AllWays()) {
     for (size_t at = 0; at < 600; at += 7) {

@@ -1,4 +1,4 @@
-"""Who muster-initializer is on AWS: every step of the chain, with keys that a strict server (MinIO's STS) has given out."""
+"""muster-initializer's identity on AWS: every step of the chain, with keys from a strict server (MinIO's STS)."""
 import hashlib
 import json
 import os
@@ -30,7 +30,7 @@ FILES = {"a": b"one", "b/c": bytes(range(256)) * 100}
 EXPIRED = b"<Error><Code>ExpiredToken</Code><Message>The provided token has expired.</Message></Error>"
 
 
-# A credential_process that asks the machine, and holds that it is run as it is configured.
+# A credential_process that asks the metadata service, and checks that it is run as configured.
 PROGRAM = """#!{python}
 import json, sys, urllib.request
 assert sys.argv[1:] == ["--user", "some one"] and sys.stdin.read() == "", "not run as it is configured"
@@ -95,7 +95,7 @@ class Identities(InitializerCase):
         return {"AWS_CONFIG_FILE": config}
 
     def program(self):
-        """A command line that gives the machine's keys."""
+        """A command line that prints the keys of the metadata service."""
         path = os.path.join(self.dir, "my tools", "keys")
         os.makedirs(os.path.dirname(path))
         with open(path, "w") as file:
@@ -104,7 +104,7 @@ class Identities(InitializerCase):
         return f'"{path}" --user \'some one\''
 
     def kept(self):
-        """A command line that prints the keys of a file, without an expiration, and what puts others there."""
+        """A command line that prints a file's keys, without an expiration; and a function that changes it."""
         path = os.path.join(self.dir, "answer")
 
         def keep(keys):
@@ -117,7 +117,7 @@ class Identities(InitializerCase):
 
 class Machine(Identities):
     def test_of_the_machine(self):
-        """IMDSv2: a session first, then the role's name, then its keys."""
+        """IMDSv2: gets a session token, then the role's name, then its keys."""
         self.works(AWS_EC2_METADATA_SERVICE_ENDPOINT=self.machine.url)
         self.assertEqual(self.machine.requests, [
             ("PUT", "/latest/api/token"), ("GET", "/latest/meta-data/iam/security-credentials/"),
@@ -128,7 +128,7 @@ class Machine(Identities):
         self.works(AWS_EC2_METADATA_SERVICE_ENDPOINT=self.machine.url, AWS_METADATA_SERVICE_NUM_ATTEMPTS="5")
 
     def test_a_machine_that_is_busy_for_longer(self):
-        """AWS's own second and attempt are for one that is silent: this one is there."""
+        """AWS's default of one attempt of a second is for a service that does not answer; this one answers."""
         self.machine.busy = [503, 500, 429, 503]
         self.works(AWS_EC2_METADATA_SERVICE_ENDPOINT=self.machine.url)
         self.assertIn(f"{self.machine.url}/latest/api/token: 503, trying again", self.said)
@@ -142,7 +142,7 @@ class Machine(Identities):
         self.fails(1, "no credentials were found: .*AWS_ACCESS_KEY_ID", AWS_EC2_METADATA_SERVICE_ENDPOINT="http://127.0.0.1:9")
 
     def test_others_that_are_busy(self):
-        """Which of them is said."""
+        """The message names the busy service."""
         self.machine.busy = [503]
         self.works(AWS_CONTAINER_CREDENTIALS_FULL_URI=f"{self.machine.url}/v1/credentials",
                    AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE=self.token)
@@ -155,7 +155,7 @@ class Machine(Identities):
         self.assertIn(f"{self.machine.url}/: 429, trying again", self.said)
 
     def test_answers_of_somebody_before_them(self):
-        """A page, one that was cut, one that came too late: it is asked again, when it wants to be."""
+        """A page, a cut answer, a 408: asked again. A Retry-After beyond the patience ends the run."""
         page = (200, "<html>Please log in</html>")
         sts = {"AWS_ENDPOINT_URL_STS": self.machine.url, "AWS_WEB_IDENTITY_TOKEN_FILE": self.token,
                "AWS_ROLE_ARN": "arn:aws:iam::123456789012:role/reader"}
@@ -174,7 +174,7 @@ class Machine(Identities):
         self.refused("s3://data/", UNREACHABLE, "503; the server asks to be left alone for 1000 s", env=self.around(**sts))
 
     def test_a_store_that_is_not_checked(self):
-        """Who gives out keys is, all the same."""
+        """The certificate of a service that gives out keys is still checked."""
         folder = os.path.join(self.dir, "certificates")
         bundle = certificate.make(folder)
         machine = AwsMachine(self.keys, certificate.server_context(folder))
@@ -190,7 +190,7 @@ class Machine(Identities):
         self.fails(1, "AWS_EC2_METADATA_DISABLED", AWS_EC2_METADATA_DISABLED="true")
 
     def test_of_the_pod(self):
-        """EKS Pod Identity: the token's file is read for each request."""
+        """EKS Pod Identity: the token file is read for each request."""
         self.works(AWS_CONTAINER_CREDENTIALS_FULL_URI=f"{self.machine.url}/v1/credentials",
                    AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE=self.token)
         self.assertEqual(self.machine.count("/v1/credentials"), 1)
@@ -230,7 +230,7 @@ class Machine(Identities):
                    AWS_ROLE_ARN="arn:aws:iam::123456789012:role/reader")
 
     def signed_on(self, token):
-        """What `aws sso login` leaves, and a portal by its own name; the variables that lead there."""
+        """Makes the files of `aws sso login` and a portal under its real name; returns variables that lead there."""
         portal = "portal.sso.eu-west-1.amazonaws.com"
         authority = certificate.make(os.path.join(self.dir, "portal"), f"DNS:{portal}")
         self.machine = AwsMachine(self.keys, certificate.server_context(os.path.join(self.dir, "portal")))
@@ -257,14 +257,14 @@ class Machine(Identities):
         self.fails(1, "run `aws sso login` again: .*: 401", **variables)
 
     def test_keys_that_hold_for_some_minutes(self):
-        """The machine has no others yet: it is not asked again for each request."""
+        """The metadata service has no newer keys yet: it is not asked again for each request."""
         self.machine.lifetime = 300
         self.works(AWS_EC2_METADATA_SERVICE_ENDPOINT=self.machine.url)
         self.assertEqual(self.machine.count("/latest/api/token"), 1)
 
     def test_keys_that_expire_while_ranges_are_fetched(self):
-        """Requests under way end with an error that says so; all later ones are signed with others, which are asked for once, and no
-        byte comes twice."""
+        """Running requests get the error that the keys have expired. Later ones are signed with new keys, which are
+        requested once. No byte is fetched twice."""
         files = {"w": some_bytes(40 * MIB), **{str(n): some_bytes(2 * MIB, n) for n in range(12)}}
         for key, data in files.items():
             self.client.put_object(Bucket="large", Key=key, Body=data)
@@ -290,7 +290,7 @@ class Machine(Identities):
                     if token == self.later["Token"]:
                         renewed.set()
                     if held:
-                        renewed.wait(DEADLINE)  # it comes when there are others already
+                        renewed.wait(DEADLINE)  # its answer comes after the renewal
                     if expired:
                         exchange.answer(400, EXPIRED, ("Content-Type", "application/xml"))
                 self.proxy.always(expire)
@@ -302,7 +302,7 @@ class Machine(Identities):
                 self.assertEqual(self.machine.wrong, [])
 
     def test_keys_that_expire_and_are_not_renewed(self):
-        """The machine has no others: patience ends."""
+        """The metadata service has no newer keys: the run fails when its patience is over."""
         self.proxy.always(lambda exchange: exchange.answer(400, EXPIRED, ("Content-Type", "application/xml")))
         self.refused("s3://data/", UNREACHABLE, "ExpiredToken", "--patience", "2", env=self.around(
             AWS_CONTAINER_CREDENTIALS_FULL_URI=f"{self.machine.url}/v1/credentials", AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE=self.token))
@@ -316,7 +316,7 @@ class Machine(Identities):
         self.assertFalse([url for _, url in proxy.requests if url.startswith(self.machine.url)])
 
     def test_keys_that_are_about_to_expire(self):
-        """Others are fetched before each use."""
+        """New keys are fetched before each use."""
         self.machine.lifetime = 30
         self.succeeds("s3://data/", FILES, env=self.around(
             AWS_CONTAINER_CREDENTIALS_FULL_URI=f"{self.machine.url}/v1/credentials", AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE=self.token))
@@ -335,7 +335,7 @@ class Process(Identities):
         self.assertEqual(self.machine.count("/v1/credentials"), 1)
 
     def test_keys_for_good(self):
-        """Without an expiration; found on PATH."""
+        """Keys without an expiration; the program is found on PATH."""
         command, _ = self.kept()
         self.works(**self.process(command))
 
@@ -347,7 +347,7 @@ class Process(Identities):
         self.assertEqual(self.machine.requests, [("GET", "/v1/credentials"), ("POST", "/")])
 
     def test_keys_that_are_about_to_expire(self):
-        """Others are asked for before each use."""
+        """The program is run again before each use."""
         self.machine.lifetime = 30
         self.works(**self.process(self.program()))
         self.assertGreater(self.machine.count("/v1/credentials"), 1)
@@ -371,7 +371,7 @@ class Process(Identities):
                 self.fails(code, f"credential_process in profile default of {self.dir}/config: .*{words}", **self.process(command))
 
     def test_old_keys_again(self):
-        """Ones that the store has called expired: asking until patience is over would change nothing."""
+        """The program prints the expired keys again: fails at once, since another try would not help."""
         command, _ = self.kept()
         self.proxy.faulty = lambda exchange: True
         self.proxy.always(lambda exchange: exchange.answer(400, EXPIRED, ("Content-Type", "application/xml")))
@@ -392,7 +392,7 @@ class Process(Identities):
         self.assertEqual((tokens[0], set(tokens[1:])), (self.keys["Token"], {self.later["Token"]}))
 
     def hanging(self):
-        """One that never ends, and what tells of its end: a pipe that it, and what it has started, hold open."""
+        """A program that never ends; and a pipe that it and its children hold open, which shows their end."""
         pipe = os.path.join(self.dir, "pipe")
         os.mkfifo(pipe)
         return pipe, self.around(**self.process(f"sh -c 'exec 3>{pipe}; echo waiting >&2; sleep 1000000 & wait'"))

@@ -1,5 +1,5 @@
-// LD_PRELOAD: the process is killed as it begins its MUSTER_TEST_DIE_AT_RENAME-th renameat, or stopped at its
-// MUSTER_TEST_STOP_AT_RENAME-th, or at its MUSTER_TEST_STOP_AT_LINK-th linkat.
+// LD_PRELOAD library: kills the process at the start of its MUSTER_TEST_DIE_AT_RENAME-th renameat, or stops it at its
+// MUSTER_TEST_STOP_AT_RENAME-th renameat or its MUSTER_TEST_STOP_AT_LINK-th linkat.
 #include <dlfcn.h>
 #include <stdio.h>
 

@@ -19,7 +19,7 @@ constexpr HashKind kAll[] = {HashKind::kSha256, HashKind::kSha1,   HashKind::kGi
                              HashKind::kCrc32,  HashKind::kCrc32c, HashKind::kCrc64Nvme};
 constexpr HashKind kCombining[] = {HashKind::kCrc32, HashKind::kCrc32c, HashKind::kCrc64Nvme};
 
-// Of MadeBytes(size, seed), in kAll's order.
+// Hashes of MadeBytes(size, seed), in the order of kAll.
 const struct Vector {
   size_t size;
   uint64_t seed;
@@ -194,7 +194,7 @@ TEST(Digest, OfCheckTexts) {
   for (const auto& row : rows) EXPECT_EQ(ToHex(HashOf(row.kind, row.text)), row.hex) << row.text;
 }
 
-TEST(Digest, CrcOfRfc3720) {  // B.4
+TEST(Digest, CrcOfRfc3720) {  // Source: RFC 3720 B.4
   std::string rising(32, '\0');
   for (int i = 0; i < 32; ++i) rising[i] = static_cast<char>(i);
   EXPECT_EQ(ToHex(HashOf(HashKind::kCrc32c, std::string(32, '\0'))), "8a9136aa");
@@ -247,7 +247,7 @@ TEST(Digest, CombineAssociates) {
   }
 }
 
-// Lengths that nobody hashes in a test: runs of 2^n zeros, put together from what is known of shorter ones.
+// Lengths that are too long to hash in a test: runs of 2^n zeros, combined from the values of shorter runs.
 TEST(Digest, CombineOfLongRuns) {
   for (HashKind kind : kCombining) {
     std::vector<std::string> runs = {HashOf(kind, std::string(1, '\0'))};
@@ -272,7 +272,7 @@ TEST(Digest, Names) {
   EXPECT_EQ(FindHash(""), std::nullopt);
 }
 
-// As a machine under a FIPS policy has it.
+// As on a machine with a FIPS policy.
 TEST(Digest, WhatOpenSslRefusesIsNotChecked) {
   const Expectation md5 = {HashKind::kMd5, std::string(16, 'x'), 0};
   const Expectation crc = {HashKind::kCrc32c, "abcd", 0};

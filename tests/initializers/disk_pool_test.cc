@@ -36,7 +36,7 @@ TEST(DiskPoolTest, WorkOfTwoStrandsIsSideBySide) {
   auto other = pool.NewStrand();
   std::promise<void> from_one, from_other;
   int told = 0;
-  // Each waits for the other: on one thread none would end.
+  // Each waits for the other: on one thread neither would end.
   pool.Run(
       one, [&] { from_one.set_value(), from_other.get_future().wait(); }, [&] { ++told; });
   pool.Run(
@@ -44,7 +44,7 @@ TEST(DiskPoolTest, WorkOfTwoStrandsIsSideBySide) {
   while (told < 2) loop.run_one();
 }
 
-// A loop that outlives the pool, as that of a run that failed: strands are of the pool's threads.
+// The loop outlives the pool, as after a failed run; the strands refer to the pool's threads.
 TEST(DiskPoolTest, WhatIsNotToldWhenItEndsIsDroppedWithIt) {
   boost::asio::io_context loop;
   std::atomic<int> worked = 0;
@@ -60,7 +60,7 @@ TEST(DiskPoolTest, WhatIsNotToldWhenItEndsIsDroppedWithIt) {
     const auto block = pool.blocks().Take();
     pool.blocks().WhenFree([&told](const std::shared_ptr<Block>&) { told = true; });
   }
-  EXPECT_EQ(worked, 1);  // it waits for what has begun
+  EXPECT_EQ(worked, 1);  // the destructor waits for work that has begun
   EXPECT_TRUE(kept.expired());
   loop.run();
   EXPECT_FALSE(told);

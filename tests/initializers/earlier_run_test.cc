@@ -28,7 +28,7 @@ class EarlierRunTest : public testing::Test {
   }
   ~EarlierRunTest() override { fs::remove_all(target_); }
 
-  // A file on disk, and in the manifest as it is.
+  // Makes a file on disk, and its record in the manifest.
   ManifestFile& Lay(const std::string& path, const std::string& content, const std::string& version) {
     fs::create_directories(fs::path(target_ + "/" + path).parent_path());
     std::ofstream(target_ + "/" + path) << content;
@@ -66,7 +66,7 @@ class EarlierRunTest : public testing::Test {
 
   std::string target_, said_;
   Manifest manifest_;
-  std::deque<ManifestFile> files_;  // of it
+  std::deque<ManifestFile> files_;  // of manifest_
   int asked_ = 0, lost_at_ = 0;
   const Status lost_ = absl::UnavailableError("another one has it now");
 };

@@ -1,4 +1,4 @@
-// Where objects may land, and which of them are wanted.
+// Which paths objects may have, and which objects are wanted.
 #include "initializers/entry_path.h"
 
 #include <gmock/gmock.h>
@@ -87,7 +87,7 @@ TEST(EntryPath, MayNotLandAnywhereElse) {
   }
 }
 
-// Adds all; the first error.
+// Adds all names; returns the first error.
 std::string AddAll(const std::vector<std::string>& names) {
   EntryPaths paths;
   for (const std::string& name : names) {
@@ -106,7 +106,7 @@ TEST(EntryPaths, ThatGoTogether) {
   EXPECT_EQ(AddAll({"a/", "a/b", "a/", "a/c/", "a/c/d"}), "");
   EXPECT_EQ(AddAll({"a/b/", "a/"}), "");
   EXPECT_EQ(AddAll({"x/a/b", "y/a", "a/x/b"}), "");
-  EXPECT_EQ(AddAll({"e\u0301", "\u00e9"}), "");  // two names to a file system of Linux
+  EXPECT_EQ(AddAll({"e\u0301", "\u00e9"}), "");  // Linux file systems treat them as two names
 }
 
 TEST(EntryPaths, ThatCollide) {
@@ -140,7 +140,7 @@ TEST(EntryPaths, Many) {
   EXPECT_THAT(ErrorOf(paths.Add("train/007")), HasSubstr("'train/007/0"));
 }
 
-// By Python 3.11's fnmatch.fnmatchcase.
+// Values by fnmatch.fnmatchcase of Python 3.11.
 TEST(Patterns, AreFnmatchs) {
   const struct {
     std::string_view pattern, path;
@@ -459,7 +459,7 @@ TEST(Patterns, AreFnmatchs) {
   }
 }
 
-TEST(Patterns, OfAFolder) {  // as the hub's client has them
+TEST(Patterns, OfAFolder) {  // as in the hub's client
   EXPECT_TRUE(MatchesPattern("data/", "data/a"));
   EXPECT_TRUE(MatchesPattern("data/", "data/a/b"));
   EXPECT_TRUE(MatchesPattern("data/", "data/"));
@@ -509,8 +509,8 @@ TEST(Patterns, ChooseFolders) {
       {{}, {"*"}, "a/", false},
       {{}, {"*/b/*"}, "a/b/", false},
       {{}, {"[!a]/*"}, "b/", false},
-      {{}, {"lost+found"}, "lost+found/", true},  // fnmatch: "lost+found/x" is not it
-      {{}, {"lost+found/?*"}, "lost+found/", true},  // may be more than is needed, never less
+      {{}, {"lost+found"}, "lost+found/", true},     // fnmatch: "lost+found/x" is not it
+      {{}, {"lost+found/?*"}, "lost+found/", true},  // may be true without need, never false by mistake
       {{}, {"a/*.txt"}, "a/", true},
       {{}, {"a/b/*"}, "a/", true},
       {{}, {"b/*"}, "a/", true},

@@ -1,4 +1,4 @@
-"""muster-initializer --extract: archives of every kind, bad ones, a second run, kills on the way."""
+"""muster-initializer --extract: archives of every kind, damaged archives, a second run, kills during the run."""
 import gzip
 import io
 import json
@@ -88,7 +88,7 @@ class Kinds(ExtractCase):
                                  (1, len(FILES), sum(map(len, FILES.values()))))
 
     def test_in_several_pieces(self):
-        """As pigz, bgzip and zstd -T write them."""
+        """Several gzip members or zstd frames, as pigz, bgzip and zstd -T write them."""
         tar = tar_of(FILES)
         for name, compress in (("d.tar.gz", gzip.compress), ("d.tar.zst", zstd_of)):
             shutil.rmtree(self.target, ignore_errors=True)
@@ -96,7 +96,7 @@ class Kinds(ExtractCase):
             self.succeeds(f"{self.uri}/{name}", FILES)
 
     def test_beside_other_files(self):
-        """Each into its own folder; what is no archive by its name stays as it is."""
+        """Each archive is unpacked into its own folder; a file without an archive's name is not unpacked."""
         self.lay(a_tar=tar_of({"x": b"1", "y/z": b"2"}), sub__b_zip=zip_of({"x": b"3"}), plain=b"4", odd_tar_txt=b"5")
         self.succeeds(self.uri, {"x": b"1", "y/z": b"2", "sub/x": b"3", "plain": b"4", "odd.tar.txt": b"5"})
         manifest = {file["path"]: file for file in self.manifest()["files"]}
@@ -144,7 +144,7 @@ class Kinds(ExtractCase):
         self.assertEqual(end["unverified_files"], 1, "the archive")
 
     def test_patterns(self):
-        """--include is for the archives themselves, --ignore also for what is in them."""
+        """--include applies to the archives; --ignore also to their members."""
         self.lay(a_tar=tar_of({"x.txt": b"1", "y.md": b"2"}), b_tar=tar_of({"z.txt": b"3"}))
         self.succeeds(self.uri, {"x.txt": b"1"}, "--include", "a.tar", "--ignore", "*.md")
 
@@ -166,7 +166,7 @@ class Again(ExtractCase):
         self.assertEqual((check.returncode, json.loads(check.stdout)["files"]), (0, 3))
 
     def test_one_of_them_has_changed(self):
-        """It alone is brought in and unpacked anew; so is one of whose files something was changed here."""
+        """Only that archive is fetched and unpacked again; so is one with a member changed in the target."""
         self.lay(a_tar=tar_of({"x": b"1"}), b_tar=tar_of({"y": b"2"}))
         self.succeeds(self.uri, {"x": b"1", "y": b"2"})
         self.lay(b_tar=tar_of({"y": b"changed"}))
@@ -221,7 +221,7 @@ class Bad(ExtractCase):
                      "no file of the archive", code=1)
 
     def test_through_a_link(self):
-        """A link to a folder outside, then a file through it: the link is refused."""
+        """A link to a folder outside, then a file below that link: the link is refused."""
         self.refuses(tar_of([(member("l", tarfile.SYMTYPE, "/tmp"), None), ("l/evil", b"x")]), "out of the archive")
         self.refuses(tar_of([(member("l", tarfile.SYMTYPE, "."), None), ("l/x", b"x")]), "out of the archive|no file|both")
 
@@ -259,18 +259,18 @@ class Bad(ExtractCase):
         self.refuses(b"", "no tar, tar.gz, tar.zst or zip", code=1)
 
     def test_windows_that_take_much_memory(self):
-        """128 MiB are the most, as zstd has it; where there are less, it says so. One at a time."""
+        """At most 128 MiB, as in zstd, or what memory allows; the message says so. One such window at a time."""
         tar = tar_of(FILES)
         for name in ("a.tar.zst", "b.tar.zst", "c.tar.zst"):
             self.lay_at(f"{name[0]}/{name}", zstd_of(tar, "--long=27"))
         self.succeeds(self.uri, {f"{folder}/{path}": data for folder in "abc" for path, data in FILES.items()})
-        # A frame with a usual window stands before it.
+        # After a frame with a usual window.
         self.refuses(zstd_of(tar[:MIB]) + zstd_of(tar[MIB:], "--long=28"),
                      "d.tar.zst: zstd: its window .--long, --ultra. is 256 MiB, .* and 128 MiB is there for it: compress it with a smaller one",
                      code=1, name="d.tar.zst")
 
     def zip_of_a_window(self, data, log):
-        """One member, compressed by lzma, whose dictionary is said to be of so many bits."""
+        """A zip with one member, compressed by lzma, whose header declares a dictionary of `log` bits."""
         packed = bytearray(zip_of({"a": b"before", "wide": data}, zipfile.ZIP_LZMA))
         header = packed.index(b"wide") + len("wide")
         self.assertEqual(packed[header + 2:header + 4], b"\x05\x00")
@@ -278,7 +278,7 @@ class Bad(ExtractCase):
         return bytes(packed)
 
     def test_windows_of_a_zip(self):
-        """As wide as what they can remember; several in archives that are unpacked side by side."""
+        """A window counts at most the size of its member; several archives with windows are unpacked in parallel."""
         data = some_bytes(3 * MIB)
         for name in "abc":
             self.lay_at(f"{name}/{name}.zip", self.zip_of_a_window(data, 28))
@@ -293,7 +293,7 @@ class Bad(ExtractCase):
         self.refuses(bytes(data), "broken", code=1, name="d.zip")
 
     def test_encrypted(self):
-        """A zip whose member says so: flag bit 0 in both headers."""
+        """A zip whose member is marked as encrypted: flag bit 0 in both headers."""
         data = bytearray(zip_of({"f": b"secret"}, zipfile.ZIP_STORED))
         for signature, at in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
             place = data.index(signature) + at
@@ -312,7 +312,7 @@ class Bad(ExtractCase):
         self.refuses(tar_of({str(n): b"" for n in range(50)}), "--extract-members", code=1, flags=("--extract-members", "49"))
 
     def test_target_without_room(self):
-        """More than the file system has: said before it is full."""
+        """More than the file system has room for: an error before the disk is full."""
         room = os.path.join(self.dir, "small")
         os.mkdir(room)
         if os.getuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "none", room], check=False).returncode != 0:

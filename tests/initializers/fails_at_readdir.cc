@@ -1,5 +1,4 @@
-// LD_PRELOAD: of the folder that MUSTER_TEST_READDIR_FAILS_IN names, each reading breaks off with EIO behind its first
-// two names.
+// LD_PRELOAD library: reading the folder MUSTER_TEST_READDIR_FAILS_IN fails with EIO after its first two names.
 #include <dirent.h>
 #include <dlfcn.h>
 #include <stdio.h>

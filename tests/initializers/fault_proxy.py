@@ -1,10 +1,10 @@
-"""An HTTP proxy that stands before a real server and spoils what passes: FaultProxy(host, port).
+"""An HTTP proxy in front of a real server that damages answers: FaultProxy(host, port).
 
-`faults` is a list of functions; each takes part in the next answer that `faulty(exchange)` accepts and may change it: its status,
-headers and body, or how it is sent (cut, stall, drip, ...). When the list is empty, answers pass as they came. The request goes
-on byte for byte, Host and all: signatures hold.
+`faults` is a list of functions; each is applied to the next answer that `faulty(exchange)` accepts, and may
+change its status, headers and body, or how it is sent (cut, stall, drip, ...). When the list is empty, answers pass
+unchanged. Requests are passed on byte for byte, with their Host header, so signatures stay valid.
 
-What a client that has ended left under way belongs to no run: since a reset() only connections that came after it count.
+After a reset() only newer connections count: requests that an ended client left behind belong to no run.
 """
 import contextlib
 import http.client
@@ -23,17 +23,17 @@ class Exchange:
     def __init__(self, handler, status, headers, body):
         self.method, self.path, self.request_headers = handler.command, handler.path, handler.headers
         self.status, self.headers, self.body = status, headers, bytearray(body)
-        self.cut = None            # a reset after so many bytes of the body
-        self.silent_after = None   # nothing more after so many bytes, until the proxy is closed
-        self.reset = False         # a reset in place of an answer
-        self.asked = None          # when it came (time.monotonic)
-        self.late = 0              # seconds until anything of it comes; for ever: float("inf")
-        self.ends_early = None     # chunked, and ended as if it were whole after so many bytes
-        self.drip = None           # bytes at a time, each after the client has had time to want more (seconds)
+        self.cut = None            # connection reset after this many bytes of the body
+        self.silent_after = None   # silence after this many bytes, until the proxy is closed
+        self.reset = False         # connection reset instead of an answer
+        self.asked = None          # when the request came (time.monotonic)
+        self.late = 0              # seconds until the answer begins; float("inf"): never
+        self.ends_early = None     # chunked, with a clean end after this many bytes
+        self.drip = None           # (bytes at a time, pause in seconds before each)
 
     @property
     def range(self):
-        """(first, last) that were asked for; None: all of it."""
+        """(first, last) of the requested range; None: the whole object."""
         value = self.request_headers.get("Range")
         return tuple(map(int, value.removeprefix("bytes=").split("-"))) if value else None
 
@@ -50,7 +50,7 @@ class Exchange:
         self.status, self.body, self.headers = status, bytearray(body), list(headers)
 
     def flip(self, offset):
-        """One bit of the object at `offset`, if this answer has that byte."""
+        """Flips a bit of the object at `offset`, if this answer has that byte."""
         first = self.range[0] if self.range and self.status == 206 else 0
         if first <= offset < first + len(self.body):
             self.body[offset - first] ^= 1
@@ -148,7 +148,7 @@ class Server(server_errors.Recording, http.server.ThreadingHTTPServer):
 
 class FaultProxy:
     def __init__(self, host, port, tls=None):
-        """`tls`: an ssl.SSLContext of a server, for https towards the client."""
+        """`tls`: an ssl.SSLContext of a server, for https to the client."""
         self.upstream = (host, port)
         self.lock = threading.Lock()
         self.closing = threading.Event()
@@ -158,7 +158,7 @@ class FaultProxy:
         self.server.proxy = self
         if tls:
             self.server.socket = tls.wrap_socket(self.server.socket, server_side=True,
-                                                 do_handshake_on_connect=False)  # but by the thread of the connection
+                                                 do_handshake_on_connect=False)  # the connection's thread does it
         self.port = self.server.server_address[1]
         self.url = f"{'https' if tls else 'http'}://127.0.0.1:{self.port}"
         threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
@@ -167,7 +167,7 @@ class FaultProxy:
     def reset(self):
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 30) as last:
             last.shutdown(socket.SHUT_WR)
-            last.recv(1)  # those that connected before are accepted, too
+            last.recv(1)  # earlier connections have been accepted by now
         with self.lock:
             self.round += 1
             self.faults = []

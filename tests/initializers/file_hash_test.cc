@@ -46,7 +46,7 @@ TEST(PieceHash, BeginsWithinAPieceOfACrc) {
   EXPECT_EQ(values[1].value, HashOf(HashKind::kCrc32c, bytes.substr(50)));
 }
 
-// Bytes whose CRC-32C is known, of every kind, within pieces and across their ends.
+// For each kind of hash: bytes whose CRC-32C is known, within pieces and across their ends.
 TEST(PieceHash, OfBytesThatAreKnown) {
   const std::string all = SomeBytes(1000);
   for (HashKind kind : {HashKind::kSha256, HashKind::kMd5, HashKind::kCrc32, HashKind::kCrc32c, HashKind::kCrc64Nvme}) {
@@ -94,7 +94,7 @@ TEST(OrderedHash, TakesRangesInAnyOrder) {
       const std::string part = bytes.substr(at, 200'000);
       disk.replace(at, part.size(), part);
       hash.Written({at, part.size()});
-      // Nothing of it, a part of it, or all.
+      // Hashes none, a part, or all of it.
       ASSERT_TRUE(hash.HashTo(std::uniform_int_distribution<uint64_t>(0, hash.written())(random)).ok());
     }
     EXPECT_EQ(hash.written(), bytes.size());
@@ -103,7 +103,7 @@ TEST(OrderedHash, TakesRangesInAnyOrder) {
   }
 }
 
-// What finds room is hashed from its block, also in several parts, and never read; what finds none is read back.
+// Bytes that found a block are hashed from it, also in several steps, and never read. Other bytes are read back.
 TEST(OrderedHash, ReadsBackOnlyWhatWasNotKept) {
   const std::string bytes = SomeBytes(6 * kBlockBytes + 17);
   boost::asio::io_context loop;
@@ -147,7 +147,7 @@ TEST(OrderedHash, ReadsBackOnlyWhatWasNotKept) {
   EXPECT_NE(back.back(), nullptr) << "all have been given back";
 }
 
-// From the beginning, behind what the hashing thread has hashed, and never out of turn.
+// Hashes in passing from the start, or after the bytes that the hashing thread has hashed; never out of order.
 TEST(OrderedHash, HashesInPassingOnlyWhatIsNext) {
   const std::string bytes = SomeBytes(3 * kBlockBytes);
   const std::string_view all = bytes;
@@ -182,7 +182,7 @@ TEST(OrderedHash, IsWrittenUpToTheFirstGap) {
   EXPECT_EQ(hash.written(), 40u);
 }
 
-// Two threads write, one hashes as far as they have come, and waits for them: until all of it is hashed.
+// Two threads write; one hashes what is written and waits for more, until everything is hashed.
 TEST(OrderedHash, HashesBesideThoseThatWrite) {
   const std::string bytes = SomeBytes(3 << 20);
   constexpr size_t kPart = 64 << 10;

@@ -1,4 +1,4 @@
-"""An HTTP proxy as companies have them: CONNECT for https, absolute URIs for http, and a password if there is to be one."""
+"""An HTTP proxy like those of companies: CONNECT for https, absolute URIs for http, optionally with a password."""
 import base64
 import selectors
 import socket
@@ -47,7 +47,7 @@ class Handler(socketserver.StreamRequestHandler):
                         if not data:
                             return
                         key.data.sendall(data)
-                        while getattr(key.fileobj, "pending", int)():  # of TLS: bytes that select knows nothing of
+                        while getattr(key.fileobj, "pending", int)():  # bytes that TLS has buffered
                             key.data.sendall(key.fileobj.recv(1 << 16))
                     except OSError:
                         return
@@ -59,8 +59,8 @@ class Server(server_errors.Recording, socketserver.ThreadingTCPServer):
 
 class ForwardProxy:
     def __init__(self, password=None, tls=None, leads_to=None):
-        """`password`: "user:password", without which it lets nobody through. `tls`: the context of one that speaks TLS. `leads_to`:
-        (host, port) in place of every host that is asked for, so that a host's own name can be used for a double of it."""
+        """`password`: the required "user:password". `tls`: SSL context, for a proxy over TLS. `leads_to`: (host, port)
+        in place of every requested host, so that a test server can stand for it."""
         self.password = password
         self.leads_to = leads_to
         self.requests = []

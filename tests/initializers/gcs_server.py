@@ -1,5 +1,5 @@
-"""A Google Cloud Storage server for tests: fake-gcs-server, in memory. Built by build-support/setup-go-server. It checks nobody's
-identity. And a proxy before it, whose faults befall media where nothing else is said."""
+"""A Google Cloud Storage server for tests: fake-gcs-server, in memory. Built by build-support/setup-go-server. It
+checks no identity. And a proxy in front of it, whose faults hit media requests by default."""
 import http.client
 import os
 import subprocess
@@ -41,7 +41,7 @@ class FakeGcs:
         return self.running
 
     def read(self):
-        """All that it says, so that it never waits for a reader."""
+        """Reads all its output, so that it never blocks on a full pipe."""
         for line in self.process.stdout:
             if "server started" in line:
                 self.running = True
@@ -49,7 +49,7 @@ class FakeGcs:
         self.started.set()
 
     def clear(self):
-        """Without buckets and objects, and the memory they take."""
+        """Removes all buckets and objects, and frees their memory."""
         connection = http.client.HTTPConnection(self.host, self.port)
         connection.request("POST", "/_internal/delete_all")
         connection.getresponse().read()
@@ -71,7 +71,7 @@ def is_list(exchange):
 
 
 class GcsProxy(FaultProxy):
-    """`dropped`: a header that it does not pass on, as some proxies do."""
+    """`dropped`: a header that is not passed on, as with some proxies."""
 
     def reset(self):
         super().reset()

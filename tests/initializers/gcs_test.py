@@ -1,5 +1,5 @@
-"""muster-initializer against a Google Cloud Storage server (fake-gcs-server), filled by Google's own client, straight and behind a
-proxy that goes wrong."""
+"""muster-initializer against a Google Cloud Storage server (fake-gcs-server), filled by Google's own client, directly
+and behind a proxy that damages answers."""
 import gzip
 import os
 import shutil
@@ -167,13 +167,13 @@ class Content(GcsCase):
             self.put("d/0001", b"another content")
             self.put("d/1003", b"new")
         self.proxy.faulty = is_list
-        self.proxy.faults = [change]  # the first page is on its way as it was
+        self.proxy.faults = [change]  # the first page passes unchanged
         expected.update({"0001": b"another content", "1003": b"new"})
         self.succeeds(f"{self.uri}/d", expected)
         self.assertEqual(self.proxy.faults, [])
 
     def test_compressed_objects_come_as_they_are_stored(self):
-        """Whole, in ranges, and one that only says it is compressed."""
+        """As a whole, in ranges, and an object that is marked as compressed but is not."""
         expected = {"small.json": gzip.compress(b"{}" * 1000), "large.json": gzip.compress(some_bytes(20 * MIB), 1),
                     "liar.json": b"not compressed at all"}
         for name, data in expected.items():
@@ -290,7 +290,7 @@ class Transient(FaultCase, TransientFaults):
             self.succeeds(f"{self.uri}/{name}", {name: after})
 
     def test_overwritten_where_the_server_ignores_generations(self):
-        """Told by the answer's own generation."""
+        """The answer's generation shows the change."""
         after = some_bytes(len(self.objects["large"]), 9)
 
         def newest(exchange):
@@ -307,7 +307,7 @@ class Permanent(FaultCase, PermanentFaults):
     busy_words = "503 backendError: 'Backend busy'"
 
     def test_decompressed_on_the_way(self):
-        """The proxy drops Accept-Encoding, and the store decompresses what it gives."""
+        """The proxy drops Accept-Encoding, so the store decompresses the object."""
         self.put("z", gzip.compress(b"{}" * 1000), "gzip")
         self.proxy.dropped = "Accept-Encoding"
         for name in ("z", "packed"):

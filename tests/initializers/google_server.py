@@ -1,4 +1,4 @@
-"""Google's identity services as one small server for tests, GoogleServer(), and a store that demands their tokens, GuardedGcs.
+"""GoogleServer(): Google's identity services as one server for tests. GuardedGcs: a store that requires its tokens.
 
 /token      the OAuth endpoint: jwt-bearer with an RS256 assertion, which is verified, and refresh tokens
 /sts        workload identity federation: exchanges subject tokens
@@ -92,14 +92,14 @@ class GoogleServer:
 
     def reset(self):
         with self.lock:
-            self.asked = []           # (what, scope) of each token that was given, or refused (None)
+            self.asked = []           # (what, scope) of each token given; scope None: refused
             self.tokens = {}          # token -> scope
             self.revoked = set()
             self.faults = []          # (status, body, headers) of the next answers
             self.life = 3600          # seconds
-            self.missing = 0          # how often the metadata server has yet to answer 404
+            self.missing = 0          # how often the metadata server will still answer 404
             self.subjects = {"subject-1"}
-            self.delegates = None     # that generateAccessToken was asked for
+            self.delegates = None     # of the last generateAccessToken
 
     def revoke(self):
         with self.lock:
@@ -157,7 +157,7 @@ class GoogleServer:
         head, claims = json.loads(decoded(head)), json.loads(decoded(claims))
         if head != {"alg": "RS256", "typ": "JWT", "kid": KEY_ID}:
             refuse(400, "invalid_grant", f"header {head}")
-        # Google's Python client says its own endpoint, whatever the file says.
+        # Google's Python client names Google's endpoint as audience, whatever the file says.
         right = (claims["iss"] == ACCOUNT and claims["aud"] in (f"{self.url}/token", "https://oauth2.googleapis.com/token") and
                  claims["exp"] - claims["iat"] == 3600 and abs(claims["iat"] - time.time()) < 300)
         if not right:
@@ -202,7 +202,7 @@ class GoogleServer:
 
 
 class GuardedGcs(GcsProxy):
-    """Before a store that checks nobody: 401 without a token of Google's that is good for reading. `open`: checks nobody either."""
+    """In front of a store that checks no identity: 401 without a token with read scope. `open`: no check."""
 
     def __init__(self, host, port, google):
         self.google = google

@@ -1,5 +1,5 @@
-"""Who muster-initializer is on Google Cloud: each kind of identity, against a double of Google's identity services (google_server.py)
-and a real store behind a proxy that demands their tokens."""
+"""muster-initializer's identity on Google Cloud: each kind of identity, against a double of Google's identity services
+(google_server.py) and a real store behind a proxy that requires their tokens."""
 import json
 import os
 import random
@@ -55,7 +55,7 @@ class GoogleCase(InitializerCase):
         self.google.reset()
 
     def tearDown(self):
-        """Nothing secret was said."""
+        """No output contained a secret."""
         secrets = [USER["client_secret"], USER["refresh_token"], "ya29.", "subject-1", "Bearer",
                    *self.google.private_key().splitlines()[1:-1]]
         for secret in secrets:
@@ -92,13 +92,13 @@ class GoogleCase(InitializerCase):
         return {"CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE": self.proxy.url, "GCE_METADATA_HOST": self.google.host, **more}
 
     def brings(self, env, *asked):
-        """With one token, which took what `asked` says: (what, scope)."""
+        """Brings the data with one token, after exactly the requests `asked`: (what, scope)."""
         self.succeeds(self.uri, self.objects, env=env)
         self.assertEqual(self.google.asked, list(asked))
         self.assertEqual(self.proxy.refused, 0)
 
     def denied(self, env, words, code=1):
-        """And nobody was asked for an object, though the bucket is public."""
+        """Fails, and no object was requested, though the bucket is public."""
         self.proxy.open = True
         self.refused(self.uri, code, words, env=env)
         self.assertEqual(self.proxy.exchanges, [])
@@ -161,7 +161,7 @@ class Identities(GoogleCase):
         self.brings(self.as_machine(), ("machine", READ))
 
     def test_the_machine_is_not_there_at_first(self):
-        """As GKE's metadata server is in a pod's first seconds."""
+        """Like GKE's metadata server in the first seconds of a pod."""
         self.google.missing = 2
         self.succeeds(self.uri, self.objects, env=self.as_machine())
         self.assertEqual([scope for _, scope in self.google.asked], [None, None, READ])
@@ -188,7 +188,7 @@ class Renewal(GoogleCase):
         self.succeeds(self.uri, {"large": self.large}, *flags, env=env)
 
     def test_one_that_expires_on_the_way(self):
-        """Several ranges are cut and go on with the old token; another one is asked for once."""
+        """Several ranges are cut and retried with the old token; a new token is requested once."""
         def cut(exchange):
             exchange.cut = 1000
 
@@ -209,7 +209,7 @@ class Renewal(GoogleCase):
         self.assertGreater(len(self.google.asked), 2)
 
     def test_one_that_is_refused_from_the_start(self):
-        """Cached somewhere for too long, say: the next one is good."""
+        """Such as a token that was cached for too long: the next one is valid."""
         self.google.faults = [(200, b'{"access_token":"ya29.old","expires_in":3000}', {"Metadata-Flavor": "Google"})]
         self.check_brought(self.as_machine())
         self.assertEqual([what for what, _ in self.google.asked], ["machine"])
@@ -299,13 +299,13 @@ class Refused(GoogleCase):
         self.denied(self.as_machine(GCE_METADATA_TIMEOUT="1"), "what answers is no metadata server")
 
     def test_a_token_that_is_not_good_for_it(self):
-        """Another one is asked for, once."""
+        """A new token is requested, once."""
         self.google.faults = [(200, json.dumps({"access_token": f"ya29.bad-{n}", "expires_in": 3000}).encode(), {}) for n in (1, 2, 3)]
         self.refused(self.uri, 1, "401 authError: 'Invalid Credentials'; name an identity", env=self.as_file(self.account()))
         self.assertEqual((len(self.google.faults), self.proxy.refused), (1, 2))
 
     def test_a_token_that_is_good_for_lists_only(self):
-        """Another one is asked for, once, though several objects are refused."""
+        """A new token is requested once, though several objects are refused."""
         self.proxy.always(lambda exchange: exchange.answer(401, b"", ("Content-Type", "application/json")))
         for uri in (self.uri, "gs://muster-bucket/large"):
             self.google.reset()

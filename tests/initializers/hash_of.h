@@ -1,4 +1,4 @@
-// A hash of bytes that are all there.
+// The hash of a whole text.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-"""Files over HTTP/2 by hypercorn: http2_server.py CERTIFICATES FOLDER [cut]. Prints "listening on PORT"; says of each request which
-HTTP it was. "cut": the first answer to each range ends CUT bytes after its beginning, and a connection after two requests."""
+"""Serves files over HTTP/2 with hypercorn: http2_server.py CERTIFICATES FOLDER [cut]. Prints "listening on PORT", and
+each request's HTTP version. "cut": each range's first answer ends after CUT bytes, a connection after two requests."""
 import asyncio
 import os
 import socket
@@ -10,7 +10,7 @@ from hypercorn.config import Config
 
 BLOCK = 1 << 20
 CUT = 300_000
-cut = set()  # ends of the ranges that were
+cut = set()  # ends of the ranges that were cut
 
 
 async def app(scope, _, send):
@@ -48,7 +48,7 @@ async def app(scope, _, send):
 
 async def main():
     config = Config()
-    listener = socket.create_server(("127.0.0.1", 0))  # who comes before it serves waits
+    listener = socket.create_server(("127.0.0.1", 0))  # early connections wait until it serves
     config.bind = [f"fd://{listener.fileno()}"]
     config.certfile, config.keyfile = f"{sys.argv[1]}/public.crt", f"{sys.argv[1]}/private.key"
     config.loglevel = "WARNING"

@@ -1,4 +1,4 @@
-// Revisions, trees, links and errors as the Hugging Face hub writes them, and as nobody should.
+// Revisions, trees, links and errors as the Hugging Face hub writes them, and malformed ones.
 #include "initializers/hub_answers.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-"""What the tests against the hub share: a repository with each kind of file on a hub of its own, and tokens."""
+"""Shared by the tests against the hub: a hub with a repository that has each kind of file, and tokens."""
 import hashlib
 import shutil
 
@@ -14,8 +14,8 @@ FILES = {
     "config.json": b'{"a": 1}',
     "empty": b"",
     "sub dir/\u00e9+%41.txt": b"text\n",
-    "tokenizer.json": some_bytes(700 << 10, 1),  # git's, of more than one block
-    "small.bin": some_bytes(3000, 2),            # LFS's, though small
+    "tokenizer.json": some_bytes(700 << 10, 1),  # in git, of more than one block
+    "small.bin": some_bytes(3000, 2),            # in LFS, though small
     "model.safetensors": some_bytes(20 * MIB + 5, 3),
     "onnx/model.onnx": some_bytes(MIB, 4),
 }
@@ -43,7 +43,7 @@ class HubCase(InitializerCase):
         return clean_environment(**self.keys())
 
     def token(self, *repositories, token="hf_reader"):
-        """A token of the hub that may read them."""
+        """Makes a token of the hub that may read them."""
         self.hub.tokens.add(token)
         for repository in repositories:
             repository.readers.add(token)
@@ -59,7 +59,7 @@ class HubCase(InitializerCase):
 
 
 class HubProxy(FaultProxy):
-    """Before the hub and its CDN at once: where the hub leads to its CDN, it leads back here."""
+    """In front of both the hub and its CDN: the hub's redirects to the CDN lead back to this proxy."""
 
     def __init__(self, hub, tls=None):
         super().__init__("127.0.0.1", hub.server.server_address[1], tls)

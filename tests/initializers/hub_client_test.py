@@ -1,4 +1,4 @@
-"""muster-initializer beside the hub's own client (huggingface_hub) on the same hub: both bring the same, and it finds what we laid."""
+"""muster-initializer beside the hub's own client, huggingface_hub: same files, and the client finds what we stored."""
 import os
 import shutil
 import subprocess
@@ -15,7 +15,7 @@ from hub_case import FILES, NAME, URI, HubCase, some_bytes, subset  # noqa: E402
 
 
 class ClientCase(HubCase):
-    """`call`: an expression of huggingface_hub, evaluated by it in a process of its own."""
+    """`call`: a Python expression with huggingface_hub, evaluated in another process."""
 
     def client(self, call, **env):
         environment = clean_environment(**self.keys(HF_HOME=os.path.join(self.dir, "hf"), HF_HUB_DISABLE_PROGRESS_BARS="1",
@@ -27,7 +27,7 @@ class ClientCase(HubCase):
 
 
 def tree(folder):
-    """Path -> content; what clients keep for themselves left out."""
+    """Path -> content, without the clients' own files."""
     found = {}
     for parent, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if name not in (".cache", ".muster")]
@@ -39,7 +39,7 @@ def tree(folder):
 
 
 class Client(ClientCase):
-    """The hub's own client and we bring the same, from the same hub."""
+    """The hub's own client and muster-initializer bring the same files from the same hub."""
 
     def same(self, uri, call, *flags, env=None):
         theirs = os.path.join(self.dir, "theirs")
@@ -82,12 +82,12 @@ class Client(ClientCase):
 
 
 class Cache(ClientCase):
-    """--hf-cache: the hub's own client finds what we brought, without a network."""
+    """--hf-cache: the hub's own client finds the files without a network."""
 
     def setUp(self):
         super().setUp()
         self.cache = os.path.join(self.dir, "cache")
-        self.target = self.cache  # of the flag; the folder of the repository is in it
+        self.target = self.cache  # for --to; the repository's folder is inside
 
     def bring_cached(self, uri, *flags, env=None):
         code, end = self.bring(uri, "--hf-cache", *flags, env=env)
@@ -115,7 +115,7 @@ class Cache(ClientCase):
         self.assertIn("1 repos", self.offline("f'{len(hub.scan_cache_dir().repos)} repos'"))
 
     def test_beside_others(self):
-        """A cache is shared: what else is in it stays as it is."""
+        """A cache is shared: its other folders stay unchanged."""
         data = self.hub.add("muster/data", {"a": b"1"}, kind="datasets")
         theirs = self.client("hub.snapshot_download('muster/data', repo_type='dataset')", HF_HUB_CACHE=self.cache)
         before = tree(self.cache)
@@ -130,14 +130,14 @@ class Cache(ClientCase):
         self.assertEqual(tree(theirs), data.commits[data.branches["main"]])
 
     def test_what_the_client_brings_later(self):
-        """It goes on in the folder that we have laid."""
+        """The client continues in the folder that muster-initializer has made."""
         self.bring_cached(URI, "--include", "config.json")
         self.hub.reset()
         found = self.client(f"hub.snapshot_download({NAME!r})", HF_HUB_CACHE=self.cache)
         self.assertEqual(tree(found), FILES)
 
     def test_what_the_client_brought_before(self):
-        """Its links to blobs give way to files; its blobs stay as they are."""
+        """Files replace the client's links to blobs; its blobs stay unchanged."""
         self.client(f"hub.snapshot_download({NAME!r})", HF_HUB_CACHE=self.cache)
         blobs = os.path.join(self.cache, "models--muster--model", "blobs")
         before = tree(blobs)

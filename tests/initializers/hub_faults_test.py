@@ -1,4 +1,4 @@
-"""muster-initializer on the hub behind a proxy that spoils what passes, of the hub itself and of its CDN alike."""
+"""muster-initializer on the hub, behind a proxy that damages answers of the hub and of its CDN."""
 import os
 import shutil
 import sys
@@ -10,7 +10,7 @@ from store_faults import KilledAnywhere, LatencyFaults, PatienceFaults, Permanen
 
 
 class FaultCase(HubCase):
-    """Git's small and large, LFS's large."""
+    """A small and a large file in git, a large file in LFS."""
     large = ("model.safetensors",)
     uri = URI
     busy = staticmethod(answering(503, b"", ("Content-Type", "text/plain")))
@@ -35,20 +35,20 @@ class FaultCase(HubCase):
 
 class Transient(FaultCase, TransientFaults):
     def test_overwritten_between_a_cut_and_its_resume(self):
-        """The commit is pinned: it is still there, under its own name."""
+        """The run stays at its commit, which the hub still has."""
         for name in self.large:
             def cut(exchange):
                 exchange.cut = len(exchange.body) // 2  # however short a range it is
                 self.put(name, some_bytes(len(self.objects[name]) - 5, 9))
             shutil.rmtree(self.target, ignore_errors=True)
-            self.proxy.faulty = self.is_data  # else what the hub says of the commit would be cut
+            self.proxy.faulty = self.is_data  # else the hub's answers about the commit would be cut
             self.proxy.faults = [cut]
             self.succeeds(f"{self.uri}/{name}", {name: self.objects[name]})
             self.assertEqual(self.proxy.faults, [])
 
 
 class Latency(FaultCase, LatencyFaults):
-    """Here, since this server needs nothing that a machine may not have."""
+    """For this store, because its server runs on every machine."""
 
 
 class Permanent(FaultCase, PermanentFaults):
@@ -64,7 +64,7 @@ class Killed(FaultCase, KilledAnywhere):
 
 
 class Shards(FaultCase, Store):
-    """More large files at a time than most machines of tests have CPUs: each is hashed where it is received."""
+    """More large files in parallel than most test machines have CPUs: the receiving thread hashes each."""
 
     def setUp(self):
         super().setUp()

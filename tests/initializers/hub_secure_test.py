@@ -1,4 +1,4 @@
-"""muster-initializer on a hub that is reached over TLS: by whom it is certified, and what is cut on the way."""
+"""muster-initializer on a hub over TLS: which certificates are trusted, and cut connections."""
 import os
 import sys
 
@@ -57,7 +57,7 @@ class OnTheWay(SecureCase):
         return super().keys(REQUESTS_CA_BUNDLE=self.certificate, **more)
 
     def test_resets_in_the_list(self):
-        """In its first page and in later ones, at any byte; and what is cut short, but cleanly."""
+        """In the first page and in later ones, at any byte; also pages that are cut with a clean end."""
         self.hub.page = 2
         self.proxy.faulty = lambda exchange: "/tree/" in exchange.path
         self.proxy.faults = [setting(cut=0), setting(cut=1), lambda _: None, setting(cut=100), setting(reset=True),

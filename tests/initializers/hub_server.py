@@ -1,8 +1,8 @@
-"""A Hugging Face hub for tests, with a CDN at another origin: HubServer(). The hub's own client (huggingface_hub) takes it for one.
+"""HubServer(): a Hugging Face hub for tests, with a CDN at another origin. huggingface_hub works with it.
 
-What it answers, and with which headers: the real hub's, as docs and clients know them. A CDN link is signed and holds until
-expire(); the CDN refuses a token. `faults` is a list of functions; each takes part in one request that `faulty(request)` accepts:
-fault(request) may answer by itself and return True, or set `request.cut`, `request.flip`, `request.stall` and return False.
+Answers and headers follow the real hub's docs and clients. A CDN link is signed and valid until expire(); the CDN
+refuses a token. `faults`: functions, each applied to one request that `faulty(request)` accepts: fault(request) may
+answer by itself and return True, or set `request.cut`, `request.flip`, `request.stall` and return False.
 """
 import base64
 import hashlib
@@ -18,7 +18,7 @@ import urllib.parse
 import server_errors
 
 SECRET = b"of the CDN"
-LFS_FROM = 1 << 20  # bytes; what is smaller is LFS only where the repository says so
+LFS_FROM = 1 << 20  # bytes; a smaller file is in LFS only if the repository lists it
 
 
 def git_oid(data):
@@ -27,7 +27,7 @@ def git_oid(data):
 
 class Repository:
     def __init__(self, files, lfs=()):
-        """`files`: path -> content, on main. `lfs`: paths that are LFS's though they are small."""
+        """`files`: path -> content, on main. `lfs`: paths of small files that are in LFS."""
         self.lfs = set(lfs)
         self.commits, self.branches = {}, {}
         self.private = self.gated = self.disabled = False
@@ -87,7 +87,7 @@ class Request(http.server.BaseHTTPRequestHandler):
 
     @property
     def is_data(self):
-        """Bytes of a file come, or should."""
+        """True if the answer is to bring bytes of a file."""
         return self.is_cdn or self.url.startswith("/api/resolve-cache/")
 
     def answer(self):
@@ -111,7 +111,7 @@ class Request(http.server.BaseHTTPRequestHandler):
         return self.error(404, None, "Sorry, we can't find the page you are looking for.")
 
     def moved(self, name, begin, end):
-        """To where a renamed repository is: relative, as the hub has it."""
+        """Redirects to the new name of a renamed repository, with a relative URL as on the hub."""
         parts = self.path.strip("/").split("/")
         self.plain(307, b"", ("Location", "/" + "/".join(parts[:begin] + [name] + parts[end:])))
 
@@ -211,7 +211,7 @@ class Request(http.server.BaseHTTPRequestHandler):
     # --- how
 
     def take_quota(self):
-        """One of the window's requests is taken; False: there are none left."""
+        """Takes one request of the window's quota; False: none is left."""
         hub, kind = self.server.hub, "api" if self.is_api else "resolvers"
         with hub.lock:
             now = time.monotonic()
@@ -283,7 +283,7 @@ class CdnRequest(Request):
         if int(epoch) < hub.epoch:
             return self.xml(hub.expired, "AccessDenied", "Request has expired")
         data = hub.objects[sha256]
-        # Its own ETag looks like a hash and is none.
+        # The CDN's ETag looks like a hash of the content but is none.
         return self.content(data, f'"{hashlib.sha256(sha256.encode()).hexdigest()}"')
 
     def xml(self, status, code, message):
@@ -312,12 +312,12 @@ class HubServer:
         self.lock = threading.Lock()
         self.closing = threading.Event()
         self.repositories = {}  # ("models", "org/name") -> Repository
-        self.renamed = {}       # the same -> "org/name" now
+        self.renamed = {}       # the same key -> its new "org/name"
         self.tokens = set()
         self.objects = {}       # of the CDN
-        self.epoch, self.expired = 0, 403  # what an older link is answered
+        self.epoch, self.expired = 0, 403  # status for an expired link
         self.page = 1000
-        self.has_tree = self.has_blobs = self.has_ranges = True  # False: as a mirror that lacks it
+        self.has_tree = self.has_blobs = self.has_ranges = True  # False: like a mirror without it
         self.quota, self.left, self.window_end, self.window, self.refused = {}, {}, {}, 300, 0
         self.reset()
         self.server, self.cdn = Server(self, Request, address, port), Server(self, CdnRequest, address, 0)
@@ -328,7 +328,7 @@ class HubServer:
             self.requests, self.faults = [], []
             self.faulty = lambda request: request.is_data
             self.sent = lambda count: None
-            self.listed = lambda: None  # a page was listed
+            self.listed = lambda: None  # called when a page was listed
 
     def always(self, fault):
         class Endless(list):
@@ -352,7 +352,7 @@ class HubServer:
         return f"{self.cdn.url}/lfs/{sha256}?Expires={self.epoch}&Signature={self.signature(sha256, self.epoch)}"
 
     def expire(self):
-        """No link that was given until now holds any longer."""
+        """Expires all links given so far."""
         self.epoch += 1
 
     def count(self, origin, method="", words=""):

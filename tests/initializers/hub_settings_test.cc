@@ -1,4 +1,4 @@
-// Where the hub is and who we are there, as huggingface_hub and Kubeflow find it.
+// The endpoint of the hub and our token, by the rules of huggingface_hub and Kubeflow.
 #include "initializers/hub_settings.h"
 
 #include <gmock/gmock.h>
@@ -45,7 +45,7 @@ TEST(HubSettings, Endpoints) {
 }
 
 TEST(HubSettings, TokensInOrder) {
-  // Each is taken away after it has won.
+  // Each setting is removed after it has won.
   AwsCase given = {.variables = {{"ACCESS_TOKEN", "kubeflow"},
                                  {"HF_TOKEN", " hf\n"},
                                  {"HUGGING_FACE_HUB_TOKEN", "legacy"},

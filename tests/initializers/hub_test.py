@@ -1,4 +1,4 @@
-"""muster-initializer against a hub and its CDN that go wrong: the bytes are right, or the end is a clear error."""
+"""muster-initializer against a faulty hub and CDN: the bytes are right, or the run ends with a clear error."""
 import json
 import os
 import random
@@ -111,7 +111,7 @@ class Models(HubCase):
         self.assertEqual(self.hub.count("hub", "GET", "/tree/"), 2)
 
     def test_moved_between_pages(self):
-        """What is listed first and what is listed last are of one commit."""
+        """The first and the last page are of the same commit."""
         self.hub.page = 3
         before = self.repository.branches["main"]
         self.hub.listed = lambda: self.repository.commit("main", {f"new{len(self.repository.commits)}": b"other"})
@@ -158,7 +158,7 @@ class Models(HubCase):
         self.succeeds(f"hf://old/name@{self.repository.branches['main']}", FILES, env=self.keys(HF_TOKEN=token))
 
     def test_below_a_path_of_its_endpoint(self):
-        """A mirror with a path: what it passes on of the hub's own links is asked of the mirror."""
+        """A mirror whose endpoint has a path: requests for the hub's own links go to the mirror."""
         self.hub.page = 3
 
         def below(request):
@@ -168,12 +168,12 @@ class Models(HubCase):
         self.succeeds(URI, FILES, env=self.keys(HF_ENDPOINT=f"{self.hub.url}/mirror/"))
 
     def test_a_mirror_of_the_hub_itself(self):
-        """It passes on the hub's own links to the next pages."""
+        """The mirror passes on the hub's own links to the next pages."""
         self.hub.page, self.hub.link_base = 3, "https://huggingface.co"
         self.succeeds(URI, FILES)
 
     def test_a_mirror_without_the_tree(self):
-        """The files are those that the revision names; a part of them by a path, too."""
+        """The revision's own list names the files; a path selects some of them."""
         self.hub.has_tree = False
         self.succeeds(URI, FILES)
         self.assertEqual(self.hub.count("hub", "GET", "/tree/"), 1)
@@ -187,7 +187,7 @@ class Models(HubCase):
         self.refused(URI, 1, "has neither the tree of its files nor their sizes.*entry 1: 'config.json': it has no size")
 
     def test_a_mirror_of_whole_files_only(self):
-        """Said once; what is cut is begun anew, also after a start that another mirror had given parts."""
+        """Reported once. A cut file is begun anew, even if an earlier start got ranges from another mirror."""
         self.hub.has_ranges = False
         self.succeeds(URI, FILES)
         self.assertEqual(self.said.count("gives whole files only: a cut begins a file anew"), 1, self.said)
@@ -266,7 +266,7 @@ class Refusals(HubCase):
         self.assertEqual(self.hub.count("cdn"), 0)
 
     def test_led_away(self):
-        """A portal that takes every request for its own."""
+        """A login portal that answers every request."""
         self.hub.faulty = lambda request: request.is_api
         self.hub.always(lambda request: request.plain(302, b"", ("Location", f"{self.hub.cdn.url}/login?back=x")))
         self.refused(URI, 1, "which is not the hub; check the endpoint", env=self.keys(HF_TOKEN="hf_s3cret"))
@@ -291,11 +291,11 @@ class Refusals(HubCase):
         self.assertEqual(os.listdir(self.dir), ["target"])
 
 
-RANGES = 6  # of model.safetensors: five of 4 MiB, before it is known how near the store is, and its end
+RANGES = 6  # of model.safetensors: five of 4 MiB, while the latency of the store is unknown, and the rest
 
 
 class FaultCase(HubCase):
-    # Each kind of file: git's small and of several blocks, LFS's small and large.
+    # Each kind of file: small and of several blocks in git, small and large in LFS.
     kinds = ("config.json", "tokenizer.json", "small.bin", "model.safetensors")
 
     def setUp(self):
@@ -330,7 +330,7 @@ class Transient(FaultCase):
         self.repaired(lambda request: self.hub.expire(), kinds=("small.bin", "model.safetensors"),
                       faulty=lambda request: request.is_cdn)
         self.anew()
-        # Once in the midst of everything.
+        # Renamed once, in the middle of the transfer.
         moved = [0]
 
         def count(size):
@@ -344,7 +344,7 @@ class Transient(FaultCase):
         self.assertEqual(self.hub.epoch, 1)
 
     def test_a_link_that_is_gone(self):
-        """In the midst of all ranges. Signed links of some stores end with another status than 403."""
+        """A link expires while ranges are fetched. Some stores answer another status than 403 then."""
         for status in (400, 401, 403, 404, 410):
             with self.subTest(status):
                 self.anew()
@@ -412,7 +412,7 @@ class Transient(FaultCase):
         self.repaired(*busy, answering(408, b""), faulty=lambda request: request.is_tree, kinds=("config.json",))
 
     def test_too_many_requests(self):
-        """The server's own word is waited for, of both kinds."""
+        """The run waits as long as RateLimit or Retry-After says."""
         for headers in ([("Retry-After", "1")], [("RateLimit", '"resolvers";r=0;t=0')]):
             for faulty in (lambda request: request.is_api, lambda request: "/resolve/" in request.url):
                 self.anew()
@@ -423,8 +423,8 @@ class Transient(FaultCase):
                 self.assertRegex(self.said, "429.*trying again in 1\\.[01] s as the server asks")
 
     def test_a_quota_is_not_overdrawn(self):
-        """r=0 is waited for before the next request: no 429 is provoked. The window of 0.9 s is told as t=0: wait 1 s. One
-        request is all that it allows, so that it is used up on a slow machine, too."""
+        """After r=0 the next request waits, so that there is no 429. The window of 0.9 s is reported as t=0, which
+        means 1 s. It allows one request, so that it is used up even on a slow machine."""
         self.hub.page, self.hub.quota, self.hub.window = 4, {"api": 1}, 0.9
         self.succeeds(self.uri, FILES)
         self.assertEqual(self.hub.refused, 0)
@@ -481,7 +481,7 @@ class Permanent(FaultCase):
 
 class Killed(FaultCase):
     def test_at_any_point(self):
-        """Killed at twenty points, each start goes on, and the last ends right, having moved little more than all of it."""
+        """Killed at twenty points, each start continues; the last succeeds. Little is fetched twice."""
         total = sum(map(len, FILES.values()))
         lot = random.Random(3)
         killed = 0
@@ -507,7 +507,7 @@ class Killed(FaultCase):
         self.assertLess(end["received"], total, "what was there was gone on with")
 
     def test_room_that_is_taken_already_is_not_asked_for_again(self):
-        """On a file system with room for all of it, but not for what is on its way twice."""
+        """On a file system with room for all files, but not for the staged ones twice."""
         if os.geteuid() != 0:
             self.skipTest("only root can mount a small file system")
         os.mkdir(self.target)

@@ -1,4 +1,4 @@
-// The shared files of AWS SDKs. What is read as what was compared with botocore's reader.
+// The shared files of the AWS SDKs. The results were compared with botocore's reader.
 #include "initializers/ini_file.h"
 
 #include <gmock/gmock.h>

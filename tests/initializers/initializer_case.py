@@ -1,4 +1,4 @@
-"""What every outside-in test of muster-initializer shares: a folder of its own, the binary in a clean environment, its events."""
+"""Shared by tests that run muster-initializer: a folder, the binary in a clean environment, its events."""
 import json
 import os
 import random
@@ -20,7 +20,7 @@ DEADLINE = float(os.environ.get("MUSTER_TEST_DEADLINE", 240))
 UNREACHABLE = 205
 MIB = 1 << 20
 
-# What would say who we are, or where things are, on the machine that runs the tests.
+# Prefixes of variables that could bring identities or endpoints of the machine that runs the tests.
 FOREIGN = ("AWS_", "S3_", "STORAGE_", "HF_", "HUGGING", "GOOGLE_", "GCE_", "CLOUDSDK_", "MUSTER_", "ACCESS_", "MODEL_VERSION",
            "XDG_CACHE_HOME", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_", "CA_BUNDLE_")
 
@@ -36,19 +36,19 @@ def clean_environment(**more):
 
 
 def under_a_clock(offset):
-    """Environment of a process whose clock is off by so many seconds."""
+    """Environment of a process whose clock is shifted by `offset` seconds."""
     library = os.environ.get("MUSTER_OTHER_CLOCK", os.path.join(os.path.dirname(BINARY), "other_clock.so"))
     return {"LD_PRELOAD": library, "MUSTER_TEST_CLOCK_OFFSET": str(offset), "ASAN_OPTIONS": "verify_asan_link_order=0"}
 
 
 def preloaded(library, **variables):
-    """Environment of a process in which a system call goes wrong (`library`.so says how)."""
+    """Environment of a process in which system calls fail, as `library`.so defines."""
     path = os.environ.get(f"MUSTER_{library.upper()}", os.path.join(os.path.dirname(BINARY), f"{library}.so"))
     return {"LD_PRELOAD": path, "ASAN_OPTIONS": "verify_asan_link_order=0", **variables}
 
 
 def needs(cache, reason, *modules):
-    """Runs this test again by the venv `cache` of setup scripts where `modules` are; ends with SKIPPED and `reason` without it."""
+    """If `modules` are missing, runs this test in the venv `cache`; without it ends with SKIPPED and `reason`."""
     import importlib.util
     if all(importlib.util.find_spec(module) for module in modules):
         return
@@ -71,16 +71,16 @@ exec chroot . /muster-initializer "$4"
 class InitializerCase(unittest.TestCase):
     role = "dataset"
     flags = ()  # of every run
-    prefix = ()  # of every run: a command that ends in running what follows it as the same process
+    prefix = ()  # of every run: a command that ends with exec of the words after it
 
     def setUp(self):
         self.dir = tempfile.mkdtemp(prefix="muster-test-")
         self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
-        self.addCleanup(self.check_servers)  # when they are closed
+        self.addCleanup(self.check_servers)  # runs after the servers are closed
         self.target = os.path.join(self.dir, "target")
-        self.said = ""  # by the last run
+        self.said = ""  # output of the last run
         self.all_said = ""
-        self.more = {}  # variables, whatever the environment
+        self.more = {}  # variables added to every environment
 
     def check_servers(self):
         errors = server_errors.taken()
@@ -90,7 +90,7 @@ class InitializerCase(unittest.TestCase):
         return clean_environment(HOME=self.dir)
 
     def start(self, uri, *flags, env=None, **how):
-        """`env`: variables in place of environment()'s. `how`: of the process, as Popen has it."""
+        """`env`: variables instead of environment(). `how`: arguments of Popen."""
         words = [*self.prefix, BINARY, self.role, *([uri] if uri else []), "--to", self.target, "--json", *self.flags, *flags]
         env = self.environment() if env is None else clean_environment(**{"HOME": self.dir, **env})
         process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**env, **self.more}, **how)
@@ -104,7 +104,7 @@ class InitializerCase(unittest.TestCase):
         return process
 
     def in_a_pod(self, role, volume, env):
-        """A run that is told by `env` alone, on a root of its own where `volume` is /workspace, and this machine's network."""
+        """A run configured by `env` alone, in a root of its own where `volume` is /workspace, on our network."""
         root = os.path.join(self.dir, f"root-{role}")
         words = ["unshare", "--mount", "--propagation", "private", "sh", "-c", IN_A_POD, "sh", root, os.path.abspath(BINARY), volume, role]
         process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -122,7 +122,7 @@ class InitializerCase(unittest.TestCase):
         return process.returncode, events[-1] if events else {}
 
     def there(self):
-        """Path below the target -> content; what is Muster's own left out."""
+        """Path below the target -> content, without Muster's own files."""
         found = {}
         for folder, _, names in os.walk(self.target):
             for name in names:
@@ -137,7 +137,7 @@ class InitializerCase(unittest.TestCase):
             return json.load(file)
 
     def check_right(self, expected):
-        """`expected`: path below the target -> content; nothing else is there, and nothing half done."""
+        """`expected`: path below the target -> content. Fails if there is any other or unfinished file."""
         there = self.there()
         self.assertEqual(sorted(there), sorted(expected))
         for path, data in expected.items():
@@ -162,8 +162,8 @@ class InitializerCase(unittest.TestCase):
         self.check_nothing()
 
     def dies_at_rename(self, number, uri, *flags):
-        """Killed as it begins that many renames: one for each file that is staged, next.json, one for each that is published, the
-        manifest. False: it was done before."""
+        """Kills the run when it begins rename number `number`. There is one for each staged file, one for next.json,
+        one for each published file, one for the manifest. False: the run ended before."""
         self.more = preloaded("dies_at_rename", MUSTER_TEST_DIE_AT_RENAME=str(number))
         process = self.start(uri, *flags)
         out, err = process.communicate(timeout=DEADLINE)
@@ -172,7 +172,7 @@ class InitializerCase(unittest.TestCase):
         return process.returncode != 0
 
     def stopped(self, uri, *flags, **at):
-        """A process that stops where `at` says (dies_at_rename.cc); to be sent SIGCONT."""
+        """A process that stops itself at the call given by `at` (dies_at_rename.cc); SIGCONT continues it."""
         self.more = preloaded("dies_at_rename", **at)
         process = self.start(uri, *flags)
         self.more = {}
@@ -180,7 +180,7 @@ class InitializerCase(unittest.TestCase):
         return process
 
     def staged(self):
-        """Paths of what is whole in the staging folder."""
+        """Paths of the whole files in the staging folder."""
         folder = os.path.join(self.target, ".muster", "staging")
         return [os.path.join(folder, name) for name in os.listdir(folder) if "." not in name]
 

@@ -21,7 +21,7 @@ Entry Of(std::string key, uint64_t size = 1) {
   return entry;
 }
 
-// "denied", "broken", a key that is there, or nothing; then pages "key key > token" by "prefix|token".
+// `found`: "denied", "broken", a key that exists, or empty. `pages`: "prefix|token" -> "key key > token".
 struct Case {
   const char* what;
   const char* uri;

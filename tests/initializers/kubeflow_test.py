@@ -1,5 +1,5 @@
-"""muster-initializer as Kubeflow Trainer runs its own initializers: no arguments but the role, its variables, one volume at
-/workspace that both fill at the same time."""
+"""muster-initializer as Kubeflow Trainer runs its own initializers: the role as the only argument, Kubeflow's
+variables, and one volume at /workspace that both initializers fill at the same time."""
 import os
 import subprocess
 import sys
@@ -12,7 +12,7 @@ from initializer_case import DEADLINE, main, some_bytes  # noqa: E402
 
 
 class Workspace(HubCase):
-    """With a Secret's token, for repositories that are private."""
+    """Private repositories, with a token from a Secret."""
 
     def setUp(self):
         super().setUp()
@@ -26,7 +26,7 @@ class Workspace(HubCase):
         self.secret = {"ACCESS_TOKEN": self.token(self.repository, rows), "HF_ENDPOINT": self.hub.url}
 
     def check_volume(self, **expected):
-        """Folder of the volume -> path -> content."""
+        """`expected`: folder of the volume -> path -> content."""
         self.assertEqual(sorted(os.listdir(self.volume)), sorted(expected))
         for folder, files in expected.items():
             self.target = os.path.join(self.volume, folder)
@@ -52,7 +52,7 @@ class Workspace(HubCase):
         self.check_volume(model=subset("config.json", "empty", "model.safetensors"))
 
     def test_no_source(self):
-        """Said with the variable that is missing; the volume stays as it was."""
+        """The message names the missing variable; the volume stays unchanged."""
         run = self.in_a_pod("dataset", self.volume, self.secret)
         _, said = run.communicate(timeout=DEADLINE)
         self.assertEqual((run.returncode, os.listdir(self.volume)), (64, []), said)

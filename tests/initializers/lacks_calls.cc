@@ -1,5 +1,5 @@
-// LD_PRELOAD: a file system that lacks every optional operation. Reflinks, copies by the kernel, room reserved, hard
-// links, modes, locks, syncs and direct writes fail with the errno whose number MUSTER_TEST_LACKS has.
+// LD_PRELOAD library: a file system without any optional operation. Reflinks, copies by the kernel, reserved space,
+// hard links, modes, locks, syncs and direct writes fail with the errno number in MUSTER_TEST_LACKS.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <linux/fs.h>

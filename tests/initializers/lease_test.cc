@@ -68,7 +68,7 @@ TEST(LeaseDecision, Table) {
   }
 }
 
-// Real files, real locks; several holders in one process are as good as several processes (flock is per open file).
+// Real files and locks. Several holders in one process act like several processes: flock is per open file.
 class LeaseFolder : public testing::Test {
  protected:
   void SetUp() override {
@@ -188,7 +188,7 @@ TEST_F(LeaseFolder, BeatsWhileTheLoopIsKeptAndIsTold) {
   EXPECT_TRUE(without_the_loop([&] { return absl::IsUnavailable(holder->lease->StayHeld()); }));
 }
 
-// Without descriptors no folder can be opened.
+// The process has no free descriptors, so no folder can be opened.
 TEST_F(LeaseFolder, AFolderThatCannotBeReadIsLookedAtAgain) {
   auto holder = Start(patient_);
   ASSERT_TRUE(RunUntil([&] { return holder->held; }));
@@ -200,7 +200,7 @@ TEST_F(LeaseFolder, AFolderThatCannotBeReadIsLookedAtAgain) {
   none.rlim_cur = 0;
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
   const auto held = holder->lease->StillHeld();
-  for (int turn = 0; turn < 20; ++turn) loop_.run_one();  // beats of the one, looks of the other
+  for (int turn = 0; turn < 20; ++turn) loop_.run_one();  // beats of the holder, looks of the waiter
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
   EXPECT_EQ(held.status().code(), absl::StatusCode::kResourceExhausted) << held.status();
   EXPECT_TRUE(holder->lost.ok()) << holder->lost;

@@ -1,4 +1,4 @@
-"""muster-initializer when everything is in place: verify, --then, what stays, the last word."""
+"""muster-initializer after publication: verify, --then, files that stay, the termination message."""
 import json
 import os
 import shutil
@@ -75,7 +75,7 @@ class Afterwards(LocalCase):
         self.succeeds(self.uri, {"a": b"1"}, *flags)
 
     def test_its_code_under_a_parent_that_ignores_ends(self):
-        """SIGCHLD that is inherited as ignored: the kernel would throw the code away."""
+        """SIGCHLD is inherited as ignored: without a reset the kernel would discard the exit code."""
         self.lay({"a": b"1"})
 
         def ignored():
@@ -104,7 +104,7 @@ class Afterwards(LocalCase):
         self.assertEqual(process.wait(DEADLINE), 143)
 
     def test_then_has_a_deadline(self):
-        """Also what the shell has started; the next start runs it again."""
+        """Also for processes that the shell has started; the next start runs the command again."""
         self.lay({"a": b"1"})
         code, end = self.bring(self.uri, "--deadline", "1", "--then", "sleep 1000000; exit 0")
         self.assertEqual((code, end["event"]), (UNREACHABLE, "failed"), self.said)

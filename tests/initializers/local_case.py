@@ -1,4 +1,4 @@
-"""What the tests with folders of this machine share: one to bring in."""
+"""Shared by the tests with folders of this machine: a source folder."""
 import os
 
 from initializer_case import InitializerCase
@@ -12,11 +12,11 @@ class LocalCase(InitializerCase):
         self.uri = f"file://{self.source}"
 
     def home(self):
-        """Where the folder to bring in is made."""
+        """The place for the source folder."""
         return self.dir
 
     def lay(self, files):
-        """Path below the source -> content."""
+        """Writes `files` (path below the source -> content)."""
         for path, data in files.items():
             path = os.path.join(self.source, path)
             os.makedirs(os.path.dirname(path), exist_ok=True)

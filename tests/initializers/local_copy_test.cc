@@ -16,7 +16,7 @@ namespace {
 namespace asio = boost::asio;
 namespace fs = std::filesystem;
 
-// A file of a claim as it was listed, and what stands in its place by the time it is copied.
+// A file of a claim as it was listed, and another object in its place when it is copied.
 class LocalCopyTest : public testing::Test {
  protected:
   LocalCopyTest() {
@@ -28,7 +28,7 @@ class LocalCopyTest : public testing::Test {
   }
   ~LocalCopyTest() override { fs::remove_all(folder_); }
 
-  // `facts_of`: whose version the listing has.
+  // `facts_of`: the file whose version the listing has.
   Entry Listed(const std::string& path, const std::string& facts_of) const {
     struct stat facts {};
     EXPECT_EQ(stat((folder_ + "/" + facts_of).c_str(), &facts), 0);

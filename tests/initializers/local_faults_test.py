@@ -1,5 +1,5 @@
-"""muster-initializer and a target that goes wrong: it fills up on the way, cannot be written, is something else, leads outside;
-and --then while others wait for the folder."""
+"""muster-initializer with a bad target: it fills up during the run, is read-only, is no folder, has links to the
+outside. Also --then while others wait for the folder."""
 import errno
 import io
 import json
@@ -35,7 +35,7 @@ class TargetCase(LocalCase):
         self.addCleanup(subprocess.run, ["umount", self.target], check=True)
 
     def fails(self, uri, words, *flags):
-        """As a setting that somebody has to change."""
+        """Fails with the exit code for a setting that must be changed."""
         code, end = self.bring(uri, *flags)
         self.assertEqual((code, end.get("event")), (1, "failed"), self.said)
         self.assertRegex(end["reason"], words)
@@ -46,7 +46,7 @@ class TargetCase(LocalCase):
 
 
 class Denied(TargetCase):
-    """A kernel, a sandbox or a seccomp profile that lacks system calls."""
+    """A kernel, sandbox or seccomp profile without some system calls."""
 
     def under(self, calls, number):
         deny = os.environ.get("MUSTER_DENY", os.path.join(os.path.dirname(BINARY), "muster_deny"))
@@ -82,7 +82,7 @@ class Denied(TargetCase):
 
 
 class Full(TargetCase):
-    """Somebody else's file takes what was free when the run began."""
+    """Another program's file takes the space that was free when the run began."""
 
     def setUp(self):
         super().setUp()
@@ -113,7 +113,7 @@ class Full(TargetCase):
                 os.unlink(self.in_target(path))
 
     def serve(self):
-        """A large file, of which the server has sent nine tenths when somebody fills the disk."""
+        """A large file; the disk is filled when the server has sent nine tenths of it."""
         server = WebServer()
         self.addCleanup(server.close)
         server.files["/w.bin"] = data = some_bytes(20 * MIB)
@@ -146,7 +146,7 @@ class Full(TargetCase):
         self.succeeds(f"{server.url}/w.bin", {"w.bin": data})
 
     def test_when_the_manifest_is_due(self):
-        """All is staged, and not a block is left for what says so."""
+        """All files are staged, and no block is left for the manifest."""
         files = self.lay({f"{n:03}": some_bytes(50_000, n) for n in range(100)})
         process = self.stopped(self.uri, MUSTER_TEST_STOP_AT_RENAME="100")
         self.fill()
@@ -160,7 +160,7 @@ class Full(TargetCase):
 
 
 class FullOnDisk(Full):
-    """One that reserves: what a large file needs nobody else can have."""
+    """On a file system that reserves space: no other program can take the space of a large file."""
 
     def setUp(self):
         TargetCase.setUp(self)
@@ -189,7 +189,7 @@ class Wrong(TargetCase):
         self.fails(self.uri, "making .*target/new: Read-only file system; mount it writable")
 
     def test_what_is_complete_needs_no_writing(self):
-        """As one that another has filled, and that is mounted read-only here."""
+        """Such as a target that another run has filled, mounted read-only here."""
         files = self.lay({"a": b"1", "sub/b": some_bytes(MIB)})
         self.mount("-t", "tmpfs", "tmpfs")
         self.succeeds(self.uri, files)
@@ -224,7 +224,7 @@ class Wrong(TargetCase):
         self.fails(self.uri, "Read-only file system; mount it writable", "--then", "true")
 
     def test_whoever_may_not_write_waits_for_who_does(self):
-        """As a pod that has the volume read-only beside one that fills it."""
+        """Such as a pod with the volume read-only, beside a pod that fills it."""
         files = self.lay({"a": b"1"})
         self.mount("-t", "tmpfs", "tmpfs")
         process = self.stopped(self.uri, MUSTER_TEST_STOP_AT_RENAME="1")
@@ -252,7 +252,7 @@ class Wrong(TargetCase):
             self.assertEqual(mine.read(), "mine")
 
     def test_pipes_in_place_of_its_own_files(self):
-        """Nobody waits for somebody to write into them."""
+        """No run blocks until a process writes into the pipe."""
         files = self.lay({"a": b"1", "b": some_bytes(3 * MIB)})
         for name in ("manifest.json", "next.json", "then"):
             for flags in ((), ("--then", "true")):
@@ -274,7 +274,7 @@ class Wrong(TargetCase):
         self.succeeds(self.uri, files)
 
     def test_it_is_a_link_to_a_folder(self):
-        """As where a volume is mounted elsewhere: what it leads to is the target."""
+        """Such as a volume that is mounted elsewhere: the folder that the link leads to is the target."""
         files = self.lay({"a": b"1", "sub/b": b"2"})
         volume = os.path.join(self.dir, "volume")
         os.mkdir(volume)
@@ -285,7 +285,7 @@ class Wrong(TargetCase):
 
 
 class Links(TargetCase):
-    """In the target, to a place outside it where nothing may be written."""
+    """Links in the target that lead outside, where nothing may be written."""
 
     def setUp(self):
         super().setUp()
@@ -315,7 +315,7 @@ class Links(TargetCase):
         self.succeeds(self.uri, self.files)
 
     def test_in_place_of_a_file(self):
-        """The file takes its name; what it led to stays as it is."""
+        """The file replaces the link; the link's target stays unchanged."""
         os.symlink(f"{self.outside}/file", self.in_target("a"))
         self.succeeds(self.uri, self.files)
         self.assertFalse(os.path.islink(self.in_target("a")))
@@ -335,7 +335,7 @@ class Links(TargetCase):
                     self.assertEqual((code, self.there()), (1, {}), self.said)
 
     def test_that_come_while_files_take_their_names(self):
-        """Killed before the first does, at which somebody makes a link of a folder."""
+        """Killed before the first rename; then a folder is replaced by a link."""
         self.assertTrue(self.dies_at_rename(len(self.files) + 2, self.uri))
         shutil.rmtree(self.in_target("sub"), ignore_errors=True)
         os.symlink(self.outside, self.in_target("sub"))
@@ -359,7 +359,7 @@ class Links(TargetCase):
 
 
 class Lacking(TargetCase):
-    """A target whose file system has none of the operations that can be done without."""
+    """A target whose file system has none of the optional operations."""
 
     def test_what_is_optional(self):
         files = self.lay({"run.sh": b"#!/bin/sh\n", "tool": some_bytes(3 * MIB + 5), "data": some_bytes(MIB)})
@@ -389,7 +389,7 @@ class Lacking(TargetCase):
 
 
 class Then(TargetCase):
-    """While it runs, the folder is its own."""
+    """While --then runs, the initializer holds the lease of the folder."""
 
     def setUp(self):
         super().setUp()
@@ -401,7 +401,7 @@ class Then(TargetCase):
         self.flags = ("--then", f"echo begun >> {self.log}; echo > {self.begun}; read line < {self.go}; echo ended >> {self.log}")
 
     def runs_then(self):
-        """A process whose --then waits for a line."""
+        """Starts a process whose --then waits for a line."""
         process = self.start(self.uri, *self.flags)
         with open(self.begun) as pipe:
             pipe.read()
@@ -435,7 +435,7 @@ class Then(TargetCase):
         self.check_right(self.files)
 
     def once(self, code):
-        """The first of them waits, and ends with `code`; the next has nothing to do."""
+        """Sets a --then that, the first time, waits and ends with `code`; later it ends at once with 0."""
         self.flags = ("--then", f"echo begun >> {self.log}; mkdir {self.dir}/once 2>/dev/null || exit 0; echo > {self.begun}; "
                                 f"read line < {self.go}; exit {code}")
 
@@ -453,7 +453,7 @@ class Then(TargetCase):
         self.check_again(other)
 
     def test_it_ends_with_its_initializer(self):
-        """And what it has started, however that ends; the next start runs it again."""
+        """Also the processes that it has started, however the initializer ends; the next start runs it again."""
         self.flags = ("--then", f"sh -c 'echo begun; exec sleep 1000000' > {self.begun} & wait")
         for signal_number in (signal.SIGKILL, signal.SIGUSR1):
             first = self.start(self.uri, *self.flags)

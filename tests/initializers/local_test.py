@@ -1,4 +1,4 @@
-"""muster-initializer with folders of this machine: pvc:// and file://, and several at one target."""
+"""muster-initializer with folders of this machine (pvc:// and file://), and several runs with one target."""
 import json
 import os
 import re
@@ -111,7 +111,7 @@ class Copies(LocalCase):
             os.unlink(link)
 
     def test_links_that_are_not_wanted(self):
-        """A link that cannot be followed is an error only where it is wanted."""
+        """A link that cannot be followed is an error only if it is wanted."""
         files = self.lay({"sub/a": b"1"})
         link = os.path.join(self.source, "sub", "link")
         for to, leaves_out in (("/etc/hostname", "--ignore=sub/link"), ("/etc/hostname", "--include=*/a"),
@@ -125,7 +125,7 @@ class Copies(LocalCase):
                 shutil.rmtree(self.target)
 
     def test_what_may_not_be_read(self):
-        """By a user who is not root: an error where it may be wanted, before anything is copied."""
+        """As a user other than root: unreadable files are an error if they may be wanted, before anything is copied."""
         if os.geteuid() != 0:
             self.skipTest("only root can lay what another may not read")
         files = self.lay({"train/a": b"1", "train/c": b"2"})
@@ -189,7 +189,7 @@ class Copies(LocalCase):
         self.lay({"a": b"1", "b": b"2"})
         os.mkdir(self.target)
         free = set()
-        for inodes in range(4, 10):  # some are ours
+        for inodes in range(4, 10):  # Muster's own files need some
             mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"nr_inodes={inodes}", "tmpfs", self.target], capture_output=True)
             if mounted.returncode != 0:
                 self.skipTest(f"cannot mount: {mounted.stderr}")
@@ -208,7 +208,7 @@ class Copies(LocalCase):
         self.refused("pvc://c/x", 78, "write NAME=DIR", "--claim", "c")
 
     def test_the_target_itself(self):
-        """A claim that is mounted where its data has to be."""
+        """A claim that is mounted at the target."""
         self.lay({"a": b"1"})
         self.target = self.source
         code, end = self.bring(self.uri)
@@ -225,7 +225,7 @@ class Copies(LocalCase):
             self.assertEqual(os.listdir(self.source), ["a"])
 
     def test_hashes_of_an_earlier_initializer_are_checked(self):
-        """The source was itself brought in: its manifest knows what its files have to be."""
+        """The source was brought in by an initializer: its manifest has the hashes of its files."""
         server = WebServer()
         self.addCleanup(server.close)
         data = some_bytes(3 * MIB)
@@ -269,7 +269,7 @@ class Copies(LocalCase):
 
 
 class Publication(LocalCase):
-    """Killed while files take their names, and what stands in their way."""
+    """Kills between the renames of a publication, and obstacles in its way."""
 
     def setUp(self):
         super().setUp()
@@ -279,7 +279,7 @@ class Publication(LocalCase):
         return os.path.join(self.target, path)
 
     def test_killed_at_any_rename(self):
-        """And the source is another by the next start."""
+        """Killed at any rename; the next start has another source."""
         after = {"a": b"11", "sub/b": b"2", "sub/c": some_bytes(MIB, 2), "d": b"4"}
         for changed in (False, True):
             for number in range(1, 20):
@@ -304,7 +304,7 @@ class Publication(LocalCase):
             self.succeeds(self.uri, after)
 
     def test_what_was_staged_is_gone(self):
-        """What is in its place is as long, and another."""
+        """The file in its place has the same length and other bytes."""
         self.succeeds(self.uri, self.before)
         self.lay({"a": b"9"})
         self.assertTrue(self.dies_at_rename(3, self.uri))
@@ -318,7 +318,7 @@ class Publication(LocalCase):
         return "a is a folder, where a file has to be: remove it", lambda: shutil.rmtree(self.in_target("a"))
 
     def lay_link(self):
-        shutil.rmtree(self.in_target("sub"), ignore_errors=True)  # made for the first of its files, and empty
+        shutil.rmtree(self.in_target("sub"), ignore_errors=True)  # empty; made for the first of its files
         os.makedirs(self.in_target("elsewhere"))
         os.symlink("elsewhere", self.in_target("sub"))
         return "sub is a link or a file, where a folder has to be: remove it", lambda: (
@@ -378,7 +378,7 @@ class Together(LocalCase):
         self.url = self.server.url + "/w.bin"
 
     def first_asks(self):
-        """A process that has the lease and waits for its bytes; and what lets them come."""
+        """A process that holds the lease and waits for its bytes; and an event that releases them."""
         import threading
         asked, go = threading.Event(), threading.Event()
 
@@ -442,7 +442,7 @@ class Together(LocalCase):
         self.check_right({"w.bin": self.data})
 
     def test_one_that_is_overtaken_while_it_publishes(self):
-        """What it wanted to rename is gone: that is no fault of its disk, and a new start goes on from it."""
+        """The files that it wanted to rename are gone: that is no error of its disk, and a new start continues."""
         process = self.stopped(self.url, MUSTER_TEST_STOP_AT_RENAME="3")
         own = os.path.join(self.target, ".muster")
         with open(os.path.join(own, "lease.2"), "w") as file:

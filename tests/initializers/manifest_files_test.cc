@@ -48,7 +48,7 @@ TEST(ManifestFiles, AreSortedAndFound) {
 }
 
 TEST(ManifestFiles, GoOneByOne) {
-  constexpr int kMany = 10'000;  // in several pieces
+  constexpr int kMany = 10'000;  // enough for several pieces
   for (const bool sorted : {false, true}) {
     ManifestFiles files, others;
     for (int i = 0; i < kMany; ++i) files.push_back({.path = fmt::format("{:05}", kMany - i)});

@@ -1,4 +1,4 @@
-// The completion manifest: written so that people can read it, read so that nothing odd gets in.
+// The completion manifest: it is readable for people, and malformed text is refused.
 #include "initializers/manifest.h"
 
 #include <gmock/gmock.h>
@@ -82,7 +82,7 @@ TEST(Manifest, OddNamesSurvive) {
   manifest.source = manifest.selection = "\x01\"\\😀";
   const std::string text = WriteManifest(manifest);
   EXPECT_EQ(*ReadManifest(text), manifest);
-  // One file a line, whatever its name.
+  // One line for each file, whatever its name.
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), static_cast<int64_t>(9 + manifest.files.size()));
 }
 
@@ -111,7 +111,7 @@ TEST(Manifest, OrderOfFieldsAndBlanksDoNotMatter) {
   EXPECT_EQ(read->files[0], (ManifestFile{"é😀", 2, "crc32c:E3069283", false, "v", 1}));
 }
 
-// The example with the first `old` made `fresh`; the error.
+// Replaces the first `old` in the example with `fresh`; returns the error.
 std::string ErrorWith(std::string_view old, std::string_view fresh) {
   std::string text(ExampleText());
   const size_t at = text.find(old);
@@ -197,7 +197,7 @@ TEST(Manifest, WhatIsNoJsonIsNamed) {
   for (const auto& row : rows) EXPECT_THAT(ErrorOf(row.text), HasSubstr(row.error)) << row.text;
   EXPECT_THAT(ErrorOf(std::string(ExampleText()) + "x"), HasSubstr("it is no JSON near"));
   EXPECT_THAT(ErrorOf("{\"a\":" + std::string(100'000, 'x')), HasSubstr("it is no JSON"));
-  // A file that a crash has cut, anywhere.
+  // A file that a crash has cut at any byte.
   for (size_t size = 0; size + 1 < ExampleText().size(); ++size) {
     EXPECT_THAT(ErrorOf(ExampleText().substr(0, size)), HasSubstr("it is no JSON")) << size;
   }

@@ -1,4 +1,4 @@
-"""muster-initializer keeps within 64 MiB, however large an object is, and however many there are."""
+"""muster-initializer needs at most 64 MiB of memory, however large an object is and however many there are."""
 import io
 import os
 import random
@@ -28,7 +28,7 @@ class Peak(InitializerCase):
             raise unittest.SkipTest("a sanitizer's memory is its own")
 
     def peak(self, uri, *flags, env=None):
-        """In bytes, by the kernel's count, when everything is in place; and the last event."""
+        """Peak memory in bytes, as counted by the kernel, of a successful run; and the last event."""
         told = os.path.join(self.dir, "peak")
         of_its_guard = f"read -r _ _ _ parent _ < /proc/$PPID/stat; cat /proc/$parent/status > {told}"
         code, end = self.bring(uri, "--then", of_its_guard, *flags, env=env)
@@ -84,7 +84,7 @@ class Peak(InitializerCase):
         return subprocess.run(packer, input=packed.getvalue(), stdout=subprocess.PIPE, check=True).stdout
 
     def archives(self, name, packed, size):
-        """Brought in and unpacked several at a time."""
+        """Brings and unpacks several archives in parallel."""
         hub = HubServer()
         self.addCleanup(hub.close)
         hub.add("muster/packed", {f"{n}/{name}": packed for n in range(12)})
@@ -97,7 +97,7 @@ class Peak(InitializerCase):
         self.archives("a.tar.gz", self.tar(data, "gzip", "-1"), len(data))
 
     def test_archives_of_a_large_window(self):
-        """The largest that zstd takes by itself."""
+        """The largest window that zstd accepts by default."""
         data = random.Random(2).randbytes(40 * MIB)
         self.archives("a.tar.zst", self.tar(data, "zstd", "-q", "-1", "--zstd=wlog=23"), len(data))
 
@@ -109,12 +109,12 @@ class Peak(InitializerCase):
         self.archives("a.zip", packed.getvalue(), len(data))
 
     def test_many_small_files_of_a_hub(self):
-        """Large listings too: a page of the list is not kept."""
+        """Also large listings: pages of the list are not kept."""
         hub = HubServer()
         self.addCleanup(hub.close)
         files = {f"data/{n % 100:02}/{n:05}.json": b"%d" % n for n in range(MANY)}
         repository = hub.add("muster/many", files)
-        repository.private = True  # bytes come without a redirect
+        repository.private = True  # files are sent without a redirect
         hub.tokens.add("hf_reader")
         repository.readers.add("hf_reader")
         peak, end = self.peak("hf://models/muster/many", env={"HF_ENDPOINT": hub.url, "HF_TOKEN": "hf_reader"})

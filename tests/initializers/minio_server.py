@@ -12,7 +12,7 @@ sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from free_port import free_port  # noqa: E402
 
 KEY, SECRET = "muster-key", "muster-secret"
-KMS_KEY = "muster-kms-key"  # of objects that are encrypted, whose ETags are no hashes
+KMS_KEY = "muster-kms-key"  # for encrypted objects, whose ETags are no hashes
 
 
 def binary():
@@ -24,7 +24,7 @@ def binary():
 
 class Minio:
     """Ready when it is constructed. `certificates`: a folder with public.crt and private.key, for https. `region`:
-    what requests have to be signed for."""
+    that requests must be signed for."""
 
     def __init__(self, certificates=None, region=None):
         self.dir = tempfile.mkdtemp(prefix="muster-minio-")
@@ -58,7 +58,7 @@ class Minio:
         return self.running
 
     def read(self):
-        """All that it says, so that it never waits for a reader."""
+        """Reads all its output, so that it never blocks on a full pipe."""
         for line in self.process.stdout:
             if "API:" in line:
                 self.running = True

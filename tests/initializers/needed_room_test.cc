@@ -26,7 +26,7 @@ TEST(NeededRoom, FilesTakeWholePages) {
 TEST(NeededRoom, WhatIsHeldIsNotNeededOnceMore) {
   NeededRoom needed;
   needed.Add(8192, 4096);
-  needed.Add(1, 8192);  // more than it will take
+  needed.Add(1, 8192);  // it has more than it needs
   EXPECT_TRUE(Check(needed, {4096, 0}).ok());
   EXPECT_FALSE(Check(needed, {4095, 0}).ok());
 }

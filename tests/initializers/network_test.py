@@ -1,4 +1,4 @@
-"""muster-initializer on networks as they are: proxies, IPv6, HTTP/2, latency, an outage of a minute."""
+"""muster-initializer on real networks: proxies, IPv6, HTTP/2, latency, an outage of a minute."""
 import os
 import shutil
 import socket
@@ -44,7 +44,7 @@ class NetworkCase(InitializerCase):
 
 
 class Mistakes(NetworkCase):
-    """Of the tests themselves."""
+    """Mistakes of the tests themselves."""
 
     def test_what_fails_in_a_server_fails_the_test(self):
         server = self.serve()
@@ -95,7 +95,7 @@ class Proxies(NetworkCase):
         self.assertNotEqual(proxy.requests, [])
 
     def test_what_is_no_proxy(self):
-        """It is told at once, not tried until patience is over; what can be meant is taken."""
+        """An invalid proxy is an error at once, without retries; an imprecise but clear one is accepted."""
         server, proxy = self.serve(), self.proxy()
         for value in (f'"http://{proxy.address}"', f"'{proxy.address}'", f"{proxy.address} x"):
             self.refused(f"{server.url}/f", 78, "HTTP_PROXY is no proxy: there .* in its value; set it to http://HOST:PORT",
@@ -138,13 +138,13 @@ class Addresses(NetworkCase):
         self.succeeds(f"http://localhost:{server.server_address[1]}/f", {"f": self.data})
 
     def test_a_name_server_that_never_answers_aaaa(self):
-        """RFC 4074, 4.1. The address is there before a try is over."""
+        """RFC 4074 section 4.1. The IPv4 address is used before the try times out."""
         if os.geteuid() != 0:
             self.skipTest("a resolv.conf of its own needs root")
         names = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.addCleanup(names.close)
         address = "127.%d.%d.%d" % (53, os.getpid() >> 8 & 255, os.getpid() & 255)
-        names.bind((address, 53))  # glibc knows no other port
+        names.bind((address, 53))  # glibc uses no other port
 
         def answer():
             while True:
@@ -182,7 +182,7 @@ class Addresses(NetworkCase):
 
 class Outage(NetworkCase):
     def test_longer_than_most_pauses(self):
-        """Every connection is reset for a while, once the file has been looked for."""
+        """After the look for the file, every connection is reset for a while."""
         server = self.serve()
         proxy = FaultProxy("127.0.0.1", server.server_address[1])
         self.addCleanup(proxy.close)
@@ -238,7 +238,7 @@ class Tls(NetworkCase):
                 self.succeeds(url, {"f": self.data}, env={name: value})
 
     def test_a_folder_without_hashes(self):
-        """Nobody finds what is in it; one that a machine names for all its programs is no reason to fail."""
+        """OpenSSL finds no certificate in it. An image may set it for all its programs: no error."""
         server = self.serve(secure=True)
         url = f"https://127.0.0.1:{server.server_address[1]}/f"
         folder = self.folder_of_certificates(hashed=False)
@@ -258,7 +258,7 @@ class Tls(NetworkCase):
         self.assertEqual(plain.requests, [])
 
     def test_small_records_in_one_burst(self):
-        """All is in our memory at once, a record for each piece of a chunk, and the server waits for the next request."""
+        """All TLS records, one for each piece of a chunk, arrive at once; then the server sends no more."""
         self.data = some_bytes(30_000)
         server = self.serve(secure=True)
 
@@ -282,7 +282,7 @@ class Http2(NetworkCase):
     data = some_bytes(40 * MIB + 1)
 
     def serve_two(self, *words):
-        """(the server's process, URL of the file, its certificate)"""
+        """Returns (process of the server, URL of the file, its certificate)."""
         folder = os.path.join(self.dir, "files")
         os.makedirs(folder)
         certificates = os.path.join(self.dir, "certificates")
@@ -311,7 +311,7 @@ class Http2(NetworkCase):
         self.assertEqual(set(server.stdout.read().split()), {"1.1", "2"})
 
     def test_what_is_cut_goes_on(self):
-        """A stream that ends too early, and connections that the server lets go of."""
+        """A stream that ends too early, and connections that the server closes."""
         server, url, ca = self.serve_two("cut")
         end = self.succeeds(url, {"f": self.data}, "--http2", "--ca-bundle", ca)
         self.assertGreaterEqual(end["retries"], 3)

@@ -1,5 +1,4 @@
-// LD_PRELOAD: each reflink and each copy_file_range is noted in the file that MUSTER_TEST_COPIES names, a line each:
-// what it was, and "ok" or errno's number.
+// LD_PRELOAD library: writes each reflink and copy_file_range to the file MUSTER_TEST_COPIES, with "ok" or its errno.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <linux/fs.h>

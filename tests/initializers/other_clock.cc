@@ -1,5 +1,5 @@
-// LD_PRELOAD: the wall clock is MUSTER_TEST_CLOCK_OFFSET seconds off, or as many as the file at that absolute path says
-// at each call. Every other clock and all timers are as they are.
+// LD_PRELOAD library: shifts the wall clock by MUSTER_TEST_CLOCK_OFFSET seconds. If the variable is an absolute path,
+// each call reads the offset from that file. Other clocks and all timers are unchanged.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/time.h>

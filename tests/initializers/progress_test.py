@@ -1,4 +1,4 @@
-"""What muster-initializer says while it works and when it has ended: events, a line now and then, a bar, the last word."""
+"""The output of muster-initializer during and after a run: events, progress lines, a bar, the termination message."""
 import json
 import os
 import pty
@@ -33,7 +33,7 @@ class ProgressCase(InitializerCase):
         open(self.word, "w").close()
 
     def held(self):
-        """The server sends half of it, and the rest once the event is set that is given."""
+        """The server sends half of the file, and the rest after the returned event is set."""
         go, sent = threading.Event(), [0]
         self.addCleanup(go.set)
 
@@ -45,7 +45,7 @@ class ProgressCase(InitializerCase):
         return go
 
     def shown(self, **streams):
-        """A run for people."""
+        """A run without --json."""
         process = subprocess.Popen([BINARY, "model", self.url, "--to", self.target, "--termination-log", self.word], text=True,
                                    env=self.environment(), **streams)
 
@@ -72,7 +72,7 @@ class Events(ProgressCase):
         self.assertLessEqual(event["bytes_done"], event["bytes"])
 
     def test_progress_and_the_end(self):
-        """What has to be moved, and how much of it was, while nothing comes; then the rest."""
+        """Events show what must be moved and how much was moved, also while nothing comes; then the end."""
         go = self.held()
         process = self.start(self.url)
         told = []
@@ -123,7 +123,7 @@ class ForPeople(ProgressCase):
     LINE = r"[\d.]+ MiB of 20\.0 MiB, \d of 1 files, [\d.]+ [KMG]?i?B/s"
 
     def test_a_line_now_and_then(self):
-        """In a log, where a bar would be noise."""
+        """Lines instead of a bar, because stderr is no terminal."""
         go = self.held()
         process = self.shown(stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         lines = []
@@ -142,7 +142,7 @@ class ForPeople(ProgressCase):
         self.assertRegex(lines[-1], r"is complete in .*: 1 files, 20\.0 MiB; 20\.0 MiB received in [\d.]+ s, .*/s, 0 retries")
 
     def test_a_bar(self):
-        """With rate and time left; redrawn in its place, and gone in the end. More is sent each time that it is drawn."""
+        """A bar with rate and time left, redrawn in place, gone at the end. Each drawing lets more be sent."""
         permits = threading.Semaphore(16)
         self.addCleanup(permits.release, 1000)
         self.server.sent = lambda size: permits.acquire(timeout=DEADLINE)
@@ -154,7 +154,7 @@ class ForPeople(ProgressCase):
         while True:
             try:
                 more = os.read(master, 1 << 16)
-            except OSError:  # nobody is at the other end any more
+            except OSError:  # the other end is closed
                 break
             said += more
             permits.release(1 + 10 * more.count(b"["))

@@ -62,7 +62,7 @@ class RangeIntakeTest : public testing::Test {
   Status failure_;
 };
 
-// In deliveries of any size, past the page cache or not: the bytes, their hash, and a note for each block.
+// With deliveries of any size, with and without direct I/O: checks the bytes, their hash, and a note for each block.
 TEST_F(RangeIntakeTest, WritesHashesAndNotes) {
   for (const bool direct : {false, true}) {
     for (const size_t delivery : {size_t{1000}, size_t{16384}, size_t{65536}, size_t{262144}, kBlockBytes}) {
@@ -94,7 +94,7 @@ TEST_F(RangeIntakeTest, WritesHashesAndNotes) {
   }
 }
 
-// A range within a file; what ends within a block goes on there.
+// A range within a file; an answer that ends within a block is continued there.
 TEST_F(RangeIntakeTest, GoesOnWhereItsAnswerEnded) {
   auto staged = Open(false);
   const ByteRange range{kBlockBytes, 2 * kBlockBytes};
@@ -111,7 +111,7 @@ TEST_F(RangeIntakeTest, GoesOnWhereItsAnswerEnded) {
   EXPECT_EQ(Noted()[0].range, (ByteRange{kBlockBytes, kBlockBytes}));
 }
 
-// Whole blocks are kept for the hash of the file where they find room, and what finds none is read back.
+// Keeps whole blocks for the hash of the file while there is room; other bytes are read back.
 TEST_F(RangeIntakeTest, KeepsForAHashInOrderWhatFindsRoom) {
   for (const size_t room : {1, 2, 8}) {
     for (const size_t delivery : {size_t{1000}, size_t{65536}, kBlockBytes + 7}) {
@@ -143,7 +143,7 @@ TEST_F(RangeIntakeTest, KeepsForAHashInOrderWhatFindsRoom) {
   }
 }
 
-// What comes in its turn is hashed as it passes, and neither kept nor read back; what comes before its turn is kept.
+// Hashes bytes that are next in order as they pass, without keeping or reading them back. Keeps bytes that come early.
 TEST_F(RangeIntakeTest, HashesInPassingWhatComesInItsTurn) {
   for (const size_t delivery : {size_t{1000}, size_t{16384}, size_t{40000}, size_t{262144}, kBlockBytes + 7}) {
     SCOPED_TRACE(fmt::format("{} at a time", delivery));

@@ -90,12 +90,12 @@ TEST(NextRangeTest, EndsBeforeWhatIsThereBehindAGap) {
            {0, 100, 64, 4, {}, 64},
            {64, 100, 64, 4, {}, 36},
            {0, 100, 30, 8, {}, 24},           // a multiple of the unit
-           {0, 100, 3, 8, {}, 8},             // and one of them at least
-           {0, 100, 64, 4, {{{16, 8}}}, 16},  // a gap, then what is there
+           {0, 100, 3, 8, {}, 8},             // at least one unit
+           {0, 100, 64, 4, {{{16, 8}}}, 16},  // a gap, then noted bytes
            {16, 100, 64, 4, {{{16, 8}}}, 64},
-           {16, 100, 64, 4, {{{16, 8}}, {{24, 8}}, {{40, 8}}}, 24},  // there, a gap, there again
+           {16, 100, 64, 4, {{{16, 8}}, {{24, 8}}, {{40, 8}}}, 24},  // noted, a gap, noted again
            {16, 100, 64, 4, {{{0, 8}}, {{16, 8}}, {{24, 60}}}, 64},
-           {0, 100, 64, 8, {{{12, 8}}}, 16},  // what is there begins between two units
+           {0, 100, 64, 8, {{{12, 8}}}, 16},  // the noted range begins between two units
            {0, 100, 64, 8, {{{4, 2}}}, 8},
            {0, 100, 64, 8, {{{98, 2}}}, 64},
            {64, 100, 64, 8, {{{98, 2}}}, 36},
@@ -117,13 +117,13 @@ TEST(NotedInTest, FromTheBeginningWithoutAGap) {
            {{0, 64}, 1, {}, {}},
            {{0, 64}, 1, {{{0, 8}}, {{8, 7}}, {{15, 9}}, {{40, 8}}}, {8, 15, 24}},
            {{8, 64}, 1, {{{0, 8}}, {{8, 7}}}, {15}},
-           {{0, 64}, 1, {{{4, 8}}}, {}},              // not at the beginning
+           {{0, 64}, 1, {{{4, 8}}}, {}},              // not at the start of the range
            {{0, 20}, 1, {{{0, 8}}, {{8, 16}}}, {8}},  // beyond the range
            {{0, 64}, 1, {{{0, 8}}, {{8, 33}}}, {8}},  // longer than a block
-           // Left by writes that could begin anywhere.
+           // Noted by writes that could begin anywhere.
            {{0, 64}, 8, {{{0, 8}}, {{8, 8}}, {{16, 7}}, {{23, 9}}}, {8, 16}},
            {{0, 64}, 8, {{{0, 7}}}, {}},
-           {{80, 20}, 8, {{{80, 8}}, {{88, 12}}}, {88, 100}},  // the file's end is one
+           {{80, 20}, 8, {{{80, 8}}, {{88, 12}}}, {88, 100}},  // the end of the file counts as a multiple
        }) {
     std::vector<uint64_t> ends;
     for (const StagedRange& note : NotedIn(row.range, 100, 32, row.unit, row.noted)) ends.push_back(note.range.end());

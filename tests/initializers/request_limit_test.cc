@@ -7,7 +7,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Windows in which `rate(target)` bytes/s came with that many requests at a time.
+// Passes `windows` windows in which `target` parallel requests brought `rate(target)` bytes/s.
 template <typename Rate>
 void Pass(RequestLimit& limit, int windows, TimePoint* now, Rate rate, bool busy = true) {
   for (int i = 0; i < windows; ++i) {
@@ -37,8 +37,8 @@ TEST_F(PaceTest, GoesBackWhereMoreBringNothing) {
     most = std::max(most, request_limit_.target());
     at_eight += request_limit_.target() == 8;
   }
-  EXPECT_EQ(most, 12);      // it tries
-  EXPECT_GT(at_eight, 30);  // and seldom
+  EXPECT_EQ(most, 12);      // it tries more
+  EXPECT_GT(at_eight, 30);  // but seldom
 }
 
 TEST_F(PaceTest, DoesNotJudgeWhatWasNotAskedFor) {

@@ -1,5 +1,5 @@
 """muster-initializer against a real S3 server (moto), filled by AWS's own client, both from a venv that
-build-support/setup-venv s3-server makes. Ends with 77 (ctest: skipped) and the reason where it is missing."""
+build-support/setup-venv s3-server makes. Ends with 77 (ctest: skipped) and the reason if the venv is missing."""
 import io
 import os
 import shutil
@@ -143,7 +143,7 @@ class Settings(S3Case):
             "REGION": "us-east-1", "IGNORE_PATTERNS": "*.bin, *.pt"})
 
     def test_kubeflows_variables_alone(self):
-        """Each role into its own folder of the volume."""
+        """Each role fills its own folder of the volume."""
         if os.geteuid() != 0:
             self.skipTest("only root can have mounts of its own")
         self.put({"d/1": b"one", "d/2": b"two", "d/skip.bin": b"no"})

@@ -1,6 +1,6 @@
-"""What goes wrong in the threads of the tests' own servers, which would be lost with the thread: an assertion in a fault, a slip.
+"""Collects errors in threads of the tests' own servers (a failed assertion), which would be lost.
 
-InitializerCase ends a test as failed where there is any.
+InitializerCase fails a test if there are any.
 """
 import sys
 import threading
@@ -11,7 +11,7 @@ _errors = []
 
 
 class Recording:
-    """Of a socketserver's class, before its base. A client that was killed, or wants no more (OSError, TLS too), is no error."""
+    """A mixin for a socketserver class. A client that was killed or closes early (OSError) is no error."""
 
     def handle_error(self, *_):
         if not isinstance(sys.exc_info()[1], OSError):
@@ -20,7 +20,7 @@ class Recording:
 
 
 def taken():
-    """The stack traces since it was last asked."""
+    """Returns the stack traces since the last call."""
     with _lock:
         errors = list(_errors)
         _errors.clear()

@@ -1,5 +1,5 @@
-"""muster-initializer out of a folder of the target's own file system: large files share their blocks where it has reflinks, and
-take no room; elsewhere they are copied, within the kernel where no hash is taken."""
+"""muster-initializer with a source folder on the target's file system: with reflinks large files share their blocks and
+take no space; else they are copied, within the kernel if no hash is computed."""
 import os
 import re
 import shutil
@@ -13,11 +13,11 @@ from initializer_case import MIB, main, preloaded, some_bytes  # noqa: E402
 from local_case import LocalCase  # noqa: E402
 
 LARGE = 20 * MIB + 5
-LITTLE = 6 * MIB  # that a file system may take for what is its own
+LITTLE = 6 * MIB  # bytes that a file system may need for itself
 
 
 class VolumeCase(LocalCase):
-    """Source and target on one file system that is made for it."""
+    """Source and target on one file system that is made for the test."""
     made_by = size = None
 
     def setUp(self):
@@ -30,7 +30,7 @@ class VolumeCase(LocalCase):
         return self.volume
 
     def make(self, made_by, size):
-        """Where a new file system is mounted."""
+        """Makes a file system; returns where it is mounted."""
         if os.geteuid() != 0:
             self.skipTest("only root can mount")
         if not shutil.which(made_by[0], path="/usr/sbin:/sbin:" + os.environ["PATH"]):
@@ -54,7 +54,7 @@ class VolumeCase(LocalCase):
         self.more = preloaded("notes_copies", MUSTER_TEST_COPIES=self.log)
 
     def calls(self):
-        """What the last run asked the kernel to copy, and whether it did."""
+        """The copy calls of the last run, and their results."""
         if not os.path.exists(self.log):
             return set()
         with open(self.log) as file:
@@ -66,13 +66,13 @@ class VolumeCase(LocalCase):
         return facts.f_bavail * facts.f_frsize
 
     def fill(self, leave):
-        """All but so many bytes are somebody's."""
+        """Fills the file system except for `leave` bytes."""
         with open(os.path.join(self.volume, "other"), "wb") as file:
             os.posix_fallocate(file.fileno(), 0, self.free() - leave)
         os.sync()
 
     def is_shared(self, path):
-        """Whether its blocks are another file's, too: all but the last, which its length may be cut in."""
+        """True if all its blocks but the last, which the file may end within, are shared with another file."""
         listed = subprocess.run(["filefrag", "-v", os.path.join(self.target, path)], capture_output=True, text=True, check=True).stdout
         extents = re.findall(r"^ *\d+: +(\d+)\.\. *(\d+):.* (\S+)$", listed, re.MULTILINE)
         self.assertNotEqual(extents, [], listed)

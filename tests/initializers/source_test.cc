@@ -1,4 +1,4 @@
-// Source URIs: what each form means, and what is said about those that mean nothing.
+// Source URIs: the meaning of each form, and the errors for invalid ones.
 #include "initializers/source.h"
 
 #include <gmock/gmock.h>
@@ -16,7 +16,7 @@ std::string_view Name(Scheme scheme) {
   return kNames[static_cast<size_t>(scheme)];
 }
 
-// "scheme container path", then a hf's type and @revision, "folder" where it is one; or "error: ...".
+// "scheme container path"; for hf also type and @revision; "folder" if it is one. Or "error: ...".
 std::string Read(std::string_view uri, Role role = Role::kModel) {
   auto source = ParseSource(uri, role);
   if (!source.ok()) {
@@ -60,7 +60,7 @@ TEST(Source, Buckets) {
       {"S3://My_old.Bucket/K", "s3 [My_old.Bucket] [K]"},
       {"gs://bucket-1/a b/c", "gcs [bucket-1] [a b/c]"},
       {"gs://example.com/x", "gcs [example.com] [x]"},
-      // Keys stand as they are.
+      // Keys are taken literally.
       {"s3://b/a%20b", "s3 [b] [a%20b]"},
       {"s3://b/a?b#c&d=e", "s3 [b] [a?b#c&d=e]"},
       {"s3://b//a", "s3 [b] [/a]"},
@@ -152,7 +152,7 @@ TEST(Source, HubRepositories) {
       {"hf://a/b:v2", "hf [a/b] [] model @v2 folder"},
       {"hf://a/b:refs/pr/3", "hf [a/b] [] model @refs/pr/3 folder"},
       {"hf://a/b:v2/x", "hf [a/b] [x] model @v2"},
-      // Paths stand as they are.
+      // Paths are taken literally.
       {"hf://a/b/c@d:e/f", "hf [a/b] [c@d:e/f] model @"},
       {"hf://a/b/c%20d?e#f", "hf [a/b] [c%20d?e#f] model @"},
       {"hf://a/b@main/c@d", "hf [a/b] [c@d] model @main"},
@@ -298,7 +298,7 @@ TEST(Source, ShowsNoSecrets) {
                 HasSubstr(fmt::format("the source '{}://host/a': a user and password have no place in a URI", scheme)));
     EXPECT_THAT(error, Not(HasSubstr("passw0rd")));
   }
-  // What is named can be set.
+  // The message names a variable that can be set.
   for (std::string_view uri : {"hf://user:passw0rd@a/b", "hf://hf_passw0rd@a/b", "hf://user:passw0rd@huggingface.co/a/b"}) {
     EXPECT_THAT(Read(uri), AllOf(HasSubstr("set HF_TOKEN from a Secret"), Not(HasSubstr("passw0rd")))) << uri;
   }

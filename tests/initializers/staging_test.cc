@@ -94,7 +94,7 @@ TEST_F(StagingTest, WhatAnEarlierStartLeft) {
   auto file = staging->OpenFile("half", 2 * kBlockBytes, false);
   ASSERT_TRUE(file.ok());
   EXPECT_EQ((*file)->noted(), (Ranges{At(kBlockBytes, kBlockBytes, 5)}));
-  ASSERT_TRUE((*file)->Note(At(0, kBlockBytes, 6)).ok());  // the cut line has not swallowed it
+  ASSERT_TRUE((*file)->Note(At(0, kBlockBytes, 6)).ok());  // the cut line did not swallow the new one
   EXPECT_EQ(ReadRangeLines(Content(".muster/staging/half.ranges"), 2 * kBlockBytes),
             (Ranges{At(0, kBlockBytes, 6), At(kBlockBytes, kBlockBytes, 5)}));
   std::string read(kBlockBytes, '\0');
@@ -117,7 +117,7 @@ TEST_F(StagingTest, WhatNobodyWantsAnyMoreGivesItsRoom) {
   }
   auto staging = Open();
   EXPECT_TRUE(staging->IsWhole("wanted"));
-  auto begun = staging->OpenFile("half", kBlockBytes, false);  // wanted by whoever opens it
+  auto begun = staging->OpenFile("half", kBlockBytes, false);  // opening a file claims it
   EXPECT_EQ(staging->leftovers().files, 1U);
   const DiskRoom dropped = staging->DropLeftovers();
   EXPECT_GE(dropped.bytes, 9000U);
@@ -237,7 +237,7 @@ TEST(StagedNames, TellVersionsApart) {
   other.size = 1;
   EXPECT_NE(Staging::NameOf("s3://x", other), name);
   other = entry;
-  other.path = "ab";  // the texts in a row are the same
+  other.path = "ab";  // the concatenated texts are equal
   other.version = "";
   EXPECT_NE(Staging::NameOf("s3://x", other), name);
 }

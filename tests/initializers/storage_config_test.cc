@@ -14,7 +14,7 @@ using ::testing::StartsWith;
 
 constexpr char kUri[] = "s3://bucket/key";
 
-// "NAME=value ..." of those that the configuration may say, and what stands beside it.
+// "NAME=value ..." of the variables that the configuration may set, after it was merged with other variables.
 std::string Read(const std::string& config, const std::string& over = "") {
   const AwsCase given = {.variables = {{"STORAGE_CONFIG", config},
                                        {"STORAGE_OVERRIDE_CONFIG", over},
@@ -70,7 +70,7 @@ TEST(StorageConfig, ThatIsNoneIsRefused) {
   for (const auto& row : rows) EXPECT_EQ(Read(row.config, row.over), "error: " + row.words);
 }
 
-// What is wrong is named as the user wrote it, and not by the variable that it stands for.
+// An error names the field that the user wrote, not the variable that it stands for.
 TEST(StorageConfig, IsNamedInErrors) {
   auto error = [](const std::string& config, const std::string& over) -> std::string {
     const AwsCase given = {.variables = {{"STORAGE_CONFIG", config},

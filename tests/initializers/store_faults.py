@@ -1,6 +1,6 @@
-"""What every store's client has to get through, whatever the store: mixins for tests of a store behind a FaultProxy.
+"""Faults that the client of every store must survive: mixins for tests of a store behind a FaultProxy.
 
-A test class that takes one has `proxy`, `uri`, `put(name, data)`, and `objects`: name -> content, the large ones in several ranges.
+The test class has `proxy`, `uri`, `put(name, data)`, and `objects`: name -> content, large ones in several ranges.
 """
 import os
 import queue
@@ -29,33 +29,33 @@ LOGIN_PAGE = answering(200, b"<html><body>Please log in</body></html>", ("Conten
 
 
 class Store:
-    large = ()          # names of `objects` that come in ranges
-    unhashed = ()       # of `objects` of whose content the store publishes no hash: what is wrong within their length is not seen
-    busy = None         # a fault: the store's own way to say 503
+    large = ()          # names of `objects` that are fetched in ranges
+    unhashed = ()       # names of `objects` without a published hash: wrong bytes in them are not detected
+    busy = None         # a fault: the store's own form of 503
     too_many = staticmethod(answering(429, b"", ("Retry-After", "1")))
-    many = 100          # objects more than `objects`, where many are brought in
+    many = 100          # more objects than `objects`, for tests that bring many
     is_data = staticmethod(lambda exchange: exchange.is_data)
-    is_list = None      # of an exchange; wrap it in staticmethod
+    is_list = None      # predicate of an exchange; wrap it in staticmethod
 
     def runs(self, objects):
-        """(URI, path below the target -> content) of what brings `objects` in, which are all there is: one run where there are lists."""
+        """The runs that bring `objects`, all that the store has, as [(URI, path -> content)]: one if it has lists."""
         return [(self.uri, objects)]
 
     def each_run(self, objects):
-        """The same, each with a target of its own."""
+        """The same, each with its own target."""
         for uri, part in self.runs(objects):
             shutil.rmtree(self.target, ignore_errors=True)
             yield uri, part
 
     def put_many(self, count):
-        """All of them, and `objects`."""
+        """Puts `count` objects beside `objects`."""
         more = {f"many/{n}": some_bytes(100, n) for n in range(count)}
         for name, data in more.items():
             self.put(name, data)
         return {**self.objects, **more}
 
     def kill_after(self, enough, uri):
-        """A process that is killed once the proxy has sent so many bytes, and sends no more meanwhile."""
+        """Kills a process when the proxy has sent `enough` bytes; the proxy sends no more until then."""
         started, lock, sent = queue.SimpleQueue(), threading.Lock(), [0]
 
         def count(size):
@@ -94,7 +94,7 @@ class Repaired(Store):
 
 
 class TransientFaults(Repaired):
-    """What each store reads from its answers by itself."""
+    """Faults that each provider must find in its store's answers."""
 
     def test_resets_before_any_byte(self):
         self.repaired(*[setting(reset=True)] * 3)
@@ -111,7 +111,7 @@ class TransientFaults(Repaired):
             self.succeeds(uri, part, "--patience", "60")
 
     def test_three_in_ten_are_too_many(self):
-        """The first of each kind, too. None is asked again before the server's own word allows it."""
+        """Also the first request of each kind. None is repeated before the server's Retry-After allows it."""
         objects = self.put_many(self.many // 5)
         lot, seen, due, early = random.Random(6), set(), {}, []
 
@@ -133,7 +133,7 @@ class TransientFaults(Repaired):
             self.proxy.faulty = faulty
             self.proxy.always(too_many)
             self.succeeds(uri, part, "--patience", "60")
-            # A range comes again with another length, or within one that begins before it: its bytes are there, as seen.
+            # A retried range may have another length, or be part of an earlier one: its bytes are checked above.
             left = [asked for asked in due if not asked[2]]
             self.assertEqual((early, left), ([], []), "asked too early; not asked again")
         self.assertGreaterEqual(len(seen), 2)
@@ -171,7 +171,7 @@ class TransientFaults(Repaired):
         self.assertEqual(flipped, [True] * len(hashed))
 
     def test_overwritten_while_it_is_read(self):
-        """All of one version, whichever: what was asked for before may be answered before."""
+        """All bytes are of one version, either one: earlier requests may be answered before the change."""
         for name in self.objects:
             before, after = self.objects[name], some_bytes(len(self.objects[name]), 9)
             for number in range(3 if name in self.large else 1):
@@ -197,7 +197,7 @@ class TransientFaults(Repaired):
 
 
 class LatencyFaults(Repaired):
-    """What the transfer decides by its clocks, whatever the store: for one store."""
+    """Decisions of the transfer by time. They are the same for every store, so one store tests them."""
 
     def test_silence(self):
         self.repaired(setting(silent_after=1000), flags=["--stall-timeout", "1"])
@@ -223,7 +223,7 @@ class PermanentFaults(Store):
     def test_always_a_flipped_bit(self):
         for name in self.objects:
             self.proxy.always(lambda exchange: exchange.flip(4000))
-            if name in self.unhashed:  # nobody could tell; but nobody is told that it was verified
+            if name in self.unhashed:  # not detectable; but it must not count as verified
                 code, end = self.bring(f"{self.uri}/{name}")
                 self.assertEqual((code, end["unverified_files"], self.manifest()["files"][0]["verified"]), (0, 1, False), self.said)
             else:
@@ -245,10 +245,10 @@ class PermanentFaults(Store):
 
 
 class PatienceFaults(Store):
-    """What the transfer decides by its patience, once a store has found an answer wrong (TransientFaults): for one store."""
+    """Decisions of the transfer by patience, after a fault was found (TransientFaults): for one store."""
 
     def never_enough(self, fault, *flags, names=None, patience="1"):
-        """Some bytes come each time, or none: patience ends."""
+        """Each answer brings some bytes, or none; the run ends when its patience is over."""
         for name in names or self.large:
             with self.subTest(name):
                 shutil.rmtree(self.target, ignore_errors=True)
@@ -265,7 +265,7 @@ class PatienceFaults(Store):
         self.never_enough(setting(reset=True))
 
     def never_heard(self, fault):
-        """The limits are such that what is listed before comes in time on a busy machine, too."""
+        """The limits are long enough for the listing on a busy machine."""
         self.never_enough(fault, "--stall-timeout", "2", names=self.large[:1], patience="3")
 
     def test_always_silent(self):
@@ -292,8 +292,8 @@ class PatienceFaults(Store):
 
 
 class KilledAnywhere(Store):
-    ROOM = 4 * MIB  # of all threads that send, and of the sockets
-    points = 6      # at which it is killed
+    ROOM = 4 * MIB  # bytes in the threads that send, and in the sockets
+    points = 6      # how many points it is killed at
 
     def largest_run(self):
         """(URI, path -> content, bytes)"""
@@ -304,7 +304,7 @@ class KilledAnywhere(Store):
         return [(file["path"], file["size"], file["hash"], file["verified"], file["version"]) for file in self.manifest()["files"]]
 
     def test_at_any_point(self):
-        """Killed at many points of all of it, each start goes on, and the last ends right."""
+        """Killed at many points of the whole, each start continues, and the last succeeds."""
         uri, objects, total = self.largest_run()
         lot = random.Random(3)
         left = total - self.ROOM
@@ -314,7 +314,7 @@ class KilledAnywhere(Store):
         self.succeeds(uri, objects)
 
     def test_each_kill_is_followed_by_a_run_that_ends_right(self):
-        """At any point; what is published then is what an undisturbed run publishes."""
+        """Killed at any point; the next run publishes the same as an undisturbed run."""
         uri, objects, total = self.largest_run()
         self.succeeds(uri, objects)
         expected = self.published()
@@ -333,8 +333,8 @@ class KilledAnywhere(Store):
         self.assertGreater(kept, 0)
 
     def test_killed_at_any_rename(self):
-        """The first and the last file's into the staging folder, that of what is to be published, the first and the last file's
-        to its name, the manifest's."""
+        """The renames of the first and the last file within the staging folder, of next.json, of the first and the last
+        file to its place, of the manifest."""
         for uri, objects in self.each_run(self.objects):
             self.succeeds(uri, objects)
             expected = self.published()
@@ -358,7 +358,7 @@ class KilledAnywhere(Store):
             self.assertEqual(end["kept"], 0, "of another version")
 
     def test_what_was_whole_is_read_again(self):
-        """Killed before anything was published; the disk then loses what it had not yet written."""
+        """Killed before anything was published; then the disk loses bytes that it had not written yet."""
         def zeros(path):
             with open(path, "r+b") as file:
                 file.write(bytes(os.path.getsize(path)))

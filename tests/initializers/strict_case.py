@@ -1,4 +1,4 @@
-"""What the tests against a strict S3 server share: a bucket of their own on a MinIO, filled by AWS's own client, behind a proxy."""
+"""Shared by the tests against a strict S3 server: a bucket on a MinIO, filled by AWS's own client, behind a proxy."""
 import io
 import os
 import shutil
@@ -24,14 +24,14 @@ XML = ("Content-Type", "application/xml")
 
 class StrictCase(InitializerCase):
     flags = ("--patience", "20")
-    region = None  # that the server insists on; it takes any
+    region = None  # that the server requires; None: any
 
     @classmethod
     def setUpClass(cls):
         cls.server = minio_server.Minio(region=cls.region)
         cls.addClassCleanup(cls.server.close)
         cls.client = cls.client_of(cls.server)
-        cls.older = cls.client_of(cls.server, checksums="when_required")  # whose objects have MD5s alone
+        cls.older = cls.client_of(cls.server, checksums="when_required")  # its objects have MD5s only
         cls.proxy = FaultProxy(cls.server.host, cls.server.port)
         cls.addClassCleanup(cls.proxy.close)
 
@@ -73,7 +73,7 @@ class StrictCase(InitializerCase):
                                                Config=TransferConfig(multipart_threshold=part, multipart_chunksize=part))
 
     def put_parts(self, key, parts, **more):
-        """Of any lengths: all but the last have 5 MiB at least."""
+        """Puts an object of parts of any lengths; all but the last must have at least 5 MiB."""
         place = {"Bucket": self.bucket, "Key": key}
         client = self.client if more else self.older
         place["UploadId"] = client.create_multipart_upload(**place, **more)["UploadId"]

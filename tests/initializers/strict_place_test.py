@@ -1,5 +1,5 @@
-"""muster-initializer and the place of a bucket on a strict S3 server: its region, where it is led to, who pays, what is archived,
-and what KServe's storage configuration says of it."""
+"""muster-initializer and the place of a bucket on a strict S3 server: region, redirects, who pays, archived objects,
+and KServe's storage configuration."""
 import json
 import os
 import re
@@ -17,14 +17,14 @@ from store_faults import answering, some_bytes  # noqa: E402
 
 class PlaceCase(StrictCase):
     def signed_for(self):
-        """The regions of all requests, in their order."""
+        """The regions that all requests were signed for, in order."""
         scopes = (re.search("Credential=[^/]*/[0-9]*/([^/]*)/s3/", headers.get("authorization", ""))
                   for _, _, headers in self.proxy.exchanges)
         return [scope[1] if scope else None for scope in scopes]
 
 
 class Region(PlaceCase):
-    """The server refuses what is signed for another one, and says which it wants."""
+    """The server refuses a request that is signed for another region, and names the right one."""
     region = "eu-central-1"
 
     def setUp(self):
@@ -47,7 +47,7 @@ class Region(PlaceCase):
         self.assertEqual(set(self.signed_for()), {self.region})
 
     def led(self, status, *headers, body=b""):
-        """The first answer leads elsewhere, as AWS does for a bucket of another region."""
+        """The first answer is a redirect, as from AWS for a bucket of another region."""
         self.anew()
         self.proxy.faulty = lambda exchange: True
         self.proxy.faults = [answering(status, body, XML, *headers)]
@@ -59,7 +59,7 @@ class Region(PlaceCase):
         told = ("x-amz-bucket-region", self.region)
         self.led(301, told, body=b"<Error><Code>PermanentRedirect</Code></Error>")
         self.led(307, told, body=b"<Error><Code>TemporaryRedirect</Code></Error>")
-        self.led(400, told)  # without a body, as of a HEAD
+        self.led(400, told)  # without a body, as for a HEAD
         self.led(301, body=b"<Error><Code>PermanentRedirect</Code><Region>eu-central-1</Region></Error>")
 
     def test_that_leads_in_a_circle(self):
@@ -80,7 +80,7 @@ class Refusals(PlaceCase):
         self.refused(self.uri, 1, "the bucket is elsewhere: b.s3.example; name its region .AWS_REGION. or endpoint")
 
     def test_one_page_for_everything(self):
-        """Of a site that is no store: a prefix seems to be an object there."""
+        """A site that is no store answers every path with one page: a prefix seems to be an object."""
         self.put("llama/w", b"1")
         page = b"<html>" + bytes(600)
         self.proxy.faulty = lambda exchange: True
@@ -89,7 +89,7 @@ class Refusals(PlaceCase):
             self.refused(f"{self.uri}/{name}", UNREACHABLE, f"{name}: the answer to HEAD .* a page in place of the object", "--patience", "1")
 
     def test_objects_that_are_called_web_pages(self):
-        """By who uploaded them; also of a store whose answers have no header of S3's own."""
+        """Objects that were uploaded as text/html; also from a store that sends none of S3's own headers."""
         data = {"page": b"<html>", "weights": some_bytes(MIB), "parts": some_bytes(6 * MIB), "m.bin": some_bytes(5000)}
         for key in ("page", "weights", "m.bin"):
             self.put(key, data[key], ContentType="text/html")
@@ -129,7 +129,7 @@ class Payer(PlaceCase):
 
 
 class StorageConfig(PlaceCase):
-    """KServe's, out of a secret."""
+    """KServe's storage configuration, from a secret."""
 
     def setUp(self):
         super().setUp()
@@ -138,7 +138,7 @@ class StorageConfig(PlaceCase):
                        "secret_access_key": minio_server.SECRET, "region": "eu-west-1", "bucket": "another", "ca_bundle": "/nothing"}
 
     def keys(self, override=None, **more):
-        """What the pod has beside it is for another store."""
+        """The pod's other variables are for another store."""
         environment = {"AWS_ENDPOINT_URL": "http://127.0.0.1:9", "AWS_ENDPOINT_URL_S3": "http://127.0.0.1:9", "AWS_REGION": "us-west-2",
                        "AWS_ACCESS_KEY_ID": "another", "AWS_SECRET_ACCESS_KEY": "another", "AWS_SESSION_TOKEN": "another",
                        "STORAGE_CONFIG": self.config if isinstance(self.config, str) else json.dumps(self.config), "HOME": self.dir}

@@ -1,4 +1,4 @@
-"""muster-initializer against a strict S3 server (MinIO), filled by AWS's own client, straight and behind a proxy that goes wrong."""
+"""muster-initializer against MinIO, a strict S3 server, filled by AWS's own client; also behind a faulty proxy."""
 import json
 import os
 import shutil
@@ -10,7 +10,7 @@ import threading
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from strict_case import XML, StrictCase  # noqa: E402 before what only its machine has
+from strict_case import XML, StrictCase  # noqa: E402 first: it skips the test where its packages are missing
 
 import certificate  # noqa: E402
 import minio_server  # noqa: E402
@@ -22,7 +22,7 @@ SLOW_DOWN = b"<Error><Code>SlowDown</Code><Message>Please reduce your request ra
 
 
 class Strict(StrictCase):
-    """Nothing goes wrong, and the server checks what it is sent."""
+    """No faults; the server checks the requests."""
 
     def test_keys_are_signed_as_they_are(self):
         names = ["with space", "plus+and&amp;", "ünïcode/日本", "per%20cent", "quote'\"", "a=b?c#d", "~tilde", "a(b)*c!", "x" * 200,
@@ -35,7 +35,7 @@ class Strict(StrictCase):
         self.succeeds(f"{self.uri}/odd/per%20cent", {"per%20cent": b"per%20cent"})
 
     def test_every_checksum(self):
-        """Single and in parts, with each algorithm, all verified by what the server publishes."""
+        """Single uploads and multipart uploads, with each algorithm; all are verified by the published hash."""
         expected = {}
         for algorithm in ("CRC32", "CRC32C", "CRC64NVME", "SHA1", "SHA256"):
             for key, size in ((f"{algorithm}/one", 6 * MIB + 1), (f"{algorithm}/small", 1000)):
@@ -51,7 +51,7 @@ class Strict(StrictCase):
         self.assertEqual(kinds["SHA256/parts"], f"sha256/{5 * MIB}")
 
     def test_without_checksums(self):
-        """An older client's uploads: MD5 of the whole, or of the parts."""
+        """Uploads of an older client: only an MD5 of the whole, or of the parts."""
         expected = {"one": some_bytes(6 * MIB), "parts": some_bytes(12 * MIB)}
         self.older.put_object(Bucket=self.bucket, Key="one", Body=expected["one"])
         self.put_in_parts("parts", expected["parts"], client=self.older)
@@ -59,8 +59,8 @@ class Strict(StrictCase):
         self.assertEqual(end["unverified_files"], 0)
 
     def test_parts_of_unequal_lengths(self):
-        """Their hash cannot be checked, and no right byte is taken for a wrong one: also where a length that all of them could have
-        fits their number, the first and the last."""
+        """Their hash cannot be checked, and right bytes must not count as wrong: also if the number of parts and the
+        lengths of the first and the last fit parts of equal length."""
         for kind in ({}, {"ChecksumAlgorithm": "SHA256"}):
             for lengths, looks, verified in (((6, 6, 5), 3, True), ((6, 5, 6), 3, False), ((7, 5, 5), 3, False), ((5, 6), 3, False),
                                              ((6, 5, 5, 5), 3, False), ((6, 5, 7, 4), 7, False)):
@@ -73,7 +73,7 @@ class Strict(StrictCase):
                     self.assertEqual(self.proxy.count("HEAD"), looks)
 
     def test_a_flipped_bit_in_unequal_parts_that_look_equal(self):
-        """What the parts are is asked before a mismatch is believed."""
+        """After a mismatch the lengths of all parts are requested before it counts."""
         parts = [some_bytes(6 * MIB, number) for number in range(4)]
         self.put_parts("w", parts)
         self.proxy.always(lambda exchange: exchange.flip(4000))
@@ -81,7 +81,7 @@ class Strict(StrictCase):
         self.assertEqual(self.proxy.count("HEAD"), 3 + 5)
 
     def test_lengths_of_parts_that_cannot_be_asked_for(self):
-        """What the server has no answer to leaves size and version; a server that fails is another matter."""
+        """A server without lengths of parts leaves only size and version; an error of the server is retried."""
         parts = [some_bytes(6 * MIB, number) for number in range(3)]
         self.put_parts("w", parts)
         for number in (1, 3):
@@ -145,7 +145,7 @@ class Strict(StrictCase):
         self.refused(f"{self.uri}/nothing", 1, "there is no such object, and nothing below")
 
     def test_a_role(self):
-        """Kubeflow's ROLE_ARN: assumed at the server's own STS, whose keys are then used."""
+        """Kubeflow's ROLE_ARN: the role is assumed at the server's own STS."""
         self.put("w", b"1")
         self.succeeds(self.uri, {"w": b"1"}, env=self.keys(ROLE_ARN="arn:minio:iam:::role/any", AWS_ENDPOINT_URL_STS=self.proxy.url))
         self.assertEqual(self.proxy.count("POST"), 1)
@@ -163,7 +163,7 @@ class Strict(StrictCase):
         self.assertEqual(self.proxy.count("POST"), 2, "other keys were asked for")
 
     def test_keys_that_a_head_finds_expired(self):
-        """Without a body that says so: others are asked for once."""
+        """The answer has no body with the reason: new keys are requested once."""
         self.put("w", b"1")
         role = self.keys(ROLE_ARN="arn:minio:iam:::role/any", AWS_ENDPOINT_URL_STS=self.proxy.url)
         self.proxy.faulty = lambda exchange: exchange.method == "HEAD"
@@ -177,7 +177,7 @@ class Strict(StrictCase):
         self.assertEqual((self.proxy.count("POST"), self.proxy.count("HEAD")), (2, 2))
 
     def test_keys_that_all_requests_find_expired(self):
-        """Many are under way with the old ones."""
+        """Many requests run with the old keys."""
         files = {f"{n}": b"%d" % n for n in range(60)}
         self.put_many(files)
         old = []
@@ -244,7 +244,7 @@ class Strict(StrictCase):
             self.client.delete_object(Bucket=self.bucket, Key="1002")
             self.put("1003", b"new")
         self.proxy.faulty = lambda exchange: "list-type" in exchange.path
-        self.proxy.faults = [change]  # the first page is on its way as it was
+        self.proxy.faults = [change]  # the first page passes unchanged
         del files["1002"]
         files.update({"0001": b"another content", "1003": b"new"})
         self.succeeds(self.uri, files)
@@ -263,7 +263,7 @@ class Strict(StrictCase):
 
 
 class Secure(StrictCase):
-    """https with a certificate of its own."""
+    """https with a self-signed certificate."""
 
     @classmethod
     def setUpClass(cls):
@@ -273,7 +273,7 @@ class Secure(StrictCase):
         cls.server = minio_server.Minio(cls.certificates)
         cls.addClassCleanup(cls.server.close)
         cls.client = cls.client_of(cls.server, verify=f"{cls.certificates}/public.crt")
-        cls.proxy = FaultProxy(cls.server.host, cls.server.port)  # not used: nobody can stand in the middle
+        cls.proxy = FaultProxy(cls.server.host, cls.server.port)  # not used: it cannot decrypt
         cls.addClassCleanup(cls.proxy.close)
 
     def keys(self, **more):
@@ -295,8 +295,8 @@ class Secure(StrictCase):
 
 
 class FaultCase(StrictCase):
-    """A small object, a large one with a checksum of all of it, one in parts with a hash of hashes; and what an older client has left:
-    with MD5s alone, and with an ETag that is none."""
+    """A small object, a large one with a checksum of the whole, one in parts with a composite hash; and uploads of an
+    older client: with MD5s only, and with an ETag that is no hash."""
     large = ("large", "parts", "md5")
     unhashed = ("opaque",)
     busy = staticmethod(answering(503, SLOW_DOWN, XML))
@@ -326,7 +326,7 @@ class Transient(FaultCase, TransientFaults):
         self.all_listed(self.busy, setting(reset=True), setting(cut=20), answering(502))
 
     def test_a_page_in_place_of_a_head(self):
-        """Of a proxy that wants a login: without an ETag, or of any length."""
+        """The login page of a proxy: without an ETag, or of any length."""
         is_head = lambda exchange: exchange.method == "HEAD"  # noqa: E731
         self.repaired(LOGIN_PAGE, answering(200, b"", ("Content-Length", "1000")), answering(200, b"", ("ETag", '"page"')),
                       faulty=is_head)
@@ -337,13 +337,13 @@ class Transient(FaultCase, TransientFaults):
         self.assertEqual(self.proxy.faults, [])
 
     def test_answers_without_an_etag(self):
-        """Nothing says that they are the object's."""
+        """Nothing shows that the bytes are the object's."""
         def nameless(exchange):
             exchange.header("ETag", None)
         self.repaired(nameless, nameless)
 
     def test_conditions_that_are_not_heeded(self):
-        """All of one version also where nothing but sizes is verified."""
+        """All bytes are of one version even with --verify=size."""
         pass_on = self.proxy.pass_on
 
         def heedless(handler, body):
@@ -376,7 +376,7 @@ class Permanent(FaultCase, PermanentFaults):
     busy_words = "SlowDown"
 
     def test_the_disk_is_full(self):
-        """On a file system of its own, with room for less than the listing says, and for less than it turns out to be."""
+        """On a small file system: too small for the listed sizes, and too small for a file that has grown."""
         if os.geteuid() != 0:
             self.skipTest("only root can mount a small file system")
         os.mkdir(self.target)
@@ -393,7 +393,7 @@ class Permanent(FaultCase, PermanentFaults):
         ended, end = self.bring(f"{self.uri}/many/")
         self.assertEqual(ended, 1, self.said)
         self.assertRegex(end["reason"], "has \\d+ files and there is room for \\d+ more in .* \\(inodes\\): give it another volume")
-        # It fills up on the way, by somebody else.
+        # Another program fills it during the run.
         for n in range(50):
             self.put(f"some/{n:02}", some_bytes(200 << 10, n))
 
@@ -414,7 +414,7 @@ class Permanent(FaultCase, PermanentFaults):
         self.succeeds(f"{self.uri}/some/", {f"{n:02}": some_bytes(200 << 10, n) for n in range(50)})
 
     def test_how_far_it_came_is_its_last_word(self):
-        """Of a run that fails as of one that does not, and of one that is told to go."""
+        """The termination message of a run that fails, of one that succeeds, and of one that is stopped."""
         path = os.path.join(self.dir, "termination-log")
 
         def word():
@@ -424,7 +424,7 @@ class Permanent(FaultCase, PermanentFaults):
         for fault, class_name in ((answering(403), "fatal"), (answering(500), "retryable")):
             self.anew()
             open(path, "w").close()
-            self.proxy.faults = [lambda _: None] + [fault] * 1000  # one of its pieces comes
+            self.proxy.faults = [lambda _: None] + [fault] * 1000  # one range comes
             code, end = self.bring(f"{self.uri}/md5", "--termination-log", path, "--patience", "1")
             last = word()
             self.assertEqual((last["exit_code"], last["class"], last["reason"]), (code, class_name, end["reason"]))
@@ -458,7 +458,7 @@ class Permanent(FaultCase, PermanentFaults):
         self.assertRegex(end["reason"], "large: 403; check the credentials")
 
     def test_always_a_page_in_place_of_a_head(self):
-        """Also one index.html for everything."""
+        """Also from a site with one index.html for every path."""
         self.put("model.bin", b"weights")
         page = answering(200, b"", ("Content-Type", "text/html"), ("Content-Length", "612"), ("ETag", '"5f3e-264"'))
         self.proxy.faulty = lambda exchange: exchange.method == "HEAD"
@@ -484,7 +484,7 @@ class Permanent(FaultCase, PermanentFaults):
 
 class Killed(FaultCase, KilledAnywhere):
     def test_what_was_left_in_pieces_of_another_size(self):
-        """Written through the page cache, at odd offsets; the next start writes past it, where those cannot be."""
+        """Ranges end at odd offsets, through the page cache; the next start's direct I/O cannot begin there."""
         data = some_bytes(150 * MIB)
         self.put_in_parts("odd", data, part=5 * MIB + 1, ChecksumAlgorithm="SHA256")
         processes, held, started = [], [], threading.Event()
@@ -494,7 +494,7 @@ class Killed(FaultCase, KilledAnywhere):
                 return
             exchange.late = float("inf")
             held.append(exchange)
-            if len(held) == 8:  # one more than there were with the first: that is whole
+            if len(held) == 8:  # one more than with the first file, which is whole by now
                 started.wait(DEADLINE)
                 processes[0].kill()
         self.proxy.always(first_alone)
@@ -509,7 +509,7 @@ class Killed(FaultCase, KilledAnywhere):
         self.assertGreater(end["kept"], 10 * MIB)
 
     def test_hashes_that_come_with_the_bytes_alone(self):
-        """No list tells them, and what is whole is not asked for again."""
+        """The lists have no hashes, and a whole file is not requested again."""
         files = {"md5": some_bytes(1000, 1), "crc": some_bytes(1000, 2)}
         self.older.put_object(Bucket=self.bucket, Key="of/md5", Body=files["md5"])
         self.put("of/crc", files["crc"], ChecksumAlgorithm="CRC32")

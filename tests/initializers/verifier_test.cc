@@ -1,4 +1,4 @@
-// A file's hash from the hashes of its ranges: any order and cut for CRCs, parts for composite values.
+// A file's hash from the hashes of its ranges: any order and cut for CRCs, by parts for composite values.
 #include "initializers/verifier.h"
 
 #include <gmock/gmock.h>
@@ -24,7 +24,7 @@ void AddRange(Verifier* verifier, uint64_t offset, uint64_t length) {
   verifier->Add(offset, length, HashOf(verifier->kind(), File().substr(offset, length)));
 }
 
-// Of File(), by Python's hashlib and zlib and by AWS's CRCs; composite ones with parts of 300,000 bytes.
+// Hashes of File(), by Python's hashlib and zlib and by AWS's CRCs; composite ones with parts of 300,000 bytes.
 constexpr std::string_view kWhole[] = {
     "sha256:e5a41960ccf3ae42ad2f1f2dff0c88910ecb1fe069f992289ce3bc8e307ddef8",
     "sha1:4907f234b6a4265f0d9f645159f01c6892b153f5",
@@ -170,7 +170,7 @@ TEST(Verifier, FaultyRangesNeverPass) {
   AddRange(&hole, 0, 10);
   AddRange(&hole, 11, kSize - 11);
   EXPECT_EQ(hole.Mismatch(), "1000002 bytes have been hashed where the file has 1000003");
-  AddRange(&hole, 0, 1);  // the sum is right now, the bytes are not
+  AddRange(&hole, 0, 1);  // the number of bytes is right now, the ranges are not
   EXPECT_FALSE(hole.complete());
   Verifier empty(0, Expectation{HashKind::kCrc32c, std::string(4, '\0')});
   empty.Add(0, 1, "abcd");

@@ -1,5 +1,5 @@
-"""muster-initializer and what a web server's answers can be in place of the file: another version, a page, something else at the
-end of a redirect."""
+"""muster-initializer and a web server that answers with something else than the file: another version, a page, another
+object at the end of a redirect."""
 import base64
 import hashlib
 import os
@@ -22,7 +22,7 @@ def chunks(request, status, text, endless=False):
     chunk = b"%x\r\n%s\r\n" % (len(text), text)
     request.wfile.write(chunk)
     while endless:
-        request.wfile.write(chunk)  # until nobody reads it any more
+        request.wfile.write(chunk)  # until the client closes
     request.wfile.write(b"0\r\n\r\n")
     return True
 
@@ -42,10 +42,10 @@ class AnswersCase(WebCase):
 
 
 class Other(AnswersCase):
-    """Than the bytes that were asked for."""
+    """Answers other than the requested bytes."""
 
     def test_a_page_of_no_length(self):
-        """Chunked, and shorter than the file: it ends as it should, and is nothing of the file."""
+        """A chunked page with a clean end, shorter than the file: none of it counts as the file."""
         def page(request):
             return chunks(request, 200, b"<html>please wait</html>")
         self.server.digests = False
@@ -54,7 +54,7 @@ class Other(AnswersCase):
         self.repaired(page, size=5 * MIB)
 
     def test_conditions_that_are_not_heeded(self):
-        """By a cache, say: all of it is of one version."""
+        """Such as by a cache: all bytes must be of one version."""
         self.server.digests = False
         before, after = some_bytes(self.SIZE), some_bytes(self.SIZE, 2)
         url = self.serve(before)
@@ -70,7 +70,7 @@ class Other(AnswersCase):
         self.assertIn("another version is there now", self.said)
 
     def test_one_overwrite_that_many_requests_tell(self):
-        """All of them at once: it is begun anew once."""
+        """Many requests report it at once: the file is begun anew once."""
         data = bytes(128 * MIB)
         processes, started = [], threading.Event()
 
@@ -119,7 +119,7 @@ class Other(AnswersCase):
         self.refused(self.serve(data), UNREACHABLE, "more bytes came than were asked for; giving up", "--patience", "1")
 
     def test_always_cut_where_no_part_can_be_kept(self):
-        """Neither version nor ranges: what came is thrown away each time, and is no progress."""
+        """Neither version nor ranges: the bytes are thrown away each time, and are no progress."""
         def cut(request):
             request.send_response(200)
             request.send_header("Content-Length", "100000")
@@ -133,7 +133,7 @@ class Other(AnswersCase):
         self.refused(self.serve(bytes(100_000)), UNREACHABLE, "giving up after", "--patience", "1")
 
     def test_a_digest_of_no_content(self):
-        """Content-Digest is of what an answer has: one to HEAD has nothing."""
+        """Content-Digest is the hash of an answer's content: an answer to HEAD has none."""
         data = some_bytes(1000)
         nothing = base64.b64encode(hashlib.sha256(b"").digest()).decode()
 
@@ -166,7 +166,7 @@ class Other(AnswersCase):
 
 
 class Digests(AnswersCase):
-    """That come with the bytes alone."""
+    """Digests that come only with the bytes."""
 
     def setUp(self):
         super().setUp()
@@ -190,7 +190,7 @@ class Digests(AnswersCase):
             shutil.rmtree(self.target)
 
     def test_of_the_content(self):
-        """Which is the file where all of it comes."""
+        """Content-Digest is the hash of the file if the answer is the whole file."""
         data = some_bytes(1000)
         self.server.digests = False
         flips = [17]
@@ -214,7 +214,7 @@ class Digests(AnswersCase):
 
 
 class Unpinned(AnswersCase):
-    """By an ETag that says which bytes they are."""
+    """Files without a strong ETag."""
 
     def setUp(self):
         super().setUp()
@@ -249,10 +249,10 @@ class Unpinned(AnswersCase):
 
 
 class Redirects(AnswersCase):
-    """To a URL that is signed for a while."""
+    """Redirects to a URL whose signature expires."""
 
     def led(self, refusal, good, data):
-        """/weights.bin leads to /cdn/x?number, counted up; `good(number, gets)`: it holds when it has been asked so often."""
+        """/weights.bin redirects to /cdn/x?NUMBER, counted up. `good(number, gets)`: valid after so many GETs."""
         numbers, gets = [0], {}
 
         def fault(request):

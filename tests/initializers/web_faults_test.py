@@ -1,4 +1,4 @@
-"""muster-initializer on an https:// server behind a proxy that spoils what passes: the faults of all stores, over TLS."""
+"""muster-initializer on an https:// server behind a proxy that damages answers: the faults of all stores, over TLS."""
 import os
 import sys
 
@@ -11,12 +11,12 @@ from web_server import WebServer  # noqa: E402
 
 
 class FaultCase(InitializerCase):
-    """A small file and a large one. There is no list: each is looked for."""
+    """A small file and a large one. There are no lists: each file is looked for."""
     flags = ("--patience", "20")
     large = ("large",)
     many = 30
     busy = staticmethod(answering(503))
-    too_many = staticmethod(answering(429, b"", ("RateLimit", '"address";r=0;t=0')))  # 1 s: the window's last may be under way
+    too_many = staticmethod(answering(429, b"", ("RateLimit", '"address";r=0;t=0')))  # t=0: wait 1 s
     is_list = staticmethod(lambda exchange: exchange.method == "HEAD")
 
     def setUp(self):
@@ -44,7 +44,7 @@ class FaultCase(InitializerCase):
 
 class Transient(FaultCase, TransientFaults):
     def test_a_login_page(self):
-        """One that comes when the file is looked for is no fault of the moment: web_test's Permanent has it."""
+        """During the transfer. When the file is looked for, it is final: Permanent in web_test.py."""
         self.repaired(LOGIN_PAGE, LOGIN_PAGE)
 
 
@@ -57,7 +57,7 @@ class Permanent(FaultCase, PermanentFaults):
             self.refused(uri, UNREACHABLE, "a web page in place of", "--patience", "1")
 
     def test_always_busy_before_it_is_found(self):
-        """Said with the URL."""
+        """The message has the URL."""
         self.proxy.faulty = self.is_list
         self.proxy.always(self.busy)
         self.refused(f"{self.uri}/large", UNREACHABLE, f"{self.uri}/large.*503.*giving up", "--patience", "1")

@@ -19,7 +19,7 @@ TEST(DigestHeader, TheBestThatIsKnown) {
       {"md5=:" + md5 + ":", "md5:d41d8cd98f00b204e9800998ecf8427e"},
       {"sha-512=:abcd:", "none"},
       {"sha-256=" + sha, "none"},
-      {"sha-256=:" + md5 + ":", "none"},  // not its length
+      {"sha-256=:" + md5 + ":", "none"},  // wrong length
       {"xsha-256=:" + sha + ":", "none"},
       {"sha-256=:", "none"},
       {"", "none"},
@@ -71,13 +71,13 @@ TEST(RangeProblem, Rows) {
       {206, {{"content-range", "bytes 10-19/*"}}, {10, 10}, true},
       {206, {{"content-range", "bytes 0-99/100"}}, {0, 100}, true},
       {200, {{"content-length", "100"}}, {0, 100}, true},
-      {200, {}, {0, 100}, true},                                       // chunked: the end tells
-      {206, {{"content-range", "bytes 10-18/100"}}, {10, 10}, false},  // less
-      {206, {{"content-range", "bytes 11-20/100"}}, {10, 10}, false},  // another
+      {200, {}, {0, 100}, true},                                       // chunked: its end is marked
+      {206, {{"content-range", "bytes 10-18/100"}}, {10, 10}, false},  // too short
+      {206, {{"content-range", "bytes 11-20/100"}}, {10, 10}, false},  // another range
       {206, {{"content-range", "bytes 10-19/101"}}, {10, 10}, false},  // of another file
       {206, {}, {10, 10}, false},
-      {200, {{"content-length", "100"}}, {10, 10}, false},  // all of it
-      {200, {{"content-length", "99"}}, {0, 100}, false},   // a login page, say
+      {200, {{"content-length", "100"}}, {10, 10}, false},  // the whole file
+      {200, {{"content-length", "99"}}, {0, 100}, false},   // such as a login page
       {200, {{"content-encoding", "gzip"}}, {0, 100}, false},
       {204, {}, {0, 100}, false},
       {404, {}, {0, 100}, false},
@@ -97,9 +97,9 @@ TEST(OtherVersion, Rows) {
       {"\"a\"", "\"a\"", false},   {"\"b\"", "\"a\"", true},
       {"W/\"a\"", "\"a\"", false},  // compressed on the way, maybe
       {"\"a\"", "W/\"a\"", false}, {"W/\"b\"", "\"a\"", true},
-      {"a", "\"a\"", false},  // some leave the quotes out
+      {"a", "\"a\"", false},  // some servers leave out the quotes
       {"\"a-2\"", "\"a\"", true},  {"", "\"a\"", true},
-      {"\"a\"", "", false},  // nothing pins it
+      {"\"a\"", "", false},  // no version is known
   };
   for (const auto& row : rows) {
     EXPECT_EQ(IsOtherVersion({.status = 206, .headers = {{"etag", row.said}}}, "etag", row.version), row.other)

@@ -1,7 +1,7 @@
-"""An HTTP server for tests, whose answers can be made wrong in every way that a network or a server can.
+"""An HTTP server for tests, whose answers can have every fault of a network or a server.
 
-A file has versions; `faults` is a list of functions, each takes part in one request: fault(request) may answer by itself and
-return True, or set `request.cut`, `request.flip` and the like and return False. None left: answers are right.
+A file has versions. `faults`: functions, each applied to one request: fault(request) may answer by itself and return
+True, or set `request.cut`, `request.flip` and the like and return False.
 """
 import base64
 import functools
@@ -14,7 +14,7 @@ import threading
 import server_errors
 
 
-@functools.lru_cache(maxsize=8)  # every request asks, and a large file takes a while
+@functools.lru_cache(maxsize=8)  # every request needs it, and a large file takes long
 def hashes(data):
     return f'"{hashlib.sha1(data).hexdigest()}"', base64.b64encode(hashlib.sha256(data).digest()).decode()
 
@@ -33,10 +33,10 @@ class Request(http.server.BaseHTTPRequestHandler):
 
     def serve(self, body):
         server = self.server
-        self.cut = None      # the body ends after so many bytes, by a reset
-        self.shorter = None  # so many bytes, cleanly framed
-        self.flip = None     # offset in the object of a bit that is wrong
-        self.stall = None    # silence after so many bytes
+        self.cut = None      # connection reset after this many bytes of the body
+        self.shorter = None  # only this many bytes, with a clean end
+        self.flip = None     # offset in the object of a flipped bit
+        self.stall = None    # silence after this many bytes
         self.first = self.last = None
         with server.lock:
             server.requests.append((self.command, self.path, dict(self.headers)))
@@ -100,7 +100,7 @@ class Request(http.server.BaseHTTPRequestHandler):
             server.sent(len(part[begin:begin + (1 << 16)]))
 
     def reset(self):
-        """Ends the connection by a RST."""
+        """Ends the connection with a RST."""
         self.wfile.flush()
         self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.close_connection = True
@@ -127,8 +127,8 @@ class WebServer(server_errors.Recording, http.server.ThreadingHTTPServer):
         self.faults = []
         self.faulty = lambda request: request.command == "GET"  # which requests take the next fault
         self.requests = []
-        self.digests = True           # with every answer; or with those to "GET" alone
-        self.etag = lambda tag: tag   # what is sent of it; None: nothing
+        self.digests = True           # True: in every answer; "GET": only in answers to GET
+        self.etag = lambda tag: tag   # makes the sent ETag; None: none is sent
         self.modified = "Sun, 22 Nov 2026 01:02:03 GMT"
         self.stalled = threading.Event()
         self.sent = lambda count: None

@@ -1,4 +1,4 @@
-"""muster-initializer against a web server that goes wrong in every way: the bytes are right, or the end is a clear error."""
+"""muster-initializer against a faulty web server: the bytes are right, or the run ends with a clear error."""
 import glob
 import json
 import os
@@ -42,7 +42,7 @@ class Plain(WebCase):
             self.assertEqual((end["received"], end["unverified_files"], end["retries"]), (size, 0, 0))
 
     def test_a_signed_url(self):
-        """The query is sent as it is, and shown to nobody."""
+        """The query is sent unchanged, and never shown."""
         data = some_bytes(1000)
         self.succeeds(self.serve(data) + "?X-Amz-Signature=s3cret&token=s3cret", data)
         self.assertEqual({path for _, path, _ in self.server.requests}, {"/weights.bin?X-Amz-Signature=s3cret&token=s3cret"})
@@ -83,7 +83,7 @@ class Plain(WebCase):
         self.succeeds(url, data)
 
     def refusing_head(self, *others):
-        """As a URL that is signed for GET; `others`: what becomes of the first GETs."""
+        """Refuses HEAD, as for a URL that is signed for GET; `others`: faults of the first GETs."""
         gets = iter(others)
 
         def fault(request):
@@ -108,7 +108,7 @@ class Plain(WebCase):
                     self.assertTrue(all("If-Match" in said for method, _, said in self.server.requests[2:] if size))
 
     def test_a_server_that_refuses_head_and_knows_no_ranges(self):
-        """The whole of it is announced, and not read."""
+        """The server begins to send the whole file, which is not read."""
         self.status = 403
         data = some_bytes(200 * MIB)
         sent = []
@@ -192,7 +192,7 @@ class Transient(WebCase):
 
     def test_cut_in_the_body(self):
         end = self.repaired(*[self.cut(after) for after in (1, 100_000, 700_000, 3 * MIB)])
-        self.assertLess(end["received"], self.SIZE + 8 * MIB)  # it went on from where it was cut
+        self.assertLess(end["received"], self.SIZE + 8 * MIB)  # it continued where it was cut
 
     def test_cut_in_small_files(self):
         self.repaired(self.cut(0), self.cut(10), self.cut(70_000), size=100_000)
@@ -269,7 +269,7 @@ class Transient(WebCase):
 
 
 class LittleRoom(WebCase):
-    """A file system that has room for one version, not for two."""
+    """A file system with room for one version, not for two."""
     SIZE = 20 * MIB + 5
 
     def setUp(self):
@@ -294,7 +294,7 @@ class LittleRoom(WebCase):
         return end
 
     def sending(self, then):
-        """`then`: what happens when most of it was sent, once."""
+        """Calls `then` once, when most of the file was sent."""
         sent = [0]
 
         def count(size):
@@ -306,7 +306,7 @@ class LittleRoom(WebCase):
 
     def killed_in_the_midst(self):
         started = queue.SimpleQueue()
-        self.sending(lambda: started.get(timeout=DEADLINE).kill())  # counted from the first byte
+        self.sending(lambda: started.get(timeout=DEADLINE).kill())  # sending counts from the first byte
         process = self.start(self.url)
         started.put(process)
         process.communicate(timeout=DEADLINE)
@@ -320,7 +320,7 @@ class LittleRoom(WebCase):
                 self.assertTrue(most.wait(DEADLINE))
                 self.serve(self.after)
         self.sending(most.set)
-        self.server.faults = [overwrite] * 6  # as many ranges, of 4 MiB at most
+        self.server.faults = [overwrite] * 6  # for as many ranges, of at most 4 MiB
         self.succeeds(self.url, self.after)
         self.assertIn("another version is there now", self.said)
 
@@ -340,7 +340,7 @@ class LittleRoom(WebCase):
 
 
 class LittleRoomOnDisk(LittleRoom):
-    """One that reserves."""
+    """On a file system that reserves space."""
 
     def mount(self):
         image = os.path.join(self.dir, "image")
@@ -373,7 +373,7 @@ class Permanent(WebCase):
         self.refused(self.server.url + "/nothing", 1, "/nothing: 404: there is no such file; check the URL")
 
     def test_a_login_page(self):
-        """Where a redirect led; also where HEAD is refused. It may have no hash and any length."""
+        """A redirect leads to a login page; also if HEAD is refused. The page may have no hash and any length."""
         page = b"<html><body>Please log in</body></html>"
         url = self.serve(b"weights", "/model.safetensors")
         self.server.faulty = lambda request: True
@@ -390,7 +390,7 @@ class Permanent(WebCase):
                                      "must be public, or its URL signed")
 
     def test_a_login_page_once_it_was_found(self):
-        """As long as the file, too: it is asked for again, and said."""
+        """A page, maybe as long as the file: the request is repeated, and the message names the page."""
         page = b"<html><body>Please log in</body></html>"
         self.server.digests = False
         self.always(lambda request: request.plain(200, page, ("Content-Type", "text/html")))
@@ -453,7 +453,7 @@ class Permanent(WebCase):
 
 class Killed(WebCase):
     def noted(self):
-        """Bytes of the file that count. What was under way in sockets is lost, and how much that is depends on who had the processor."""
+        """Bytes of the file that are noted. Bytes in sockets are lost at a kill; how many depends on the scheduler."""
         lines = []
         for journal in glob.glob(os.path.join(self.target, ".muster", "staging", "*.ranges")):
             with open(journal) as file:
@@ -461,7 +461,7 @@ class Killed(WebCase):
         return sum(int(line.split()[1]) for line in lines)
 
     def test_at_any_point(self):
-        """Killed at twenty points, each start goes on; what was there is not fetched again."""
+        """Killed at twenty points, each start continues; noted bytes are not fetched again."""
         size = 160 * MIB
         data = some_bytes(size)
         url = self.serve(data)

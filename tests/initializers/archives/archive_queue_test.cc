@@ -7,7 +7,7 @@
 namespace muster::initializers {
 namespace {
 
-// Plays "a b.zst | -a c": archives that come, and with '-' end. What begins after each part, as "a b.zst | c".
+// Runs a script like "a b.zst | -a c": archives arrive, and with '-' end. Returns what begins: "a b.zst | c".
 std::string Begun(size_t at_once, std::string_view script) {
   ArchiveQueue queue(at_once);
   std::vector<std::string> parts;
@@ -40,10 +40,10 @@ TEST(ArchiveQueue, BeginsWhatMay) {
     std::string_view script, begun;
   } rows[] = {
       {2, "a b c d | -b | -a | -c -d", "a b | c | d | "},
-      {2, "a b | -a | c | -b -c", "a b |  | c | "},  // whose place is free does not wait for b
+      {2, "a b | -a | c | -b -c", "a b |  | c | "},  // c takes the place of a and does not wait for b
       {1, "a b.zst c | -a | -b.zst | -c", "a | b | c | "},
       {4, "a.zst b.zst c.zst d | -b.zst | -d", "a b d | c | "},
-      {4, "a b.zst | c.zst | -a d.zst e | -b.zst", "a b | c | e | d"},  // a is not before zstd's two
+      {4, "a b.zst | c.zst | -a d.zst e | -b.zst", "a b | c | e | d"},  // the end of a frees no place for d.zst
       {3, "a.zst b.zst c.zst d e | -d | -a.zst | -e", "a b d | e | c | "},
       {2, "a.zst b.zst c.zst | d | -a.zst | -b.zst", "a b |  | c | d"},
   };

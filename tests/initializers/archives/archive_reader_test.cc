@@ -29,7 +29,7 @@ struct TarMember {
   std::string link = {};
 };
 
-// POSIX ustar, as the standard lays it out.
+// A tar in the POSIX ustar format.
 std::string TarOf(const std::vector<TarMember>& members) {
   std::string tar;
   for (const TarMember& member : members) {

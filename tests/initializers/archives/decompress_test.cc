@@ -1,5 +1,4 @@
-// How much memory a zstd frame asks for, and how much it gets. What it reads is archive_reader_test.cc's and
-// extract_test.py's.
+// How much memory a zstd frame needs, and how much it gets. Content: archive_reader_test.cc, extract_test.py.
 #include "initializers/archives/decompress.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +12,7 @@ using namespace std::string_literals;
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 
-// Headers as RFC 8878 3.1.1.1 draws them.
+// Source: RFC 8878 section 3.1.1.1.
 TEST(Decompress, WindowOfAFrame) {
   const std::string magic = "\x28\xb5\x2f\xfd";
   const struct {
@@ -26,14 +25,14 @@ TEST(Decompress, WindowOfAFrame) {
       {magic + "\x00\x00"s, 1024},
       {magic + "\x00\x01"s, 1024 + 128},
       {magic + "\x04\xff"s, (uint64_t{1} << 41) + 7 * (uint64_t{1} << 38)},
-      // A single segment: the window is the content, its length follows a dictionary's number.
+      // A single segment: the window is the content, whose length follows the number of a dictionary.
       {magic + "\x24\x05"s, 5},
       {magic + "\x64\x05\x00"s, 256 + 5},
       {magic + "\xa4\x00\x00\x00\x10"s, 256 * kMiB},
       {magic + "\xa5\x07\x00\x00\x00\x10"s, 256 * kMiB},
       {magic + "\xa7\x07\x07\x07\x07\x00\x00\x00\x10"s, 256 * kMiB},
       {magic + "\xe4\x00\x00\x00\x00\x00\x00\x00\x80"s, uint64_t{1} << 63},
-      // None, or cut short.
+      // No frame, or cut short.
       {magic + "\xa4\x00\x00\x00"s, 0},
       {magic + "\x04"s, 0},
       {magic, 0},

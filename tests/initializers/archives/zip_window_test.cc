@@ -12,19 +12,19 @@ using namespace std::string_literals;
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 
 TEST(ZipWindow, OfEachMethod) {
-  const std::string xz = "\xfd" + "7zXZ\0\0\x04\0\0\0\0"s;  // a stream's header
+  const std::string xz = "\xfd" + "7zXZ\0\0\x04\0\0\0\0"s;  // header of a stream
   const struct {
     std::string method, data;
     uint64_t expected;
   } rows[] = {
-      {"lzma", "\x09\x04\x05\x00\x5d\x00\x00\x80\x00more"s, 8 * kMiB},  // what Python writes
+      {"lzma", "\x09\x04\x05\x00\x5d\x00\x00\x80\x00more"s, 8 * kMiB},  // written by Python
       {"lzma", "\x09\x04\x05\x00\x5d\xff\xff\xff\xff"s, UINT32_MAX},
       {"lzma", "\x09\x04\x05\x00\x5d\x00\x00\x80"s, 0},
       {"xz", xz + "\x02\x00\x21\x01\x16\x00\x00\x00"s, 8 * kMiB},           // xz -6
       {"xz", xz + "\x02\x00\x21\x01\x1c\x00\x00\x00"s, 64 * kMiB},          // xz -9
-      {"xz", xz + "\x03\xc0\x80\x80\x01\xff\x7f\x21\x01\x17"s, 12 * kMiB},  // its lengths stand before it
-      {"xz", xz + "\x03\x01\x04\x00\x21\x01\x1e"s, 128 * kMiB},             // behind x86's filter
-      {"xz", xz + "\x03\x01\x03\x01\x00\x21\x01\x28"s, UINT32_MAX},         // behind a delta
+      {"xz", xz + "\x03\xc0\x80\x80\x01\xff\x7f\x21\x01\x17"s, 12 * kMiB},  // with both lengths before the filter
+      {"xz", xz + "\x03\x01\x04\x00\x21\x01\x1e"s, 128 * kMiB},             // after the x86 filter
+      {"xz", xz + "\x03\x01\x03\x01\x00\x21\x01\x28"s, UINT32_MAX},         // after a delta filter
       {"xz", xz + "\x02\x00\x21\x01\x29"s, 0},
       {"xz", xz + "\x02\x00\x21\x01"s, 0},
       {"xz", xz + "\x02\x03\x03\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x21\x01\x28"s, 0},

@@ -83,7 +83,7 @@ TEST(AwsAnswers, KeysOfSingleSignOn) {
   for (const auto& row : rows) EXPECT_EQ(Shown(ParseSsoKeys(row.json)), row.expected) << row.json;
 }
 
-// A line break would begin another header.
+// A line break would begin a new header.
 TEST(AwsAnswers, WhatNoHeaderCanHave) {
   for (const char* bad : {"a\\r\\nX-Other: 1", "a b", "a\\u0000", "\\u00e4", "a\\u007f"}) {
     for (const char* name : {"AccessKeyId", "SecretAccessKey", "Token"}) {

@@ -1,5 +1,5 @@
-// Who we are on AWS. The order of the steps was compared with botocore's on thousands of random settings; here are
-// those that tell them apart, what other systems' names add, and what is refused.
+// Our identity on AWS. The order of the steps was compared with botocore's on thousands of random settings. The cases
+// here tell the steps apart, add the names of other systems, and show what is refused.
 #include "initializers/aws/identity.h"
 
 #include <gmock/gmock.h>
@@ -54,7 +54,7 @@ constexpr char kEverything[] =
     "BSK\n";
 
 TEST(AwsIdentity, StepsInOrder) {
-  // Each step is taken away after it has won.
+  // Each step is removed after it has won.
   AwsCase given = {.variables = {{"awsAnonymousCredential", "true"},
                                  {"ACCESS_KEY_ID", "KAK"},
                                  {"SECRET_ACCESS_KEY", "KSK"},
@@ -69,7 +69,7 @@ TEST(AwsIdentity, StepsInOrder) {
   EXPECT_EQ(Find(given), "anonymous");
   given.variables["awsAnonymousCredential"] = "False";
   EXPECT_EQ(Find(given), "keys KAK KSK ");
-  given.variables["ACCESS_KEY_ID"] = given.variables["SECRET_ACCESS_KEY"] = " \n";  // an empty Secret
+  given.variables["ACCESS_KEY_ID"] = given.variables["SECRET_ACCESS_KEY"] = " \n";  // from an empty Secret
   EXPECT_EQ(Find(given), "keys EAK ESK ");
   given.variables.erase("AWS_ACCESS_KEY_ID");
   given.variables.erase("AWS_SECRET_ACCESS_KEY");
@@ -107,7 +107,7 @@ TEST(AwsIdentity, KeysComeInPairs) {
        "keys E S T"},
       {{.variables = {{"ACCESS_KEY_ID", "K"}, {"SECRET_ACCESS_KEY", "S"}, {"SESSION_TOKEN", "T"}}}, "keys K S T"},
       {{.variables = {{"ACCESS_KEY_ID", "K"}, {"SECRET_ACCESS_KEY", "S"}, {"AWS_SESSION_TOKEN", "T"}}}, "keys K S T"},
-      // That token belongs to the other keys.
+      // The token belongs to the other keys.
       {{.variables = {{"ACCESS_KEY_ID", "K"},
                       {"SECRET_ACCESS_KEY", "S"},
                       {"AWS_ACCESS_KEY_ID", "E"},
@@ -181,7 +181,7 @@ TEST(AwsIdentity, FilesAreWhereTheVariablesSay) {
   EXPECT_EQ(Find(given), "error: the AWS settings in /home/u/keys cannot be read: permission denied");
   given.files["/home/u/keys"] = "aws_access_key_id=s3cr3t";
   EXPECT_EQ(Find(given), "error: /home/u/keys, line 1: there is no [section] before this line");
-  // Nothing else is taken for the file that is missing.
+  // No other step replaces the missing file.
   given.files.erase("/home/u/keys");
   EXPECT_EQ(
       Find(given),

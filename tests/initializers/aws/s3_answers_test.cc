@@ -190,7 +190,7 @@ TEST(XmlError, IsRead) {
        {.code = "ExpiredTokenException", .message = "Token expired"}},
       {"<Error><Code>InternalError</Code><Message>We enc", {.code = "InternalError"}},
       {"<Error><Code>X</Code><Message>a\nb\tc\xc2\x80</Message></Error>", {.code = "X", .message = "a b c\xc2\x80"}},
-      // What could not be part of a host name is none.
+      // Text that cannot be part of a host name is ignored.
       {"<Error><Code>X</Code><Region>evil.example/</Region><Endpoint>user@host</Endpoint></Error>", {.code = "X"}},
       {"<Error><Code>X</Code><Region>a\r\nb</Region><Endpoint>127.0.0.1:9000</Endpoint></Error>",
        {.code = "X", .endpoint = "127.0.0.1:9000"}},

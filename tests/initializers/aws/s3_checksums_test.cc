@@ -1,5 +1,5 @@
-// Which hash of an object's content its headers promise. Values: hashlib, zlib and a bitwise CRC, of "hello world" and
-// of 20 MiB + 1 byte in parts of 8 MiB.
+// Which hash of an object's content follows from its headers. Values: by hashlib, zlib and a bitwise CRC, of "hello
+// world" and of 20 MiB + 1 byte in parts of 8 MiB.
 #include "initializers/aws/s3_checksums.h"
 
 #include <gmock/gmock.h>
@@ -33,7 +33,7 @@ const std::string kCrc32cText = "yZRlqg==";
 const std::string kCrc32Text = "DUoRhQ==";
 const std::string kEtag = "\"5eb63bbbe01eeed093cb22bb8f5acdc3\"";
 
-// Of the other.
+// Of the 20 MiB + 1 byte.
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 constexpr uint64_t kSize = 20 * kMiB + 1;
 constexpr uint64_t kPart = 8 * kMiB;
@@ -68,7 +68,7 @@ TEST(S3Checksums, OfTheWholeContent) {
       {{{"x-amz-server-side-encryption", "AES256"}}, kEtag, kMd5},
       {{{"x-amz-storage-class", "GLACIER_IR"}}, kEtag, kMd5},
       {{{"server", "MinIO"}}, kEtag, kMd5},
-      // An ETag that is no MD5 of the content.
+      // ETags that are no MD5 of the content.
       {{{"x-amz-server-side-encryption", "aws:kms"}}, kEtag, "none"},
       {{{"x-amz-server-side-encryption", "aws:kms:dsse"}}, kEtag, "none"},
       {{{"x-amz-server-side-encryption-customer-algorithm", "AES256"}}, kEtag, "none"},
@@ -82,7 +82,7 @@ TEST(S3Checksums, OfTheWholeContent) {
       {{}, "\"2aae6c35c94fcfb415dbe95f408b9ce91ee846ed\"", "none"},  // a SHA-1
       {{}, "", "none"},
       {{}, "\"", "none"},
-      // A checksum that is no use leaves the next best.
+      // An unusable checksum leaves the next best hash.
       {{{"x-amz-checksum-sha256", kCrc32Text}}, kEtag, kMd5},
       {{{"x-amz-checksum-sha256", "not base64"}}, kEtag, kMd5},
       {{{"x-amz-checksum-sha256", ""}}, kEtag, kMd5},
@@ -116,13 +116,13 @@ TEST(S3Checksums, OfParts) {
       {crc, kMultipartEtag, kPart, kCompositeCrc},
       {{}, kMultipartEtag, 0, "none"},
       {composite, kMultipartEtag, 0, "none"},
-      // Three parts: of 7 to 10 MiB, with one byte on top.
+      // Part sizes from 7 to 10 MiB give three parts.
       {{}, kMultipartEtag, 7 * kMiB, "md5/7340032:5aaea02a13fb8b36f6079493ce532e94"},
       {{}, kMultipartEtag, 10 * kMiB, "md5/10485760:5aaea02a13fb8b36f6079493ce532e94"},
       {{}, kMultipartEtag, 10 * kMiB + 1, "none"},
       {{}, kMultipartEtag, 6 * kMiB, "none"},
       {composite, kMultipartEtag, 5 * kMiB, "none"},
-      {{}, kMultipartEtag, kSize, "none"},  // servers that take HEAD with partNumber for one of the whole
+      {{}, kMultipartEtag, kSize, "none"},  // from servers that ignore partNumber
       {{}, kMultipartEtag, 1, "none"},
   };
   for (const auto& row : rows) {
@@ -139,14 +139,14 @@ TEST(S3Checksums, LengthOfTheParts) {
       {12, 2, 6, 6, 6},
       {11, 2, 6, 5, 6},
       {6 * 9999 + 1, 10'000, 6, 1, 6},
-      // Their number fits some length, and they are of another.
+      // The number of parts fits a length, but the parts have other lengths.
       {17, 3, 6, 6, 0},
       {17, 3, 5, 6, 0},
       {11, 2, 5, 6, 0},
       {5 + 25 + 25, 3, 5, 25, 0},
       {25 + 5 + 5, 3, 25, 5, 0},
       {20, 4, 6, 1, 0},
-      // What a server says makes no sense.
+      // The server's lengths make no sense.
       {17, 3, 0, 5, 0},
       {17, 3, 6, 0, 0},
       {17, 3, 17, 17, 0},
@@ -163,7 +163,7 @@ TEST(S3Checksums, LengthOfTheParts) {
 }
 
 TEST(S3Checksums, WithoutATypeOfSeveralParts) {
-  // What moto 5 answers: a composite value that lacks its number of parts.
+  // moto 5 answers a composite value without the number of parts.
   EXPECT_EQ(Expected({{"x-amz-checksum-crc32", kCrc32Text}}, kMultipartEtag, kSize, kPart), kMultipartMd5);
   EXPECT_EQ(Expected({{"x-amz-checksum-crc64nvme", kCrc64Text}}, kMultipartEtag, kSize, kPart), kCrc64);
   EXPECT_EQ(Expected({{"x-amz-checksum-crc32", kCrc32Text}, {"x-amz-checksum-type", "FULL_OBJECT"}}, kMultipartEtag,
@@ -178,7 +178,7 @@ TEST(S3Checksums, OfOnePart) {
   EXPECT_EQ(Expected({}, etag, 11, 5), "md5/11:5aaea02a13fb8b36f6079493ce532e94");
   EXPECT_EQ(Expected(headers, etag, 11, 0), "crc32/11:7b91f52d");
   EXPECT_EQ(PartsToMeasure(ReaderOf(headers), etag), 0);
-  // MinIO without strict compatibility makes such ETags up.
+  // MinIO without strict compatibility invents such ETags.
   EXPECT_EQ(Expected({{"server", "MinIO"}}, etag, 11, 0), "none");
   EXPECT_EQ(Expected({{"server", "MinIO"}}, kMultipartEtag, kSize, kPart), kMultipartMd5);
 }
@@ -197,7 +197,7 @@ TEST(S3Checksums, ThatMakeNoSense) {
   }
 }
 
-// The part size is worth a request only where nothing better is there.
+// The part size is requested only if no better hash is there.
 TEST(S3Checksums, ThatNeedNoPartSize) {
   const Headers full = {{"x-amz-checksum-crc64nvme", kCrc64Text}, {"x-amz-checksum-type", "FULL_OBJECT"}};
   EXPECT_EQ(PartsToMeasure(ReaderOf(full), kMultipartEtag), 0);

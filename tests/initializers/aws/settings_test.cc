@@ -1,4 +1,4 @@
-// Where S3 and STS are. The addresses were compared with those that botocore 1.44.5 asks, on random settings.
+// The endpoints of S3 and STS. The addresses were compared, on random settings, with those that botocore 1.44.5 uses.
 #include "initializers/aws/settings.h"
 
 #include <gmock/gmock.h>
@@ -16,7 +16,7 @@ StatusOr<S3Place> PlaceOf(const AwsCase& given, std::string_view bucket) {
   return FindS3Place(config, bucket);
 }
 
-// "URL of key 'k'" with the region behind it, or "error: ...".
+// "URL of key 'k'" followed by the region, or "error: ...".
 std::string Find(const AwsCase& given, std::string_view bucket = "bucket", std::string_view key = "k") {
   auto place = PlaceOf(given, bucket);
   if (!place.ok()) return "error: " + std::string(place.status().message());
@@ -52,7 +52,7 @@ TEST(S3Place, RegionsInOrder) {
 }
 
 TEST(S3Place, EndpointsInOrder) {
-  // Each is taken away after it has won.
+  // Each setting is removed after it has won.
   AwsCase given = {.variables = {{"ENDPOINT", "kubeflow:9000"},
                                  {"AWS_ENDPOINT_URL_S3", "http://aws-s3:1/base/"},
                                  {"AWS_ENDPOINT_URL", "http://aws:2"},
@@ -201,7 +201,7 @@ TEST(S3Place, Styles) {
   for (const auto& row : rows) EXPECT_EQ(of(row.endpoint, row.style, row.bucket), row.url) << row.endpoint << row.style;
 }
 
-// KServe's Secrets often name AWS as if it were a custom endpoint.
+// Secrets for KServe often give the endpoint of AWS as a custom endpoint.
 TEST(S3Place, AwsByItsOwnNameIsNoCustomEndpoint) {
   const struct {
     std::string endpoint;
@@ -266,9 +266,9 @@ TEST(S3Place, ProfilesOwnSettings) {
   EXPECT_EQ(Find(given), "https://bucket.s3-fips.dualstack.eu-west-1.amazonaws.com/k eu-west-1");
   given.variables = {{"AWS_USE_FIPS_ENDPOINT", "false"}, {"AWS_USE_DUALSTACK_ENDPOINT", "false"}};
   EXPECT_EQ(Find(given), "https://bucket.s3.eu-west-1.amazonaws.com/k eu-west-1");
-  given.variables["AWS_PROFILE"] = "fast";  // whose own word on S3 comes first
+  given.variables["AWS_PROFILE"] = "fast";  // whose s3 settings have precedence
   EXPECT_EQ(Find(given), "https://bucket.s3-accelerate.dualstack.amazonaws.com/k us-west-2");
-  // AWS's variants say nothing about another's endpoint.
+  // The variants of AWS endpoints do not change another store's endpoint.
   given.variables = {{"AWS_ENDPOINT_URL", "http://h"}};
   EXPECT_EQ(Find(given), "http://h/bucket/k eu-west-1");
   given.variables = {{"AWS_PROFILE", "slow"}};
@@ -294,7 +294,7 @@ TEST(S3Address, OfKeys) {
         (S3Address{"http://127.0.0.1:9000", "127.0.0.1:9000", "/b_1" + std::string(row.key.empty() ? "" : row.path)}));
   }
   EXPECT_EQ(AddressOf(path_style, "b c", "k").path, "/b%20c/k");
-  // A region that was learnt.
+  // The region was learnt.
   EXPECT_EQ(AddressOf({.region = ""}, "bucket", "").origin, "https://bucket.s3.amazonaws.com");
   EXPECT_EQ(AddressOf({.region = "ap-south-1"}, "bucket", "").origin, "https://bucket.s3.ap-south-1.amazonaws.com");
 }
@@ -317,7 +317,7 @@ TEST(StsPlace, IsFound) {
        "http://sts:1 us-east-1"},
       {{.variables = {{"AWS_ENDPOINT_URL", "http://all:2"}, {"AWS_ENDPOINT_URL_S3", "http://s3:3"}}},
        "http://all:2 us-east-1"},
-      // What other systems say is of S3 only.
+      // The variables of other systems are for S3 only.
       {{.variables = {{"ENDPOINT", "http://minio"}, {"S3_ENDPOINT_URL", "http://minio"}}},
        "https://sts.amazonaws.com us-east-1"},
       {{.config = "[default]\nregion=eu-west-1\nservices=x\n[services x]\nsts =\n  endpoint_url = https://own/sts\n"},

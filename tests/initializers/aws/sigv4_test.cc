@@ -21,7 +21,7 @@ std::string HeaderOf(const HeaderList& headers, std::string_view name) {
   return {};
 }
 
-// What comes after `word` up to a comma or the end.
+// The text after `word`, up to a comma or the end.
 std::string FieldOf(const HeaderList& headers, std::string_view word) {
   const std::string text = HeaderOf(headers, "Authorization");
   const size_t at = text.find(word);
@@ -39,11 +39,11 @@ TEST(CanonicalQuery, IsSortedAndEncoded) {
   EXPECT_EQ(http::CanonicalQuery({{"prefix", "a b/c+d"}, {"list-type", "2"}}), "list-type=2&prefix=a%20b%2Fc%2Bd");
   EXPECT_EQ(http::CanonicalQuery({{"a", "2"}, {"a", "10"}, {"A", "3"}}), "A=3&a=10&a=2");
   EXPECT_EQ(http::CanonicalQuery({{"t", "1/x+y=="}, {"t ", "é~"}}), "t=1%2Fx%2By%3D%3D&t%20=%C3%A9~");
-  // "a" with anything comes before "a-": the sign between name and value is no part of the order.
+  // "a" sorts before "a-": the '=' between name and value is not part of the order.
   EXPECT_EQ(http::CanonicalQuery({{"a-", "1"}, {"a", "2"}}), "a=2&a-=1");
 }
 
-// aws-signing-test-suite/v4, those of requests that we make: paths as they are, no normalisation.
+// Cases of aws-signing-test-suite/v4 that match our requests: paths unchanged, no normalisation.
 TEST(Sigv4, AgreesWithTheTestSuite) {
   const struct {
     std::string_view name;
@@ -150,7 +150,7 @@ TEST(Sigv4, AgreesWithTheTestSuite) {
   EXPECT_EQ(SignatureOf(with_token), "07ec1639c89043aa0e3e2de82b96708f198cceab042d4a97044c66dd9f74e7f8");
 }
 
-// Amazon S3 API Reference, "Authenticating Requests: Using the Authorization Header", its examples.
+// Source: the examples of the Amazon S3 API Reference, "Authenticating Requests: Using the Authorization Header".
 TEST(Sigv4, AgreesWithTheExamplesOfS3) {
   const struct {
     SigningRequest request;
@@ -194,7 +194,7 @@ TEST(Sigv4, AddsTheHeadersThatItSigned) {
                                         "Signature=4d54838470336f1e0af711ba670eebab9268e5ebdfbf2507ee203a9424bcb981")));
 }
 
-// botocore 1.44.5: S3SigV4Auth, by way of a URL with the same bytes.
+// Values by S3SigV4Auth of botocore 1.44.5, from a URL with the same bytes.
 TEST(Sigv4, AgreesWithBotocoreAboutOddKeys) {
   const struct {
     std::string_view key, signature;
@@ -250,7 +250,7 @@ TEST(Sigv4, AgreesWithBotocoreAboutRequests) {
         .headers = {{"Range", "bytes=0-9"}, {"If-Match", "\"abc\""}}},
        "host;if-match;range;x-amz-content-sha256;x-amz-date",
        "e7ffbd136d882207e5b97ccf7b5b31dc3cffbddc965dd35935b5c5642c8e3f5c"},
-      // A scheme's own port is not in the Host header, any other is.
+      // The default port of the scheme is not in the Host header; any other port is.
       {{.host = "host.example", .path = "/bucket/key"},
        "host;x-amz-content-sha256;x-amz-date",
        "c8210098ba0e0ccd949c7ed45611fdd500749c2ab297b67566ef3938a025f073"},

@@ -1,4 +1,4 @@
-// Pages, objects, errors and heads as Google Cloud Storage, fake-gcs-server and what stands between write them.
+// Pages, objects, errors and heads as Google Cloud Storage, fake-gcs-server and proxies write them.
 #include "initializers/google/gcs_answers.h"
 
 #include <gmock/gmock.h>

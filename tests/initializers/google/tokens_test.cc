@@ -1,4 +1,4 @@
-// The assertion of a service account, checked with its public key. How tokens are asked for is google_test.py's.
+// The assertion of a service account, checked with its public key. google_test.py tests the requests for tokens.
 #include "initializers/google/tokens.h"
 
 #include <gmock/gmock.h>
@@ -25,7 +25,7 @@ struct Key {
   Key(const Key&) = delete;
   Key& operator=(const Key&) = delete;
 
-  // PKCS #8, as Google writes them; with a password where there is one.
+  // PKCS #8, as in Google's files; encrypted if there is a password.
   std::string Pem(const char* password = nullptr) const {
     BIO* bio = BIO_new(BIO_s_mem());
     const int length = password == nullptr ? 0 : static_cast<int>(std::char_traits<char>::length(password));
@@ -96,7 +96,7 @@ TEST(Assertion, NeedsAnRsaKey) {
       damaged,
       pem.substr(0, pem.size() / 2),
       Key(EVP_EC_gen("P-256")).Pem(),
-      Key(EVP_RSA_gen(2048)).Pem("s3cr3t"),  // nobody is asked for the password
+      Key(EVP_RSA_gen(2048)).Pem("s3cr3t"),  // must not prompt for the password
   };
   for (const std::string& text : rows) {
     auto assertion = SignAssertion({.client_email = "x@p", .private_key = text, .origin = "FILE (/k.json)"}, 0);
