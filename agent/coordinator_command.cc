@@ -12,8 +12,8 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "net/credentials.h"
-#include "rendezvous/conductor.h"
 #include "rendezvous/coordinator.h"
+#include "rendezvous/coordinator_service.h"
 
 namespace muster::agent {
 
@@ -59,27 +59,27 @@ int CoordinatorCommand(const std::vector<std::string>& arguments) {
   }
 
   boost::asio::io_context loop(1);
-  rendezvous::Conductor conductor(loop, {.self_node = "", .self_address = listen, .only_run_id = ""});
-  conductor.OnReason([](const std::string& run_id, const std::string& reason) {
+  rendezvous::Coordinator coordinator(loop, {.self_node = "", .self_address = listen, .only_run_id = ""});
+  coordinator.OnReason([](const std::string& run_id, const std::string& reason) {
     log::Info(reason, {{"run_id", run_id}});
   });
-  rendezvous::Coordinator::Options options;
+  rendezvous::CoordinatorService::Options options;
   options.host = address->host;
   options.port = address->port;
   options.credentials = *credentials;
-  auto coordinator = rendezvous::Coordinator::Serve(loop, conductor, options);
-  if (!coordinator.ok()) {
-    log::Error(fmt::format("--listen {}: {}", listen, Message(coordinator.status())));
+  auto service = rendezvous::CoordinatorService::Serve(loop, coordinator, options);
+  if (!service.ok()) {
+    log::Error(fmt::format("--listen {}: {}", listen, Message(service.status())));
     return kExitBadConfiguration;
   }
-  auto watched = WatchServer(loop, *http, &conductor);
+  auto watched = WatchServer(loop, *http, &coordinator);
   if (!watched.ok()) {
     log::Error(Message(watched.status()));
     return kExitBadConfiguration;
   }
-  SayIfOpen(*credentials, address->host, (*coordinator)->port(),
+  SayIfOpen(*credentials, address->host, (*service)->port(),
             "--token-file, --tls-cert, --tls-key and --tls-ca protect it");
-  return ServeUntilSignal(loop, address->host, (*coordinator)->port());
+  return ServeUntilSignal(loop, address->host, (*service)->port());
 }
 
 }  // namespace muster::agent

@@ -13,7 +13,7 @@
 #include <optional>
 #include <string>
 
-#include "agent/last_words.h"
+#include "agent/termination_report.h"
 #include "agent/torch/run_options.h"
 
 namespace muster::agent {

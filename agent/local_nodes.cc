@@ -17,8 +17,8 @@
 #include "launcher/reaper.h"
 #include "launcher/worker_group.h"
 #include "net/credentials.h"
-#include "rendezvous/conductor.h"
 #include "rendezvous/coordinator.h"
+#include "rendezvous/coordinator_service.h"
 
 namespace muster::agent {
 namespace {
@@ -58,16 +58,16 @@ bool IsStandalone(std::string_view argument, CalledAs called_as) {
   return flag.ok() && (*flag)->name == "standalone";
 }
 
-StatusOr<std::unique_ptr<rendezvous::Coordinator>> ServeNodes(boost::asio::io_context& loop,
-                                                              rendezvous::Conductor& conductor,
-                                                              const RunOptions& options) {
-  rendezvous::Coordinator::Options serving;
+StatusOr<std::unique_ptr<rendezvous::CoordinatorService>> ServeNodes(boost::asio::io_context& loop,
+                                                                     rendezvous::Coordinator& coordinator,
+                                                                     const RunOptions& options) {
+  rendezvous::CoordinatorService::Options serving;
   serving.host = kHere;
   serving.port = options.endpoint_port;
   MUSTER_ASSIGN_OR_RETURN(serving.credentials, net::ReadCredentials(options.credentials));
-  auto coordinator = rendezvous::Coordinator::Serve(loop, conductor, serving);
-  if (coordinator.ok()) return coordinator;
-  return Annotate(coordinator.status(),
+  auto service = rendezvous::CoordinatorService::Serve(loop, coordinator, serving);
+  if (service.ok()) return service;
+  return Annotate(service.status(),
                   fmt::format("the nodes on this machine cannot meet at {}", JoinHostPort(kHere, serving.port)));
 }
 
@@ -107,16 +107,16 @@ int RunLocalNodes(const ParsedRun& parsed, const std::vector<std::string>& argum
   launcher::Reaper reaper(loop);
   launcher::Console console(loop);
   console.CarryLog();
-  rendezvous::Conductor conductor(loop, {.self_node = "", .self_address = "", .only_run_id = options.run_id});
-  auto coordinator = ServeNodes(loop, conductor, options);
-  if (!coordinator.ok()) {
-    log::Error(Message(coordinator.status()));
-    return RefusalExitCode(coordinator.status());
+  rendezvous::Coordinator coordinator(loop, {.self_node = "", .self_address = "", .only_run_id = options.run_id});
+  auto service = ServeNodes(loop, coordinator, options);
+  if (!service.ok()) {
+    log::Error(Message(service.status()));
+    return RefusalExitCode(service.status());
   }
 
   int count = options.nodes_on_this_machine;
   log::Info(fmt::format("{} on this machine; the rendezvous is at {}", Counted(count, "node"),
-                        JoinHostPort(kHere, (*coordinator)->port())));
+                        JoinHostPort(kHere, (*service)->port())));
   int running = count;
   int code = 0;
   std::vector<LocalNode> nodes(static_cast<size_t>(count));
@@ -134,7 +134,7 @@ int RunLocalNodes(const ParsedRun& parsed, const std::vector<std::string>& argum
     node.group = std::make_unique<launcher::WorkerGroup>(loop, reaper, console, std::move(events));
     launcher::WorkerSpec spec;
     spec.local_rank = index;
-    spec.argv = LocalNodeArguments(parsed, arguments, called_as, index, (*coordinator)->port());
+    spec.argv = LocalNodeArguments(parsed, arguments, called_as, index, (*service)->port());
     spec.environment = NodeEnvironment(spec.argv, called_as, index);
     spec.argv.insert(spec.argv.begin(), "/proc/self/exe");
     std::string prefix = fmt::format("[node-{}] ", index);

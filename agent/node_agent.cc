@@ -7,14 +7,14 @@
 #include "agent/attempt.h"
 #include "agent/error_file.h"
 #include "agent/hang_guard.h"
-#include "agent/last_words.h"
 #include "agent/log_place.h"
 #include "agent/node_check.h"
 #include "agent/nodes_file.h"
+#include "agent/port_relay.h"
 #include "agent/preempt_notice.h"
-#include "agent/relay.h"
 #include "agent/rendezvous_place.h"
 #include "agent/start_check.h"
+#include "agent/termination_report.h"
 #include "agent/this_node.h"
 #include "agent/torch/early_signals.h"
 #include "agent/torch/torch_env.h"
@@ -131,10 +131,9 @@ WatchSources NodeAgent::Impl::Sources() {
   WatchSources sources;
   sources.workers_running = [this] { return attempt_ ? attempt_->workers_running() : 0; };
   sources.store = [this] { return store_.get(); };
-  sources.coordinator = [this] {
-    std::optional<std::string> attended = attendant_ ? attendant_->attended() : std::nullopt;
-    return WatchSources::Coordinator{attended.has_value(), attended.value_or(""), place_.conductor.get(),
-                                     &credentials_};
+  sources.attended = [this] {
+    std::optional<std::string> address = attendant_ ? attendant_->attended() : std::nullopt;
+    return WatchSources::Attended{address.has_value(), address.value_or(""), place_.coordinator.get(), &credentials_};
   };
   return sources;
 }
@@ -218,7 +217,7 @@ void NodeAgent::Impl::Join(RendezvousPlace place) {
   }
   events.all_silent = [this] { guard_.AllSilent(); };
   attendant_ =
-      std::make_unique<rendezvous::Attendant>(loop_, std::move(attendant), place_.conductor.get(), std::move(events));
+      std::make_unique<rendezvous::Attendant>(loop_, std::move(attendant), place_.coordinator.get(), std::move(events));
   if (Status status = WatchNodesFile(); !status.ok()) return FinishWith(Refused(status));
   attendant_->Begin();
 }
@@ -235,7 +234,7 @@ Status NodeAgent::Impl::WatchNodesFile() {
 }
 
 void NodeAgent::Impl::TellWantedNodes() {
-  if (wanted_nodes_ && place_.conductor) place_.conductor->Want(*wanted_nodes_);
+  if (wanted_nodes_ && place_.coordinator) place_.coordinator->Want(*wanted_nodes_);
 }
 
 // Opens an empty store for the next round with rank 0 here; returns its port. A static rank 0 keeps it, as torchrun's.
@@ -251,7 +250,7 @@ StatusOr<int> NodeAgent::Impl::FreshStore() {
   store::StoreOptions serving;
   if (place_.behind_store) {
     serving.foreign = [this](boost::asio::ip::tcp::socket client, std::string first_bytes) {
-      RelayToLocalPort(loop_, std::move(client), std::move(first_bytes), place_.coordinator->port());
+      RelayToLocalPort(loop_, std::move(client), std::move(first_bytes), place_.service->port());
     };
   }
   serving.keep_descriptors = kFilesOfARound;
@@ -271,7 +270,7 @@ StatusOr<int> NodeAgent::Impl::FreshStore() {
 
 void NodeAgent::Impl::StartRound(const Assignment& assignment) {
   if (going_signal_ != 0 || verdict_) return;
-  ForgetLastWords(options_);  // written by a run inside the last round's command
+  ForgetTerminationMessage(options_);  // written by a run inside the last round's command
   watch_.ledger().RoundArrived(assignment, MonotonicClock::now());
   if (options_.max_nodes > 1 || assignment.id.number > 0) {
     log::Info(fmt::format("round {}: this is node {} of {}, {} of {}; {}", assignment.id.number, assignment.node_rank,
@@ -518,7 +517,7 @@ void NodeAgent::Impl::TakeLeave() {
     // A node that serves the rendezvous stays until the others have heard the verdict. If it was told to leave, it does
     // not stay: its peers find a successor as soon as its port refuses them.
     Duration limit = verdict_ ? Duration(kFarewell) : Duration::zero();
-    place_.conductor->Drain(limit, [this] { loop_.stop(); });
+    place_.coordinator->Drain(limit, [this] { loop_.stop(); });
   });
 }
 
@@ -526,12 +525,12 @@ NodeAgent::NodeAgent(RunOptions options) : impl_(std::make_unique<Impl>(std::mov
 NodeAgent::~NodeAgent() = default;
 
 int NodeAgent::Run() {
-  ForgetLastWords(impl_->options());  // also if the agent ends before a round begins
+  ForgetTerminationMessage(impl_->options());  // also if the agent ends before a round begins
   int code = impl_->Run();
   impl_->LeaveLogs(code);
   const JobEnd end = impl_->end(code);
   LeaveErrorFile(end, impl_->options());
-  LeaveLastWords(end, impl_->options());
+  LeaveTerminationMessage(end, impl_->options());
   return code;
 }
 

@@ -48,9 +48,9 @@ std::string OwnAddress(boost::asio::io_context& loop, const RunOptions& options,
   return addresses.empty() ? "127.0.0.1" : addresses.front();
 }
 
-rendezvous::Coordinator::Options Serving(const RunOptions& options, const net::Credentials& credentials,
-                                         const std::string& address) {
-  rendezvous::Coordinator::Options serving;
+rendezvous::CoordinatorService::Options Serving(const RunOptions& options, const net::Credentials& credentials,
+                                                const std::string& address) {
+  rendezvous::CoordinatorService::Options serving;
   serving.credentials = credentials;
   // Descriptors for starting, logging and watching the workers, and for their connections to the store.
   serving.keep_descriptors = kOwnDescriptors + kDescriptorsPerWorker * options.nproc;
@@ -58,9 +58,9 @@ rendezvous::Coordinator::Options Serving(const RunOptions& options, const net::C
   return serving;
 }
 
-rendezvous::Coordinator::Options ServingEndpoint(const RunOptions& options, const net::Credentials& credentials,
-                                                 const std::string& address) {
-  rendezvous::Coordinator::Options serving = Serving(options, credentials, address);
+rendezvous::CoordinatorService::Options ServingEndpoint(const RunOptions& options, const net::Credentials& credentials,
+                                                        const std::string& address) {
+  rendezvous::CoordinatorService::Options serving = Serving(options, credentials, address);
   serving.host = EndpointOpenTo(options, address);
   serving.port = options.endpoint_port;
   return serving;
@@ -125,38 +125,38 @@ struct Search : std::enable_shared_from_this<Search> {
   StatusOr<RendezvousPlace> Serve(std::string address, bool host, bool guessed) {
     RendezvousPlace place;
     place.address = std::move(address);
-    rendezvous::Conductor::Options conducting;
+    rendezvous::Coordinator::Options conducting;
     conducting.self_node = node_name;
     conducting.only_run_id = options.run_id;
     if (host && options.max_nodes > 1) conducting.endpoint_hint = EndpointHint(options.endpoint_host, ThisMachine());
-    place.conductor = std::make_unique<rendezvous::Conductor>(loop, conducting);
+    place.coordinator = std::make_unique<rendezvous::Coordinator>(loop, conducting);
     place.behind_store = host && options.backend == Backend::kStatic;
     if (host) {
-      rendezvous::Coordinator::Options serving = ServingEndpoint(options, credentials, place.address);
+      rendezvous::CoordinatorService::Options serving = ServingEndpoint(options, credentials, place.address);
       if (place.behind_store) serving.host = "127.0.0.1", serving.port = 0;
-      auto coordinator = rendezvous::Coordinator::Serve(loop, *place.conductor, serving);
-      if (coordinator.ok()) {
-        place.coordinator = *std::move(coordinator);
+      auto service = rendezvous::CoordinatorService::Serve(loop, *place.coordinator, serving);
+      if (service.ok()) {
+        place.service = *std::move(service);
         SayIfOpen(credentials, EndpointOpenTo(options, place.address), options.endpoint_port, kProtectedBy);
-      } else if (!guessed || !absl::IsAlreadyExists(coordinator.status())) {
-        return Annotate(coordinator.status(), fmt::format("cannot serve the endpoint {}",
-                                                          JoinHostPort(options.endpoint_host, options.endpoint_port)));
+      } else if (!guessed || !absl::IsAlreadyExists(service.status())) {
+        return Annotate(service.status(), fmt::format("cannot serve the endpoint {}",
+                                                      JoinHostPort(options.endpoint_host, options.endpoint_port)));
       } else {
         place.endpoint_is = RendezvousPlace::Endpoint::kTaken;
       }
     }
-    if (!place.coordinator) {
+    if (!place.service) {
       place.endpoint = JoinHostPort(options.endpoint_host, options.endpoint_port);
-      rendezvous::Coordinator::Options serving = Serving(options, credentials, place.address);
+      rendezvous::CoordinatorService::Options serving = Serving(options, credentials, place.address);
       serving.port = 0;
-      auto coordinator = rendezvous::Coordinator::Serve(loop, *place.conductor, serving);
-      if (!coordinator.ok()) return Annotate(coordinator.status(), "cannot open a control port");
-      place.coordinator = *std::move(coordinator);
-      SayStandingBy(credentials, serving.host, place.coordinator->port());
+      auto service = rendezvous::CoordinatorService::Serve(loop, *place.coordinator, serving);
+      if (!service.ok()) return Annotate(service.status(), "cannot open a control port");
+      place.service = *std::move(service);
+      SayStandingBy(credentials, serving.host, place.service->port());
     }
     place.control_address =
-        JoinHostPort(place.address, place.behind_store ? options.endpoint_port : place.coordinator->port());
-    place.conductor->SetPlace(place.control_address, !place.endpoint.empty());
+        JoinHostPort(place.address, place.behind_store ? options.endpoint_port : place.service->port());
+    place.coordinator->SetPlace(place.control_address, !place.endpoint.empty());
     return place;
   }
 };
@@ -198,11 +198,11 @@ bool TakeEndpoint(boost::asio::io_context& loop, const RunOptions& options, cons
                   RendezvousPlace* place) {
   if (place->endpoint_is == RendezvousPlace::Endpoint::kUnknown) AskForEndpoint(loop, options, place);
   if (place->endpoint_is != RendezvousPlace::Endpoint::kTaken) return false;
-  auto coordinator =
-      rendezvous::Coordinator::Serve(loop, *place->conductor, ServingEndpoint(options, credentials, place->address));
-  if (!coordinator.ok()) return false;  // another agent of this machine was faster
-  place->endpoint_coordinator = *std::move(coordinator);
-  place->conductor->SetPlace(place->control_address, false);
+  auto service = rendezvous::CoordinatorService::Serve(loop, *place->coordinator,
+                                                       ServingEndpoint(options, credentials, place->address));
+  if (!service.ok()) return false;  // another agent of this machine was faster
+  place->endpoint_service = *std::move(service);
+  place->coordinator->SetPlace(place->control_address, false);
   SayIfOpen(credentials, EndpointOpenTo(options, place->address), options.endpoint_port, kProtectedBy);
   return true;
 }
@@ -213,10 +213,10 @@ void FindRendezvousPlace(boost::asio::io_context& loop, const RunOptions& option
   if (options.max_nodes == 1 && !elsewhere) {
     RendezvousPlace place;
     place.address = options.local_addr.empty() ? "127.0.0.1" : options.local_addr;
-    rendezvous::Conductor::Options conducting;
+    rendezvous::Coordinator::Options conducting;
     conducting.self_node = node_name;
     conducting.only_run_id = options.run_id;
-    place.conductor = std::make_unique<rendezvous::Conductor>(loop, conducting);
+    place.coordinator = std::make_unique<rendezvous::Coordinator>(loop, conducting);
     auto shared = std::make_shared<RendezvousPlace>(std::move(place));
     boost::asio::post(loop, [done, shared] { done(std::move(*shared)); });
     return;

@@ -2,7 +2,7 @@
 //
 //   one node   a coordinator in this process, no port, no gRPC
 //   static     node rank 0 serves the endpoint; all others dial it. The endpoint is MASTER_PORT, where the store
-//              listens; the store hands gRPC connections on to the coordinator (relay.h)
+//              listens; the store hands gRPC connections on to the coordinator (port_relay.h)
 //   c10d       torchrun's is_host rule: the machine that the endpoint's host names serves it, if the port is free there
 //              (torch/distributed/elastic/rendezvous/c10d_rendezvous_backend.py); the others dial it
 // Pods of JAX and XGBoost use c10d, with is_host and the index set from their rank, and no store at the endpoint. Nodes
@@ -19,18 +19,18 @@
 #include "base/status.h"
 #include "net/credentials.h"
 #include "net/resolver.h"
-#include "rendezvous/conductor.h"
 #include "rendezvous/coordinator.h"
+#include "rendezvous/coordinator_service.h"
 
 namespace muster::agent {
 
 struct RendezvousPlace {
-  std::string endpoint;         // what the attendant dials: "host:port"; empty: `conductor` below
+  std::string endpoint;         // what the attendant dials: "host:port"; empty: `coordinator` below
   std::string address;          // this node's numeric address, as its peers see it
   std::string control_address;  // where peers reach `coordinator`; empty when nothing is served
   bool behind_store = false;    // the coordinator listens on loopback only, behind the store's port
-  std::unique_ptr<rendezvous::Conductor> conductor;
   std::unique_ptr<rendezvous::Coordinator> coordinator;
+  std::unique_ptr<rendezvous::CoordinatorService> service;
   // Whether this node may later come to serve the endpoint that it dials now.
   enum class Endpoint {
     kElsewhere,
@@ -38,8 +38,8 @@ struct RendezvousPlace {
     kUnknown,  // its name did not resolve: it may name this machine
   };
   Endpoint endpoint_is = Endpoint::kElsewhere;
-  std::unique_ptr<net::Resolver> question;                        // kUnknown: resolves the name again
-  std::unique_ptr<rendezvous::Coordinator> endpoint_coordinator;  // after TakeEndpoint, beside `coordinator`
+  std::unique_ptr<net::Resolver> question;                           // kUnknown: resolves the name again
+  std::unique_ptr<rendezvous::CoordinatorService> endpoint_service;  // after TakeEndpoint, beside `service`
 };
 
 // Decides and binds. Calls `done` once, on the loop. An error: this node must serve the endpoint (static rank 0,
@@ -47,7 +47,7 @@ struct RendezvousPlace {
 void FindRendezvousPlace(boost::asio::io_context& loop, const RunOptions& options, const net::Credentials& credentials,
                          const std::string& node_name, std::function<void(StatusOr<RendezvousPlace>)> done);
 
-// Call it when the endpoint refuses connections. Serves it by place->conductor, if it is this machine's (kTaken) and
+// Call it when the endpoint refuses connections. Serves it by place->coordinator, if it is this machine's (kTaken) and
 // its port is free. False: it is not, or that is not known yet (kUnknown); then its name is resolved again, for a later
 // call. `options` and `place` must outlive place->question.
 bool TakeEndpoint(boost::asio::io_context& loop, const RunOptions& options, const net::Credentials& credentials,

@@ -1,13 +1,13 @@
 // `muster run`, `muster launch` and `muster exec`: read the command line, then run one node or several simulated ones.
 #include "agent/commands.h"
 #include "agent/error_file.h"
-#include "agent/last_words.h"
 #include "agent/local_nodes.h"
 #include "agent/log_place.h"
 #include "agent/node_agent.h"
 #include "agent/node_check.h"
 #include "agent/serve_rsh.h"
 #include "agent/start_check.h"
+#include "agent/termination_report.h"
 #include "agent/torch/flag_reader.h"
 #include "agent/torch/handover.h"
 #include "agent/torch/python_facts.h"
@@ -26,9 +26,9 @@ namespace {
 // Ends before there is an agent, but leaves the files of one, since the pod's controller reads them.
 int Refuse(int code, const Status& status, const RunOptions& options) {
   const JobEnd end{.exit_code = code, .reason = std::string(Message(status))};
-  ForgetLastWords(options);
+  ForgetTerminationMessage(options);
   LeaveErrorFile(end, options);
-  LeaveLastWords(end, options);
+  LeaveTerminationMessage(end, options);
   return code;
 }
 
@@ -100,7 +100,7 @@ int Run(const std::vector<std::string>& arguments, CalledAs called_as, std::stri
   log::Configure(parsed->options.log);
   for (const ServiceLink& link : LinksAmongSettings(environment)) log::Warning(Describe(link));
   if (parsed->outcome == ParsedRun::Outcome::kHandOver) {
-    ForgetLastWords(parsed->options);
+    ForgetTerminationMessage(parsed->options);
     Status failed = HandOver(parsed->torchruns, parsed->text, called_as == CalledAs::kLaunch);
     log::Error(Message(failed));
     return Refuse(StartExitCode(failed), failed, parsed->options);

@@ -4,10 +4,10 @@
 #include <boost/asio/signal_set.hpp>
 #include <csignal>
 
-#include "agent/last_words.h"
 #include "agent/mpi_host_files.h"
 #include "agent/preempt_notice.h"
 #include "agent/start_check.h"
+#include "agent/termination_report.h"
 #include "agent/this_node.h"
 #include "agent/torch/early_signals.h"
 #include "agent/torch/rsh_place.h"
@@ -174,10 +174,10 @@ void Worker::End(int code, int signal, const std::string& reason) {
 
 int ServeRsh(const RunOptions& options) {
   for (const std::string& warning : options.warnings) log::Warning(warning);
-  ForgetLastWords(options);
+  ForgetTerminationMessage(options);
   Worker worker(options);
   int code = worker.Run();
-  LeaveLastWords(worker.end(code), options);
+  LeaveTerminationMessage(worker.end(code), options);
   return code;
 }
 

@@ -41,11 +41,11 @@ class StatusInquiry::Impl : public std::enable_shared_from_this<Impl> {
   Impl(asio::io_context& loop, std::string run_id)
       : loop_(loop), run_id_(std::move(run_id)), deadline_(loop), pause_(loop) {}
 
-  void Ask(const std::string& address, rendezvous::Conductor* conductor, const net::Credentials& credentials,
+  void Ask(const std::string& address, rendezvous::Coordinator* coordinator, const net::Credentials& credentials,
            Duration limit, Done done) {
     waiting_.push_back(std::move(done));
     if (waiting_.size() > 1) return;
-    Begin(address, conductor, credentials, limit);
+    Begin(address, coordinator, credentials, limit);
   }
 
   void Follow(const std::string& address, const net::Credentials& credentials, Duration limit, Follower follower) {
@@ -64,13 +64,13 @@ class StatusInquiry::Impl : public std::enable_shared_from_this<Impl> {
   }
 
  private:
-  void Begin(const std::string& address, rendezvous::Conductor* conductor, const net::Credentials& credentials,
+  void Begin(const std::string& address, rendezvous::Coordinator* coordinator, const net::Credentials& credentials,
              Duration limit) {
     credentials_ = credentials;
     redirects_ = 0;
     lost_.clear();
     last_.reset();
-    Dial(address, conductor, limit);
+    Dial(address, coordinator, limit);
     Await(limit, absl::DeadlineExceededError(fmt::format("{} did not answer within {} s", who_, InSeconds(limit))));
   }
 
@@ -82,7 +82,7 @@ class StatusInquiry::Impl : public std::enable_shared_from_this<Impl> {
     });
   }
 
-  void Dial(const std::string& address, rendezvous::Conductor* conductor, Duration limit) {
+  void Dial(const std::string& address, rendezvous::Coordinator* coordinator, Duration limit) {
     const uint64_t number = ++dialled_;
     who_ = address.empty() ? "the coordinator in this process" : "the coordinator at " + address;
     auto mine = [weak = weak_from_this(), number](auto step) {
@@ -103,7 +103,7 @@ class StatusInquiry::Impl : public std::enable_shared_from_this<Impl> {
     };
     LetGo();
     if (address.empty()) {
-      link_ = rendezvous::DialLocally(loop_, *conductor, std::move(events));
+      link_ = rendezvous::DialLocally(loop_, *coordinator, std::move(events));
       return;
     }
     if (queue_ == nullptr) queue_ = net::MakeCallQueue(loop_);  // only if an address is dialled
@@ -228,9 +228,9 @@ StatusInquiry::StatusInquiry(asio::io_context& loop, std::string run_id)
     : impl_(std::make_shared<Impl>(loop, std::move(run_id))) {}
 StatusInquiry::~StatusInquiry() { impl_->Drop(); }
 
-void StatusInquiry::Ask(const std::string& address, rendezvous::Conductor* conductor,
+void StatusInquiry::Ask(const std::string& address, rendezvous::Coordinator* coordinator,
                         const net::Credentials& credentials, Duration limit, Done done) {
-  impl_->Ask(address, conductor, credentials, limit, std::move(done));
+  impl_->Ask(address, coordinator, credentials, limit, std::move(done));
 }
 
 void StatusInquiry::Follow(const std::string& address, const net::Credentials& credentials, Duration limit,

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "net/credentials.h"
-#include "rendezvous/conductor.h"
+#include "rendezvous/coordinator.h"
 
 namespace muster::agent {
 
@@ -24,11 +24,11 @@ class StatusInquiry {
   StatusInquiry(boost::asio::io_context& loop, std::string run_id);
   ~StatusInquiry();  // no callback comes after it
 
-  // `address`: "host:port", or "" for `conductor` in this process, which must outlive this. Calls `done` once, never
+  // `address`: "host:port", or "" for `coordinator` in this process, which must outlive this. Calls `done` once, never
   // from within this call, after `limit` at the latest. Errors name the coordinator and the reason: InvalidArgument
   // (the question is wrong), FailedPrecondition (bad configuration), Unauthenticated, NotFound (no such run there),
   // DeadlineExceeded and Unavailable (no answer).
-  void Ask(const std::string& address, rendezvous::Conductor* conductor, const net::Credentials& credentials,
+  void Ask(const std::string& address, rendezvous::Coordinator* coordinator, const net::Credentials& credentials,
            Duration limit, Done done);
 
   struct Follower {

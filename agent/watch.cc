@@ -135,9 +135,9 @@ class Watch::Impl {
                                      : StatusJson(ledger_.OwnView(), "node", Message(report.status()));
       answer({200, "application/json", json + "\n"});
     };
-    WatchSources::Coordinator coordinator = sources_.coordinator();
-    if (!coordinator.known) return tell(absl::UnavailableError("no coordinator is attended now"));
-    inquiry_.Ask(coordinator.address, coordinator.conductor, *coordinator.credentials, kInquiryLimit, tell);
+    const WatchSources::Attended attended = sources_.attended();
+    if (!attended.any) return tell(absl::UnavailableError("no coordinator is attended now"));
+    inquiry_.Ask(attended.address, attended.local, *attended.credentials, kInquiryLimit, tell);
   }
 
   boost::asio::io_context& loop_;
@@ -159,7 +159,7 @@ RoundLedger& Watch::ledger() { return impl_->ledger(); }
 void Watch::StoreGoes(const store::StoreServer& store) { impl_->StoreGoes(store); }
 
 StatusOr<std::unique_ptr<http::Server>> WatchServer(boost::asio::io_context& loop, const HttpListen& wanted,
-                                                    rendezvous::Conductor* conductor) {
+                                                    rendezvous::Coordinator* coordinator) {
   http::Server::Routes routes;
   routes["/healthz"].handler = routes["/readyz"].handler = Always("ok");
   ProcessMetrics process;
@@ -167,14 +167,15 @@ StatusOr<std::unique_ptr<http::Server>> WatchServer(boost::asio::io_context& loo
   routes["/metrics"].handler = [process](const http::Server::Request&, const http::Server::Answer& answer) {
     answer({200, std::string(kExpositionType), ToExposition(Version(), Commit(), LookAtProcess(process))});
   };
-  if (conductor == nullptr) return OpenPort(loop, wanted, std::move(routes));
-  routes["/status"].handler = [&loop, conductor](const http::Server::Request& request,
-                                                 const http::Server::Answer& answer) {
+  if (coordinator == nullptr) return OpenPort(loop, wanted, std::move(routes));
+  routes["/status"].handler = [&loop, coordinator](const http::Server::Request& request,
+                                                   const http::Server::Answer& answer) {
     auto inquiry = std::make_shared<StatusInquiry>(loop, RunIdOf(request.query));
-    inquiry->Ask("", conductor, {}, kInquiryLimit, [inquiry, answer](const StatusOr<rendezvous::StatusReport>& report) {
-      if (!report.ok()) return answer(Plain(404, std::string(Message(report.status()))));
-      answer({200, "application/json", StatusJson(*report, "coordinator") + "\n"});
-    });
+    inquiry->Ask("", coordinator, {}, kInquiryLimit,
+                 [inquiry, answer](const StatusOr<rendezvous::StatusReport>& report) {
+                   if (!report.ok()) return answer(Plain(404, std::string(Message(report.status()))));
+                   answer({200, "application/json", StatusJson(*report, "coordinator") + "\n"});
+                 });
   };
   return OpenPort(loop, wanted, std::move(routes));
 }

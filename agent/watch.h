@@ -14,7 +14,7 @@
 #include "base/status.h"
 #include "http/server.h"
 #include "net/credentials.h"
-#include "rendezvous/conductor.h"
+#include "rendezvous/coordinator.h"
 #include "rendezvous/store/server.h"
 
 namespace muster::agent {
@@ -23,13 +23,13 @@ namespace muster::agent {
 struct WatchSources {
   std::function<int()> workers_running;
   std::function<const store::StoreServer*()> store;  // nullptr: there is none now
-  struct Coordinator {
-    bool known = false;   // this node attends one now
-    std::string address;  // if known; empty: `conductor`
-    rendezvous::Conductor* conductor = nullptr;
+  struct Attended {
+    bool any = false;     // this node attends a coordinator now
+    std::string address;  // then; empty: `local`
+    rendezvous::Coordinator* local = nullptr;
     const net::Credentials* credentials = nullptr;
   };
-  std::function<Coordinator()> coordinator;
+  std::function<Attended()> attended;
 };
 
 class Watch {
@@ -52,8 +52,8 @@ class Watch {
 
 // The same for a process without rounds, which is ready as soon as it listens; nullptr: no port is wanted, or a port
 // that the user did not name cannot be opened. `muster coordinator` has /status, `/status?run_id=X` if there are
-// several runs; `muster exec --serve-rsh` has no conductor and no /status. `conductor` must outlive it.
+// several runs; `muster exec --serve-rsh` has no coordinator and no /status. `coordinator` must outlive it.
 StatusOr<std::unique_ptr<http::Server>> WatchServer(boost::asio::io_context& loop, const HttpListen& wanted,
-                                                    rendezvous::Conductor* conductor);
+                                                    rendezvous::Coordinator* coordinator);
 
 }  // namespace muster::agent

@@ -88,7 +88,8 @@ Wiring PlainWiring(const RunOptions& options) {
       spec.local_rank = local_rank;
       spec.argv.push_back(options.script);
       spec.argv.insert(spec.argv.end(), options.script_args.begin(), options.script_args.end());
-      if (static_cast<size_t>(local_rank) < options.told.size()) told = options.told[static_cast<size_t>(local_rank)];
+      if (static_cast<size_t>(local_rank) < options.framework_env.size())
+        told = options.framework_env[static_cast<size_t>(local_rank)];
       MoveTracker(assignment.id.number, options.tracker_ports, &told);
       Environment environment = PlainEnvironment(options, told);
       if (std::string beats = paths.HeartbeatFile(local_rank);

@@ -77,7 +77,7 @@ struct State {
   std::optional<size_t> walking;  // node rank being tried in the succession walk
   bool coordinator_proven_dead = false;
   bool proof = false;        // proven while it cannot have given this node up
-  bool standing_in = false;  // this node's own agent coordinates (conductor got StandIn)
+  bool standing_in = false;  // this node's own agent coordinates (the coordinator got StandIn)
   std::string last_notice;
   bool outdated = false;                // the last round went on without this node
   bool linked = false;                  // a connection is there
@@ -153,7 +153,7 @@ struct End {          // to the agent: stop the workers, then end with this verd
 struct Say {  // to the user, once per distinct text
   std::string text;
 };
-struct CoordinateHere {  // start coordinating in this process (conductor: StandIn), then Dial("")
+struct CoordinateHere {  // start coordinating in this process (Coordinator: StandIn), then Dial("")
   Assignment assignment;
   bool proof = false;
   std::vector<std::string> dead;  // as in membership.h's StandIn

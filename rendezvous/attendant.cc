@@ -34,10 +34,10 @@ constexpr Duration kSlowestKnock = std::chrono::seconds(2);
 
 class Attendant::Impl : public std::enable_shared_from_this<Impl> {
  public:
-  Impl(asio::io_context& loop, AttendantOptions options, Conductor* conductor, AttendantEvents events)
+  Impl(asio::io_context& loop, AttendantOptions options, Coordinator* coordinator, AttendantEvents events)
       : loop_(loop),
         options_(std::move(options)),
-        conductor_(conductor),
+        coordinator_(coordinator),
         events_(std::move(events)),
         timer_(loop),
         close_timer_(loop),
@@ -46,7 +46,7 @@ class Attendant::Impl : public std::enable_shared_from_this<Impl> {
     state_.endpoint = options_.endpoint;
     state_.self = options_.self;
     state_.options = options_.options;
-    state_.may_stand_in = conductor != nullptr && !options_.self.control_address.empty();
+    state_.may_stand_in = coordinator != nullptr && !options_.self.control_address.empty();
     state_.may_host = events_.host_endpoint != nullptr;
     state_.seed = std::hash<std::string>{}(options_.self.incarnation + options_.self.name) | 1;
     connect_limit_ =
@@ -123,10 +123,10 @@ class Attendant::Impl : public std::enable_shared_from_this<Impl> {
       if (self && self->dialled_ == number) self->Apply(attendance::Disconnected{loss, detail});
     };
     if (dial.address.empty()) {
-      if (conductor_ == nullptr) {  // not expected: `may_stand_in` is false then
+      if (coordinator_ == nullptr) {  // not expected: `may_stand_in` is false then
         return Apply(attendance::Disconnected{Loss::kUnreachable, "this agent does not coordinate"});
       }
-      link_ = DialLocally(loop_, *conductor_, std::move(events));
+      link_ = DialLocally(loop_, *coordinator_, std::move(events));
     } else {
       link_ = DialOut(dial.address, std::move(events));
     }
@@ -163,9 +163,9 @@ class Attendant::Impl : public std::enable_shared_from_this<Impl> {
     if (events_.say) Copy(events_.say)(say.text);
   }
   void Do(attendance::CoordinateHere& here) {
-    if (conductor_ == nullptr) return;
-    conductor_->TakeOver(options_.run_id,
-                         StandIn{here.assignment, options_.options, here.proof, here.dead, here.known_term});
+    if (coordinator_ == nullptr) return;
+    coordinator_->TakeOver(options_.run_id,
+                           StandIn{here.assignment, options_.options, here.proof, here.dead, here.known_term});
     if (options_.endpoint.empty() || options_.endpoint == options_.self.control_address) return;
     knock_pause_ = kFirstKnock;
     Knock();
@@ -202,7 +202,7 @@ class Attendant::Impl : public std::enable_shared_from_this<Impl> {
     });
   }
   void Do(attendance::TellDead& dead) {
-    if (conductor_ != nullptr) conductor_->KnowDead(options_.run_id, Gone{dead.name});
+    if (coordinator_ != nullptr) coordinator_->KnowDead(options_.run_id, Gone{dead.name});
   }
 
   void StopKnocking() {
@@ -226,7 +226,7 @@ class Attendant::Impl : public std::enable_shared_from_this<Impl> {
     events.connected = [mine] {
       mine([](Impl& self) {
         self.knock_pause_ = kFirstKnock;
-        self.knocking_->Send(Supersede{self.options_.run_id, self.conductor_->TermOf(self.options_.run_id),
+        self.knocking_->Send(Supersede{self.options_.run_id, self.coordinator_->TermOf(self.options_.run_id),
                                        self.options_.self.control_address});
       });
     };
@@ -234,7 +234,7 @@ class Attendant::Impl : public std::enable_shared_from_this<Impl> {
       mine([&](Impl& self) {
         // Another agent coordinates with a higher term: all peers of this one are sent there.
         if (auto* redirect = std::get_if<Redirect>(&message)) {
-          self.conductor_->Yield(self.options_.run_id, *redirect);
+          self.coordinator_->Yield(self.options_.run_id, *redirect);
         }
       });
     };
@@ -300,7 +300,7 @@ class Attendant::Impl : public std::enable_shared_from_this<Impl> {
 
   asio::io_context& loop_;
   const AttendantOptions options_;
-  Conductor* const conductor_;
+  Coordinator* const coordinator_;
   AttendantEvents events_;
   attendance::State state_;
   Duration connect_limit_{};
@@ -329,8 +329,8 @@ class Attendant::Impl : public std::enable_shared_from_this<Impl> {
   std::unique_ptr<Link> knocking_;
 };
 
-Attendant::Attendant(asio::io_context& loop, AttendantOptions options, Conductor* conductor, AttendantEvents events)
-    : impl_(std::make_shared<Impl>(loop, std::move(options), conductor, std::move(events))) {}
+Attendant::Attendant(asio::io_context& loop, AttendantOptions options, Coordinator* coordinator, AttendantEvents events)
+    : impl_(std::make_shared<Impl>(loop, std::move(options), coordinator, std::move(events))) {}
 Attendant::~Attendant() { impl_->Drop(); }
 
 std::optional<std::string> Attendant::attended() const { return impl_->attended(); }

@@ -13,13 +13,13 @@
 #include "base/status.h"
 #include "net/credentials.h"
 #include "rendezvous/attendance.h"
-#include "rendezvous/conductor.h"
+#include "rendezvous/coordinator.h"
 
 namespace muster::rendezvous {
 
 struct AttendantOptions {
   std::string run_id;
-  std::string endpoint;  // "host:port" to dial; empty: `conductor` below, in this process
+  std::string endpoint;  // "host:port" to dial; empty: `coordinator` below, in this process
   Node self;
   JobOptions options;
   net::Credentials credentials;
@@ -31,15 +31,15 @@ struct AttendantEvents {
   std::function<void(const Verdict&)> end;                 // the job is decided; last call
   std::function<void(const std::string&)> say;             // one sentence for the user
   std::function<void()> all_silent;                        // on every node, the round's running workers write nothing
-  // The endpoint refuses connections and may be this machine's: tries to serve it by `conductor`, true if it does.
+  // The endpoint refuses connections and may be this machine's: tries to serve it by `coordinator`, true if it does.
   // Empty: the endpoint is not this machine's.
   std::function<bool()> host_endpoint = nullptr;
 };
 
 class Attendant {
  public:
-  // `conductor` may be null if this agent never coordinates (no control port). It must outlive the Attendant.
-  Attendant(boost::asio::io_context& loop, AttendantOptions options, Conductor* conductor, AttendantEvents events);
+  // `coordinator` may be null if this agent never coordinates (no control port). It must outlive the Attendant.
+  Attendant(boost::asio::io_context& loop, AttendantOptions options, Coordinator* coordinator, AttendantEvents events);
   ~Attendant();
   Attendant(const Attendant&) = delete;
   Attendant& operator=(const Attendant&) = delete;

@@ -1,4 +1,4 @@
-# The I/O around the decisions: conductor, attendant, links.
+# The I/O around the decisions: coordinator, attendant, links.
 #
 # protoc makes the messages; there is no generated gRPC code (net/grpc_queue.h says why).
 set(MUSTER_PROTO_OUT ${CMAKE_BINARY_DIR}/rendezvous)
@@ -13,5 +13,5 @@ target_include_directories(muster_proto SYSTEM PUBLIC ${CMAKE_BINARY_DIR})
 target_compile_options(muster_proto PRIVATE -w)
 
 muster_room(muster_control
-  SOURCES wire.cc wire_decode.cc conductor.cc coordinator.cc local_link.cc grpc_link.cc attendant.cc
+  SOURCES wire.cc wire_decode.cc coordinator.cc coordinator_service.cc local_link.cc grpc_link.cc attendant.cc
   LINK muster_membership muster_net muster_base muster_proto)

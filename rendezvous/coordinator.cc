@@ -1,14 +1,15 @@
 #include "rendezvous/coordinator.h"
 
+#include <algorithm>
+#include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <list>
-#include <optional>
+#include <set>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "base/log.h"
 #include "base/text.h"
-#include "net/grpc_port.h"
-#include "rendezvous/wire.h"
 
 namespace muster::rendezvous {
 
@@ -16,179 +17,454 @@ namespace asio = boost::asio;
 
 namespace {
 
-constexpr size_t kMaxQueuedMessages = 1000;
-constexpr size_t kMaxQueuedBytes = size_t{1} << 20;
-constexpr Duration kFirstMessageLimit = std::chrono::seconds(10);
+constexpr Duration kFollowPause = std::chrono::milliseconds(50);  // between two reports to a follower
+// How long a redirect outlives the stand-in's stream. By then the stand-in is back, or another node stands in.
+constexpr Duration kRedirectGrace = std::chrono::seconds(15);
+constexpr size_t kMostRefusals = 100;  // logged by one process; strangers must not fill the log
 
 }  // namespace
 
-class Coordinator::Impl {
+class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
  public:
-  Impl(asio::io_context& loop, Conductor& conductor, const Options& options)
-      : loop_(loop), conductor_(conductor), options_(options), greeting_(loop) {}
-  ~Impl();
+  Impl(asio::io_context& loop, Options options) : loop_(loop), options_(std::move(options)), drain_timer_(loop) {}
 
-  Status Serve();
-  int port() const { return port_->port(); }
+  PeerId Connect(Peer* peer, bool local) {
+    PeerId id = next_id_++;
+    peers_.emplace(id, Far{peer, nullptr, Role::kUnknown, local});
+    if (!local) ++remote_;
+    return id;
+  }
 
- private:
-  class Stream;
-
-  // The bytes of `message`, kept for the next peers that get the same message.
-  const grpc::ByteBuffer& Encoded(const CoordinatorMessage& message);
-  void WatchGreeting(Stream* stream);
-  void ArmGreeting();
-
-  asio::io_context& loop_;
-  Conductor& conductor_;
-  const Options options_;
-  std::unique_ptr<net::GrpcPort> port_;
-
-  // Streams without a message yet, the oldest first. One timer serves them all.
-  std::list<std::pair<TimePoint, Stream*>> greetings_;
-  asio::steady_timer greeting_;
-  bool greeting_armed_ = false;
-
-  std::optional<CoordinatorMessage> encoded_message_;
-  grpc::ByteBuffer encoded_;
-};
-
-// One node's stream. Everything runs on the loop, except Arrived.
-class Coordinator::Impl::Stream final : public Conductor::Peer, public net::GrpcServerCall {
- public:
-  Stream(net::GrpcPort& port, Impl& owner) : net::GrpcServerCall(port), owner_(owner) {}
-  ~Stream() override { Leave(); }
-
-  // Conductor::Peer
-  void Send(const CoordinatorMessage& message) override {
-    if (!speaking()) return;
-    const grpc::ByteBuffer& bytes = owner_.Encoded(message);
-    // A single message may be larger than kMaxQueuedBytes (the status of many nodes).
-    if (unsent() >= kMaxQueuedMessages || (unsent() > 0 && unsent_bytes() + bytes.Length() > kMaxQueuedBytes)) {
-      log::Warning("a node does not read what the coordinator tells it: its stream is closed", {{"peer", peer()}});
-      FinishWhenSent();
-      Cancel();  // the read fails, which disconnects the peer
+  void Receive(PeerId id, const NodeMessage& message) {
+    auto found = peers_.find(id);
+    if (found == peers_.end() || found->second.role == Role::kClosed) return;
+    Far& far = found->second;
+    if (far.role == Role::kNode) {
+      if (std::holds_alternative<Hello>(message) || std::holds_alternative<Inspect>(message) ||
+          std::holds_alternative<Supersede>(message)) {
+        Hangup(far, Refuse{kExitBadConfiguration, "this node introduced itself a second time on one connection"});
+        return;
+      }
+      Step(*far.run, PeerSaid{id, message});
       return;
     }
-    net::GrpcServerCall::Send(bytes);
+    if (const auto* hello = std::get_if<Hello>(&message)) return Greet(id, far, *hello);
+    if (const auto* inspect = std::get_if<Inspect>(&message)) return Show(id, far, *inspect);
+    if (const auto* supersede = std::get_if<Supersede>(&message)) return Yield(id, far, *supersede);
+    if (far.role == Role::kUnknown) {
+      Hangup(far, Refuse{kExitBadConfiguration, "the first message on a connection must introduce the node"});
+    }
   }
-  void Close() override { FinishWhenSent(); }
 
-  void SaidNothing() { End(grpc::Status(grpc::StatusCode::DEADLINE_EXCEEDED, "no message within 10 s")); }
+  void Disconnect(PeerId id) {
+    auto found = peers_.find(id);
+    if (found == peers_.end()) return;
+    Far far = found->second;
+    peers_.erase(found);
+    if (!far.local) --remote_;
+    if (far.run != nullptr) {
+      Run& run = *far.run;
+      run.followers.erase(id);
+      if (run.successor == id) {
+        run.successor = 0;
+        run.redirect_until = MonotonicClock::now() + kRedirectGrace;
+        run.look_again = run.look_again ? std::min(*run.look_again, *run.redirect_until) : run.redirect_until;
+        Arm(run);
+      }
+      if (run.nodes.erase(id) > 0) {
+        Step(run, PeerClosed{id});
+      } else {
+        ForgetIfOver(run);
+      }
+    }
+    awaiting_.erase(id);
+    if (remote_ == 0) Drained();
+  }
 
-  std::list<std::pair<TimePoint, Stream*>>::iterator greeting;
-  bool greeting_watched = false;
+  void TakeOver(const std::string& run_id, const rendezvous::StandIn& stand_in) {
+    Run& run = RunOf(run_id);
+    run.redirect.reset();
+    Step(run, stand_in);
+  }
+
+  void KnowDead(const std::string& run_id, const Gone& gone) {
+    if (auto found = runs_.find(run_id); found != runs_.end()) Step(*found->second, gone);
+  }
+
+  void Want(int nodes) {
+    wanted_nodes_ = nodes;
+    for (const auto& [id, run] : std::map(runs_)) Step(*run, Wanted{nodes});
+  }
+
+  void TurnAway(const std::string& reason) {
+    auto found = options_.only_run_id.empty() ? runs_.end() : runs_.find(options_.only_run_id);
+    if (found != runs_.end()) return Step(*found->second, TurnedAway{reason});
+    SayRefused(reason, "");
+  }
+
+  void YieldTo(const std::string& run_id, const Redirect& redirect) {
+    auto found = runs_.find(run_id);
+    if (found == runs_.end() || redirect.address.empty() || redirect.term <= found->second->state.term) return;
+    SendOn(*found->second, redirect);
+  }
+
+  void SetPlace(const std::string& address, bool on_call) {
+    options_.self_address = address;
+    on_call_ = on_call;
+  }
+
+  void Drain(Duration limit, std::function<void()> done) {
+    drained_ = std::move(done);
+    if (remote_ == 0) return Drained();
+    drain_timer_.expires_after(limit);
+    drain_timer_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
+      auto self = weak.lock();
+      if (self && !error) self->Drained();
+    });
+  }
+
+  uint64_t TermOf(const std::string& run_id) const {
+    auto found = runs_.find(run_id);
+    return found == runs_.end() ? 0 : found->second->state.term;
+  }
+
+  void OnReason(std::function<void(const std::string&, const std::string&)> listener) {
+    listener_ = std::move(listener);
+  }
+
+  void Stop() {  // the Coordinator is being destroyed: no callback follows
+    peers_.clear();
+    awaiting_.clear();
+    runs_.clear();
+    listener_ = nullptr;
+    drained_ = nullptr;
+    drain_timer_.cancel();
+  }
 
  private:
-  void Called() override {
-    if (method() != wire::kAttendMethod) {
-      return End(grpc::Status(grpc::StatusCode::UNIMPLEMENTED, "this is a Muster rendezvous; it serves Attend only"));
+  enum class Role {
+    kUnknown,    // has said nothing yet
+    kNode,       // said Hello
+    kFollower,   // said Inspect
+    kSuccessor,  // said Supersede
+    kClosed,     // is being closed; its messages are ignored
+  };
+  struct Run : std::enable_shared_from_this<Run> {
+    explicit Run(asio::io_context& loop) : timer(loop), follow_timer(loop) {}
+    State state;
+    asio::steady_timer timer;
+    std::optional<TimePoint> look_again;  // when Tick is due
+    std::optional<TimePoint> armed;       // when the timer fires: never later than look_again
+    std::string reason;
+    std::unordered_set<PeerId> nodes;
+    std::unordered_set<PeerId> followers;
+    asio::steady_timer follow_timer;
+    bool follow_armed = false;
+    // Another agent coordinates this run: all peers are sent there.
+    std::optional<Redirect> redirect;
+    PeerId successor = 0;                     // the stream of its Supersede; 0: none
+    std::optional<TimePoint> redirect_until;  // set when that stream has ended
+  };
+  struct Far {
+    Peer* peer;
+    Run* run;
+    Role role;
+    bool local;
+  };
+
+  Run& RunOf(const std::string& run_id) {
+    std::shared_ptr<Run>& run = runs_[run_id];
+    if (run == nullptr) {
+      run = std::make_shared<Run>(loop_);
+      run->state = Fresh(run_id);
+      for (auto waits = awaiting_.begin(); waits != awaiting_.end();) {
+        const auto& [id, wanted] = *waits;
+        if (!wanted.empty() && wanted != run_id) {
+          ++waits;
+          continue;
+        }
+        peers_.at(id).run = run.get();
+        run->followers.insert(id);
+        waits = awaiting_.erase(waits);
+      }
     }
-    owner_.WatchGreeting(this);
-    StartRead();
+    return *run;
   }
 
-  void Arrived(const grpc::ByteBuffer& message) override {
-    heard_ = std::make_unique<StatusOr<NodeMessage>>(wire::DecodeFromNode(net::FromBuffer(message)));
+  State Fresh(const std::string& run_id) const {
+    State state;
+    state.given.run_id = run_id;
+    state.given.self_node = options_.self_node;
+    state.given.endpoint_hint = options_.endpoint_hint;
+    state.given.on_call = on_call_;
+    state.given.wanted_nodes = wanted_nodes_;
+    return state;
   }
 
-  void Read(bool ok) override {
-    std::unique_ptr<StatusOr<NodeMessage>> heard = std::move(heard_);
-    ForgetGreeting();
-    if (!ok) {
-      Leave();
-      return End(grpc::Status::OK);
+  // "" if this coordinator serves `run_id`, else the reason of the refusal.
+  std::string Stranger(const std::string& run_id) const {
+    if (options_.only_run_id.empty() || options_.only_run_id == run_id) return "";
+    return fmt::format(
+        "this coordinator serves run id \"{}\", the node asks for run id \"{}\"; give every node of a job the same "
+        "--rdzv-id",
+        options_.only_run_id, run_id);
+  }
+
+  void Hangup(Far& far, const CoordinatorMessage& last) {
+    far.role = Role::kClosed;
+    far.peer->Send(last);
+    far.peer->Close();
+  }
+
+  void Greet(PeerId id, Far& far, const Hello& hello) {
+    if (far.role != Role::kUnknown)
+      return Hangup(far, Refuse{kExitBadConfiguration, "Hello must be the first message"});
+    if (std::string reason = Stranger(hello.run_id); !reason.empty()) {
+      Hangup(far, Refuse{kExitBadConfiguration, reason});
+      return TurnAway(fmt::format("node {}: {}", hello.node.name, reason));
     }
-    if (finishing()) return;
-    if (!heard->ok()) {
-      Leave();
-      return End(grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, std::string(Message(heard->status()))));
+    Run& run = RunOf(hello.run_id);
+    // Of the last job with this id only followers are left. Its nodes would send a round: this node is of a new job.
+    if (Over(run) && run.nodes.empty() && !hello.resume) {
+      run.state = Fresh(hello.run_id);
+      run.reason.clear();
     }
-    if (!peer_) peer_ = owner_.conductor_.Connect(this);
-    owner_.conductor_.Receive(*peer_, **heard);
-    if (!finishing()) StartRead();
+    if (Redirected(run) && (!hello.resume || hello.resume->id.term <= run.redirect->term)) {
+      return Hangup(far, *run.redirect);
+    }
+    far.role = Role::kNode;
+    far.run = &run;
+    run.nodes.insert(id);
+    Step(run, PeerOpened{id, hello});
   }
 
-  void Over() override { Leave(); }
-
-  void End(const grpc::Status& status) {
-    ForgetGreeting();
-    Finish(status);
+  bool Redirected(Run& run) {
+    if (run.redirect && run.redirect_until && *run.redirect_until <= MonotonicClock::now()) {
+      run.redirect.reset();
+      run.redirect_until.reset();
+    }
+    return run.redirect.has_value();
   }
 
-  void Leave() {
-    if (!peer_) return;
-    owner_.conductor_.Disconnect(*peer_);
-    peer_.reset();
+  // False for the empty state of an agent on call.
+  static bool Coordinated(const State& state) {
+    return !state.given.on_call || state.round.id.number >= 0 || !state.members.empty();
   }
 
-  void ForgetGreeting() {
-    if (!greeting_watched) return;
-    greeting_watched = false;
-    owner_.greetings_.erase(greeting);
+  void Show(PeerId id, Far& far, const Inspect& inspect) {
+    if (far.role != Role::kUnknown && far.role != Role::kFollower) return;
+    awaiting_.erase(id);
+    std::vector<std::string> ids;
+    Run* run = nullptr;
+    for (const auto& [run_id, known] : runs_) {
+      if (!Coordinated(known->state) && !Redirected(*known)) continue;
+      ids.push_back(run_id);
+      if (inspect.run_id.empty() || inspect.run_id == run_id) run = known.get();
+    }
+    const std::string there = Join(ids, ", ");
+    if (inspect.run_id.empty() && ids.size() > 1) {
+      return Hangup(
+          far, Refuse{kExitUsage, fmt::format("{} runs are coordinated here; name one of: {}", ids.size(), there)});
+    }
+    if (run == nullptr) {
+      std::string text = ids.empty()
+                             ? std::string("no run is coordinated here yet")
+                             : fmt::format("no run \"{}\" is coordinated here; there is: {}", inspect.run_id, there);
+      const bool may_come = !on_call_ && (inspect.run_id.empty() || Stranger(inspect.run_id).empty());
+      if (!inspect.follow || !may_come) return Hangup(far, Refuse{kExitRendezvousTimeout, std::move(text)});
+      far.role = Role::kFollower;
+      awaiting_[id] = inspect.run_id;
+      far.peer->Send(Notice{text + "; waiting for it"});
+      return;
+    }
+    if (Redirected(*run)) return Hangup(far, *run->redirect);
+    StatusReport report = Describe(run->state, MonotonicClock::now());
+    if (!inspect.follow) return Hangup(far, report);
+    far.role = Role::kFollower;
+    far.run = run;
+    run->followers.insert(id);
+    far.peer->Send(report);
   }
 
-  Impl& owner_;
-  std::unique_ptr<StatusOr<NodeMessage>> heard_;
-  std::optional<PeerId> peer_;
+  void Yield(PeerId id, Far& far, const Supersede& supersede) {
+    if (far.role != Role::kUnknown && far.role != Role::kSuccessor) return;
+    if (std::string reason = Stranger(supersede.run_id); !reason.empty()) {
+      return Hangup(far, Refuse{kExitBadConfiguration, reason});
+    }
+    if (supersede.address.empty()) {
+      return Hangup(far, Refuse{kExitBadConfiguration, "a stand-in must say where it can be reached"});
+    }
+    Run& run = RunOf(supersede.run_id);
+    uint64_t known = run.redirect ? run.redirect->term : 0;
+    // The term of a coordinator that has made no round is only the default.
+    bool empty = run.state.round.id.number < 0 && run.state.phase == Phase::kGathering;
+    if (!empty && run.state.phase != Phase::kFinished) known = std::max(known, run.state.term);
+    // With equal terms the stand-in wins: a coordinator that came back without memory can have the same term.
+    if (run.state.phase == Phase::kFinished || supersede.term < known ||
+        (run.redirect && supersede.term == run.redirect->term && run.redirect->address != supersede.address)) {
+      Redirect answer{run.redirect && run.redirect->term >= run.state.term
+                          ? *run.redirect
+                          : Redirect{run.state.term, options_.self_address}};
+      return Hangup(far, answer);
+    }
+    far.role = Role::kSuccessor;
+    far.run = &run;
+    SendOn(run, Redirect{supersede.term, supersede.address});
+    run.redirect_until.reset();
+    run.successor = id;
+  }
+
+  // Sends all peers of the run to the new coordinator, and forgets everything decided here.
+  void SendOn(Run& run, const Redirect& redirect) {
+    run.redirect = redirect;
+    run.redirect_until = MonotonicClock::now() + kRedirectGrace;
+    SetReason(run, fmt::format("this run is coordinated at {} now (term {})", redirect.address, redirect.term));
+    std::vector<PeerId> sent_on(run.nodes.begin(), run.nodes.end());
+    sent_on.insert(sent_on.end(), run.followers.begin(), run.followers.end());
+    run.nodes.clear();
+    run.followers.clear();
+    for (PeerId node : sent_on) {
+      auto found = peers_.find(node);
+      if (found == peers_.end()) continue;
+      found->second.run = nullptr;
+      if (found->second.role != Role::kClosed) Hangup(found->second, redirect);
+    }
+    std::string run_id = run.state.given.run_id;
+    run.state = Fresh(run_id);
+    run.state.term = redirect.term;  // if this process coordinates the run again, its rounds must not look older
+    run.look_again.reset();
+  }
+
+  // `run` may be destroyed afterwards.
+  void Step(Run& run, const Event& event) {
+    TimePoint now = MonotonicClock::now();
+    Effects effects = Apply(run.state, event, now);
+    for (const Action& action : effects.actions) {
+      if (const auto* send = std::get_if<rendezvous::Send>(&action)) {
+        auto found = peers_.find(send->peer);
+        if (found != peers_.end() && found->second.role != Role::kClosed) found->second.peer->Send(send->message);
+      } else if (const auto* close = std::get_if<rendezvous::Close>(&action)) {
+        auto found = peers_.find(close->peer);
+        if (found == peers_.end()) continue;
+        found->second.role = Role::kClosed;
+        found->second.peer->Close();
+      }
+    }
+    run.look_again = effects.look_again;
+    Arm(run);
+    if (!effects.reason.empty() && effects.reason != run.reason) SetReason(run, effects.reason);
+    if (!effects.reason.empty() || !effects.actions.empty()) TellFollowers(run);
+    for (const std::string& refusal : effects.refusals) SayRefused(refusal, run.state.given.run_id);
+    ForgetIfOver(run);
+  }
+
+  // Logs each reason once, since a refused node may come again and again.
+  void SayRefused(const std::string& reason, const std::string& run_id) {
+    if (said_refused_.size() >= kMostRefusals || !said_refused_.insert(reason).second) return;
+    const std::string text = fmt::format("refused: {}", reason);
+    if (options_.only_run_id.empty() && !run_id.empty()) {
+      log::Warning(text, {{"run_id", run_id}});
+    } else {
+      log::Warning(text);
+    }
+    if (said_refused_.size() == kMostRefusals) log::Warning("more refusals are not told");
+  }
+
+  void SetReason(Run& run, const std::string& reason) {
+    run.reason = reason;
+    if (listener_) listener_(run.state.given.run_id, reason);
+  }
+
+  // Moves the timer only if it would fire too late, since every beat moves look_again.
+  void Arm(Run& run) {
+    if (!run.look_again || (run.armed && *run.armed <= *run.look_again)) return;
+    run.armed = run.look_again;
+    run.timer.expires_at(*run.armed);
+    run.timer.async_wait(
+        [weak = weak_from_this(), over = run.weak_from_this()](const boost::system::error_code& error) {
+          auto self = weak.lock();
+          auto due = over.lock();
+          if (!self || !due || error) return;
+          due->armed.reset();
+          if (!due->look_again) return;
+          if (*due->look_again <= MonotonicClock::now()) {
+            self->Step(*due, Tick{});
+          } else {
+            self->Arm(*due);
+          }
+        });
+  }
+
+  void TellFollowers(Run& run) {
+    if (run.followers.empty() || run.follow_armed) return;
+    run.follow_armed = true;
+    run.follow_timer.expires_after(kFollowPause);
+    run.follow_timer.async_wait(
+        [weak = weak_from_this(), over = run.weak_from_this()](const boost::system::error_code& error) {
+          auto self = weak.lock();
+          auto due = over.lock();
+          if (!self || !due || error) return;
+          due->follow_armed = false;
+          StatusReport report = Describe(due->state, MonotonicClock::now());
+          for (PeerId id : due->followers) {
+            auto found = self->peers_.find(id);
+            if (found != self->peers_.end()) found->second.peer->Send(report);
+          }
+        });
+  }
+
+  bool Over(const Run& run) const { return options_.only_run_id.empty() && run.state.phase == Phase::kFinished; }
+
+  // `muster coordinator` serves many runs. Finished ones must not pile up, nor answer the next job with the same id.
+  void ForgetIfOver(Run& run) {
+    if (!options_.only_run_id.empty() || !run.nodes.empty() || !run.followers.empty() || run.successor != 0) return;
+    bool untouched = run.state.round.id.number < 0 && run.state.members.empty() && !Redirected(run);
+    if (!Over(run) && !untouched) return;
+    for (auto& [id, far] : peers_) {
+      if (far.run == &run) far.run = nullptr;
+    }
+    std::string run_id = run.state.given.run_id;
+    runs_.erase(run_id);
+  }
+
+  void Drained() {
+    if (!drained_) return;
+    drain_timer_.cancel();
+    asio::post(loop_, std::exchange(drained_, nullptr));
+  }
+
+  asio::io_context& loop_;
+  Options options_;
+  bool on_call_ = false;
+  PeerId next_id_ = 1;
+  std::unordered_map<PeerId, Far> peers_;
+  size_t remote_ = 0;
+  std::map<std::string, std::shared_ptr<Run>> runs_;
+  std::optional<int> wanted_nodes_;         // of each run
+  std::map<PeerId, std::string> awaiting_;  // followers of a run that does not exist yet; "": of the first run to come
+  std::function<void(const std::string&, const std::string&)> listener_;
+  asio::steady_timer drain_timer_;
+  std::function<void()> drained_;
+  std::set<std::string> said_refused_;
 };
 
-Status Coordinator::Impl::Serve() {
-  net::GrpcPort::Options serving;
-  serving.host = options_.host;
-  serving.port = options_.port;
-  serving.credentials = options_.credentials;
-  serving.keep_descriptors = options_.keep_descriptors;
-  serving.longest_message = static_cast<int>(wire::kMaxFromNode);
-  serving.turned_away = [this](const std::string& why) { conductor_.TurnAway(why); };
-  MUSTER_ASSIGN_OR_RETURN(port_, net::GrpcPort::Serve(loop_, serving, [this](net::GrpcPort& port) {
-                            return std::make_unique<Stream>(port, *this);
-                          }));
-  return absl::OkStatus();
-}
+Coordinator::Coordinator(asio::io_context& loop, Options options)
+    : impl_(std::make_shared<Impl>(loop, std::move(options))) {}
+Coordinator::~Coordinator() { impl_->Stop(); }
 
-Coordinator::Impl::~Impl() {
-  greeting_.cancel();
-  port_.reset();  // destroys every stream
+PeerId Coordinator::Connect(Peer* peer, bool local) { return impl_->Connect(peer, local); }
+void Coordinator::Receive(PeerId id, const NodeMessage& message) { impl_->Receive(id, message); }
+void Coordinator::Disconnect(PeerId id) { impl_->Disconnect(id); }
+void Coordinator::TakeOver(const std::string& run_id, const StandIn& stand_in) { impl_->TakeOver(run_id, stand_in); }
+void Coordinator::TurnAway(const std::string& reason) { impl_->TurnAway(reason); }
+void Coordinator::Want(int nodes) { impl_->Want(nodes); }
+void Coordinator::KnowDead(const std::string& run_id, const Gone& gone) { impl_->KnowDead(run_id, gone); }
+void Coordinator::Yield(const std::string& run_id, const Redirect& redirect) { impl_->YieldTo(run_id, redirect); }
+void Coordinator::SetPlace(const std::string& address, bool on_call) { impl_->SetPlace(address, on_call); }
+void Coordinator::Drain(Duration limit, std::function<void()> done) { impl_->Drain(limit, std::move(done)); }
+uint64_t Coordinator::TermOf(const std::string& run_id) const { return impl_->TermOf(run_id); }
+void Coordinator::OnReason(std::function<void(const std::string&, const std::string&)> listener) {
+  impl_->OnReason(std::move(listener));
 }
-
-const grpc::ByteBuffer& Coordinator::Impl::Encoded(const CoordinatorMessage& message) {
-  if (!encoded_message_ || *encoded_message_ != message) {
-    encoded_ = net::ToBuffer(wire::Encode(message));
-    encoded_message_ = message;
-  }
-  return encoded_;
-}
-
-void Coordinator::Impl::WatchGreeting(Stream* stream) {
-  greetings_.emplace_back(MonotonicClock::now() + kFirstMessageLimit, stream);
-  stream->greeting = std::prev(greetings_.end());
-  stream->greeting_watched = true;
-  ArmGreeting();
-}
-
-void Coordinator::Impl::ArmGreeting() {
-  if (greeting_armed_ || greetings_.empty()) return;
-  greeting_armed_ = true;
-  greeting_.expires_at(greetings_.front().first);
-  greeting_.async_wait([this](const boost::system::error_code& error) {
-    if (error) return;  // destroyed
-    greeting_armed_ = false;
-    TimePoint now = MonotonicClock::now();
-    while (!greetings_.empty() && greetings_.front().first <= now) greetings_.front().second->SaidNothing();
-    ArmGreeting();
-  });
-}
-
-StatusOr<std::unique_ptr<Coordinator>> Coordinator::Serve(asio::io_context& loop, Conductor& conductor,
-                                                          const Options& options) {
-  auto impl = std::make_unique<Impl>(loop, conductor, options);
-  MUSTER_RETURN_IF_ERROR(impl->Serve());
-  return std::unique_ptr<Coordinator>(new Coordinator(std::move(impl)));
-}
-
-Coordinator::Coordinator(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-Coordinator::~Coordinator() = default;
-int Coordinator::port() const { return impl_->port(); }
 
 }  // namespace muster::rendezvous

@@ -1,42 +1,79 @@
-// The gRPC service in front of a Conductor: one bidirectional stream per node.
+// Drives membership.h for the runs coordinated in this process: applies events, sends messages, keeps timers.
 //
-// gRPC's threads only post to the loop; only the loop uses the Conductor. Destruction cancels every stream.
+// Knows no gRPC: a Peer is a gRPC stream or a local attendant. Loop thread only.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 
-#include "base/status.h"
-#include "net/credentials.h"
-#include "rendezvous/conductor.h"
+#include "rendezvous/membership.h"
 
 namespace muster::rendezvous {
 
 class Coordinator {
  public:
-  struct Options {
-    std::string host = "";  // numeric address to bind; empty: every address, IPv6 and IPv4
-    int port = 0;           // 0: the kernel chooses
-    net::Credentials credentials;
-    // File descriptors that connections to this port never use (at most half of what ulimit -n allows), so that too
-    // many connections cannot keep this process from starting workers.
-    int keep_descriptors = 0;
+  // The far end of one conversation. Neither method may call the Coordinator back at once.
+  class Peer {
+   public:
+    virtual ~Peer() = default;
+    virtual void Send(const CoordinatorMessage& message) = 0;
+    virtual void Close() = 0;  // after what was sent
   };
 
-  // Binds and serves at once. AlreadyExists: the port is taken. InvalidArgument: `host` is no numeric address.
-  static StatusOr<std::unique_ptr<Coordinator>> Serve(boost::asio::io_context& loop, Conductor& conductor,
-                                                      const Options& options);
+  struct Options {
+    std::string self_node;           // node name of this agent; empty for `muster coordinator`
+    std::string self_address;        // where this coordinator can be reached, for redirects
+    std::string only_run_id;         // refuse other run ids; empty: any number of runs (`muster coordinator`)
+    std::string endpoint_hint = "";  // added where nodes are missing; EndpointHint() in base/host_names.h
+  };
+
+  Coordinator(boost::asio::io_context& loop, Options options);
   ~Coordinator();
   Coordinator(const Coordinator&) = delete;
   Coordinator& operator=(const Coordinator&) = delete;
 
-  int port() const;
+  // A conversation began. `peer` must stay valid until Disconnect(id). `local`: it is this process's own attendant.
+  PeerId Connect(Peer* peer, bool local = false);
+  // The first message decides what the peer is: Hello, Inspect or Supersede. Any other one is refused and closes it.
+  void Receive(PeerId id, const NodeMessage& message);
+  void Disconnect(PeerId id);
+
+  // This process becomes the coordinator of `run_id`, as attendance.h decided. An earlier redirect of the run is void.
+  void TakeOver(const std::string& run_id, const StandIn& stand_in);
+
+  // A node was refused before its first message (no token, say). `reason`: one sentence that names it, logged once.
+  void TurnAway(const std::string& reason);
+
+  // A node that the stand-in of `run_id` misses is gone (membership.h).
+  void KnowDead(const std::string& run_id, const Gone& gone);
+
+  // How many nodes each run is meant to have now (Wanted in membership.h).
+  void Want(int nodes);
+
+  // Sets Options::self_address once this coordinator's port is known. `on_call`: the address is not the job's endpoint,
+  // so this coordinator coordinates nothing before TakeOver.
+  void SetPlace(const std::string& address, bool on_call);
+
+  // Calls `done` on the loop once every peer that is not local has gone (all have heard the end), or after `limit`. One
+  // at a time.
+  void Drain(Duration limit, std::function<void()> done);
+
+  // If `redirect` has a higher term: sends the peers of `run_id`, present and future ones, to its address.
+  void Yield(const std::string& run_id, const Redirect& redirect);
+  // The term in which `run_id` is coordinated here; 0 if it is not.
+  uint64_t TermOf(const std::string& run_id) const;
+  // Expires when this coordinator is destroyed: for callbacks that are still in the loop's queue then.
+  std::weak_ptr<void> lifetime() const { return lifetime_; }
+  // Called with (run id, sentence) whenever a decision's reason changes.
+  void OnReason(std::function<void(const std::string&, const std::string&)> listener);
 
  private:
   class Impl;
-  explicit Coordinator(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  std::shared_ptr<Impl> impl_;
+  std::shared_ptr<void> lifetime_ = std::make_shared<char>();
 };
 
 }  // namespace muster::rendezvous

@@ -9,9 +9,9 @@ namespace {
 // Every step is posted, in both directions, so that neither side is called while it is still in a call of its own.
 class LocalLink final : public Link {
  public:
-  LocalLink(boost::asio::io_context& loop, Conductor& conductor, Events events)
-      : shared_(std::make_shared<Shared>(loop, conductor, std::move(events))) {
-    shared_->id = conductor.Connect(shared_.get(), true);
+  LocalLink(boost::asio::io_context& loop, Coordinator& coordinator, Events events)
+      : shared_(std::make_shared<Shared>(loop, coordinator, std::move(events))) {
+    shared_->id = coordinator.Connect(shared_.get(), true);
     shared_->Post([](Shared& shared) {
       if (shared.events.connected) shared.events.connected();
     });
@@ -20,7 +20,7 @@ class LocalLink final : public Link {
 
   void Send(const NodeMessage& message) override {
     shared_->Post([message](Shared& shared) {
-      if (shared.open) shared.conductor.Receive(shared.id, message);
+      if (shared.open) shared.coordinator.Receive(shared.id, message);
     });
   }
 
@@ -29,9 +29,9 @@ class LocalLink final : public Link {
   }
 
  private:
-  struct Shared final : Conductor::Peer, std::enable_shared_from_this<Shared> {
-    Shared(boost::asio::io_context& loop, Conductor& conductor, Events events)
-        : loop(loop), conductor(conductor), lifetime(conductor.lifetime()), events(std::move(events)) {}
+  struct Shared final : Coordinator::Peer, std::enable_shared_from_this<Shared> {
+    Shared(boost::asio::io_context& loop, Coordinator& coordinator, Events events)
+        : loop(loop), coordinator(coordinator), lifetime(coordinator.lifetime()), events(std::move(events)) {}
 
     void Send(const CoordinatorMessage& message) override {
       Post([message](Shared& shared) {
@@ -55,12 +55,12 @@ class LocalLink final : public Link {
     void Drop() {
       dropped = true;
       if (!std::exchange(open, false)) return;
-      if (!lifetime.expired()) conductor.Disconnect(id);
+      if (!lifetime.expired()) coordinator.Disconnect(id);
     }
 
     boost::asio::io_context& loop;
-    Conductor& conductor;
-    const std::weak_ptr<void> lifetime;  // of the conductor
+    Coordinator& coordinator;
+    const std::weak_ptr<void> lifetime;  // of the coordinator
     const Events events;
     PeerId id = 0;
     bool open = true;
@@ -72,8 +72,8 @@ class LocalLink final : public Link {
 
 }  // namespace
 
-std::unique_ptr<Link> DialLocally(boost::asio::io_context& loop, Conductor& conductor, Link::Events events) {
-  return std::make_unique<LocalLink>(loop, conductor, std::move(events));
+std::unique_ptr<Link> DialLocally(boost::asio::io_context& loop, Coordinator& coordinator, Link::Events events) {
+  return std::make_unique<LocalLink>(loop, coordinator, std::move(events));
 }
 
 }  // namespace muster::rendezvous

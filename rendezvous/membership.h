@@ -2,9 +2,9 @@
 //
 //     Apply(state, event, now) -> effects (messages to send, the reason, when to look again)
 //
-// No I/O, no clock, no thread, no randomness: the same events give the same effects. The driver (conductor.h) owns one
-// State per run. It calls Apply for everything that happens, sends the resulting messages, and calls Apply with Tick at
-// `look_again`. docs/rendezvous.md and docs/exit-codes.md tell the rules to a user.
+// No I/O, no clock, no thread, no randomness: the same events give the same effects. The driver (coordinator.h) owns
+// one State per run. It calls Apply for everything that happens, sends the resulting messages, and calls Apply with
+// Tick at `look_again`. docs/rendezvous.md and docs/exit-codes.md tell the rules to a user.
 //
 // Invariants (tests/sim checks them):
 //  - Ranks are contiguous and unique.

@@ -56,7 +56,7 @@ Status ReadEndpoint(const FlagReader& flags, const PodPlace& place, RunOptions* 
 Status ReadMeeting(const FlagReader& flags, const Environment& environment, const PodPlace& place,
                    RunOptions* options) {
   options->nproc = static_cast<int>(place.workers.size());
-  options->told = place.workers;
+  options->framework_env = place.workers;
   options->tracker_ports = place.framework_ports;
   if (!place.warning.empty()) options->warnings.push_back(place.warning);
   if (place.nodes == 1) return absl::OkStatus();

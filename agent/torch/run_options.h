@@ -111,7 +111,7 @@ struct RunOptions {
   int nodes_on_this_machine = 0;  // 0: off
   std::string node_name;          // MUSTER_NODE; empty: chosen by the agent
   // Wired as jax or xgboost: the framework's variables for each worker, by local rank.
-  std::vector<std::map<std::string, std::string>> told;
+  std::vector<std::map<std::string, std::string>> framework_env;
   int tracker_ports = 1;  // XGBoost's tracker uses so many ports in turn, one per round
   log::Options log;
 

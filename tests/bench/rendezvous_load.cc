@@ -29,7 +29,7 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "net/grpc_channel.h"
-#include "rendezvous/coordinator.h"
+#include "rendezvous/coordinator_service.h"
 #include "rendezvous/grpc_link.h"
 
 namespace muster::rendezvous {
@@ -61,10 +61,10 @@ Usage UsageOf(pid_t pid) {
 // Serves until it is killed; writes its port to `out`.
 [[noreturn]] void RunCoordinator(int out) {
   boost::asio::io_context loop;
-  Conductor conductor(loop, {});
-  Coordinator::Options options;
+  Coordinator coordinator(loop, {});
+  CoordinatorService::Options options;
   options.host = "127.0.0.1";
-  auto served = Coordinator::Serve(loop, conductor, options);
+  auto served = CoordinatorService::Serve(loop, coordinator, options);
   if (!served.ok()) _exit(1);
   int port = (*served)->port();
   if (write(out, &port, sizeof port) != sizeof port) _exit(1);

@@ -1,4 +1,4 @@
-// Whole agents without workers: each with its conductor, its control port and its attendant, all on one loop.
+// Whole agents without workers: each with its coordinator, its control port and its attendant, all on one loop.
 #include "rendezvous/attendant.h"
 
 #include <boost/asio/ip/tcp.hpp>
@@ -17,8 +17,8 @@ class AttendantTest : public ControlFixture {
   // An agent whose workers run until they are told to stop, and then stop at once.
   struct Agent {
     std::string name;
-    std::unique_ptr<Conductor> conductor;
     std::unique_ptr<Coordinator> coordinator;
+    std::unique_ptr<CoordinatorService> service;
     std::unique_ptr<Attendant> attendant;
     std::string address;
     std::optional<Assignment> round;  // whose workers run
@@ -31,8 +31,8 @@ class AttendantTest : public ControlFixture {
     // As after SIGKILL: every socket is closed, no message is sent.
     void Die() {
       attendant.reset();
+      service.reset();
       coordinator.reset();
-      conductor.reset();
     }
     bool Runs(int nodes) const { return round && round->node_count == nodes; }
     void Fail(int code) {
@@ -56,18 +56,18 @@ class AttendantTest : public ControlFixture {
                                int port = 0, const std::string& run_id = "job") {
     auto agent = std::make_unique<Agent>();
     agent->name = name;
-    // Finds a free port first, since the conductor needs the address.
+    // Finds a free port first, since the coordinator needs the address.
     asio::ip::tcp::acceptor probe(
         loop_, asio::ip::tcp::endpoint(asio::ip::address_v4::loopback(), static_cast<uint16_t>(port)));
-    Coordinator::Options options;
+    CoordinatorService::Options options;
     options.host = "127.0.0.1";
     options.port = probe.local_endpoint().port();
     probe.close();
     agent->address = fmt::format("127.0.0.1:{}", options.port);
-    agent->conductor = std::make_unique<Conductor>(loop_, Conductor::Options{name, agent->address, run_id});
-    auto served = Coordinator::Serve(loop_, *agent->conductor, options);
+    agent->coordinator = std::make_unique<Coordinator>(loop_, Coordinator::Options{name, agent->address, run_id});
+    auto served = CoordinatorService::Serve(loop_, *agent->coordinator, options);
     EXPECT_TRUE(served.ok()) << served.status();
-    agent->coordinator = *std::move(served);
+    agent->service = *std::move(served);
 
     AttendantOptions attend;
     attend.run_id = run_id;
@@ -76,7 +76,7 @@ class AttendantTest : public ControlFixture {
     attend.self.incarnation = fmt::format("{}-{}", name, ++incarnations_);
     attend.self.control_address = agent->address;
     attend.options = job;
-    agent->attendant = std::make_unique<Attendant>(loop_, attend, agent->conductor.get(), Callbacks(*agent));
+    agent->attendant = std::make_unique<Attendant>(loop_, attend, agent->coordinator.get(), Callbacks(*agent));
     agent->attendant->Begin();
     return agent;
   }
@@ -137,7 +137,7 @@ TEST_F(AttendantTest, SuccessEndsEveryNodeWithZero) {
   Until([&] { return closed; }, "goodbye");
   b.reset();
   bool drained = false;
-  a->conductor->Drain(std::chrono::seconds(60), [&] { drained = true; });
+  a->coordinator->Drain(std::chrono::seconds(60), [&] { drained = true; });
   Until([&] { return drained; }, "everyone gone");
 }
 
@@ -209,10 +209,10 @@ TEST_F(AttendantTest, AnEmptyCoordinatorReformsTheRound) {
   auto b = Start("b", job, address_);
   auto c = Start("c", job, address_);
   Until([&] { return b->Runs(2) && c->Runs(2); }, "the round");
-  Coordinator::Options options;
-  options.port = coordinator_->port();
+  CoordinatorService::Options options;
+  options.port = service_->port();
+  service_.reset();
   coordinator_.reset();
-  conductor_.reset();
   Serve(options);
   b->Succeed();
   c->Succeed();
@@ -241,7 +241,7 @@ TEST_F(AttendantTest, AHostThatComesBackIsSentToTheStandIn) {
   JobOptions job = Job(1, 2, 0);
   auto a = Start("a", job, "");
   std::string endpoint = a->address;
-  int port = a->coordinator->port();
+  int port = a->service->port();
   auto b = Start("b", job, endpoint);
   Until([&] { return a->Runs(2) && b->Runs(2); }, "the round of two");
   a->Die();
@@ -262,7 +262,7 @@ TEST_F(AttendantTest, MayBeDestroyedFromWithinItsCallbacks) {
   auto a = Start("a", job, "");
   auto b = Start("b", job, a->address);
   Until([&] { return a->Runs(2) && b->Runs(2); }, "the round");
-  Conductor conductor(loop_, {});
+  Coordinator coordinator(loop_, {});
   AttendantOptions options;
   options.run_id = "other";
   options.endpoint = a->address;
@@ -275,7 +275,7 @@ TEST_F(AttendantTest, MayBeDestroyedFromWithinItsCallbacks) {
     refused.reset();
     ended = true;
   };
-  refused = std::make_unique<Attendant>(loop_, options, &conductor, events);
+  refused = std::make_unique<Attendant>(loop_, options, &coordinator, events);
   refused->Begin();
   Until([&] { return ended; }, "the refusal");
   bool later = false;

@@ -18,8 +18,8 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "net/grpc_channel.h"
-#include "rendezvous/conductor.h"
 #include "rendezvous/coordinator.h"
+#include "rendezvous/coordinator_service.h"
 #include "rendezvous/grpc_link.h"
 #include "rendezvous/local_link.h"
 
@@ -82,13 +82,13 @@ class ControlFixture : public testing::Test {
     ASSERT_FALSE(*late) << "waited in vain for " << what;
   }
 
-  void Serve(Coordinator::Options options = {}, const Conductor::Options& conductor = {}) {
+  void Serve(CoordinatorService::Options options = {}, const Coordinator::Options& coordinator = {}) {
     if (options.host.empty()) options.host = "127.0.0.1";
-    conductor_ = std::make_unique<Conductor>(loop_, conductor);
-    StatusOr<std::unique_ptr<Coordinator>> served = Coordinator::Serve(loop_, *conductor_, options);
+    coordinator_ = std::make_unique<Coordinator>(loop_, coordinator);
+    StatusOr<std::unique_ptr<CoordinatorService>> served = CoordinatorService::Serve(loop_, *coordinator_, options);
     ASSERT_TRUE(served.ok()) << served.status();
-    coordinator_ = *std::move(served);
-    address_ = fmt::format("127.0.0.1:{}", coordinator_->port());
+    service_ = *std::move(served);
+    address_ = fmt::format("127.0.0.1:{}", service_->port());
   }
 
   std::unique_ptr<Caller> Dial(std::optional<NodeMessage> first, const net::Credentials& credentials = {}) {
@@ -131,8 +131,8 @@ class ControlFixture : public testing::Test {
   boost::asio::io_context loop_;
   net::Resolver resolver_{loop_};
   std::unique_ptr<net::GrpcQueue> queue_;
-  std::unique_ptr<Conductor> conductor_;
   std::unique_ptr<Coordinator> coordinator_;
+  std::unique_ptr<CoordinatorService> service_;
   std::string address_;
 };
 

@@ -109,7 +109,7 @@ void World::Kill(Process& process, bool power_off) {
         if (conns_[c].from == id && conns_[c].knock && conns_[c].open[1]) {
           conns_[c].open[1] = false;
           Process& other = processes_[static_cast<size_t>(conns_[c].to)];
-          if (other.alive) ConductorLoses(other, static_cast<int>(c));
+          if (other.alive) CoordinatorLoses(other, static_cast<int>(c));
         }
       }
     });
@@ -188,7 +188,7 @@ void World::Arrive(int c, int direction, const Conn::Item& item) {
     conn.open[end] = false;
     Put(c, end, Conn::Item{true, {}, {}});
     if (direction == 0) {
-      ConductorLoses(process, c);
+      CoordinatorLoses(process, c);
     } else if (conn.knock) {
       if (process.knocking) After(*process.knocking, process.id, [this](Process& p) { Knock(p); });
     } else if (process.conn == c) {
@@ -196,7 +196,7 @@ void World::Arrive(int c, int direction, const Conn::Item& item) {
       Attend(process, at::Disconnected{at::Loss::kClosed, "closed"});
     }
   } else if (direction == 0) {
-    ConductorHears(process, c, std::get<NodeMessage>(item.message));
+    CoordinatorHears(process, c, std::get<NodeMessage>(item.message));
   } else if (conn.knock) {
     const auto* redirect = std::get_if<Redirect>(&std::get<CoordinatorMessage>(item.message));
     if (redirect && redirect->term > process.membership.term) SendOn(process, *redirect);

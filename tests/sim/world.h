@@ -1,6 +1,6 @@
 // A simulated job: agents, coordinators, workers and the network between them, in virtual time, all from one seed.
 //
-// The agents run the real membership.h and attendance.h, in a model of conductor.cc and attendant.cc. Faults come at
+// The agents run the real membership.h and attendance.h, in a model of coordinator.cc and attendant.cc. Faults come at
 // random until `calm_`; after that everything heals and the job must end.
 //
 // Connections are like TCP: bytes arrive in order, or the connection breaks. A cut holds bytes back until it heals. A
@@ -82,7 +82,7 @@ class World {
     bool frozen = false;
     bool ended = false;
     std::vector<std::function<void()>> held;  // while frozen
-    // conductor
+    // coordinator
     State membership;
     std::optional<Redirect> redirect;
     int successor = -1;  // connection of the stand-in that all peers are redirected to
@@ -131,9 +131,9 @@ class World {
   void CloseEnd(int conn, int end);
   void Arrive(int conn, int direction, const Conn::Item& item);
 
-  // conductor
-  void ConductorHears(Process& process, int conn, const NodeMessage& message);
-  void ConductorLoses(Process& process, int conn);
+  // coordinator
+  void CoordinatorHears(Process& process, int conn, const NodeMessage& message);
+  void CoordinatorLoses(Process& process, int conn);
   void Step(Process& process, const Event& event);
   void SendOn(Process& process, const Redirect& redirect);
   void CheckStart(Process& process, int parent);

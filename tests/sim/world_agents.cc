@@ -48,9 +48,9 @@ std::string Show(const CoordinatorMessage& message) {
 
 }  // namespace
 
-// --- conductor ---
+// --- coordinator ---
 
-void World::ConductorHears(Process& process, int c, const NodeMessage& message) {
+void World::CoordinatorHears(Process& process, int c, const NodeMessage& message) {
   Conn& conn = conns_[static_cast<size_t>(c)];
   auto answer = [&](CoordinatorMessage last) {
     Put(c, 1, Conn::Item{false, std::move(last), {}});
@@ -90,7 +90,7 @@ void World::ConductorHears(Process& process, int c, const NodeMessage& message) 
   if (process.peers.contains(conn.peer)) Step(process, PeerSaid{conn.peer, message});
 }
 
-void World::ConductorLoses(Process& process, int c) {
+void World::CoordinatorLoses(Process& process, int c) {
   Conn& conn = conns_[static_cast<size_t>(c)];
   if (process.successor == c) {
     process.successor = -1;

@@ -262,7 +262,7 @@ TEST(ExecFlags, PodsOfOtherFrameworksMeetBesideTheirOwnPort) {
       EXPECT_EQ(options.job.min_nodes, options.max_nodes);
       EXPECT_EQ(options.job.max_nodes, options.max_nodes);
       EXPECT_FALSE(options.standalone);
-      EXPECT_EQ(options.told.size(), 1U);
+      EXPECT_EQ(options.framework_env.size(), 1U);
     }
   }
 }

@@ -1,4 +1,4 @@
-#include "agent/relay.h"
+#include "agent/port_relay.h"
 
 #include <array>
 #include <boost/asio/buffer.hpp>

@@ -1,5 +1,5 @@
 // The coordinator over loopback, message by message.
-#include "rendezvous/coordinator.h"
+#include "rendezvous/coordinator_service.h"
 
 #include <dirent.h>
 #include <stdlib.h>
@@ -99,7 +99,7 @@ TEST_F(CoordinatorTest, TwoNodesFormARoundFailRestartAndFinish) {
   a->link.reset();
   b->link.reset();
   bool drained = false;
-  conductor_->Drain(std::chrono::seconds(60), [&] { drained = true; });
+  coordinator_->Drain(std::chrono::seconds(60), [&] { drained = true; });
   Until([&] { return drained; }, "everyone gone");
 }
 
@@ -129,13 +129,13 @@ TEST_F(CoordinatorTest, AClosedStreamIsALostNodeAtOnce) {
 TEST(CoordinatorPort, OfManyThatListenAtOnceOneIsHeard) {
   struct Place {
     boost::asio::io_context loop;
-    Conductor conductor{loop, {}};
+    Coordinator coordinator{loop, {}};
   };
   auto serve = [](Place& place, int port) {
-    Coordinator::Options options;
+    CoordinatorService::Options options;
     options.host = "127.0.0.1";
     options.port = port;
-    return Coordinator::Serve(place.loop, place.conductor, options);
+    return CoordinatorService::Serve(place.loop, place.coordinator, options);
   };
   for (int turn = 0; turn < 50; ++turn) {
     std::vector<std::unique_ptr<Place>> places;
@@ -145,15 +145,15 @@ TEST(CoordinatorPort, OfManyThatListenAtOnceOneIsHeard) {
     const int port = (*free)->port();
     free->reset();
     std::vector<Status> outcomes(places.size());
-    std::vector<std::unique_ptr<Coordinator>> serving(places.size());
+    std::vector<std::unique_ptr<CoordinatorService>> serving(places.size());
     std::vector<std::thread> threads;
     std::latch start(static_cast<ptrdiff_t>(places.size()));
     for (size_t i = 0; i < places.size(); ++i) {
       threads.emplace_back([&, i] {
         start.arrive_and_wait();
-        auto coordinator = serve(*places[i], port);
-        outcomes[i] = coordinator.status();
-        if (coordinator.ok()) serving[i] = *std::move(coordinator);
+        auto service = serve(*places[i], port);
+        outcomes[i] = service.status();
+        if (service.ok()) serving[i] = *std::move(service);
       });
     }
     for (std::thread& thread : threads) thread.join();
@@ -167,7 +167,7 @@ TEST(CoordinatorPort, OfManyThatListenAtOnceOneIsHeard) {
 }
 
 TEST_F(CoordinatorTest, AMissingOrWrongTokenIsRefusedWithoutTellingIt) {
-  Coordinator::Options options;
+  CoordinatorService::Options options;
   options.credentials.token = "right-token";
   Serve(options);
   net::Credentials wrong{"wrong-token", "", "", ""};
@@ -250,7 +250,7 @@ TEST_F(CoordinatorTest, ARunThatIsNotThereYetIsWaitedForByWhoFollowsIt) {
 
 TEST_F(CoordinatorTest, WhoIsOnlyOnCallCoordinatesNothingYet) {
   Serve({}, {"b", "", "job"});
-  conductor_->SetPlace(address_, true);
+  coordinator_->SetPlace(address_, true);
   auto early = Dial(Greeting("a", Job(2, 2)));  // kept until b stands in
   Until([&] { return early->connected; }, "the connection");
   for (bool follow : {false, true}) {
@@ -266,7 +266,7 @@ TEST_F(CoordinatorTest, ARunThatEndsWithNobodyThereIsForgotten) {
   JobOptions job = Job(1, 1);
   job.join_timeout = std::chrono::milliseconds(50);
   std::string verdict;
-  conductor_->OnReason([&](const std::string&, const std::string& reason) {
+  coordinator_->OnReason([&](const std::string&, const std::string& reason) {
     if (reason.find("came within") != std::string::npos) verdict = reason;
   });
   auto only = Dial(Greeting("a", job));
@@ -326,7 +326,7 @@ TEST_F(CoordinatorTest, GarbageOnThePortDisturbsNobody) {
                                       "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + std::string(5000, '\x41')};
   for (const std::string& bytes : garbage) {
     tcp::socket socket(loop_);
-    socket.connect(tcp::endpoint(asio::ip::address_v4::loopback(), static_cast<uint16_t>(coordinator_->port())));
+    socket.connect(tcp::endpoint(asio::ip::address_v4::loopback(), static_cast<uint16_t>(service_->port())));
     bool ended = false;
     std::array<char, 4096> answer;
     std::function<void()> read = [&] {
@@ -349,17 +349,18 @@ TEST_F(CoordinatorTest, GarbageOnThePortDisturbsNobody) {
 
 TEST_F(CoordinatorTest, ATakenPortSaysSo) {
   Serve();
-  Coordinator::Options options;
+  CoordinatorService::Options options;
   options.host = "127.0.0.1";
-  options.port = coordinator_->port();
-  Status status = Coordinator::Serve(loop_, *conductor_, options).status();
+  options.port = service_->port();
+  Status status = CoordinatorService::Serve(loop_, *coordinator_, options).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kAlreadyExists) << status;
   EXPECT_THAT(std::string(Message(status)), HasSubstr(fmt::format("{}", options.port)));
   options.host = "not-an-address";
-  EXPECT_EQ(Coordinator::Serve(loop_, *conductor_, options).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(CoordinatorService::Serve(loop_, *coordinator_, options).status().code(),
+            absl::StatusCode::kInvalidArgument);
   options.host = "";
   options.port = 0;
-  auto everywhere = Coordinator::Serve(loop_, *conductor_, options);
+  auto everywhere = CoordinatorService::Serve(loop_, *coordinator_, options);
   ASSERT_TRUE(everywhere.ok()) << everywhere.status();
   auto a = DialTo(fmt::format("localhost:{}", (*everywhere)->port()), Greeting("a", Job(1, 1)));
   UntilHeard<Welcome>(*a, "welcome");
@@ -383,10 +384,10 @@ TEST_F(CoordinatorTest, ComesBackOnTheSamePort) {
   Serve();
   auto a = Dial(Greeting("a", Job(1, 1)));
   UntilHeard<Start>(*a, "start");
-  Coordinator::Options options;
-  options.port = coordinator_->port();
+  CoordinatorService::Options options;
+  options.port = service_->port();
+  service_.reset();
   coordinator_.reset();
-  conductor_.reset();
   UntilLost(*a);
   Serve(options);
   Hello again = Greeting("a", Job(1, 1));
@@ -404,19 +405,19 @@ TEST_F(CoordinatorTest, APeerThatWasToldToGoIsNotHeard) {
   Serve();
   auto a = Dial(Greeting("a", Job(2, 2)));
   UntilHeard<Welcome>(*a, "welcome");
-  struct Deaf final : Conductor::Peer {
+  struct Deaf final : Coordinator::Peer {
     void Send(const CoordinatorMessage&) override { ++told; }
     void Close() override { closed = true; }
     int told = 0;
     bool closed = false;
   } deaf;
-  PeerId id = conductor_->Connect(&deaf);
-  conductor_->Receive(id, Inspect{"job", false});
+  PeerId id = coordinator_->Connect(&deaf);
+  coordinator_->Receive(id, Inspect{"job", false});
   EXPECT_TRUE(deaf.closed);
-  conductor_->Receive(id, Inspect{"job", false});
+  coordinator_->Receive(id, Inspect{"job", false});
   EXPECT_EQ(deaf.told, 1);  // a message after Close is ignored
-  conductor_->Disconnect(id);
-  conductor_->Disconnect(id);
+  coordinator_->Disconnect(id);
+  coordinator_->Disconnect(id);
 }
 
 // --- TLS ---
@@ -445,17 +446,17 @@ class TlsTest : public CoordinatorTest {
 };
 
 TEST_F(TlsTest, NodesWithTheJobsCertificateMeet) {
-  Coordinator::Options options;
+  CoordinatorService::Options options;
   options.credentials = node_;
   Serve(options);
-  auto a = DialTo(fmt::format("localhost:{}", coordinator_->port()), Greeting("a", Job(2, 2)), node_);
+  auto a = DialTo(fmt::format("localhost:{}", service_->port()), Greeting("a", Job(2, 2)), node_);
   auto b = Dial(Greeting("b", Job(2, 2)), node_);
   UntilHeard<Start>(*a, "start");
   UntilHeard<Start>(*b, "start");
 }
 
 TEST_F(TlsTest, AStrangerIsRefused) {
-  Coordinator::Options options;
+  CoordinatorService::Options options;
   options.credentials = node_;
   Serve(options);
   net::Credentials foreign = node_;
@@ -476,11 +477,11 @@ TEST_F(TlsTest, AStrangerIsRefused) {
 }
 
 TEST_F(TlsTest, WrongFilesAreAnError) {
-  Coordinator::Options options;
+  CoordinatorService::Options options;
   options.host = "127.0.0.1";
   options.credentials = {"", "no pem", "no pem", "no pem"};
-  Conductor conductor(loop_, {});
-  EXPECT_EQ(Coordinator::Serve(loop_, conductor, options).status().code(), absl::StatusCode::kInvalidArgument);
+  Coordinator coordinator(loop_, {});
+  EXPECT_EQ(CoordinatorService::Serve(loop_, coordinator, options).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 // --- without a network ---
@@ -494,10 +495,10 @@ TEST_F(ControlFixture, ALocalLinkStartsNoThread) {
     return threads;
   };
   int before = count_threads();
-  Conductor conductor(loop_, {"a", "", "job"});
+  Coordinator coordinator(loop_, {"a", "", "job"});
   Caller a;
   a.first = Greeting("a", Job(1, 1));
-  a.link = DialLocally(loop_, conductor, a.events());
+  a.link = DialLocally(loop_, coordinator, a.events());
   Until([&] { return a.Find<Start>() != nullptr; }, "start");
   EXPECT_EQ(count_threads(), before);
   a.link->Send(Report{a.Find<Start>()->assignment.id, {}, {}, {}});
@@ -507,13 +508,13 @@ TEST_F(ControlFixture, ALocalLinkStartsNoThread) {
   Until([&] { return flushed; }, "flush");
 }
 
-TEST_F(ControlFixture, ALocalLinkThatOutlivesTheConductorIsDeaf) {
-  auto conductor = std::make_unique<Conductor>(loop_, Conductor::Options{"a", "", "job"});
+TEST_F(ControlFixture, ALocalLinkThatOutlivesTheCoordinatorIsDeaf) {
+  auto coordinator = std::make_unique<Coordinator>(loop_, Coordinator::Options{"a", "", "job"});
   Caller a;
-  a.link = DialLocally(loop_, *conductor, a.events());
+  a.link = DialLocally(loop_, *coordinator, a.events());
   Until([&] { return a.connected; }, "connected");
   a.link->Send(Inspect{"job", false});
-  conductor.reset();
+  coordinator.reset();
   bool flushed = false;
   a.link->Flush([&] { flushed = true; });
   Until([&] { return flushed; }, "flush");

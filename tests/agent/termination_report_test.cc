@@ -1,5 +1,5 @@
 // Which termination message is left for the pod's controller if several agents or the command wrote one.
-#include "agent/last_words.h"
+#include "agent/termination_report.h"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-#include "agent/last_words.h"
+#include "agent/termination_report.h"
 
 #include "base/log.h"
 #include "base/text.h"
@@ -15,7 +15,8 @@ std::optional<TerminationMessage> Together(TerminationMessage ours, const Termin
   } else {
     ours.inner_exit_code = inner.exit_code;
     if (by_itself && inner.exit_code != 0) {
-      const std::string how = fmt::format("the run inside it ended with exit code {}: {}", inner.exit_code, inner.reason);
+      const std::string how =
+          fmt::format("the run inside it ended with exit code {}: {}", inner.exit_code, inner.reason);
       ours.reason = ours.exit_code == 0 ? fmt::format("the command ended with 0, but {}", how)
                                         : fmt::format("{}; {}", ours.reason, how);
     }
@@ -47,7 +48,8 @@ std::optional<TerminationMessage> InnerRun(const RunOptions& options, std::strin
 
 std::string HiddenFailure(const TerminationMessage& inner) {
   return fmt::format(
-      "the command ended with 0, but the run inside it with exit code {}: the pod counts as succeeded; if it is to fail, "
+      "the command ended with 0, but the run inside it with exit code {}: the pod counts as succeeded; if it is to "
+      "fail, "
       "let the command keep that code (`set -o pipefail` before a pipe)",
       inner.exit_code);
 }
@@ -87,13 +89,13 @@ std::optional<TerminationMessage> Heard(const JobEnd& end, const RunOptions& opt
   return ours;
 }
 
-void ForgetLastWords(const RunOptions& options) {
+void ForgetTerminationMessage(const RunOptions& options) {
   const std::string& path = options.termination_log;
   if (path.empty() || !ParseTerminationMessage(ReadTerminationText(path)).ok()) return;
-  WriteTerminationMessage(path, "").IgnoreError();  // LeaveLastWords() warns of what is wrong with the file
+  WriteTerminationMessage(path, "").IgnoreError();  // LeaveTerminationMessage() warns of what is wrong with the file
 }
 
-void LeaveLastWords(const JobEnd& end, const RunOptions& options) {
+void LeaveTerminationMessage(const JobEnd& end, const RunOptions& options) {
   if (options.termination_log.empty()) return;
   auto message = Heard(end, options, ReadTerminationText(options.termination_log));
   if (!message) return;

@@ -53,10 +53,10 @@ TerminationMessage MessageOf(const JobEnd& end, const RunOptions& options);
 std::optional<TerminationMessage> Heard(const JobEnd& end, const RunOptions& options, std::string_view text);
 
 // Empties options.termination_log of Muster's message from an earlier start or round. Call it before a worker starts.
-void ForgetLastWords(const RunOptions& options);
+void ForgetTerminationMessage(const RunOptions& options);
 
 // Writes the message of Heard() to options.termination_log. Nothing if there is no such file; other errors are logged
 // as a warning. Call it once, as the last thing before the process ends.
-void LeaveLastWords(const JobEnd& end, const RunOptions& options);
+void LeaveTerminationMessage(const JobEnd& end, const RunOptions& options);
 
 }  // namespace muster::agent

@@ -1,4 +1,4 @@
-#include "agent/relay.h"
+#include "agent/port_relay.h"
 
 #include <gtest/gtest.h>
 
