@@ -26,9 +26,9 @@ namespace {
 
 namespace asio = boost::asio;
 
-constexpr size_t kMostComplaints = 4 << 10;  // that are kept
-constexpr size_t kMostShown = 500;           // of them
-constexpr int kLastReads = 16;               // once it has ended: more than a pipe holds
+constexpr size_t kMostComplaints = 4 << 10;  // bytes of stderr that are kept
+constexpr size_t kMostShown = 500;           // bytes of stderr that are shown
+constexpr int kLastReads = 16;               // reads after the end of the command: more than a pipe holds
 
 class Hearing : public std::enable_shared_from_this<Hearing> {
  public:
@@ -36,9 +36,9 @@ class Hearing : public std::enable_shared_from_this<Hearing> {
       : most_(most), over_(executor), exit_(executor), out_(executor), err_(executor) {}
 
   Status Begin(std::vector<std::string> words, const Environment& environment, Duration time);
-  // Woken when it has ended, has said too much, or its time is over.
+  // Fires when the command has ended or has written too much, or when its time is over.
   asio::steady_timer& over() { return over_; }
-  // Kills what still runs. The loop lets go of all this then.
+  // Kills the command if it still runs. Closes the descriptors, so that the loop drops its references to this object.
   void Stop();
 
   const std::optional<int>& code() const { return code_; }
@@ -50,7 +50,7 @@ class Hearing : public std::enable_shared_from_this<Hearing> {
   using Ear = asio::posix::stream_descriptor;
 
   void Listen(Ear& ear);
-  bool Read(Ear& ear);  // false: there is no more, or none is wanted
+  bool Read(Ear& ear);  // false: end of the stream, or too many bytes
   void Collect();
 
   const size_t most_;
@@ -66,7 +66,7 @@ Status Hearing::Begin(std::vector<std::string> words, const Environment& environ
   MUSTER_ASSIGN_OR_RETURN(PipeEnds in, MakePipe());
   MUSTER_ASSIGN_OR_RETURN(PipeEnds out, MakePipe());
   MUSTER_ASSIGN_OR_RETURN(PipeEnds err, MakePipe());
-  in.writing.Close();  // nothing comes: /dev/null may not be there
+  in.writing.Close();  // an empty pipe: /dev/null may be missing
   for (const PipeEnds* pipe : {&out, &err}) fcntl(pipe->reading.get(), F_SETFL, O_NONBLOCK);
   MUSTER_RETURN_IF_ERROR(Attach(out_, std::move(out.reading), "epoll"));
   MUSTER_RETURN_IF_ERROR(Attach(err_, std::move(err.reading), "epoll"));

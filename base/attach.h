@@ -9,8 +9,8 @@
 
 namespace muster {
 
-// `watched` owns it from now on. ErrnoStatus of `what` where the loop cannot wait for it (no memory, a limit of
-// epoll's): it is closed then.
+// Makes `watched` the owner of `descriptor`. If the loop cannot watch it (no memory, a limit of epoll), closes it and
+// returns ErrnoStatus with `what`.
 inline Status Attach(boost::asio::posix::stream_descriptor& watched, Descriptor descriptor, std::string_view what) {
   boost::system::error_code error;
   watched.assign(descriptor.get(), error);

@@ -43,7 +43,7 @@ StatusOr<std::string> FromBase64(std::string_view text) {
     for (int shift : {16, 8, 0}) raw += static_cast<char>(bits >> shift & 0xff);
   }
   if (padding > 0) {
-    // RFC 4648 3.5: what the padding leaves unused is zero, so that a value has one text.
+    // RFC 4648 section 3.5: unused bits are zero, so each value has exactly one text.
     if (raw.substr(raw.size() - padding).find_first_not_of('\0') != std::string::npos) {
       return Bad(text, "there are bits after its end");
     }

@@ -1,4 +1,4 @@
-// Base64 as RFC 4648 has it, with padding. Pure; outside bytes.
+// Base64 as in RFC 4648, with padding. Pure. Safe for untrusted input.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 namespace muster {
 
 std::string ToBase64(std::string_view raw);
-// InvalidArgument names the text and what is wrong with it: white space in it, too.
+// InvalidArgument names the text and what is wrong with it. White space is an error.
 StatusOr<std::string> FromBase64(std::string_view text);
 
 }  // namespace muster

@@ -1,4 +1,4 @@
-// Time. Deadlines, pauses and ages go by the monotonic clock: nobody can set it. The wall clock serves for two things:
+// Time. Deadlines, pauses and ages use the monotonic clock, which cannot be set. The wall clock serves for two things:
 // moments that other machines read (a Lease, a condition, the expiration of a token), and records for people.
 #pragma once
 
@@ -18,16 +18,16 @@ inline std::optional<TimePoint> Earlier(std::optional<TimePoint> a, std::optiona
   return *a < *b ? a : b;
 }
 
-// A moment of the wall clock. Somebody may set that clock: two moments may come in the wrong order.
+// A moment of the wall clock. The clock can be set, so a later moment may have a smaller value.
 using WallTime = std::chrono::sys_time<std::chrono::microseconds>;
 
-// Read at the edge, once for each event, and passed to decisions as `now`: so a test gives any time it likes, and all
-// of one decision goes by one moment. tests/layout_test.py lists the files that may call it.
+// The caller reads the clock once for each event and passes it to decisions as `now`. So a test can give any time, and
+// one decision uses one moment. tests/layout_test.py lists the files that may call this function.
 inline WallTime WallNow() {
   return std::chrono::time_point_cast<std::chrono::microseconds>(std::chrono::system_clock::now());
 }
 
-// Since the Unix epoch, for records and logs.
+// Time since the Unix epoch, for records and logs.
 inline int64_t UnixMillis() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(WallNow().time_since_epoch()).count();
 }

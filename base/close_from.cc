@@ -26,11 +26,11 @@ void CloseOne(int fd, Closing when) {
   }
 }
 
-// Range by range, between those that are kept.
+// One call for each range between kept descriptors.
 bool CloseByRange(int first, Closing when, std::span<const int> kept) {
   const unsigned flags = when == Closing::kOnExec ? CLOSE_RANGE_CLOEXEC : 0;
   for (auto from = static_cast<unsigned>(first);;) {
-    unsigned next = UINT_MAX;  // the lowest one that is kept
+    unsigned next = UINT_MAX;  // the lowest kept descriptor from `from` on
     for (int fd : kept) {
       if (fd >= 0 && static_cast<unsigned>(fd) >= from) next = std::min(next, static_cast<unsigned>(fd));
     }
@@ -41,7 +41,7 @@ bool CloseByRange(int first, Closing when, std::span<const int> kept) {
   }
 }
 
-// The kernel lists by rising numbers and goes on behind the last one told, so that closing on the way loses none.
+// The kernel lists descriptors in rising order and goes on after the last one returned, so closing them skips none.
 bool CloseByListing(int first, Closing when, std::span<const int> kept) {
   const int folder = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder < 0) return false;

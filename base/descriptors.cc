@@ -33,15 +33,15 @@ void WidenPipe(int descriptor, int bytes) { (void)fcntl(descriptor, F_SETPIPE_SZ
 void FillStandardStreams() {
   for (int stream = 0; stream <= 2; ++stream) {
     if (fcntl(stream, F_GETFD) != -1) continue;
-    const int opened = open("/dev/null", O_RDWR);  // without O_CLOEXEC: children have it too
-    if (opened > stream) close(opened);            // a lower one is closed and stays so
+    const int opened = open("/dev/null", O_RDWR);  // without O_CLOEXEC, so that children inherit it
+    if (opened > stream) close(opened);            // another thread has opened `stream` meanwhile
   }
 }
 
 bool DescriptorsLeft(int open_fd, int keep, int most) {
   rlimit limit{};
   if (keep == 0 || getrlimit(RLIMIT_NOFILE, &limit) != 0) return true;
-  // The kernel gives the lowest free number, so the next one tells how many are taken.
+  // The kernel gives the lowest free number, which tells how many are taken.
   int next = fcntl(open_fd, F_DUPFD_CLOEXEC, 0);
   if (next < 0) return errno != EMFILE;
   close(next);

@@ -1,4 +1,4 @@
-// File descriptors: owning one, and how many this process may still open.
+// File descriptors: ownership, pipes, waiting, and the limit of open files.
 #pragma once
 
 #include <utility>
@@ -8,7 +8,7 @@
 
 namespace muster {
 
-// Closes what it owns. -1: nothing. Not thread-safe.
+// Owns a descriptor and closes it. -1: owns none. Not thread-safe.
 class Descriptor {
  public:
   explicit Descriptor(int fd = -1) : fd_(fd) {}
@@ -24,9 +24,9 @@ class Descriptor {
 
   int get() const { return fd_; }
   bool ok() const { return fd_ >= 0; }
-  // What close(2) gives: where the last error of a write is told. 0 where there is nothing.
+  // Returns the result of close(2), which may report the error of an earlier write. 0 if it owns no descriptor.
   int Close();
-  int Release() { return std::exchange(fd_, -1); }  // somebody else's from now on
+  int Release() { return std::exchange(fd_, -1); }  // the caller owns it from now on
 
  private:
   int fd_;
@@ -38,19 +38,19 @@ struct PipeEnds {
 };
 StatusOr<PipeEnds> MakePipe();
 
-// Waits, for what has no loop: true when `fd` is ready for `events` (poll(2)'s) or broken, as the next call on it says;
-// false at the deadline.
+// For code without a loop: blocks until `fd` is ready for `events` (as in poll(2)) or broken. The next call on a broken
+// one returns its error. False: `deadline` has passed.
 bool ReadyBy(int fd, short events, TimePoint deadline);
 
-// Fewer turns for those who move much through a pipe. What is no pipe, or may not have so many bytes, stays as it is.
+// Enlarges a pipe's buffer, so that much data needs fewer calls. No effect if it is no pipe or the kernel refuses.
 void WidenPipe(int descriptor, int bytes);
 
-// Opens /dev/null for those of 0, 1 and 2 that are closed: else the next descriptor we open takes the number, and what
-// is printed goes into it. Before anything is opened. Where there is no /dev/null they stay closed.
+// Opens /dev/null for each of the descriptors 0, 1 and 2 that is closed. Otherwise the next open() takes that number,
+// and printed text goes into the wrong file. Call it before anything is opened. Without /dev/null they stay closed.
 void FillStandardStreams();
 
-// True while at least `keep` descriptors, but never more than `1 / most` of what ulimit -n allows, stay free after one
-// more is opened. `open_fd`: any open one, to ask with. Two system calls: the limit may change at any time.
+// Whether min(keep, limit / most) descriptors stay free after one more is opened; `limit` is ulimit -n, read each time,
+// since it may change. `open_fd`: any open descriptor, which is duplicated to find the next free number.
 bool DescriptorsLeft(int open_fd, int keep, int most);
 
 }  // namespace muster

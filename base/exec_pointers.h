@@ -1,4 +1,4 @@
-// Texts as execve(2) takes them.
+// Argument and environment arrays for execve(2).
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace muster {
 
-// A pointer to each text and a null one at the end, valid as long as `texts` is unchanged. exec does not write to them.
+// A pointer to each text, then a null pointer. Valid while `texts` is unchanged. exec does not write to the texts.
 std::vector<char*> ExecPointers(const std::vector<std::string>& texts);
 
 }  // namespace muster

@@ -1,7 +1,7 @@
-// Exit codes: the one place that says what a code means. docs/exit-codes.md holds the same table.
+// Meanings of exit codes. docs/exit-codes.md has the same table.
 //
-// Classes: 0 success; 1-127 fatal (a bug or a wrong setting: trying again gives the same); 128-255 retryable
-// (signals, OOM kill, preemption, infrastructure). A process killed by signal n counts as 128 + n.
+// Classes: 0 success; 1-127 fatal (a bug or a wrong setting: a retry fails again); 128-255 retryable (signals, OOM
+// kill, preemption, infrastructure). A process killed by signal n counts as 128 + n.
 #pragma once
 
 #include <optional>
@@ -23,12 +23,12 @@ inline constexpr int kExitNotFound = 127;           // the command does not exis
 inline constexpr int kExitStopped = 143;            // asked to stop (SIGTERM)
 inline constexpr int kExitRendezvousTimeout = 200;  // too few nodes, or no coordinator, within join_timeout
 inline constexpr int kExitCoordinatorLost = 201;    // no coordinator could be reached again in time
-inline constexpr int kExitPeerFailed = 202;         // a peer failed and its code is not known; own workers were healthy
+inline constexpr int kExitPeerFailed = 202;         // a peer failed with an unknown code; own workers were healthy
 inline constexpr int kExitHang = 203;               // no progress was seen for the hang timeout
 inline constexpr int kExitNodeUnhealthy = 204;      // the node check failed, or the machine lacks what a start needs
-inline constexpr int kExitSourceUnreachable = 205;  // a data set's or a model's source failed until patience was over
+inline constexpr int kExitSourceUnreachable = 205;  // the source of a data set or model failed until retries ran out
 
-// Single codes moved to the other class by --retry-codes and --fatal-codes. A code in both is refused by the parser.
+// Codes whose class --retry-codes and --fatal-codes change. The flag parser refuses a code that is in both.
 struct ExitCodeOverrides {
   std::set<int> retry;
   std::set<int> fatal;
@@ -41,26 +41,25 @@ ExitClass Classify(int code, const ExitCodeOverrides& overrides = {});
 std::string_view ExitClassName(ExitClass exit_class);
 std::optional<ExitClass> ParseExitClass(std::string_view name);
 
-// One plain phrase for a code: "rendezvous not reached in time (exit code 200)", "exit code 3", "exit code 137 (128 +
-// SIGKILL)". A code alone does not say that a signal came: a shell or mpirun that ends with 137 speaks of another one's
-// end.
+// One phrase for a code: "rendezvous not reached in time (exit code 200)", "exit code 3", "exit code 137 (128 +
+// SIGKILL)". It does not say "killed by": a shell or mpirun exits with 137 when another process was killed.
 std::string DescribeExit(int code);
 
-// The same for a process whose end is known: "killed by SIGKILL" where `signal` is not 0.
+// "killed by SIGKILL" if `signal` is not 0, else DescribeExit(code).
 std::string DescribeEnd(int code, int signal);
 
-// Of a failure in whose time the kernel killed for memory: "out of memory" where that was its own end (137: SIGKILL, or
-// a shell's word for it), else that a process it had started was killed.
+// Text for a worker that failed while the kernel's OOM killer was active. "out of memory" for exit code 137 (SIGKILL,
+// or a shell that reports it); otherwise says that a process that the worker had started was killed.
 std::string_view DescribeOom(int exit_code);
 
-// "SIGTERM" for 15; "signal 99" where the number has no name.
+// "SIGTERM" for 15; "signal 99" if the number has no name.
 std::string SignalName(int signal);
 
-// Number (1-64: Linux has no others) of a signal given as "TERM", "SIGTERM", "15", or as SignalName writes it;
+// Number (1-64, all that Linux has) of a signal given as "TERM", "SIGTERM", "15" or as SignalName writes it.
 // InvalidArgument names the text.
 StatusOr<int> ParseSignal(std::string_view text);
 
-// "130,137-139" -> set; InvalidArgument names the part that is no code in 1..255.
+// "130,137-139" -> set. InvalidArgument names the part that is no code from 1 to 255.
 StatusOr<std::set<int>> ParseExitCodes(std::string_view text);
 
 }  // namespace muster

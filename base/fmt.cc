@@ -1,5 +1,5 @@
-// fmt, compiled once for the whole program (Debian has no static library of it): what the library's own source file
-// instantiates, as far as it is used here.
+// fmt, compiled once for the whole program (Debian has no static library of fmt). Holds those instantiations of the
+// library's own source file that Muster uses.
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE

@@ -18,7 +18,7 @@ StatusOr<std::vector<std::string>> NamesIn(int at, const std::string& path, std:
   folder.Release();
   std::vector<std::string> names;
   while (true) {
-    errno = 0;  // readdir's end and its errors are told apart by nothing else
+    errno = 0;  // readdir() returns null both at the end and on an error: only errno tells which
     const dirent* entry = readdir(open.get());
     if (entry == nullptr) break;
     const std::string_view name = entry->d_name;

@@ -1,4 +1,4 @@
-// The names in a folder: all of them, or why not. What is cut short by an error would pass for all there is.
+// Lists a folder: all names or an error. A list that an error cut short would look complete.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace muster {
 
-// Without "." and "..", in no order. `path` is below the open folder `at` (AT_FDCWD: as open() takes it) and opened
-// anew: a network file system looks at its server then. Errors name `shown`.
+// Names without "." and "..", in no order. `path` is relative to the open folder `at` (AT_FDCWD: as in open()). The
+// folder is opened anew, so a network file system asks its server. Errors name `shown`.
 StatusOr<std::vector<std::string>> NamesIn(int at, const std::string& path, std::string_view shown);
 
 }  // namespace muster

@@ -41,7 +41,7 @@ class FolderWatch::Impl : public std::enable_shared_from_this<Impl> {
  private:
   void Look() {
     if (!changed_) return;
-    const auto changed = changed_;  // it may end the watch
+    const auto changed = changed_;  // a copy, since the call may end the watch
     changed();
     if (!changed_) return;
     events_.async_wait(boost::asio::posix::descriptor_base::wait_read,

@@ -1,6 +1,6 @@
-// What happens in the folder of a file: it appears, or another one takes its place. By inotify; nothing is polled.
+// Watches the folder of a file by inotify, without polling: the file appears, or another one replaces it.
 //
-// Loop thread only. A link counts, also one that is swapped as Kubernetes swaps those of its volumes.
+// Loop thread only. Symbolic links count like files. So it notices when Kubernetes updates a volume by swapping a link.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -14,11 +14,11 @@ namespace muster {
 
 class FolderWatch {
  public:
-  // Calls `changed` on the loop: once soon, then after each change in the folder of `path`. An error names `what`, a
-  // flag with its value, and the folder that cannot be watched.
+  // Calls `changed` on the loop: once soon after Begin, then after each change in the folder of `path`. The folder must
+  // exist. An error names `what` (a flag with its value) and the folder.
   static StatusOr<std::unique_ptr<FolderWatch>> Begin(boost::asio::io_context& loop, const std::string& path,
                                                       const std::string& what, std::function<void()> changed);
-  ~FolderWatch();  // ends it, also inside `changed`
+  ~FolderWatch();  // ends the watch; allowed inside `changed`
   FolderWatch(const FolderWatch&) = delete;
   FolderWatch& operator=(const FolderWatch&) = delete;
 

@@ -17,8 +17,8 @@ namespace {
 
 int CodeOfWait(int how) { return WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how); }
 
-// Everything in here runs between fork and exec, or after fork for good: system calls only, as other threads may hold
-// any lock.
+// All of this runs in a child of fork(2). It makes system calls only: another thread of the parent may have held any
+// lock at the fork.
 class Guard {
  public:
   Guard(char* const* arguments, char* const* variables, const GuardedCommand& command, int report, int life)
@@ -30,7 +30,7 @@ class Guard {
         life_(life),
         parent_(getpid()) {}
 
-  // Every signal is blocked: handlers are the parent's, and what it sends to the group is for the others.
+  // All signals are blocked: the handlers are the parent's, and signals to the group are for the command.
   [[noreturn]] void Run() const {
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGHUP);
@@ -40,13 +40,13 @@ class Guard {
     if (child < 0) Fail();
     const int own[] = {report_, life_};
     if (!holds_lease_) CloseFrom(STDERR_FILENO + 1, Closing::kNow, own);
-    close(report_);  // last: whoever waits for it finds the others closed
+    close(report_);  // last: when StartGuarded reads its end, the others are closed
     sigset_t news;
     sigemptyset(&news);
     sigaddset(&news, SIGCHLD);
     sigaddset(&news, SIGHUP);
     while (true) {
-      if (getppid() != parent_) kill(0, SIGKILL);  // us, too
+      if (getppid() != parent_) kill(0, SIGKILL);  // the guard, too
       int how = 0;
       if (waitpid(child, &how, WNOHANG) == child) _exit(CodeOfWait(how));
       sigwaitinfo(&news, nullptr);
@@ -75,8 +75,8 @@ class Guard {
   char* const* const variables_;
   const int stdio_[3];
   const bool holds_lease_;
-  const int report_;  // its end tells that the command runs
-  const int life_;    // its end, by the guard's, tells that the guard has ended
+  const int report_;  // pipe: end of file tells the parent that the command runs
+  const int life_;    // pipe: end of file tells the parent that the guard has ended
   const pid_t parent_;
 };
 
@@ -88,7 +88,7 @@ StatusOr<GuardedProcess> StartGuarded(const GuardedCommand& command) {
   const std::string& name = command.words.front();
   auto report = MakePipe();
   if (!report.ok()) return Annotate(report.status(), fmt::format("starting {}", name));
-  auto life = MakePipe();  // no pidfd, which Linux before 5.3 and some sandboxes have not
+  auto life = MakePipe();  // not a pidfd, which Linux before 5.3 and some sandboxes lack
   if (!life.ok()) return Annotate(life.status(), fmt::format("starting {}", name));
   const Guard guard(arguments.data(), variables.data(), command, report->writing.get(), life->writing.get());
   sigset_t all, before;
@@ -109,7 +109,7 @@ StatusOr<GuardedProcess> StartGuarded(const GuardedCommand& command) {
     CollectGuarded(pid);
     return ErrnoStatus(error, name);
   }
-  return GuardedProcess{pid, std::move(life->reading)};  // our writing end is closed here
+  return GuardedProcess{pid, std::move(life->reading)};  // closes the parent's writing end
 }
 
 int CollectGuarded(pid_t pid) {

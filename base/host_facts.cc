@@ -19,14 +19,14 @@ bool IsNumber(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-// strtoul as CUDA reads an ordinal: leading digits, "1gpu2" is 1; nothing to read is -1.
+// Reads leading digits, as CUDA reads an ordinal by strtoul: "1gpu2" is 1. No digits: -1.
 int64_t LeadingNumber(std::string_view text) {
   size_t digits = text.find_first_not_of("0123456789");
   std::string_view number = text.substr(0, digits);
   return ParseInt(number).value_or(-1);
 }
 
-// How many names of a comma list are good, up to the first that is not; a name given twice makes it 0.
+// Counts the names of a comma-separated list up to the first for which `good` gives nullopt. 0 if a key occurs twice.
 template <typename Good>
 int CountList(std::string_view text, Good good) {
   std::set<std::string> seen;
@@ -49,7 +49,7 @@ int CountOrdinals(std::string_view text, int present) {
 
 // ---- cgroups ----
 
-// Folders of the cgroup of this process for a controller, from its own up to the root. `v2`: the unified hierarchy.
+// Folders of this process's cgroup and its ancestors for a controller, up to the root. `v2`: the unified hierarchy.
 std::vector<std::string> CgroupFolders(const HostFs& fs, std::string_view controller, bool v2) {
   std::string mount = v2 ? "/sys/fs/cgroup" : fmt::format("/sys/fs/cgroup/{}", controller);
   std::string path;
@@ -64,7 +64,7 @@ std::vector<std::string> CgroupFolders(const HostFs& fs, std::string_view contro
     if (mine) path = line.substr(second + 1);
   }
   std::vector<std::string> folders;
-  // In a container without a cgroup namespace the path is the host's and does not exist here: only the mount is left.
+  // In a container without a cgroup namespace the path is the host's. Only the last folder, the mount point, is here.
   while (!path.empty() && path != "/") {
     folders.push_back(mount + path);
     path.erase(path.rfind('/'));
@@ -116,7 +116,7 @@ int64_t MemoryTotal(const HostFs& fs) {
 
 // ---- accelerators ----
 
-// /dev/dri/renderD* whose vendor is `vendor`.
+// Counts the /dev/dri/renderD* of `vendor`.
 int RenderNodes(const HostFs& fs, std::string_view vendor) {
   int count = 0;
   for (const std::string& name : fs.List("/dev/dri")) {
@@ -144,7 +144,7 @@ DeviceCount Nvidia(const HostFs& fs, const Environment& environment) {
   return found;
 }
 
-// ROCR_VISIBLE_DEVICES narrows first, then HIP_VISIBLE_DEVICES (or CUDA_VISIBLE_DEVICES) among what is left.
+// ROCR_VISIBLE_DEVICES selects first. HIP_VISIBLE_DEVICES (or CUDA_VISIBLE_DEVICES) selects among the devices left.
 DeviceCount Amd(const HostFs& fs, const Environment& environment) {
   int present = fs.Exists("/dev/kfd") ? RenderNodes(fs, "0x1002") : 0;
   DeviceCount found{present, fmt::format("{} AMD in /dev/kfd and /dev/dri", present)};
@@ -161,7 +161,7 @@ DeviceCount Amd(const HostFs& fs, const Environment& environment) {
   return found;
 }
 
-// ZE_AFFINITY_MASK: "0,1" devices, "0.0,0.1" tiles; what is not present is left out.
+// ZE_AFFINITY_MASK: "0,1" devices, "0.0,0.1" tiles. Devices that are not present do not count.
 DeviceCount Xpu(const HostFs& fs, const Environment& environment) {
   int present = RenderNodes(fs, "0x8086");
   DeviceCount found{present, fmt::format("{} Intel in /dev/dri", present)};
@@ -180,7 +180,7 @@ DeviceCount Xpu(const HostFs& fs, const Environment& environment) {
 }  // namespace
 
 std::vector<int> UsableCpus() {
-  // Machines with more than CPU_SETSIZE CPUs want a larger set: the kernel says EINVAL until it fits.
+  // The kernel answers EINVAL if the set is too small for the machine: try larger ones.
   for (int size = 1024; size <= (1 << 20); size *= 2) {
     cpu_set_t* set = CPU_ALLOC(size);
     if (set == nullptr) break;

@@ -17,7 +17,7 @@
 namespace muster {
 namespace {
 
-// An address in one form, so that two spellings compare equal; an IPv4 address mapped into IPv6 is the IPv4 address.
+// A parsed address, so that two spellings compare equal. An IPv4-mapped IPv6 address becomes the IPv4 address.
 struct Address {
   int family = 0;  // 0: no address
   std::array<unsigned char, 16> bytes{};
@@ -100,7 +100,7 @@ bool MeansThisMachine(std::string_view host, const MachineNames& machine, const 
   if (wanted.ends_with('.')) wanted.pop_back();
   const std::string name = Lower(machine.host_name), full = Lower(machine.full_name);
   if (wanted == "localhost" || wanted == name || wanted == full) return true;
-  // pod.service, where the full name is pod.service.namespace.svc.cluster.local: the search list adds the rest.
+  // "pod.service" also matches pod.service.namespace.svc.cluster.local, since the DNS search list adds the rest.
   if (!name.empty() && wanted.starts_with(name + ".") && full.starts_with(wanted + ".")) return true;
   auto own = [&](const std::string& text) {
     Address address = ReadAddress(text);
@@ -138,7 +138,7 @@ Status ListenStatus(int error, std::string_view host, int port) {
         fmt::format("{} is taken by another process; free it, or choose another one", where));
   }
   Status status = ErrnoStatus(error, fmt::format("cannot listen on {}", where));
-  if (error == EMFILE || error == ENFILE) return status;  // which says what to do
+  if (error == EMFILE || error == ENFILE) return status;  // ErrnoStatus has added what to do
   return WithRemedy(status, "give an address of this machine, and a port that this user may take");
 }
 

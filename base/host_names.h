@@ -1,4 +1,4 @@
-// What this machine is called and where it can be reached, without NSS: the binary is static and runs in any image.
+// Names and addresses of this machine. They are found without NSS, since the binary is static and runs in any image.
 #pragma once
 
 #include <string>
@@ -13,12 +13,12 @@ namespace muster {
 // gethostname(2).
 std::string HostName();
 
-// The first name with a dot among those that /etc/hosts gives `host_name`, else `host_name`: socket.getfqdn() without
-// DNS.
+// `host_name` if it has a dot. Else the first name with a dot on a line of /etc/hosts that lists `host_name`; else
+// `host_name`. Like Python's socket.getfqdn(), without DNS.
 std::string FullHostName(const std::string& host_name, const HostFs& fs = HostFs());
 
-// Addresses of this machine's interfaces that are up, loopback left out, as numeric text; a link-local IPv6 address is
-// left out too. In the order of the interfaces, IPv4 before IPv6.
+// Numeric addresses of this machine's interfaces that are up, without loopback and without link-local IPv6. In the
+// order of the interfaces, IPv4 before IPv6.
 std::vector<std::string> LocalAddresses();
 
 struct MachineNames {
@@ -28,22 +28,21 @@ struct MachineNames {
 };
 MachineNames ThisMachine();
 
-// torchrun's guess whether this machine should serve the endpoint (elastic/rendezvous/utils.py,
-// _matches_machine_hostname): "localhost", a loopback address, this machine's name or one of its addresses. Beyond
-// torchrun, `resolved`: the addresses the host's name stands for, where the caller knows them (an alias such as a
-// headless Service of this pod). Pure.
+// Whether `host`, the host of the rendezvous endpoint, is this machine: "localhost", a loopback address, this machine's
+// name or one of its addresses. Source: torchrun's _matches_machine_hostname (elastic/rendezvous/utils.py). Beyond
+// torchrun, `resolved` may hold the addresses of `host`, for an alias such as a headless Service of this pod. Pure.
 bool MeansThisMachine(std::string_view host, const MachineNames& machine,
                       const std::vector<std::string>& resolved = {});
 
-// Why machines that wait for each other at `host` may each wait at another place, and what to do: one clause. Empty:
-// nothing speaks for that. `machine` may be empty. Pure.
+// One clause that says why each machine may take the endpoint `host` for itself, and what to do. Empty if `host` is
+// neither a loopback name or address nor this machine's name. `machine` may be empty. Pure.
 std::string EndpointHint(std::string_view host, const MachineNames& machine);
 
-// Why nothing can be listened to at `host` (numeric; empty: every address) and `port`, by errno, with what to do.
-// AlreadyExists: the port is taken.
+// The status for a failed listen at `host` (numeric; empty: every address) and `port` with errno `error`, with what to
+// do. AlreadyExists: the port is taken.
 Status ListenStatus(int error, std::string_view host, int port);
 
-// "host:port", an IPv6 address in brackets.
+// "host:port"; an IPv6 address is put in brackets.
 std::string JoinHostPort(std::string_view host, int port);
 
 }  // namespace muster

@@ -11,7 +11,7 @@
 namespace muster {
 namespace {
 
-constinit std::vector<int> inherited;  // noted by a constructor: nothing may make it empty again
+constinit std::vector<int> inherited;  // constinit: NoteInheritedDescriptors() may run before dynamic initialization
 
 }  // namespace
 
@@ -23,7 +23,7 @@ void NoteInheritedDescriptors() {
     auto number = ParseInt(entry->d_name);
     if (!number || *number <= STDERR_FILENO) continue;
     const int descriptor = static_cast<int>(*number);
-    // The folder's, and what a shared library has opened before us: what comes over exec has no such mark.
+    // Descriptors that this process opened (`folder`, or by a shared library) have FD_CLOEXEC; inherited ones do not.
     if ((fcntl(descriptor, F_GETFD) & FD_CLOEXEC) == 0) inherited.push_back(descriptor);
   }
   closedir(folder);

@@ -1,15 +1,15 @@
-// The descriptors above 2 that this process was started with: a shell's <(...), a job server's pipe, a socket that
-// systemd made. They are for the command that it runs, not for it.
+// The descriptors above 2 that this process was started with: a shell's <(...), a job server's pipe, a socket of
+// systemd. They are meant for the command that this process runs, not for this process.
 #pragma once
 
 #include <vector>
 
 namespace muster {
 
-// Looks, once: before anything else is opened. Without a /proc there are none.
+// Records the open descriptors. Call it once, before anything is opened. Without /proc it records none.
 void NoteInheritedDescriptors();
 
-// In rising order; they stay open. Empty before NoteInheritedDescriptors().
+// The recorded descriptors in rising order; they stay open. Empty before NoteInheritedDescriptors().
 const std::vector<int>& InheritedDescriptors();
 
 }  // namespace muster

@@ -11,7 +11,7 @@ namespace {
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
-// Takes fixed fields off the front of a text; after the first that does not fit, none does.
+// Takes fixed fields off the front of a text. After the first field that does not fit, good() is false.
 class Fields {
  public:
   explicit Fields(std::string_view text) : rest_(text) {}

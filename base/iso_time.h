@@ -1,4 +1,4 @@
-// Moments of the wall clock as JSON and XML write them (RFC 3339, ISO 8601). Pure; outside bytes.
+// Moments of the wall clock as JSON and XML write them (RFC 3339, ISO 8601). Pure. Safe for untrusted input.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@
 namespace muster {
 
 // "2026-11-22T01:02:03Z", also with fractions (dropped), "UTC" and offsets (+01:00, +0100) -> seconds since 1970.
-// InvalidArgument names the text: also where it has no zone, so that nobody takes local time for UTC.
+// InvalidArgument names the text. A text without a zone is an error too, so that local time is never taken for UTC.
 StatusOr<int64_t> ParseIsoTime(std::string_view text);
 // The same to the microsecond; further digits are dropped.
 StatusOr<WallTime> ParseWallTime(std::string_view text);
 
-// "2026-11-22T01:02:03Z", as Kubernetes' Time has it; a fraction of a second is dropped.
+// "2026-11-22T01:02:03Z", the format of Kubernetes' Time. A fraction of a second is dropped.
 std::string IsoTime(WallTime time);
-// "2026-11-22T01:02:03.000004Z", as Kubernetes' MicroTime has it (Lease, Event): always six digits.
+// "2026-11-22T01:02:03.000004Z", the format of Kubernetes' MicroTime (Lease, Event): always six digits.
 std::string IsoMicroTime(WallTime time);
 
 }  // namespace muster

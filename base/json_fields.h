@@ -1,7 +1,7 @@
-// JSON that somebody else wrote: files of other versions, answers of servers. What is missing, null or of another kind
-// is told with its name (JsonFields), or read as nothing where the caller can do without. Pure; outside bytes.
+// Reads JSON from outside: files of other versions, answers of servers. JsonFields names the field that has a wrong
+// type or that Need() misses; FindField and TextField return nothing then. Pure. Safe for untrusted input.
 //
-// nlohmann's header is heavy: this one is for .cc files.
+// Include this header in .cc files only: nlohmann's header is heavy.
 #pragma once
 
 #include <cstdint>
@@ -23,32 +23,32 @@ using Json = nlohmann::json;
 // Levels of nesting that suffice for the fields of any document read here.
 inline constexpr int kFieldLevels = 8;
 
-// All of `text`, or why not. InvalidArgument: it is no JSON (with line and column), or an object or list lies inside
-// more than `deepest` others. What is nested deeper costs no memory, so a hostile text cannot exhaust the stack.
+// Parses all of `text`. InvalidArgument: it is no JSON (with line and column), or an object or list lies inside more
+// than `deepest` others. Deeper levels are not stored, so a hostile text cannot exhaust the stack.
 StatusOr<Json> ReadJson(std::string_view text, int deepest);
 
-// The outer levels of a document of which only those are read: objects and lists inside more than `deepest` others are
-// left out, and the field `without`. For answers of servers, which may hold anything below the fields that are asked
-// for. Discarded where `text` is no JSON.
+// Parses only the outer levels of `text`: leaves out objects and lists inside more than `deepest` others, and the field
+// `without`. For answers of servers, which may contain anything below the fields that are read. Returns a discarded
+// value (is_discarded()) if `text` is no JSON.
 struct LeftOut {
   std::string_view name;  // empty: nothing
-  int level = 1;          // of its object: 1 is the outermost
+  int level = 1;          // of the object that has the field; 1 is the outermost
 };
 Json ReadJsonTop(std::string_view text, int deepest, LeftOut without = {});
 
-// One line, or `indent` spaces a level. Bytes that are no UTF-8 become U+FFFD. For nlohmann's ordered_json too.
+// One line, or `indent` spaces per level. Bytes that are no UTF-8 become U+FFFD. Also for nlohmann's ordered_json.
 template <class AnyJson>
 std::string WriteJson(const AnyJson& json, int indent = -1) {
   return json.dump(indent, ' ', false, AnyJson::error_handler_t::replace);
 }
 
-// Null: `object` is none, or has no `name`, or null there.
+// Null if `object` is no object, or the field `name` is missing or null.
 const Json* FindField(const Json& object, const char* name);
-// Empty: it is not there, or is no text.
+// Empty if the field is missing or no text.
 std::string TextField(const Json& object, const char* name);
 
-// Reads the fields of one object and keeps the first complaint: "{where}'{name}' is not {wanted}". Absent and null are
-// the same. `object` must outlive it.
+// Reads the fields of one object and keeps the first error: "{where}'{name}' is not {wanted}". A null field counts as
+// missing. `object` must outlive this reader.
 class JsonFields {
  public:
   JsonFields(const Json& object, std::string where) : object_(object), where_(std::move(where)) {}

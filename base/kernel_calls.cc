@@ -10,7 +10,7 @@
 namespace muster {
 namespace {
 
-// Without arguments the kernel that has the call answers EINVAL, and starts nothing.
+// A kernel that has clone3 answers EINVAL to a call without arguments, and starts nothing.
 bool Clone3Forbidden() { return syscall(SYS_clone3, nullptr, 0) == -1 && errno == EPERM; }
 
 constexpr std::string_view kClone3 =

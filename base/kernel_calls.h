@@ -1,5 +1,5 @@
-// What an old kernel, a sandbox or a seccomp profile lacks: ENOSYS where the call is not known, EPERM where a profile
-// that does not know it forbids it. Both are answered alike, and the user is told which call it was.
+// System calls that an old kernel, a sandbox or a seccomp profile may lack. The error is ENOSYS where the call is
+// unknown, and EPERM where a profile forbids it. Both are handled alike, and the message names the call.
 //
 // Thread-safe.
 #pragma once
@@ -10,20 +10,20 @@
 
 namespace muster {
 
-// The system does not have the operation: said in these ways by kernels, by file systems (FUSE, NFS, CIFS, 9p), and by
-// sandboxes that deny a call. Of a call that can be done without.
+// Whether `error` says that the system does not offer the operation. Kernels, file systems (FUSE, NFS, CIFS, 9p) and
+// sandboxes use different errors for this. Only for calls that the caller can do without.
 bool IsNotOffered(int error);
 
-// "<what>: <call>: <strerror>", for ENOSYS and EPERM with what lacks the call, as FailedPrecondition: trying again
-// gives the same. Other errors are ErrnoStatus's.
+// "<what>: <call>: <strerror>". For ENOSYS and EPERM it adds whether the kernel or a profile is the reason, and the
+// code is FailedPrecondition, since a retry fails again. Other errors have the code of ErrnoStatus.
 Status CallStatus(int error, std::string_view call, std::string_view what);
 
-// For an error of pthread_create or std::thread. glibc 2.34 and newer start threads by clone3(2) and fall back to clone
-// on ENOSYS alone: where a profile answers EPERM no thread starts, and this says so.
+// Status for an error of pthread_create or std::thread. glibc 2.34 and newer start threads by clone3(2) and fall back
+// to clone(2) only on ENOSYS. If a profile answers EPERM, no thread can start, and the message says so.
 Status ThreadStatus(int error, std::string_view what);
 
-// OK where threads can be started, as far as the profile is concerned. For libraries that do not say it: gRPC corrupts
-// its memory. One system call.
+// OK unless a seccomp profile forbids clone3(2). Call it before using a library that does not report failed thread
+// starts: gRPC corrupts its memory then. One system call.
 Status CheckThreads(std::string_view what);
 
 }  // namespace muster

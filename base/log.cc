@@ -19,7 +19,7 @@
 namespace muster::log {
 namespace {
 
-// The outlet where there is one, else stderr with patience.
+// Writes to the outlet if there is one, else to stderr with kStderrPatience.
 class Sink : public spdlog::sinks::base_sink<std::mutex> {
  public:
   void SetOutlet(Outlet outlet) {
@@ -40,12 +40,12 @@ class Sink : public spdlog::sinks::base_sink<std::mutex> {
   }
   void flush_() override {}
 
-  // False: not all of it was taken in time.
+  // False if stderr did not take all of it in time.
   bool Write(std::string_view text) {
     const TimePoint deadline = MonotonicClock::now() + (dropped_ > 0 ? Duration::zero() : Duration(kStderrPatience));
     while (!text.empty()) {
       if (!ReadyBy(STDERR_FILENO, POLLOUT, deadline)) return false;
-      // A pipe that polls writable takes this much at once.
+      // A pipe that poll(2) calls writable takes PIPE_BUF bytes without blocking.
       ssize_t written = write(STDERR_FILENO, text.data(), std::min<size_t>(text.size(), PIPE_BUF));
       if (written == -1 && (errno == EINTR || (errno == EAGAIN && MonotonicClock::now() < deadline))) continue;
       if (written == -1) return false;
@@ -55,7 +55,7 @@ class Sink : public spdlog::sinks::base_sink<std::mutex> {
   }
 
   Outlet outlet_;
-  uint64_t dropped_ = 0;  // lines since stderr was last taken
+  uint64_t dropped_ = 0;  // lines dropped since the last successful write
 };
 
 struct Logger {

@@ -1,8 +1,8 @@
-// The agent's own log: one sentence a line, on stderr. Text for people, JSON lines for machines.
+// The log of this process: one sentence per line, on stderr. Text for people, or JSON lines for machines.
 //
-// Thread-safe. A stderr that nobody reads does not stop the caller: after kStderrPatience lines are dropped until there
-// is room again, which one line then says. An agent that has a loop gives its console as outlet, which does not wait at
-// all. Fields are extra facts: text mode appends "key=value", JSON mode makes them members.
+// Thread-safe. If stderr is a full pipe, a call blocks for at most kStderrPatience. After that, lines are dropped until
+// there is room again; then one line says how many. An agent with a loop passes its console as outlet, which never
+// blocks. Fields are extra facts: text mode appends "key=value", JSON mode makes them members.
 #pragma once
 
 #include <chrono>
@@ -22,18 +22,18 @@ enum class Format { kText, kJson };
 struct Options {
   Level level = Level::kInfo;
   Format format = Format::kText;
-  std::string node;  // put into every line where not empty
+  std::string node;  // put into every line if not empty
 };
 
 using Fields = std::initializer_list<std::pair<std::string_view, std::string>>;
 
 inline constexpr std::chrono::milliseconds kStderrPatience{2000};
 
-// Sets level and format for the process. Call before other threads start; until then text at kInfo.
+// Sets level and format for the process. Call it before other threads start. The default is text at kInfo.
 void Configure(const Options& options);
 
-// Takes lines, with their line feed, in place of stderr; empty: stderr again. Called from any thread, one at a time;
-// must not block and must not log. No call is under way once SetOutlet has returned.
+// Receives lines, with their line feed, in place of stderr. Empty: stderr again. It is called from any thread, one call
+// at a time. It must not block and must not log. When SetOutlet returns, no call of the previous outlet is running.
 using Outlet = std::function<void(std::string line)>;
 void SetOutlet(Outlet outlet);
 
@@ -42,7 +42,7 @@ void Info(std::string_view message, Fields fields = {});
 void Warning(std::string_view message, Fields fields = {});
 void Error(std::string_view message, Fields fields = {});
 
-// "debug|info|warning|error" in any case, and Python's names (WARN, CRITICAL); InvalidArgument names the text.
+// "debug|info|warning|error" in any case, and Python's names (WARN, CRITICAL, ...). InvalidArgument names the text.
 StatusOr<Level> ParseLevel(std::string_view text);
 // "text" | "json".
 StatusOr<Format> ParseFormat(std::string_view text);

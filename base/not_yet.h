@@ -1,4 +1,4 @@
-// What a command says of a peer that it waits for. Pure.
+// How a command describes a peer that it waits for. Pure.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace muster {
 
-// `failure`: of the last dial, "HOST:PORT: REASON" for each address, with "; " between. Where each refused it is "nothing
-// listens there yet": pods start in any order. Else the failure, without `address` before it.
+// Returns "nothing listens there yet" if every address refused the last dial, since pods start in any order. Otherwise
+// returns `failure` ("HOST:PORT: REASON" for each address, with "; " between) without a leading "`address`: ".
 std::string NotYet(std::string_view failure, std::string_view address);
 
 }  // namespace muster

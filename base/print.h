@@ -1,4 +1,4 @@
-// Texts on stdout and stderr.
+// Printing to stdout and stderr.
 #pragma once
 
 #include <cstdio>
@@ -8,8 +8,8 @@
 
 namespace muster {
 
-// Formats and writes. What the stream does not take is dropped, without a word: a full disk or a closed stderr changes
-// neither how a program ends nor what it leaves behind. (fmt::print throws.)
+// Formats and writes. Write errors are ignored: a full disk or a closed stderr must change neither the exit code nor
+// the files of a program. (fmt::print throws.)
 template <typename... Values>
 void PrintTo(std::FILE* stream, fmt::format_string<Values...> format, Values&&... values) {
   const std::string text = fmt::format(format, std::forward<Values>(values)...);

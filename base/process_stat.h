@@ -1,4 +1,4 @@
-// One line of /proc/PID/stat, or of a thread's. Pure.
+// Parses /proc/PID/stat, or the same file of a thread. Pure.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,19 @@ namespace muster {
 
 class ProcessStat {
  public:
-  // Nothing: that is no such line. The name may hold anything, brackets and blanks too.
+  // nullopt: no such line. The process name may hold any characters, also brackets and blanks.
   static std::optional<ProcessStat> Parse(std::string_view line);
 
   const std::string& name() const { return name_; }
   char state() const { return state_; }
   bool dead() const { return state_ == 'Z' || state_ == 'X'; }
-  // By proc(5)'s number, from 4 (the parent) on; nothing: the kernel has no such field.
+  // By the number of proc(5), from 4 (the parent) on. nullopt: no such field, or beyond int64_t.
   std::optional<int64_t> Field(size_t number) const;
 
  private:
   std::string name_;
   char state_ = '?';
-  std::vector<std::optional<int64_t>> fields_;  // from 4 on; an unsigned one beyond int64_t is nothing
+  std::vector<std::optional<int64_t>> fields_;  // from 4 on; nullopt: an unsigned value beyond int64_t
 };
 
 }  // namespace muster

@@ -6,7 +6,7 @@
 namespace muster {
 namespace {
 
-// Also line separators, and what makes a terminal show a text in another order than it has.
+// Also line separators, and characters that make a terminal change the order of a text.
 bool IsControl(uint32_t code) {
   return code < 0x20 || (code >= 0x7f && code < 0xa0) || (code >= 0x2028 && code <= 0x202e) ||
          (code >= 0x2066 && code <= 0x2069);

@@ -1,4 +1,4 @@
-// Outside text in messages: object names, URIs, headers. Pure.
+// Quotes untrusted text for messages: object names, URIs, headers. Pure.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@ namespace muster {
 
 inline constexpr size_t kMostQuoted = 200;  // bytes that are shown
 
-// 'text', on one line and in UTF-8: control characters and what is no UTF-8 become \xNN, a long text is cut ("...").
+// 'text', on one line and in UTF-8. Control characters and invalid bytes become \xNN; a long text is cut ("...").
 std::string Quoted(std::string_view text, size_t most = kMostQuoted);
 
-// The last lines of what a program has said, as 'one / two': as many as fit into `most` bytes, and the last one anyway.
+// The last lines of a program's output as 'one / two': all that fit into `most` bytes, or the last one, cut.
 std::string QuotedEnd(std::string_view said, size_t most = kMostQuoted);
 
 }  // namespace muster

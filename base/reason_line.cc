@@ -12,13 +12,13 @@
 namespace muster {
 namespace {
 
-// The weaker the earlier.
+// From the weakest to the strongest.
 enum class Kind { kNone, kLastLine, kErrorLine, kReport, kEnding };
 constexpr size_t kKinds = 5;
 
 constexpr std::string_view kTraceback = "Traceback (most recent call last)";
-constexpr int kMostStrays = 8;       // lines of others within a traceback
-constexpr size_t kMostLines = 2000;  // the last ones
+constexpr int kMostStrays = 8;       // unrelated lines within a traceback
+constexpr size_t kMostLines = 2000;  // at the end of the text
 constexpr size_t kLooksAhead = 3;
 
 bool Holds(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
@@ -36,8 +36,8 @@ bool IsOfName(char c) {
          c == '<' || c == '>';
 }
 
-// The exception's name at the beginning of "torch.OutOfMemoryError: CUDA out of memory"; "" where there is none. A name
-// has a module, or begins with a capital.
+// The exception's name at the beginning of "torch.OutOfMemoryError: CUDA out of memory"; "" if there is none. A name
+// has a module or begins with a capital.
 std::string_view ExceptionName(std::string_view line) {
   const size_t end = static_cast<size_t>(std::find_if_not(line.begin(), line.end(), IsOfName) - line.begin());
   const std::string_view name = line.substr(0, end);
@@ -54,7 +54,7 @@ bool IsChainSentence(std::string_view line) {
          line.starts_with("The above exception was the direct cause");
 }
 
-// What a traceback counts as, by the line above it.
+// The kind of a traceback, by the line above it.
 Kind KindBelow(std::string_view line) {
   constexpr auto kIgnored = std::to_array<std::string_view>(
       {"Exception ignored", "Error in atexit", "--- Logging error ---", "Error in sys.excepthook"});
@@ -72,13 +72,13 @@ bool ReportsAnotherProcess(std::string_view exception_name) {
   return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
 }
 
-// Frames, source lines and marks below them; loguru's frames; Rich's boxes.
+// Frames, source lines and the marks below them; loguru's frames; Rich's boxes.
 bool IsOfTraceback(std::string_view line) {
   constexpr auto kStarts = std::to_array<std::string_view>({"> File ", "|", "+-", "\u2502", "\u256d", "\u2570"});
   return line.empty() || IsIndented(line) || StartsWithAny(line, kStarts);
 }
 
-// `  File "t.py", line 3`: where a SyntaxError is. A frame goes on with ", in ..."; faulthandler's with " in ...".
+// `  File "t.py", line 3`: the place of a SyntaxError. A frame goes on with ", in ...", faulthandler's with " in ...".
 bool IsSyntaxPlace(std::string_view line) {
   constexpr std::string_view kLine = "\", line ";
   if (!line.starts_with("  File \"")) return false;
@@ -98,7 +98,7 @@ Kind KindOfFatalPythonError(std::string_view line) {
   return StartsWithAny(line, kOfASignal) ? Kind::kReport : Kind::kEnding;
 }
 
-// Of a line that tells an end by itself.
+// The kind of a line that explains an end by itself.
 Kind KindOfLine(std::string_view line) {
   constexpr std::string_view kFatalPython = "Fatal Python error: ";
   constexpr auto kStarts = std::to_array<std::string_view>({
@@ -150,14 +150,14 @@ class Finder {
  private:
   enum class In { kNothing, kTraceback, kSyntaxError, kGroup, kStack };
 
-  // Of the lines with one mark.
+  // The state of reading the lines with one mark.
   struct Block {
     In in = In::kNothing;
-    Kind kind = Kind::kEnding;  // of the traceback, and of those chained to it
+    Kind kind = Kind::kEnding;  // of the traceback and of tracebacks chained to it
     int strays = 0;
-    size_t margin = 0;  // of a group: the column of its bars
-    std::string group;  // its own line
-    std::string above;  // the last line that was not empty, outside of blocks
+    size_t margin = 0;  // column of an exception group's bars
+    std::string group;  // the exception group's own line
+    std::string above;  // the last line outside of blocks that was not empty
   };
 
   void Offer(Kind kind, std::string line) {
@@ -174,7 +174,7 @@ class Finder {
     if (block.in == In::kNothing && !line.empty()) block.above = line;
   }
 
-  // "Exception ignored in: <function P.__del__>", then the exception without a traceback.
+  // "Exception ignored in: <function P.__del__>", followed by an exception without a traceback.
   static bool IsIgnored(const Block& block, std::string_view line) {
     return block.above.starts_with("Exception ignored") && !ExceptionName(line).empty();
   }
@@ -188,7 +188,7 @@ class Finder {
     return true;
   }
 
-  // The line with the next one of its mark, where it ends in a colon and so says nothing yet.
+  // The line. One that ends in a colon is incomplete: then the next line of the same mark is appended.
   std::string WithNext(size_t at) const {
     std::string line(Strip(lines_[at].text));
     if (!line.ends_with(':')) return OneLine(line);
@@ -211,7 +211,7 @@ class Finder {
     return OneLine(lines_[at].text);
   }
 
-  // Open MPI's message: its first paragraph, and the one behind a colon.
+  // Open MPI's message between two rules: its first paragraph, and the next one if the first ends in a colon.
   bool ReadRule(size_t at) {
     if (!IsLongRule(lines_[at].text)) return false;
     std::string message;
@@ -256,7 +256,7 @@ class Finder {
     return true;
   }
 
-  // Whether the line belongs to the block.
+  // Whether the line belongs to the open block. Closes the block at its last line or at a line that does not fit.
   bool Continues(Block& block, size_t at) {
     const std::string& line = lines_[at].text;
     switch (block.in) {
@@ -270,7 +270,7 @@ class Finder {
         if (!IsSyntaxError(ExceptionName(line))) break;
         return EndTraceback(block, at);
       case In::kTraceback:
-        if (Holds(line, kTraceback)) break;  // a new one
+        if (Holds(line, kTraceback)) break;  // a new traceback
         if (IsOfTraceback(line)) return true;
         if (!ExceptionName(line).empty()) return EndTraceback(block, at);
         if (++block.strays <= kMostStrays) return false;
@@ -290,7 +290,7 @@ class Finder {
     return true;
   }
 
-  // "  | ExceptionGroup: many (2 sub-exceptions)", then "    | ValueError: a" of the first one in it.
+  // "  | ExceptionGroup: many (2 sub-exceptions)", then "    | ValueError: a" for the first exception in it.
   bool ReadGroup(Block& block, const std::string& line) {
     const size_t bar = line.find_first_not_of(' ');
     if (bar == std::string::npos || (line[bar] != '|' && line[bar] != '+')) return false;
@@ -302,7 +302,7 @@ class Finder {
       Offer(block.kind, OneLine(content));
     } else if (bar > block.margin && !block.group.empty()) {
       Offer(block.kind, OneLine(fmt::format("{}, the first: {}", block.group, content)));
-      block.margin = std::string::npos;  // the others are not looked for
+      block.margin = std::string::npos;  // ignore the group's other exceptions
     }
     return true;
   }
@@ -319,10 +319,10 @@ class Finder {
 
   const std::vector<StderrLine> lines_;
   const size_t fresh_from_;
-  std::vector<bool> told_;  // the lines that need no further look
+  std::vector<bool> told_;  // lines that were read as part of a known form; kinds 3 and 4 ignore them
   std::map<std::string, Block> blocks_;
   std::array<std::string, kKinds> best_;
-  size_t rule_ = 0;  // the line behind the last long rule
+  size_t rule_ = 0;  // the line after the last long rule
   bool in_rules_ = false;
 };
 

@@ -1,4 +1,4 @@
-// A file is replaced in one step: whoever opens it reads the old bytes or the new ones, whole. kill -9 at any point
+// Replaces a file atomically: a reader gets all old bytes or all new bytes. kill -9 at any point before the rename
 // leaves the old file, and at most one temporary file beside it.
 #pragma once
 
@@ -12,32 +12,32 @@
 
 namespace muster {
 
-// Makes the error of a failed system call; a caller may have remedies of its own.
+// Makes the status of a failed system call. A caller may give one that adds its own advice.
 using FailedCall = std::function<Status(int error, std::string_view what)>;
 
 struct ReplaceFileOptions {
   mode_t mode = 0644;
-  bool sync = false;  // bytes and name are on the disk before it returns, where the file system can be told so
-  // Name of the temporary file, in the same folder. Empty: NAME and a random part, so that several writers do not meet.
-  // Given: what an earlier run left under it is overwritten; for a folder with one writer, which knows that name.
+  bool sync = false;  // sync data and name to the disk before returning, where the file system supports it
+  // Name of the temporary file, in the same folder. Empty: `name` and a random part, so that writers do not collide. A
+  // given name is overwritten if an earlier run left such a file; use it only if the folder has one writer.
   std::string temporary;
   FailedCall failed = ErrnoStatus;
 };
 
 using WritePiece = std::function<Status(std::string_view bytes)>;
 
-// `write` gives the bytes, piece by piece. `name` lies in the open folder `folder` (AT_FDCWD: `name` is a path as
-// open() takes it). A symbolic link called `name` is replaced, not followed; one in the place of the temporary file is
-// an error. On an error, which is `write`'s or names the file and the system call's reason, the old file is as it was
-// and the temporary one is gone.
+// `write` gives the bytes, piece by piece. `name` is relative to the open folder `folder` (AT_FDCWD: as in open()). A
+// symbolic link called `name` is replaced, not followed; a link in place of the temporary file is an error. An error is
+// that of `write`, or names the file and the reason. It leaves the old file and no temporary one; but if only the sync
+// of the folder fails, the new file is in place.
 Status ReplaceFile(int folder, const std::string& name, const std::function<Status(const WritePiece&)>& write,
                    const ReplaceFileOptions& options = {});
 Status ReplaceFile(const std::string& path, std::string_view text, const ReplaceFileOptions& options = {});
 
-// All of `bytes` to a descriptor that blocks. The error names `what`.
+// Writes all of `bytes` to a blocking descriptor. The error names `what`.
 Status WriteAll(int fd, std::string_view bytes, std::string_view what, const FailedCall& failed = ErrnoStatus);
 
-// A hexadecimal number of 16 digits that no other process has.
+// A hexadecimal number of 16 digits that differs between processes: random, else made of the pid and the clock.
 std::string RandomName();
 
 }  // namespace muster

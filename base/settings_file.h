@@ -7,7 +7,7 @@
 
 namespace muster {
 
-// All of it, at most 1 MiB. NotFound: there is none. Every error names the path.
+// Reads the whole file. NotFound: no such file. InvalidArgument: longer than 1 MiB. Every error names the path.
 StatusOr<std::string> ReadSettingsFile(const std::string& path);
 
 }  // namespace muster

@@ -15,13 +15,13 @@ void DropStartupPages() {
     for (int i = 0; i < program->dlpi_phnum; ++i) {
       const ElfW(Phdr)& segment = program->dlpi_phdr[i];
       if (segment.p_type != PT_LOAD || (segment.p_flags & PF_W) != 0)
-        continue;  // what can be written is not in the file
-      // Whole pages only: the last one may be shared with the segment behind it.
+        continue;  // the file does not have the current content of writable pages
+      // Whole pages only: the last page may be shared with the next segment.
       const uintptr_t begin = (program->dlpi_addr + segment.p_vaddr) / page * page;
       const uintptr_t end = (program->dlpi_addr + segment.p_vaddr + segment.p_memsz) / page * page;
       if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
     }
-    return 1;  // the first is the program itself
+    return 1;  // stop: the first object is the program itself
   };
   ::dl_iterate_phdr(drop, nullptr);
 }

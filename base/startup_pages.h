@@ -1,12 +1,12 @@
-// For a process that starts in a moment and then serves for weeks.
+// Reduces the memory of a process that starts quickly and then runs for weeks.
 #pragma once
 
 namespace muster {
 
-// Lets go of the pages of code and constants that this process has mapped so far: the kernel maps sixteen for each one
-// that is touched, and most belong to what only the start runs. They count as the process's memory (RSS) until then.
-// What is still needed is mapped again from the page cache when it is touched, some microseconds for all of it. Best
-// effort; from any thread.
+// Unmaps the pages of code and constants that this process has touched, so that they no longer count as its memory
+// (RSS). The kernel maps sixteen pages for each touched one, and most of them hold code that only the start runs. A
+// page that is touched again is mapped again from the page cache; that takes some microseconds for all of them. Best
+// effort. Any thread may call it.
 void DropStartupPages();
 
 }  // namespace muster

@@ -1,4 +1,4 @@
-// Where Muster keeps what outlives a command: jobs of `muster local`, their logs, their volumes. Pure.
+// The folder for files that outlive a command: jobs of `muster local`, their logs, their volumes. Pure.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace muster {
 
-// $XDG_STATE_HOME/muster, else $HOME/.local/state/muster: absolute, may not be there. FailedPrecondition: neither is
-// set, or the first is no absolute path.
+// $XDG_STATE_HOME/muster, else $HOME/.local/state/muster. The path is absolute; the folder may not exist.
+// FailedPrecondition: neither variable is set, or the path is not absolute.
 StatusOr<std::string> StateFolder(const Environment& environment);
 
-// The folder of a local job in it, and in that: the records of its agents (docs/attempt-json.md), a folder for each
-// pod; and the page made from them.
+// Paths of a local job: its folder in the state folder; below that, the folder with the records of its agents
+// (docs/attempt-json.md), which has one folder per pod; and the report page made from the records.
 std::string JobFolder(std::string_view state, std::string_view job);
 std::string AttemptsFolder(std::string_view job_folder);
 std::string ReportPath(std::string_view job_folder);

@@ -17,15 +17,15 @@ using absl::StatusOr;
 // Puts `context` in front of the message: "reading hosts: no such file". OK stays OK; code and payloads are kept.
 Status Annotate(const Status& status, std::string_view context);
 
-// Puts what to do behind the message: "cannot write x: No space left on device; give the volume more room". OK stays
-// OK; code and payloads are kept.
+// Appends advice to the message: "cannot write x: No space left on device; give the volume more room". OK stays OK;
+// code and payloads are kept.
 Status WithRemedy(const Status& status, std::string_view remedy);
 
 // The message of a status, as the standard's string_view.
 std::string_view Message(const Status& status);
 
-// A status for a failed system call: "<what>: <strerror(error)>", with the nearest canonical code; where no descriptor
-// is left, also with what to do.
+// A status for a failed system call: "<what>: <strerror(error)>", with the nearest canonical code. For EMFILE and
+// ENFILE it adds what to do.
 Status ErrnoStatus(int error, std::string_view what);
 
 }  // namespace muster

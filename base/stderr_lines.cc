@@ -10,7 +10,7 @@ namespace muster {
 namespace {
 
 constexpr size_t kLongRule = 70;      // torchrun's rules have at most 60 dashes, Open MPI's 74
-constexpr size_t kLevelWithin = 100;  // bytes of a log line, where its level stands
+constexpr size_t kLevelWithin = 100;  // bytes at the start of a log line that contain its level
 constexpr size_t kMarkWithin = 120;
 constexpr char kEscape = '\x1b';
 
@@ -52,7 +52,7 @@ std::string Visible(std::string_view line) {
   return text;
 }
 
-// Size of "[1,0]<stderr>:" at the beginning of `text`, 0 where it is no such tag.
+// Size of "[1,0]<stderr>:" at the beginning of `text`; 0 if there is no such tag.
 size_t TagSize(std::string_view text) {
   size_t at = 1;
   const size_t job = DigitsAt(text, at);
@@ -64,7 +64,7 @@ size_t TagSize(std::string_view text) {
   return rank > 0 && text.substr(at).starts_with(kEnd) ? at + kEnd.size() : 0;
 }
 
-// mpirun writes a tag before each piece that a process writes, so also within a line.
+// Removes the tags; the first one is the mark. mpirun writes one before each piece of output, so also within a line.
 void TakeTags(StderrLine& line) {
   if (line.text.find("]<stderr>:") == std::string::npos) return;
   std::string text;

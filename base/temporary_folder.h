@@ -1,5 +1,4 @@
-// Where files go that nobody named a place for: TMPDIR, else /tmp, else /var/tmp, as Python's tempfile does, but never
-// the current directory.
+// The folder for temporary files: TMPDIR, /tmp or /var/tmp. Unlike Python's tempfile, never the current directory.
 //
 // Thread-safe.
 #pragma once
@@ -13,15 +12,15 @@
 
 namespace muster {
 
-// In the order in which they are tried. A relative TMPDIR counts from the current directory; an empty one is none.
+// The folders in the order in which they are tried. An empty TMPDIR is ignored; a relative one is made absolute.
 std::vector<std::string> TemporaryFolders(const std::optional<std::string>& tmpdir);
 
 struct TemporaryFolder {
-  std::string path;         // 0700, empty
-  std::string passed_over;  // why it is not in the first of the folders; empty: it is
+  std::string path;         // an empty folder of mode 0700
+  std::string passed_over;  // why it is not in the first folder tried; empty if it is
 };
 
-// "<folder>/<prefix>XXXXXX" in the first of `folders` that takes one. An error says why none does.
+// Makes "<folder>/<prefix>XXXXXX" in the first of `folders` where that succeeds. An error has the reason of each one.
 StatusOr<TemporaryFolder> MakeTemporaryFolder(std::string_view prefix, const std::vector<std::string>& folders);
 
 }  // namespace muster

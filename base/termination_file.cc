@@ -1,4 +1,4 @@
-// The file half of base/termination_message.h.
+// The functions of base/termination_message.h that read and write the file.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,7 +18,7 @@ Descriptor Open(const std::string& path, int flags) {
 
 Status WriteError(int error, const std::string& path) {
   Status status = ErrnoStatus(error, path);
-  // ENXIO (a pipe nobody reads) counts as NotFound too, which is to be silent about.
+  // absl maps ENXIO (a pipe without a reader) to NotFound too. But callers are silent about NotFound.
   if (absl::IsNotFound(status) && error != ENOENT) status = absl::FailedPreconditionError(status.message());
   return Annotate(status, "cannot write the termination message (the exit code still holds)");
 }
@@ -30,7 +30,7 @@ Status WriteTerminationMessage(const std::string& path, std::string_view line) {
   if (!file.ok()) return WriteError(errno, path);
   struct stat facts {};
   if (fstat(file.get(), &facts) != 0) return WriteError(errno, path);
-  // A character device such as /dev/null may be meant; a pipe or a disk never is.
+  // A user may give a character device such as /dev/null on purpose, but not a pipe or a disk.
   if (!S_ISREG(facts.st_mode) && !S_ISCHR(facts.st_mode)) {
     return Annotate(absl::FailedPreconditionError(fmt::format("{}: not a regular file", path)),
                     "cannot write the termination message (the exit code still holds)");
@@ -40,7 +40,7 @@ Status WriteTerminationMessage(const std::string& path, std::string_view line) {
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) {
       Status status = WriteError(errno, path);
-      // Nothing left to do if that fails too: the reader refuses half a line.
+      // If ftruncate() fails too, half a line stays; the reader refuses it.
       if (S_ISREG(facts.st_mode) && ftruncate(file.get(), 0) != 0) return status;
       return status;
     }

@@ -19,7 +19,7 @@ constexpr size_t kMaxTailLines = 20;
 
 // ---- Encoding ----
 
-// The same text as valid UTF-8. (The JSON library could do it too, ten times slower: texts may have a MiB.)
+// The text as valid UTF-8. (The JSON library can do this too, but ten times slower, and a text may have a MiB.)
 std::string ValidUtf8(std::string_view text) {
   std::string valid_text;
   valid_text.reserve(text.size());
@@ -31,7 +31,7 @@ std::string ValidUtf8(std::string_view text) {
   return valid_text;
 }
 
-// Bytes of `c` within a JSON string.
+// Bytes that `c` takes in a JSON string.
 size_t JsonSize(char c) {
   if (c == '"' || c == '\\' || c == '\b' || c == '\f' || c == '\n' || c == '\r' || c == '\t') return 2;
   return static_cast<unsigned char>(c) < 0x20 ? 6 : 1;
@@ -43,7 +43,7 @@ size_t JsonSize(std::string_view text) {
   return size;
 }
 
-// As much of the beginning of `text` (valid UTF-8) as `room` bytes of JSON hold, with an ellipsis where it was cut.
+// The beginning of `text` (valid UTF-8) that fits into `room` bytes of JSON, with an ellipsis if it was cut.
 std::string CutEnd(std::string_view text, size_t room) {
   size_t size = 0;
   size_t keep = 0;  // whole characters that leave room for the ellipsis
@@ -59,7 +59,7 @@ std::string CutEnd(std::string_view text, size_t room) {
   return std::string(text);
 }
 
-// Its first line, an ellipsis, and as many of its last lines as `room` holds.
+// The first line of `text`, an ellipsis, and as many of its last lines as fit into `room`.
 std::string CutMiddle(std::string_view text, size_t room) {
   if (JsonSize(text) <= room) return std::string(text);
   text = Strip(text);
@@ -109,7 +109,7 @@ OrderedJson ToJson(const WorkerFailure& cause) {
   return json;
 }
 
-// What people look for stands in front.
+// The keys that people look for come first.
 std::string ToLine(const TerminationMessage& message) {
   OrderedJson json;
   json["version"] = message.version;
@@ -131,7 +131,7 @@ std::string ToLine(const TerminationMessage& message) {
 
 using Cut = std::string (*)(std::string_view text, size_t room);
 
-// Makes one message fit, field by field; the header has the order.
+// Cuts one message to the limit, field by field, in the order that the header gives.
 class Cutter {
  public:
   Cutter(const TerminationMessage& message, size_t limit) : message_(message), limit_(limit) {
@@ -181,7 +181,7 @@ class Cutter {
   }
 
  private:
-  // Nothing longer than the limit takes part: a worker's message may have a MiB.
+  // Makes the text valid UTF-8 and cuts it to the limit first, since a worker's message may have a MiB.
   void Bound(std::string& text, Cut cut) {
     text = ValidUtf8(text);
     if (text.size() <= limit_) return;
@@ -189,7 +189,7 @@ class Cutter {
     message_.truncated = true;
   }
 
-  // Bytes too many, counting the "truncated" that cutting adds; 0: it fits as it is.
+  // Number of bytes above the limit, counting the "truncated" that cutting adds. 0: it fits unchanged.
   size_t Over() {
     if (ToLine(message_).size() <= limit_) return 0;
     message_.truncated = true;
@@ -229,7 +229,7 @@ class Cutter {
 
 // ---- Parsing ----
 
-// "SIGKILL", or "signal 40" where the number has no name.
+// "SIGKILL", or "signal 40" if the number has no name.
 int ReadSignal(JsonFields& fields, const char* name) {
   const std::string text = fields.Text(name);
   if (text.empty()) return 0;
@@ -275,7 +275,7 @@ StatusOr<TerminationMessage> ParseTerminationMessage(std::string_view text) {
   if (text.size() > kMaxParsedTerminationMessage) {
     return absl::InvalidArgumentError("termination message: longer than any of muster's");
   }
-  const Json document = ReadJsonTop(text, kFieldLevels);  // a newer version may nest what this one does not read
+  const Json document = ReadJsonTop(text, kFieldLevels);  // a newer version may have deeper keys, which are not read
   if (!document.is_object()) return absl::InvalidArgumentError("termination message: not a JSON object");
   JsonFields fields(document, "termination message: ");
   fields.Need({"version", "exit_code", "class"});

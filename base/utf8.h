@@ -1,4 +1,4 @@
-// Reading UTF-8 that nobody has checked: what workers write. Pure.
+// Decodes untrusted UTF-8, such as the output of workers. Pure.
 #pragma once
 
 #include <cstddef>
@@ -9,16 +9,16 @@ namespace muster {
 
 inline constexpr std::string_view kReplacementCharacter = "\uFFFD";
 
-// What a text begins with.
+// The first character of a text.
 struct Utf8Character {
-  uint32_t code = 0;  // 0 where it is not valid
-  size_t size = 1;    // bytes; of what is no character, those that could have begun one (at least 1)
+  uint32_t code = 0;  // 0 if not valid
+  size_t size = 1;    // bytes; if not valid, the bytes that could begin a character (at least 1)
   bool valid = false;
 };
 
 // By Unicode's table 3-7: no overlong forms, no surrogates, nothing above U+10FFFF. `text` is not empty.
 Utf8Character FirstCharacter(std::string_view text);
 
-bool IsUtf8(std::string_view text);  // all of it
+bool IsUtf8(std::string_view text);  // whether all of `text` is valid
 
 }  // namespace muster

@@ -1,4 +1,4 @@
-// Who this binary is. Filled in by the build.
+// Versions of this binary and of its protocols. The build fills in Version() and Commit().
 #pragma once
 
 #include <string_view>
@@ -6,9 +6,9 @@
 namespace muster {
 
 std::string_view Version();  // "0.1.0"
-std::string_view Commit();   // short hash, "-dirty" appended where the tree had changes; "unknown" outside git
+std::string_view Commit();   // short hash, with "-dirty" if the tree had changes; "unknown" outside git
 
-// Version of the rendezvous protocol (rendezvous.proto). Both sides must have the same one.
+// Versions of the protocols in rendezvous.proto and rsh.proto. Both sides must have the same one.
 inline constexpr int kRendezvousProtocol = 1;
 inline constexpr int kRshProtocol = 1;
 

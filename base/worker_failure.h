@@ -1,5 +1,4 @@
-// What is known about one worker that failed: made by the node that ran it, carried by the rendezvous to every node,
-// shown to the user. Passive data.
+// Facts about one failed worker, from the node that ran it. The rendezvous sends them to every node, for the user.
 #pragma once
 
 #include <cstdint>
@@ -11,31 +10,31 @@ namespace muster {
 struct WorkerFailure {
   std::string node;  // stable node name
   std::string host;  // host name of that node
-  int rank = -1;     // global rank; -1: it is no rank's (WhoFailed)
+  int rank = -1;     // global rank; -1: the failure belongs to no rank (WhoFailed)
   int local_rank = -1;
-  int64_t pid = 0;    // 0: it was never started
+  int64_t pid = 0;    // 0: the worker was never started
   int exit_code = 0;  // 1..255; 128 + n for signal n
-  int signal = 0;     // 0: it exited by itself
+  int signal = 0;     // 0: the worker exited by itself
   bool core_dumped = false;
-  // The cgroup's oom_kill counter rose in its time: it was killed for memory itself (137), or something it had started.
+  // The cgroup's oom_kill counter rose while it ran: the kernel killed the worker (137) or a process it had started.
   bool oom_killed = false;
-  // It says of itself that a peer went away (connection reset by peer, remote process exited): a consequence, not a
-  // cause.
+  // The worker reports that a peer went away (connection reset by peer, remote process exited). So this failure is a
+  // consequence, not a cause.
   bool consequence = false;
-  // It failed by itself after another failure had ended the round: a consequence too, as far as anybody can know.
+  // The worker failed by itself after another failure had ended the round. It is counted as a consequence too.
   bool late = false;
   std::string message;                   // from the error file, else empty
   std::string error_file;                // path on its node, else empty
-  std::vector<std::string> stderr_tail;  // its last lines, at most 20
-  std::string stderr_reason;             // the line of its stderr that explains the end (reason_line.h), else empty
-  int64_t unix_millis = 0;               // when it ended, for people's eyes
+  std::vector<std::string> stderr_tail;  // last lines of stderr, at most 20
+  std::string stderr_reason;             // the line of stderr that explains the end (reason_line.h), else empty
+  int64_t unix_millis = 0;               // when it ended; for people only, not for decisions
   bool operator==(const WorkerFailure&) const = default;
 };
 
-// No worker of the job has written anything for the limit: a hang that is no rank's and no process's.
+// Whether the whole job hangs, not one rank or process: no worker wrote anything for the hang timeout.
 bool IsSilence(const WorkerFailure& failure);
 
-// "worker rank 3"; "all workers" of a silence, which knows no rank; "the command" of a `muster exec`.
+// "worker rank 3"; "all workers" if IsSilence(); "the command" of a `muster exec`.
 std::string WhoFailed(const WorkerFailure& failure);
 
 }  // namespace muster

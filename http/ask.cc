@@ -22,7 +22,7 @@ class Asking final : public Sink {
     explicit Body(size_t most) : limit(most) {}
     Taken Take(std::string_view bytes) override {
       too_long = too_long || text.size() + bytes.size() > limit;
-      if (!too_long) text += bytes;  // the rest is read and dropped, so that the connection can be kept
+      if (!too_long) text += bytes;  // drop the rest but read it, so that the connection stays usable
       return Taken::kAll;
     }
     const size_t limit;
@@ -38,7 +38,7 @@ class Asking final : public Sink {
   void End(const TransferEnd& end) override {
     id_ = 0;
     answer_.body = std::move(body_->text);
-    answer_.end = end.kind == TransferEnd::Kind::kRefused ? TransferEnd{} : end;  // only for its length
+    answer_.end = end.kind == TransferEnd::Kind::kRefused ? TransferEnd{} : end;  // refused only for the body's length
     if (body_->too_long && end.kind == TransferEnd::Kind::kWhole) {
       answer_.end = {TransferEnd::Kind::kInvalid, fmt::format("the answer is longer than {} bytes", body_->limit)};
     }

@@ -1,4 +1,4 @@
-// One request whose small answer is wanted as a whole. Loop thread only.
+// One request with a small answer, which is returned as a whole. Loop thread only.
 #pragma once
 
 #include <cstddef>
@@ -10,14 +10,14 @@
 
 namespace muster::http {
 
-// Status, headers, and a body of at most `limit` bytes (a longer one is kInvalid).
+// Status, headers, and a body of at most `limit` bytes; a longer body ends as kInvalid.
 struct Answer {
   ResponseHead head;
   std::string body;
   TransferEnd end;
 };
 using Answered = std::function<void(Answer)>;
-// Cancelled when the last copy of the handle goes, which may outlive the client.
+// Sends the request. Destroying the last copy of the returned handle cancels it. The handle may outlive the client.
 std::shared_ptr<void> Ask(Client& client, const Request& request, const Limits& limits, size_t limit,
                           Answered answered);
 

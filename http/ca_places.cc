@@ -41,7 +41,7 @@ CaPlaces FindCaPlaces(const std::string& bundle, std::string_view more, std::str
   } else if (HasHashed(bundle)) {
     folders.push_back(bundle);
   } else {
-    places.file = bundle;  // which nobody can read: every connection fails
+    places.file = bundle;  // a folder cannot be read as a file, so every connection fails
     places.problem =
         fmt::format("{} has no certificate under its hash: run openssl rehash on it, or name a file", bundle);
   }

@@ -21,12 +21,12 @@ namespace asio = boost::asio;
 using boost::system::error_code;
 
 constexpr size_t kMostHeaders = 256;
-constexpr size_t kLongestHeader = 16 << 10;  // bytes; names and values of one answer: kMostHeaders of them at most
+constexpr size_t kLongestHeader = 16 << 10;  // bytes of one header line; an answer has at most kMostHeaders
 
-constexpr size_t kRecord = (16 << 10) + 29;     // bytes of the longest that servers send: TLS 1.2's, 1.3's has 7 less
-constexpr size_t kReadAhead = 4 * kRecord + 8;  // of a TLS connection that is busy; 8: OpenSSL aligns what is in it
-constexpr int kRecordsInTurn = 8;               // of one connection, before the loop looks at the others
-// Browsers' and Go's order: a quarter less work for both ends than OpenSSL's, which has 256 bits first.
+constexpr size_t kRecord = (16 << 10) + 29;     // bytes of the longest TLS record that servers send (1.3: 7 less)
+constexpr size_t kReadAhead = 4 * kRecord + 8;  // bytes per busy TLS connection; 8 for OpenSSL's alignment
+constexpr int kRecordsInTurn = 8;               // records of one connection before the loop serves the others
+// The order of browsers and Go. It costs both ends a quarter less work than OpenSSL's order, which puts 256 bits first.
 constexpr char kCiphers[] = "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256";
 
 long Milliseconds(Duration duration) {
@@ -36,9 +36,9 @@ long Seconds(Duration duration) {
   return std::max(1L, static_cast<long>(std::chrono::ceil<std::chrono::seconds>(duration).count()));
 }
 
-// A name server may answer A and never AAAA (RFC 4074, 4.1). By itself glibc, which libcurl asks, then takes 15 s for a
-// name, longer than Limits::connect, so that no try would ever have an address. Two seconds for each question make
-// it 6.
+// Options for glibc's resolver, which libcurl uses. A name server may answer A and never AAAA (RFC 4074, 4.1). With its
+// defaults glibc then takes 15 s for a name. That is longer than Limits::connect, so every try would fail. With 2 s per
+// question it takes 6 s.
 constexpr char kLookUpOptions[] = "timeout:2 attempts:3";
 
 struct GlobalCurl {
@@ -54,8 +54,8 @@ std::string_view SystemsCaFolder() {
   return folder == nullptr ? "" : folder;
 }
 
-// OpenSSL takes from a socket what is there, not a record's five bytes and then its 16 KiB: as much as stays in a
-// core's cache until it is decrypted.
+// Makes OpenSSL read all available bytes from a socket, up to kReadAhead, which fit into a core's cache until they are
+// decrypted. By default it reads a record's five header bytes and then its 16 KiB.
 CURLcode ReadAhead(CURL*, void* context, void*) {
   auto* tls = static_cast<SSL_CTX*>(context);
   SSL_CTX_set_read_ahead(tls, 1);
@@ -63,8 +63,8 @@ CURLcode ReadAhead(CURL*, void* context, void*) {
   return CURLE_OK;
 }
 
-// There are bytes that OpenSSL has taken from the socket, and it has not yet said that they are no whole record.
-// libcurl reads one record of them and then waits for the socket, where no more may come.
+// Whether OpenSSL holds bytes of the socket that may contain a whole record. libcurl reads one record and then waits
+// for the socket, which may get no more bytes.
 bool HasReadAhead(CURL* easy) {
   curl_tlssessioninfo* session = nullptr;
   curl_easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, &session);
@@ -73,7 +73,7 @@ bool HasReadAhead(CURL* easy) {
   return SSL_has_pending(tls) && !SSL_want_read(tls);
 }
 
-// An acknowledgement may be lost: three probes in the time that a peer has.
+// Sends three probes within `limit`, since an acknowledgement may be lost.
 void NoticeDeadPeers(curl_socket_t socket, Duration limit) {
   const int seconds = static_cast<int>(Seconds(limit));
   const int idle = std::max(1, seconds / 2), between = std::max(1, seconds / 6), milliseconds = seconds * 1000;
@@ -82,7 +82,7 @@ void NoticeDeadPeers(curl_socket_t socket, Duration limit) {
   setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &milliseconds, sizeof milliseconds);
 }
 
-// What a server says by an alert of TLS, as OpenSSL words it, that does not trust us.
+// Whether an error is OpenSSL's text for a TLS alert of a server that does not accept the client's certificate.
 bool WantsOurCertificate(std::string_view error) {
   for (std::string_view alert : {"alert certificate required", "alert bad certificate", "alert unknown ca"}) {
     if (error.find(alert) != std::string_view::npos) return true;
@@ -114,7 +114,7 @@ TransferEnd::Kind KindOf(CURLcode code) {
     case CURLE_UNSUPPORTED_PROTOCOL:
     case CURLE_WEIRD_SERVER_REPLY:
       return TransferEnd::Kind::kInvalid;
-    default:  // a connection that was cut shows in many ways: partial file, receive and send errors, TLS, HTTP/2
+    default:  // a cut connection has many codes: partial file, receive and send errors, TLS, HTTP/2
       return TransferEnd::Kind::kCut;
   }
 }
@@ -152,7 +152,7 @@ class Client::Impl {
     Impl* owner = nullptr;
     Id id = 0;
     Sink* sink = nullptr;
-    std::shared_ptr<Intake> intake;  // once the head is told
+    std::shared_ptr<Intake> intake;  // set when the sink has got the head
     CURL* easy = nullptr;
     curl_slist* headers = nullptr;
     std::string url;
@@ -164,12 +164,12 @@ class Client::Impl {
     bool refused = false;
     bool invalid = false;
   };
-  // A socket of libcurl's, watched for what libcurl wants. Owned by the map; handlers find it by its number.
+  // A socket of libcurl, watched for the events that libcurl wants. The map owns it; handlers find it by its number.
   struct Socket {
     Socket(asio::io_context& loop, curl_socket_t socket) : descriptor(loop, socket) {}
     asio::posix::stream_descriptor descriptor;
     uint64_t number = 0;
-    CURL* user = nullptr;  // the transfer on it: libcurl takes the socket back before it lets go of the transfer
+    CURL* user = nullptr;  // the transfer on it; libcurl removes the socket before it forgets the transfer
     int wanted = 0;
     bool reading = false;
     bool writing = false;
@@ -203,7 +203,7 @@ class Client::Impl {
   asio::steady_timer timer_;
   std::unordered_map<curl_socket_t, std::unique_ptr<Socket>> sockets_;
   std::unordered_map<Id, std::unique_ptr<Transfer>> transfers_;
-  std::vector<CURL*> idle_;  // easy handles that can be used again
+  std::vector<CURL*> idle_;  // easy handles for reuse
   uint64_t last_ = 0;
   bool collecting_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
@@ -214,7 +214,7 @@ Client::Impl::Impl(asio::io_context& loop, Options options)
       options_(std::move(options)),
       ca_(FindCaPlaces(options_.ca_bundle, options_.ca_folders, SystemsCaFolder())),
       timer_(loop) {
-  static GlobalCurl global;  // before the first thread: libcurl's own demand
+  static GlobalCurl global;  // libcurl requires this before the first thread
   multi_ = curl_multi_init();
   curl_multi_setopt(multi_, CURLMOPT_SOCKETFUNCTION, &Impl::OnSocket);
   curl_multi_setopt(multi_, CURLMOPT_SOCKETDATA, this);
@@ -228,7 +228,7 @@ Client::Impl::Impl(asio::io_context& loop, Options options)
 Client::Impl::~Impl() {
   while (!transfers_.empty()) Cancel(transfers_.begin()->first);
   for (CURL* easy : idle_) curl_easy_cleanup(easy);
-  curl_multi_cleanup(multi_);  // closes the sockets, after telling of each
+  curl_multi_cleanup(multi_);  // calls OnSocket for each socket, then closes it
   for (auto& [fd, socket] : sockets_) socket->descriptor.release();
 }
 
@@ -250,7 +250,7 @@ Client::Id Client::Impl::Start(const Request& request, const Limits& limits, Sin
   CURL* easy = transfer->easy;
   if (limits.head) LimitHead(*transfer, *limits.head);
   transfers_.emplace(id, std::move(transfer));
-  curl_multi_add_handle(multi_, easy);  // sets the timer to now: nothing happens before the loop's next turn
+  curl_multi_add_handle(multi_, easy);  // sets the timer to now, so nothing happens before the loop's next turn
   return id;
 }
 
@@ -258,7 +258,7 @@ void Client::Impl::SetUp(CURL* easy, const Request& request, const Limits& limit
   auto set = [easy](auto option, auto value) { curl_easy_setopt(easy, option, value); };
   set(CURLOPT_PRIVATE, &transfer);
   set(CURLOPT_URL, request.url.c_str());
-  set(CURLOPT_PATH_AS_IS, 1L);  // keys with "..", "//" are signed as they stand
+  set(CURLOPT_PATH_AS_IS, 1L);  // keys with ".." or "//" are signed unchanged
   set(CURLOPT_PROTOCOLS_STR, "http,https");
   set(CURLOPT_NOSIGNAL, 1L);
   set(CURLOPT_HEADERFUNCTION, &Impl::OnHeader);
@@ -283,7 +283,7 @@ void Client::Impl::SetUp(CURL* easy, const Request& request, const Limits& limit
     set(CURLOPT_SSL_CTX_FUNCTION, &ReadAhead);
   }
   set(CURLOPT_TLS13_CIPHERS, kCiphers);
-  // Empty, both say so whatever the environment says: no proxy; no exceptions.
+  // Set both even if empty ("no proxy", "no exceptions"), so that libcurl does not read the environment.
   const std::string proxy = request.direct ? "" : options_.proxies.For(request.url);
   set(CURLOPT_PROXY, proxy.c_str());
   set(CURLOPT_NOPROXY, "");
@@ -316,7 +316,7 @@ void Client::Impl::SetUp(CURL* easy, const Request& request, const Limits& limit
     if (request.method != "POST") set(CURLOPT_CUSTOMREQUEST, request.method.c_str());
   }
   for (const auto& [name, value] : request.headers) {
-    // "Name;" is libcurl's way to send a header without a value.
+    // "Name;" makes libcurl send a header without a value.
     transfer.headers = curl_slist_append(
         transfer.headers, (value.empty() ? fmt::format("{};", name) : fmt::format("{}: {}", name, value)).c_str());
   }
@@ -346,7 +346,7 @@ size_t Client::Impl::OnHeader(char* bytes, size_t, size_t length, void* data) {
   auto& transfer = *static_cast<Transfer*>(data);
   std::string_view line(bytes, length);
   line = Strip(line);
-  if (line.starts_with("HTTP/")) {  // also after a 100 Continue, a proxy's CONNECT, or in front of trailers
+  if (line.starts_with("HTTP/")) {  // a new head: also after a 100 Continue or a proxy's CONNECT, or before trailers
     transfer.head = {};
     return length;
   }
@@ -355,8 +355,8 @@ size_t Client::Impl::OnHeader(char* bytes, size_t, size_t length, void* data) {
     return 0;
   }
   size_t colon = line.find(':');
-  if (line.empty()) {  // a head ends here; the sink is told when the body begins, which may take long
-    long status = 0;   // stays so after a proxy's CONNECT
+  if (line.empty()) {  // end of a head; the sink gets it when the body begins, which may be much later
+    long status = 0;   // stays 0 after a proxy's CONNECT
     curl_easy_getinfo(transfer.easy, CURLINFO_RESPONSE_CODE, &status);
     if (status >= 200 && transfer.head_limit) transfer.head_limit->cancel();
   }
@@ -400,7 +400,7 @@ void Client::Impl::Resume(Id id) {
   if (found == transfers_.end()) return;
   const CURLcode code = curl_easy_pause(found->second->easy, CURLPAUSE_CONT);  // may deliver, and so end, at once
   if (code == CURLE_OK) return CollectSoon();
-  // libcurl tells nobody else. Not now: whoever resumes it is on the stack.
+  // libcurl reports this error nowhere else. Finish later, since the caller of Resume is on the stack.
   asio::post(loop_, [this, id, code, alive = std::weak_ptr<bool>(alive_)] {
     if (alive.expired()) return;
     auto failed = transfers_.find(id);
@@ -456,7 +456,7 @@ void Client::Impl::Wait(curl_socket_t socket, Socket& watched, asio::posix::stre
       type, [this, socket, read, number = watched.number, alive = std::weak_ptr<bool>(alive_)](error_code error) {
         if (alive.expired()) return;
         auto found = sockets_.find(socket);
-        if (found == sockets_.end() || found->second->number != number) return;  // another socket with that descriptor
+        if (found == sockets_.end() || found->second->number != number) return;  // another socket reuses the descriptor
         (read ? found->second->reading : found->second->writing) = false;
         const int event = read ? CURL_CSELECT_IN : CURL_CSELECT_OUT;
         if (found->second->wanted & event) Act(socket, error ? event | CURL_CSELECT_ERR : event);
@@ -483,7 +483,7 @@ void Client::Impl::Act(curl_socket_t socket, int events) {
   if (socket == CURL_SOCKET_TIMEOUT) {
     for (auto& [fd, watched] : sockets_) ReadOn(fd, *watched);
   } else {
-    // A turn of the loop for each record would be one more look at all sockets for each 16 KiB.
+    // Read several records per turn of the loop: each turn checks all sockets, too much work for 16 KiB.
     auto found = sockets_.find(socket);
     for (int records = 1; records < kRecordsInTurn && found != sockets_.end() && CanReadOn(*found->second); ++records) {
       curl_multi_socket_action(multi_, socket, CURL_CSELECT_IN, &running);
@@ -523,7 +523,7 @@ void Client::Impl::Collect() {
     Transfer* transfer = nullptr;
     curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &transfer);
     Finish(*transfer, message->data.result);
-    if (alive.expired()) return;  // the sink destroyed us
+    if (alive.expired()) return;  // the sink destroyed the client
   }
 }
 
@@ -539,7 +539,7 @@ TransferEnd Client::Impl::EndOf(const Transfer& transfer, CURLcode code) const {
   if (transfer.refused) return {TransferEnd::Kind::kRefused, "not wanted"};
   if (transfer.invalid) return {TransferEnd::Kind::kInvalid, "headers beyond all measure"};
   if (code == CURLE_OK) return {};
-  long tunnel = 0;  // what a proxy answered to CONNECT
+  long tunnel = 0;  // status of the proxy's answer to CONNECT
   curl_easy_getinfo(transfer.easy, CURLINFO_HTTP_CONNECTCODE, &tunnel);
   if (tunnel >= 400 && tunnel < 500 && tunnel != 408 && tunnel != 429) {
     return {TransferEnd::Kind::kInvalid,

@@ -1,11 +1,11 @@
-// HTTP requests by libcurl on the loop: many at a time over kept connections, each with its limits, none blocking.
+// HTTP requests on the loop, by libcurl: many at a time over reused connections, each with its limits, none blocking.
 //
-// What libcurl does here: HTTP/1.1, HTTP/2 where it is asked for, TLS, proxies (which one: proxies.h), IPv6, connection
-// reuse. What it does not: redirects (a signed or bearer request must not follow to another
-// host by itself: who asks decides), retries, decompression (hashes are of the stored bytes).
+// libcurl does HTTP/1.1, HTTP/2 on demand, TLS, proxies (proxies.h chooses one), IPv6 and connection reuse. It does not
+// follow redirects, since a signed or bearer request must not go to another host unless the caller decides so. It does
+// not retry, and does not decompress, since hashes are of the stored bytes.
 //
-// The client is of its loop's thread only. A sink outlives its transfer, or cancels it; it is not called after End or
-// Cancel. Destroying the client ends every transfer without a word.
+// Use the client on its loop's thread only. A sink must outlive its transfer or cancel it. It is not called after End
+// or Cancel. Destroying the client ends every transfer without calling its sink.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -30,61 +30,61 @@ struct Request {
   std::string method = "GET";  // GET, HEAD, POST, PUT, PATCH, DELETE
   std::string url;
   Headers headers;
-  std::string body;        // of all but GET and HEAD
-  bool direct = false;     // past every proxy: what answers is on this machine, and knows it by that
-  bool fresh = false;      // by a connection of its own, none that an earlier request has left
-  int mark = 0;            // the asker's own; comes back with the answer's head
-  bool head_only = false;  // for Ask: a body beyond its limit is not read, and the answer is whole without it
+  std::string body;        // not sent with GET and HEAD
+  bool direct = false;     // use no proxy: for servers that must see that the request comes from this machine
+  bool fresh = false;      // use a new connection, not one that an earlier request has left open
+  int mark = 0;            // free for the caller; returned in ResponseHead
+  bool head_only = false;  // for Ask: do not read a body above the limit or of unknown length; kWhole without it
 };
 
 struct Limits {
   Duration connect = std::chrono::seconds(10);  // name, TCP and TLS
-  // Slower than `slowest` for so long: kStalled; the first byte counts, too. Nothing: an answer may be silent as long
-  // as its connection lives.
+  // kStalled after so long below `slowest`, also before the first byte. nullopt: an answer may be silent as long as its
+  // connection lives.
   std::optional<Duration> silence = std::chrono::seconds(20);
   uint64_t slowest = kSlowest;    // bytes/s
   std::optional<Duration> head;   // from start to status and headers: kStalled
   std::optional<Duration> total;  // from start to end: kStalled; for small answers
 };
 
-// For an answer that goes on while things happen, such as a watch of the Kubernetes API: it may say nothing for
-// minutes. Its head has to come soon, and all of it ends after `total`. Use it with Options::dead_peer, which notices a
-// server that has gone without a word.
+// Limits for an answer that reports events as they happen, such as a watch of the Kubernetes API. It may be silent for
+// minutes, but its head must come soon, and it ends after `total`. Use Options::dead_peer too, which notices a server
+// that has disappeared.
 inline Limits WatchLimits(Duration total) { return {.silence = {}, .head = std::chrono::seconds(30), .total = total}; }
 
 struct ResponseHead {
   int status = 0;
-  Headers headers;  // names in lower case, in the order they came
-  std::string url;  // that was asked
-  int mark = 0;     // Request's
+  Headers headers;  // names in lower case, in the order received
+  std::string url;  // of the request
+  int mark = 0;     // of the request
 
-  std::optional<std::string_view> Find(std::string_view name) const;  // the first by that name
-  std::optional<uint64_t> ContentLength() const;                      // bytes; nothing: it is not said, or no number
+  std::optional<std::string_view> Find(std::string_view name) const;  // the first header called `name`
+  std::optional<uint64_t> ContentLength() const;                      // bytes; nullopt: not given, or no number
 };
 
 struct TransferEnd {
   enum class Kind {
-    kWhole,        // the answer came as its server framed it
-    kCut,          // it ended before that, also by a reset
-    kUnreachable,  // no name, no route, refused, no proxy
+    kWhole,        // the whole answer was received
+    kCut,          // the connection ended too early, also by a reset
+    kUnreachable,  // no address for the name, no route, connection refused: of the server or the proxy
     kStalled,      // silent, or slower than the limit
-    kUntrusted,    // TLS: the server's certificate, or ours, or no common protocol
-    kRefused,      // the sink did not want it
-    kInvalid,      // no HTTP, headers beyond the limit, a URL that is none, a proxy that refuses
+    kUntrusted,    // TLS: the server's certificate, the client's, or no common protocol
+    kRefused,      // the sink refused the body
+    kInvalid,      // no HTTP, headers above the limit, an invalid URL, a proxy that refuses
   };
   Kind kind = Kind::kWhole;
   std::string what;  // for people: what happened, with the host; empty for kWhole
 };
 
-// What takes an answer's body, on the thread that receives it: never on two at once, and it sees what it did before. It
-// is let go when the transfer ends or is cancelled, before the sink hears of the end.
+// Takes an answer's body, on the thread that receives it. Calls never overlap, and each call sees the effects of the
+// previous one. The client drops its reference when the transfer ends or is cancelled, before it calls the sink's End.
 class Intake {
  public:
   virtual ~Intake() = default;
   enum class Taken {
     kAll,
-    kNotNow,  // nothing of them; the same bytes come again after Resume
-    kEnough,  // no more is wanted: the transfer ends kRefused
+    kNotNow,  // took none of the bytes; they come again after Resume
+    kEnough,  // wants no more: the transfer ends as kRefused
   };
   virtual Taken Take(std::string_view bytes) = 0;
 };
@@ -92,38 +92,38 @@ class Intake {
 class Sink {
  public:
   virtual ~Sink() = default;
-  // Status and headers are there (the final ones, not 1xx). Who takes the body; null: it is not wanted, the transfer
-  // ends kRefused.
+  // Called with the final status and headers, not those of 1xx. Returns the intake of the body. Null refuses the body:
+  // the transfer ends as kRefused.
   virtual std::shared_ptr<Intake> Head(const ResponseHead& head) = 0;
   virtual void End(const TransferEnd& end) = 0;  // the last call
 };
 
 struct Options {
   std::string ca_bundle;   // file or folder (ca_places.h); empty: the system's
-  std::string ca_folders;  // more of them, with ':' between; they may hold nothing
-  std::string ca_remedy;   // what to do where a certificate is not trusted, for people
-  // PEM text: trusted in place of all of the above and of the system's.
+  std::string ca_folders;  // further folders, separated by ':'; they may be empty
+  std::string ca_remedy;   // advice for people if a certificate is not trusted
+  // PEM text of the authorities to trust, instead of all of the above and the system's.
   std::string ca_pem;
-  // PEM texts, both or neither: shown to a server that asks for a client's certificate. They hold for the client's
-  // life: who has new ones makes a new client.
+  // PEM texts, both or neither, for a server that asks for a client certificate. They cannot change: make a new client
+  // for new ones.
   std::string client_certificate;
   std::string client_key;
   bool verify_tls = true;
-  // Over TLS, where the server has it. One transfer a connection also then: a reader that waits holds back its own
-  // bytes only, and the kernel's buffer is all they wait in.
+  // Use HTTP/2 over TLS if the server has it. Each transfer still has its own connection: a slow reader then delays
+  // only its own bytes, and they wait only in the kernel's buffer.
   bool http2 = false;
-  // The environment's are not read here. With one that is spoken to over TLS nothing is read ahead of what libcurl asks
-  // for, which is slower: of the two sessions on such a socket libcurl shows one.
+  // The client does not read the environment's proxies itself. With an https:// proxy it does not read ahead, which is
+  // slower: such a socket has two TLS sessions, and libcurl shows only one of them.
   Proxies proxies;
   std::string user_agent = "muster";
-  // A peer that acknowledges nothing for so long, be it data or a probe of an idle connection, is gone: kCut. In whole
-  // seconds, 10 or more. Nothing: after the kernel's many minutes, unless a limit ends the transfer before.
+  // kCut if the peer acknowledges nothing for so long, neither data nor a probe of an idle connection. In whole
+  // seconds, 10 or more. nullopt: the kernel's default of many minutes, unless a limit ends the transfer first.
   std::optional<Duration> dead_peer;
-  int connections = 64;    // kept open at most, busy or not
+  int connections = 64;    // most connections open at a time, busy or not
   int buffer = 256 << 10;  // bytes read from a socket at a time, for each busy connection
 };
 
-// Whoever asks on behalf of a sink. Ids of transfers that have ended are fine.
+// Sends requests on behalf of sinks. Resume and Cancel ignore the ids of transfers that have ended.
 class Transport {
  public:
   using Id = uint64_t;
@@ -131,8 +131,8 @@ class Transport {
 
   // Never calls the sink before it returns.
   virtual Id Start(const Request& request, const Limits& limits, Sink& sink) = 0;
-  virtual void Resume(Id id) = 0;  // after its intake said "not now"
-  virtual void Cancel(Id id) = 0;  // its sink hears nothing more
+  virtual void Resume(Id id) = 0;  // continues after its intake returned kNotNow
+  virtual void Cancel(Id id) = 0;  // the sink is not called after this
 };
 
 class Client final : public Transport {
@@ -145,7 +145,7 @@ class Client final : public Transport {
   Id Start(const Request& request, const Limits& limits, Sink& sink) override;
   void Resume(Id id) override;
   void Cancel(Id id) override;
-  std::function<void(Id)> Canceller() const;  // as Cancel; without effect once the client has gone
+  std::function<void(Id)> Canceller() const;  // as Cancel; does nothing after the client's destruction
   const Options& options() const;
 
  private:

@@ -10,7 +10,7 @@ namespace muster::http {
 
 namespace asio = boost::asio;
 
-// One answer, on its thread: what it hears goes to the loop, and what the loop says of it comes back.
+// One answer, on its thread. It posts its events to the owner's loop, and the loop posts the sink's decisions back.
 class ClientThreads::Answer final : public Sink, public Intake, public std::enable_shared_from_this<Answer> {
  public:
   Answer(Thread& thread, Id id) : thread_(thread), id_(id) {}
@@ -46,7 +46,7 @@ class ClientThreads::Thread {
   Thread& operator=(const Thread&) = delete;
 
   // On the owner's loop.
-  int busy = 0;  // answers that are asked for
+  int busy = 0;  // requests that have not ended
   void Start(Id id, const Request& request, const Limits& limits) {
     ++busy;
     asio::post(loop_, [this, id, request, limits] {
@@ -55,7 +55,7 @@ class ClientThreads::Thread {
       answer->Begin(request, limits);
     });
   }
-  // `call` on the thread, if the answer has not ended there.
+  // Runs `call` on the thread if the answer has not ended there.
   template <typename Call>
   void With(Id id, Call call) {
     asio::post(loop_, [this, id, call = std::move(call)]() mutable {
@@ -68,7 +68,7 @@ class ClientThreads::Thread {
   Client& http() { return http_; }
   void Forget(Id id) { answers_.erase(id); }
   template <typename Call>
-  void Tell(Call call) {  // call(owner) on the owner's loop
+  void Tell(Call call) {  // runs call(owner) on the owner's loop
     asio::post(main_, [&owner = owner_, alive = owner_alive_, call = std::move(call)] {
       if (!alive.expired()) call(owner);
     });
@@ -114,7 +114,7 @@ Intake::Taken ClientThreads::Answer::Take(std::string_view bytes) {
 
 void ClientThreads::Answer::End(const TransferEnd& end) {
   const auto self = shared_from_this();
-  intake_.reset();  // before its sink hears of the end
+  intake_.reset();  // before the sink's End
   thread_.Forget(id_);
   thread_.Tell([id = id_, end](ClientThreads& owner) { owner.Ended(id, end); });
 }

@@ -1,12 +1,12 @@
-// HTTP on threads of its own, for large bodies. The thread that decrypts bytes also hands them to the intake, while
-// they are in its core's cache. So TLS is not limited to one core.
+// HTTP on its own threads, for large bodies. The thread that decrypts bytes also passes them to the intake, while they
+// are in its core's cache. So TLS is not limited to one core.
 //
-// Sinks are called on the loop, intakes on the thread that receives. No byte of a body is taken before its sink has
-// answered Head on the loop. After a cancel the intake may still take bytes until it is destroyed; an owner that must
-// know when has the intake tell it.
+// Sinks are called on the loop, intakes on the receiving thread. An intake takes no byte before its sink has returned
+// from Head on the loop. After Cancel the intake may still take bytes until it is destroyed; its destructor can tell
+// the owner when.
 //
-// Loop thread only. Threads start when they are needed and end with this object: its destructor waits for intakes that
-// are at work.
+// Loop thread only. Threads start when they are needed and end with this object. Its destructor waits for running
+// intakes.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -20,7 +20,7 @@ namespace muster::http {
 
 class ClientThreads final : public Transport {
  public:
-  // `options`: of the client that each thread has.
+  // `options`: for the client of each thread. `most`: largest number of threads.
   ClientThreads(boost::asio::io_context& loop, Options options, int most);
   ~ClientThreads() override;
   ClientThreads(const ClientThreads&) = delete;

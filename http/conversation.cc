@@ -51,7 +51,7 @@ void Conversations::Begin(asio::awaitable<void> conversation) {
 
 asio::awaitable<void> Conversations::Run(asio::awaitable<void> conversation, uint64_t id) {
   co_await std::move(conversation);
-  // Later: a handle must not go while its own conversation runs.
+  // Erase it later: a handle must not be destroyed while its own conversation runs.
   asio::post(loop_, [this, alive = std::weak_ptr<bool>(alive_), id] {
     if (!alive.expired()) under_way_.erase(id);
   });
@@ -59,7 +59,7 @@ asio::awaitable<void> Conversations::Run(asio::awaitable<void> conversation, uin
 
 asio::awaitable<Answer> Asked(Client& client, Request request, Limits limits, size_t limit) {
   Answer answer;
-  // The loop holds what waits on it, and lets go of it however it ends.
+  // The loop owns a coroutine that waits on its timer, and destroys it with itself if the wait never ends.
   asio::steady_timer answered(co_await asio::this_coro::executor, asio::steady_timer::time_point::max());
   const auto asking = Ask(client, request, limits, limit, [&answer, &answered](Answer its) {
     answer = std::move(its);

@@ -1,4 +1,4 @@
-// Small requests one after the other, as a coroutine on the loop: lists, looks, credentials. And their retries.
+// Coroutines on the loop that send small requests one after the other (lists, look-ups, credentials), with retries.
 //
 // Loop thread only.
 #pragma once
@@ -21,11 +21,11 @@
 
 namespace muster::http {
 
-// Runs the coroutine. When the last copy of the handle goes, the coroutine is cancelled; the loop destroys it later. So
-// no destructor of an object on its stack may refer to anything that the coroutine does not own. It must not throw.
+// Runs the coroutine. Destroying the last copy of the handle cancels it; the loop destroys it later. So destructors of
+// objects on its stack may use only what the coroutine owns. It must not throw unless it is cancelled.
 std::shared_ptr<void> Converse(boost::asio::io_context& loop, boost::asio::awaitable<void> conversation);
 
-// Conversations under way, each held until it ends. What is left of them is cancelled with their owner.
+// Keeps each conversation until it ends. Its destructor cancels those that still run.
 class Conversations {
  public:
   explicit Conversations(boost::asio::io_context& loop) : loop_(loop) {}
@@ -40,14 +40,14 @@ class Conversations {
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
-// A cancelled conversation goes no further, as what it refers to may be gone: throws boost::system::system_error. After
-// each wait that does not throw by itself.
+// Throws boost::system::system_error in a cancelled conversation, since objects that it refers to may be destroyed.
+// Call it after each wait that does not throw by itself.
 void ThrowIfCancelled(const boost::asio::cancellation_state& state);
 
-// The answer to one request. Throws boost::system::system_error only where its conversation is cancelled.
+// Returns the answer to one request. Throws boost::system::system_error only if its conversation is cancelled.
 boost::asio::awaitable<Answer> Asked(Client& client, Request request, Limits limits, size_t limit);
 
-// One conversation at a time does something; the others wait until it has done it, or was cancelled.
+// A lock between conversations: one holds it, until it releases it or is cancelled; the others wait.
 class Turn {
  public:
   class Held {
@@ -60,13 +60,13 @@ class Turn {
    private:
     const std::shared_ptr<Turn> turn_;
   };
-  // `turn` may outlive its owner. Throws as Asked does.
+  // Waits for the lock; destroying the result releases it. `turn` may outlive its owner. Throws like Asked.
   static boost::asio::awaitable<std::unique_ptr<Held>> Take(std::shared_ptr<Turn> turn);
 
  private:
   void End();
 
-  std::shared_ptr<boost::asio::steady_timer> taken_;  // null: nobody has it; else those wait for it who want it
+  std::shared_ptr<boost::asio::steady_timer> taken_;  // null: free; else others wait for it
 };
 
 struct Persistence {
@@ -75,18 +75,18 @@ struct Persistence {
   RetryRules retry;
   std::function<double()> jitter;
   std::function<void(const std::string&)> say;
-  std::optional<Duration> unanswered = {};  // patience until the first answer: there may be nobody
-  std::shared_ptr<CloudClock> clock = std::make_shared<CloudClock>();  // of all copies
+  std::optional<Duration> unanswered = {};  // patience until the first answer, since there may be no server
+  std::shared_ptr<CloudClock> clock = std::make_shared<CloudClock>();  // shared by all copies
 };
 
-// When an answer was made, by its server.
+// The answer's Date header in seconds since 1970.
 std::optional<int64_t> DateOf(const ResponseHead& head);
-// The clock hears an answer's date; true: it was off, which is said, and what it signed is worth another try. `where`:
-// the server, for people.
+// Passes an answer's date to the clock. True: the clock was wrong, which is reported by `say`, and a signed request is
+// worth another try. `where`: the server, for people.
 bool HearClock(const Persistence& persistence, const ResponseHead& head, std::string_view where);
 
-// Asks until `judge` is content (no refusal), the failure is final, or patience is over. `prepare` makes the request
-// anew each time (a signature ages); a Status it gives is final. What the network failed at is transient by itself.
+// Repeats a request until `judge` returns no refusal, the failure is final, or patience is over. `prepare` makes the
+// request anew each time, since a signature expires; its error is final. RefusalOf judges an answer that is not whole.
 using PrepareRequest = std::function<boost::asio::awaitable<StatusOr<Request>>()>;
 using JudgeAnswer = std::function<std::optional<Refusal>(const Answer&)>;
 boost::asio::awaitable<StatusOr<Answer>> AskedUntilAnswered(const Persistence& persistence, size_t limit,

@@ -10,7 +10,7 @@ namespace {
 
 using std::chrono::seconds;
 
-// A text being read from its start. Each step is strict, and none matters after one has failed.
+// Reads a text from its start. Each step is strict; after a failed step done() is false.
 class Reader {
  public:
   explicit Reader(std::string_view text) : rest_(text) {}
@@ -78,7 +78,7 @@ std::optional<Date> ReadFixdate(std::string_view text) {
   return reader.done() ? std::optional(date) : std::nullopt;
 }
 
-// "Sunday, 06-Nov-94 08:49:37 GMT": a year that would be more than fifty years ahead is the past century's.
+// "Sunday, 06-Nov-94 08:49:37 GMT". A year more than fifty years ahead belongs to the century before.
 std::optional<Date> ReadRfc850Date(std::string_view text, int this_year) {
   Reader reader(text);
   Date date;

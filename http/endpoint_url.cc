@@ -72,7 +72,7 @@ StatusOr<EndpointUrl> Read(std::string_view text) {
 StatusOr<EndpointUrl> ParseEndpointUrl(std::string_view text) {
   auto url = Read(text);
   if (url.ok()) return url;
-  // What is before an '@' may be a password.
+  // The text before an '@' may be a password.
   const size_t at = text.rfind('@');
   const std::string shown =
       at == std::string_view::npos ? Quoted(text) : "'...@" + Quoted(text.substr(at + 1)).substr(1);

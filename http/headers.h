@@ -1,4 +1,4 @@
-// Header fields of a request or an answer, in the order they came. Names are in lower case.
+// Header fields of a request or an answer, in the order received. Names are in lower case.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@ namespace muster::http {
 
 using Headers = std::vector<std::pair<std::string, std::string>>;
 
-// The first field called `name` (in lower case); it lives as long as `headers` is unchanged.
+// The first field called `name` (in lower case). The result is valid while `headers` is unchanged.
 inline std::optional<std::string_view> FindHeader(const Headers& headers, std::string_view name) {
   for (const auto& [key, value] : headers) {
     if (key == name) return value;

@@ -19,7 +19,7 @@ constexpr int kHttpPort = 80;
 constexpr int kHttpsPort = 443;
 constexpr std::string_view kSchemes[] = {"http", "https", "socks4", "socks4a", "socks5", "socks5h"};
 
-// The first that is set.
+// The first variable that is set, even to an empty value.
 std::optional<Environment::Variable> FirstSet(const Environment& environment, std::string_view names) {
   for (std::string_view name : Split(names, ' ')) {
     if (auto value = environment.Get(name)) return Environment::Variable{std::string(name), *std::move(value)};
@@ -27,7 +27,7 @@ std::optional<Environment::Variable> FirstSet(const Environment& environment, st
   return std::nullopt;
 }
 
-// "SCHEME://[USER[:PASSWORD]@]HOST[:PORT]"; empty: none.
+// "SCHEME://[USER[:PASSWORD]@]HOST[:PORT]"; empty: no proxy.
 StatusOr<std::string> ReadProxy(const std::optional<Environment::Variable>& variable) {
   const std::string value(variable ? Strip(variable->value) : "");
   if (value.empty()) return value;
@@ -47,7 +47,7 @@ StatusOr<std::string> ReadProxy(const std::optional<Environment::Variable>& vari
   const std::string rest = slashes == std::string::npos ? value : value.substr(slashes + 3);
   const size_t at = rest.rfind('@');
   const std::string place = at == std::string::npos ? rest : rest.substr(at + 1);
-  // How a host and a port look is one for all of them.
+  // Host and port have the same form for all schemes.
   const auto url = ParseEndpointUrl("http://" + place.substr(0, place.find_first_of("/?#")));
   if (!url.ok()) return bad(Message(url.status()));
   return fmt::format("{}://{}", scheme, rest);
@@ -90,7 +90,7 @@ bool Matches(std::string_view entry, const EndpointUrl& url) {
   if (entry == "*") return true;
   const auto address = AddressOf(url.host);
   if (entry.find('/') != std::string_view::npos) return address && IsInNetwork(*address, entry);
-  if (!AddressOf(entry)) {  // which may have colons of its own
+  if (!AddressOf(entry)) {  // an IPv6 address has colons itself
     const size_t colon = entry.rfind(':');
     if (colon != std::string_view::npos) {
       const int port = url.port != 0 ? url.port : url.tls ? kHttpsPort : kHttpPort;
@@ -125,7 +125,7 @@ std::string Proxies::For(std::string_view url) const {
   const size_t scheme_end = url.find("://");
   if (scheme_end == std::string_view::npos) return "";
   const auto place = ParseEndpointUrl(url.substr(0, url.find_first_of("/?#", scheme_end + 3)));
-  if (!place.ok()) return "";  // who asks there says what is wrong
+  if (!place.ok()) return "";  // the request itself reports what is wrong
   const bool without =
       std::any_of(without_.begin(), without_.end(), [&](std::string_view entry) { return Matches(entry, *place); });
   return without ? "" : place->tls ? https_ : http_;

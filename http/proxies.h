@@ -1,14 +1,13 @@
-// Which proxy a request goes through, by the variables that curl, Go and Python's requests read.
+// Chooses the proxy of a request by the variables that curl, Go and Python's requests read.
 //
-//   http_proxy, HTTP_PROXY (not where REQUEST_METHOD is set: a CGI program gets that one from strangers)
+//   http_proxy, HTTP_PROXY (not if REQUEST_METHOD is set: a CGI program gets HTTP_PROXY from its clients)
 //   https_proxy, HTTPS_PROXY;   for both: all_proxy, ALL_PROXY;   exceptions: no_proxy, NO_PROXY
 //
-// The first that is set counts; one of white space alone means none. White space around a value is dropped, and one
-// without a scheme is of http. NO_PROXY is a list with commas or blanks between, in the sense that is widest among
-// those programs: "*"; a name, with or without a dot or "*." in front, which stands for itself and all below it; an
-// address of IPv4 or IPv6, with brackets or without; a network ("10.0.0.0/8", "fd00::/8"); each but a network with
-// ":PORT" where only that port is meant (of IPv6 in brackets). No name is resolved for it. An entry that is none of
-// these matches nothing. Pure.
+// The first variable that is set counts; a blank one means no proxy. White space around a value is dropped; a value
+// without a scheme has the scheme http. NO_PROXY is a list separated by commas or blanks. An entry has the widest
+// meaning that those programs give it: "*"; a name, also with "." or "*." in front, which matches itself and all names
+// below it; an IPv4 or IPv6 address, also in brackets; a network ("10.0.0.0/8", "fd00::/8"). ":PORT" after a name or an
+// address limits it to that port (IPv6 needs brackets). No name is resolved. Any other entry matches nothing. Pure.
 #pragma once
 
 #include <string>
@@ -23,12 +22,13 @@ namespace muster::http {
 class Proxies {
  public:
   Proxies() = default;  // none
-  // InvalidArgument: a variable's value is no proxy; says which, what is wrong and how it looks, without its password.
+  // InvalidArgument names the variable whose value is no proxy, and says what is wrong and what a proxy looks like,
+  // without showing the password.
   static StatusOr<Proxies> Read(const Environment& environment);
 
-  // The proxy's URL for a request to `url`; empty: none.
+  // The proxy's URL for a request to `url`; empty: no proxy.
   std::string For(std::string_view url) const;
-  // One of them is spoken to over TLS.
+  // Whether a proxy is reached over TLS.
   bool by_tls() const { return http_.starts_with("https://") || https_.starts_with("https://"); }
 
  private:

@@ -25,7 +25,7 @@ std::optional<Duration> AskedBy(const ResponseHead& head, int64_t unix_now) {
   const auto limit = head.Find("ratelimit");
   const auto asked = after ? ParseRetryAfter(*after, now) : std::nullopt;
   const auto window = limit ? ParseRateLimit(*limit) : std::nullopt;
-  return std::max(asked, window);  // no word is less than any
+  return std::max(asked, window);  // nullopt is less than any duration
 }
 
 }  // namespace muster::http

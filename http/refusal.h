@@ -1,4 +1,4 @@
-// Why a server did not give what was asked for, and whether asking again may help. Pure.
+// Why a request failed, and whether a retry may help. Pure.
 #pragma once
 
 #include <cstdint>
@@ -13,22 +13,22 @@ namespace muster::http {
 
 struct Refusal {
   enum class Kind {
-    kTransient,  // trying again may help
-    kThrottled,  // transient, and we are too fast
-    kChanged,    // another version is there now: look again, and begin the file anew
+    kTransient,  // a retry may help
+    kThrottled,  // a retry may help, at a lower rate
+    kChanged,    // the object has another version now: look it up again and restart the file
     kFatal,      // denied, gone, archived ...
-    kWholeOnly,  // all of it came where a part was asked for: begin the file anew, and ask for all of it
+    kWholeOnly,  // the server sent all of the object instead of a range: restart the file and request all of it
   };
   Kind kind = Kind::kFatal;
-  Status status;                  // what, where, what to do
-  std::optional<Duration> asked;  // how long the server wants to be left alone
+  Status status;                  // what failed, where, what to do
+  std::optional<Duration> asked;  // the pause that the server asks for
 };
 
-// Of a request whose answer did not come whole (never kWhole), at `where`: what the network failed at may work later.
+// For an answer from `where` that is not kWhole: kFatal if kUntrusted or kInvalid, else kTransient.
 Refusal RefusalOf(const TransferEnd& end, std::string_view where);
 
-// How long the server wants to be left alone: the longer of Retry-After (until a date by its own clock, the answer's
-// Date; `unix_now` is ours, for an answer without one) and of a RateLimit that is used up.
+// The pause that a server asks for: the longer of Retry-After and of a used-up RateLimit. A date in Retry-After is
+// compared with the answer's Date, or with `unix_now` if there is none. nullopt: the server asks for no pause.
 std::optional<Duration> AskedBy(const ResponseHead& head, int64_t unix_now);
 
 }  // namespace muster::http

@@ -32,13 +32,13 @@ Duration Doubled(Duration first, Duration longest, int failures) {
   return std::min(pause, longest);
 }
 
-// Digits only, at most a year where they say more; nothing where there is something else.
+// Digits only; nullopt for any other text. More than a year counts as a year.
 std::optional<int64_t> ParseSeconds(std::string_view text) {
   if (text.empty() || text.find_first_not_of("0123456789") != std::string_view::npos) return std::nullopt;
   return std::min(ParseInt(text).value_or(kYear), kYear);
 }
 
-// Parts of a structured field (RFC 9651) between separators that are not in a quoted string.
+// Splits a structured field (RFC 9651) at separators outside of quoted strings.
 std::vector<std::string_view> SplitOutsideQuotes(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
   bool quoted = false;

@@ -1,7 +1,7 @@
-// When to ask again: pacing of requests that failed, as a pure decision. Nothing here waits.
+// Decides whether and when to retry a failed request. Pure: nothing here waits.
 //
-// The caller says which answers are worth another request. Retry-After: RFC 9110 10.2.3 (seconds or a date); RateLimit
-// "r=..;t=.." (IETF draft) as the Hugging Face hub sends it.
+// The caller says which failures are transient. Sources: RFC 9110 10.2.3 (Retry-After: seconds or a date); the IETF
+// draft of RateLimit, "r=..;t=..", as the Hugging Face hub sends it.
 #pragma once
 
 #include <cstdint>
@@ -13,53 +13,53 @@
 
 namespace muster::http {
 
-inline constexpr uint64_t kSlowest = 32 << 10;  // bytes/s: what comes slower is no progress
+inline constexpr uint64_t kSlowest = 32 << 10;  // bytes/s; a slower transfer makes no progress
 
 struct RetryRules {
-  Duration first = std::chrono::milliseconds(200);  // pause after the first failure; doubles
-  Duration longest = std::chrono::seconds(20);      // of the doubling; what a server asks for may be longer
-  // The same where others beside it succeed: a server that refuses some is no outage. The longer the last of them is
-  // ago, the more it may be one: a pause is half as long as that at most, but never kept below this.
+  Duration first = std::chrono::milliseconds(200);  // pause after the first failure; doubles with each failure
+  Duration longest = std::chrono::seconds(20);      // limit of the doubling; a server may ask for a longer pause
+  // The limit of the doubling while parallel requests to the same server succeed, since a server that refuses only some
+  // requests has no outage. The limit grows to half of the time since the last success, up to `longest`.
   Duration longest_beside = std::chrono::seconds(2);
   Duration longest_asked =
-      std::chrono::seconds(330);  // a server's own wish is heard up to this (the hub's window is 300 s)
-  // Without any progress; the failure after that stands. A pause is cut so that it ends then at the latest, but one
-  // that a server asked for is not: so all ends within patience + longest_asked and the time the requests take.
+      std::chrono::seconds(330);  // longest pause that a server may ask for (the hub's window is 300 s)
+  // How long to retry without progress; the next failure is final. A pause is cut to end then, unless a server asked
+  // for it. So all ends within patience + longest_asked, plus the time that the requests take.
   Duration patience = std::chrono::seconds(300);
-  uint64_t slowest = kSlowest;  // a server that gives some bytes each time, and never enough, would be asked for ever
+  uint64_t slowest = kSlowest;  // bytes/s; at 0, a server that sends a few bytes each time would be asked for ever
 };
 
-// One thing that is asked for until it is there: a page of a list, a range of an object.
+// State of one item that is requested until it is complete: a page of a list, a range of an object.
 struct RetryState {
-  int failures = 0;    // in a row: since it went on, as DecideRetry finds it
-  TimePoint since;     // of the first of them
-  uint64_t bytes = 0;  // that came since then
+  int failures = 0;    // failures since the last progress, as DecideRetry counts them
+  TimePoint since;     // time of the first of these failures
+  uint64_t bytes = 0;  // bytes received since then
   bool operator==(const RetryState&) const = default;
 };
 
 struct RetryFailure {
-  bool transient = false;                   // trying again may help
-  std::optional<Duration> asked;            // Retry-After or RateLimit
+  bool transient = false;                   // a retry may help
+  std::optional<Duration> asked;            // from Retry-After or RateLimit
   std::string what;                         // for people
-  std::optional<Duration> since_success{};  // of another request to that server; none: there was none
+  std::optional<Duration> since_success{};  // since another request to that server succeeded; nullopt: none did
 };
 
 struct RetryDecision {
-  std::optional<Duration> pause;  // ask again after it; none: give up
+  std::optional<Duration> pause;  // retry after this pause; nullopt: give up
   std::string reason;             // one sentence: "503 SlowDown, trying again in 1.6 s (2 failures)"
 };
 
-// `jitter` in [0, 1): the pause is spread over its upper half, so that a crowd does not come back at once; what a
-// server asks for is waited for in full, and the same spread comes on top.
+// `jitter` is in [0, 1). It spreads the pause over its upper half, so that many clients do not retry at once. A pause
+// that a server asks for is kept in full, and the same spread is added to it.
 RetryDecision DecideRetry(const RetryRules& rules, RetryState* state, const RetryFailure& failure, TimePoint now,
                           double jitter);
-// Bytes came. Where they are as many as `slowest` makes of the time since the first failure, the next is a first one.
+// Call it when bytes come. At a rate of `slowest` since the first failure, they make the next failure a first one.
 void NoteProgress(RetryState* state, uint64_t bytes);
 
-// Seconds, or a date (any of RFC 9110's three forms) relative to `unix_now` (seconds); nothing for what is neither, or
-// is in the past. What is beyond a year is a year.
+// Parses seconds, or a date (any of RFC 9110's three forms) relative to `unix_now` (seconds). nullopt: neither, or a
+// date in the past. More than a year counts as a year.
 std::optional<Duration> ParseRetryAfter(std::string_view value, int64_t unix_now);
-// `"api";r=0;t=37`: t + 1 s when r is 0 (the hub's client does so), nothing otherwise. Of several, the longest.
+// `"api";r=0;t=37` gives t + 1 s if r is 0, as in the hub's client; otherwise nullopt. Of several items, the longest.
 std::optional<Duration> ParseRateLimit(std::string_view value);
 
 }  // namespace muster::http

@@ -27,9 +27,9 @@ using asio::ip::tcp;
 using boost::system::error_code;
 
 constexpr uint32_t kHeaderLimit = 8 << 10;
-constexpr size_t kUnknownBody = 16 << 10;  // bytes of a body for a path that there is not
+constexpr size_t kUnknownBody = 16 << 10;  // longest body in bytes for an unknown path
 constexpr size_t kReadSize = 16 << 10;
-constexpr auto kLinger = std::chrono::seconds(5);  // for what a refused client still sends
+constexpr auto kLinger = std::chrono::seconds(5);  // how long a refused client may still send
 constexpr auto kRetryAccept = std::chrono::milliseconds(100);
 
 std::string_view View(boost::core::string_view text) { return {text.data(), text.size()}; }
@@ -85,7 +85,7 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
   void Accept();
   void MakeRoom();
   void Forget(const Session* session);
-  const Route* Find(std::string_view path) const;  // null: there is none
+  const Route* Find(std::string_view path) const;  // null: no such path
   Response NotFound() const;
 
   asio::io_context& loop_;
@@ -127,8 +127,8 @@ class Server::Impl::Session : public std::enable_shared_from_this<Session> {
     if (closed_) return;
     parser_.emplace();
     parser_->header_limit(kHeaderLimit);
-    parser_->body_limit(boost::none);  // known once the path is
-    parser_->eager(false);             // the header alone
+    parser_->body_limit(boost::none);  // set when the path is known
+    parser_->eager(false);             // parse the header only
     header_ = true;
     ++serial_;
     if (!pending_.empty()) return FirstByte();
@@ -165,7 +165,7 @@ class Server::Impl::Session : public std::enable_shared_from_this<Session> {
   }
 
   void Parse() {
-    if (!parser_->got_some()) {  // RFC 9112, 2.2: an empty line before a request is passed over
+    if (!parser_->got_some()) {  // RFC 9112, 2.2: skip empty lines before a request
       pending_.erase(0, std::min(pending_.find_first_not_of("\r\n"), pending_.size()));
       if (pending_.empty()) return Read();
     }
@@ -176,12 +176,12 @@ class Server::Impl::Session : public std::enable_shared_from_this<Session> {
     if (error) return Refuse(error);
     if (parser_->is_done()) return Handle();
     if (header_ && parser_->is_header_done()) return HeaderIsThere();
-    // What is not used yet is an incomplete line, which the parser wants to see again as a whole.
+    // The unused rest is an incomplete line, which the parser needs again as a whole.
     if (pending_.size() > kHeaderLimit) return Refuse(header_ ? beast::error::header_limit : beast::error::bad_chunk);
     Read();
   }
 
-  // A body follows.
+  // Called when a body follows the header.
   void HeaderIsThere() {
     header_ = false;
     const size_t longest = Longest();
@@ -245,7 +245,7 @@ class Server::Impl::Session : public std::enable_shared_from_this<Session> {
   }
 
   void Send(Response response) {
-    ++serial_;  // the second answer to a request does nothing
+    ++serial_;  // a second answer to the same request does nothing
     answer_ = fmt::format(
         "HTTP/1.1 {} {}\r\nServer: muster\r\nContent-Type: {}\r\nContent-Length: {}\r\nCache-Control: no-store\r\n"
         "X-Content-Type-Options: nosniff\r\n{}Connection: {}\r\n\r\n",
@@ -260,7 +260,7 @@ class Server::Impl::Session : public std::enable_shared_from_this<Session> {
     });
   }
 
-  // A close with unread input would be a reset, which can overtake the answer.
+  // Reads and drops input before the close: closing with unread input sends a reset, which can overtake the answer.
   void Linger() {
     Limit(kLinger);
     stream_->Finish([self = shared_from_this()](error_code error) {
@@ -285,8 +285,8 @@ class Server::Impl::Session : public std::enable_shared_from_this<Session> {
   std::optional<beast::request_parser<beast::string_body>> parser_;
   std::string answer_;
   std::string_view allow_;
-  uint64_t serial_ = 0;  // grows with every request and answer: a late answer is recognised
-  bool header_ = true;   // it is not complete yet
+  uint64_t serial_ = 0;  // grows with every request and answer, so that a late answer is recognised
+  bool header_ = true;   // the header is not complete yet
   bool idle_ = false;
   bool closed_ = false;
   bool keep_alive_ = false;
@@ -347,7 +347,7 @@ void Server::Impl::Accept() {
                                        : std::make_unique<PlainStream>(std::move(socket));
       self->sessions_.push_back(std::make_shared<Session>(self, std::move(stream)));
       self->sessions_.back()->Begin();
-    }  // else that one connection went wrong before we saw it
+    }  // else the connection failed before it was accepted
     self->Accept();
   });
 }
@@ -370,7 +370,7 @@ void Server::Impl::Forget(const Session* session) {
 
 const Server::Route* Server::Impl::Find(std::string_view path) const {
   if (const auto exact = routes_.find(std::string(path)); exact != routes_.end()) return &exact->second;
-  const Route* longest = nullptr;  // they are in order: the last that fits
+  const Route* longest = nullptr;  // routes are sorted, so the last match is the longest
   for (const auto& [prefix, route] : routes_) {
     if (prefix.ends_with('/') && path.starts_with(prefix)) longest = &route;
   }

@@ -1,20 +1,20 @@
 // A small HTTP/1.1 server on the loop, for probes, scrapers and admission reviews: a few paths, each with GET and HEAD,
 // or with POST.
 //
-// Loop thread only. It never blocks: a client that is slow, half-open or does not read delays nobody, and its own
-// request has one deadline from its first byte to the last byte of the answer. A TLS handshake has the same limit.
-// Requests are read one by one, so pipelined ones are answered in order; a connection stays open between them unless
-// the client or HTTP/1.0 says otherwise.
+// Loop thread only. It never blocks: a client that is slow, half-open or does not read delays no other one. A request
+// has one deadline, from its first byte to the last byte of the answer; a TLS handshake has the same limit. Requests
+// are answered in order, also pipelined ones. Then the connection stays open unless the client or HTTP/1.0 says
+// otherwise.
 //
-//   400  what came is no HTTP/1 request (Boost.Beast's parser decides)
-//   404  no such path; the body lists those there are
+//   400  no HTTP/1 request (Boost.Beast's parser decides)
+//   404  no such path; the body lists the paths
 //   405  a method that the path does not have
-//   413  a body beyond the path's limit (of GET and HEAD it is read and dropped); 431 headers above 8 KiB
-// After each of these but 404 and 405 the connection ends. A body takes memory as it comes, so at most `connections`
-// times the largest limit.
+//   413  a body above the path's limit (bodies of GET and HEAD are read and dropped); 431 headers above 8 KiB
+// After each of these except 404 and 405 the connection ends. A body takes memory as it comes, so all bodies together
+// take at most `connections` times the largest limit.
 //
-// Where `connections` are open, the next one replaces the oldest that waits between two requests, else the oldest of
-// all: a crowd that keeps its connections open cannot keep a probe out.
+// If `connections` are open, a new one replaces the oldest idle connection, or the oldest of all if none is idle. So
+// clients that keep their connections open cannot keep a probe out.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -40,11 +40,11 @@ class Server {
   struct Request {
     std::string method;  // "GET", "HEAD", "POST"
     std::string path;    // without query, as sent: not percent-decoded
-    std::string query;   // what follows '?'
+    std::string query;   // the text after '?'
     Headers headers;
     std::string body;  // of POST
 
-    std::optional<std::string_view> Find(std::string_view name) const;  // the first header by that name, in lower case
+    std::optional<std::string_view> Find(std::string_view name) const;  // first header called `name` (in lower case)
   };
 
   struct Response {
@@ -53,7 +53,7 @@ class Server {
     std::string body;
   };
 
-  // Called once, on the loop, at any time, also inside the handler. Later than the request's deadline it does nothing.
+  // The handler calls it once, on the loop, before it returns or later. It does nothing after the request's deadline.
   using Answer = std::function<void(Response)>;
   using Handler = std::function<void(const Request&, Answer)>;
 
@@ -62,18 +62,19 @@ class Server {
     bool post = false;               // POST only; else GET and HEAD
     size_t longest_body = 16 << 10;  // bytes
   };
-  // By path. One that ends with '/' stands for all paths that begin with it; the longest counts.
+  // Keyed by path. A key that ends with '/' matches all paths that begin with it; the longest match counts.
   using Routes = std::map<std::string, Route>;
 
   struct Options {
     size_t connections = 32;
-    Duration request = std::chrono::seconds(10);  // from its first byte to the end of the answer
+    Duration request = std::chrono::seconds(10);  // from the first byte to the end of the answer
     Duration idle = std::chrono::seconds(120);    // between two requests; scrapers come every 15 to 60 s
     std::shared_ptr<ServerStreams> tls;           // null: plain TCP
   };
 
   // `host`: a numeric address, "localhost", or "" for every address, IPv6 and IPv4. Port 0: the kernel chooses.
-  // AlreadyExists: the port is taken; others as the system call says. Messages name the address.
+  // InvalidArgument: another `host`. AlreadyExists: the port is taken. Other errors: the system call's. Messages name
+  // the address.
   static StatusOr<std::unique_ptr<Server>> Listen(boost::asio::io_context& loop, const std::string& host, uint16_t port,
                                                   Routes routes, Options options);
   ~Server();  // closes every connection; may be called inside a handler

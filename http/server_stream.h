@@ -1,9 +1,9 @@
-// The bytes of one connection that http/server.h serves: plain TCP, or TLS (server_tls.h). The server knows only this,
-// so that a program which serves no TLS links none of it.
+// The byte stream of one connection of http/server.h: plain TCP, or TLS (server_tls.h). The server knows only this
+// interface, so a program without TLS does not link it.
 //
-// Loop thread only. Of each of Begin, Read, Write and Finish one is under way at a time. Handlers are called once and
-// never from within the call; after Close they are called soon, with an error. A stream may be destroyed after Close
-// with handlers still to come.
+// Loop thread only. Of each of Begin, Read, Write and Finish, at most one is pending at a time. Handlers are called
+// once and never from within the call. After Close they are called soon, with an error. A stream may be destroyed after
+// Close while handlers are pending.
 #pragma once
 
 #include <boost/asio/buffer.hpp>
@@ -21,15 +21,15 @@ class ServerStream {
   using Moved = std::function<void(boost::system::error_code, size_t bytes)>;
 
   virtual ~ServerStream() = default;
-  virtual void Begin(Done done) = 0;  // a handshake; once, before anything else
+  virtual void Begin(Done done) = 0;  // the handshake; call it once, before all others
   virtual void Read(boost::asio::mutable_buffer into, Moved moved) = 0;
-  virtual void Write(std::string_view bytes, Done done) = 0;  // all of them; they must stay where they are until `done`
-  // Tells the peer that nothing more comes from here. What Read gives after it is only good to be dropped.
+  virtual void Write(std::string_view bytes, Done done) = 0;  // writes all; `bytes` must stay valid until `done`
+  // Tells the peer that no more bytes come. After it, Read may give encrypted bytes: drop them.
   virtual void Finish(Done done) = 0;
-  virtual void Close() = 0;                                   // at once; any number of times
+  virtual void Close() = 0;  // at once; may be repeated
 };
 
-// What makes streams of accepted sockets. It must outlive the server.
+// Makes streams of accepted sockets. It must outlive the server.
 class ServerStreams {
  public:
   virtual ~ServerStreams() = default;

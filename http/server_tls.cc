@@ -57,7 +57,7 @@ namespace {
 
 class TlsStream final : public ServerStream {
  public:
-  // `context`: kept until the stream has gone.
+  // `keep` owns `context` and is kept as long as the stream exists.
   TlsStream(asio::ip::tcp::socket socket, std::shared_ptr<void> keep, ssl::context& context)
       : stream_(std::make_shared<Stream>(std::move(keep), std::move(socket), context)) {}
   ~TlsStream() override { Close(); }
@@ -75,7 +75,7 @@ class TlsStream final : public ServerStream {
     asio::async_write(stream_->tls, asio::buffer(bytes),
                       [stream = stream_, done = std::move(done)](error_code error, size_t) { done(error); });
   }
-  // OpenSSL fails where the peer sends more data instead of its own close_notify. Ours is sent by then.
+  // OpenSSL fails if the peer sends data instead of its close_notify. No error here: this side's is sent by then.
   void Finish(Done done) override {
     finished_ = true;
     stream_->tls.async_shutdown([stream = stream_, done = std::move(done)](error_code error) {
@@ -91,7 +91,7 @@ class TlsStream final : public ServerStream {
   }
 
  private:
-  // Handlers hold it: Asio's TLS operations use the stream until they have been told that it is closed.
+  // Handlers share it, since Asio's TLS operations use the stream until they report that it is closed.
   struct Stream {
     Stream(std::shared_ptr<void> keep, asio::ip::tcp::socket socket, ssl::context& context)
         : context(std::move(keep)), tls(std::move(socket), context) {}
@@ -99,7 +99,7 @@ class TlsStream final : public ServerStream {
     ssl::stream<asio::ip::tcp::socket> tls;
   };
   std::shared_ptr<Stream> stream_;
-  bool finished_ = false;  // what comes now is read as it is, for nobody wants it
+  bool finished_ = false;  // after Finish: input is read undecrypted, since it is dropped
 };
 
 }  // namespace

@@ -13,19 +13,19 @@ namespace muster::http {
 
 // PEM texts.
 struct ServerCertificate {
-  std::string chain;      // the server's own first, then what leads to its authority
-  std::string key;        // of the first; without a passphrase
-  std::string client_ca;  // given: only a client with a certificate of one of these authorities is served
+  std::string chain;      // the server's certificate, then the intermediate ones
+  std::string key;        // of the server's certificate; without a passphrase
+  std::string client_ca;  // if set: only clients with a certificate of one of these authorities are served
   bool operator==(const ServerCertificate&) const = default;
 };
 
 class ServerTls final : public ServerStreams {
  public:
-  // InvalidArgument names the part that is no PEM, a key that is not the certificate's, or an authority that is none.
+  // InvalidArgument names the part that is no PEM, or says that the key does not belong to the certificate.
   static StatusOr<std::unique_ptr<ServerTls>> Make(const ServerCertificate& certificate);
   ~ServerTls() override;
 
-  // For connections that come from now on; those that are there keep theirs. On an error, as Make's, the old
+  // Sets the certificate for new connections; open ones keep theirs. Errors are those of Make; after an error the old
   // certificate stays.
   Status Replace(const ServerCertificate& certificate);
 

@@ -31,18 +31,18 @@ using boost::system::error_code;
 
 namespace {
 
-// How a descriptor is written without blocking and without touching flags that others share.
+// How to write to a descriptor without blocking and without changing shared flags.
 enum class Manner {
   kPlain,   // files and devices that do not block
-  kOwn,     // a description of our own, non-blocking
+  kOwn,     // an open file description of its own, non-blocking
   kSocket,  // MSG_DONTWAIT
   kPolled,  // poll, then at most kPolledPiece
 };
 
-// A pipe that polls writable takes this much (PIPE_BUF) at once, unless another writer is faster.
+// A pipe that poll calls writable takes PIPE_BUF bytes without blocking, unless another writer fills it first.
 constexpr size_t kPolledPiece = 4096;
 
-constexpr std::string_view kErase = "\r\033[K";  // the line that the cursor is in
+constexpr std::string_view kErase = "\r\033[K";  // erases the line of the cursor
 
 struct Channel {
   explicit Channel(asio::io_context& loop) : stall(loop) {}
@@ -54,13 +54,13 @@ struct Channel {
   int descriptor = -1;
   Manner manner = Manner::kPlain;
   std::deque<std::string> queue;
-  size_t head_written = 0;  // bytes of queue.front() that are out
+  size_t head_written = 0;  // written bytes of queue.front()
   size_t bytes = 0;         // queued
-  bool line_open = false;   // what was queued last did not end its line
+  bool line_open = false;   // the last queued text did not end its line
   bool registered = false;  // with the epoll set
-  bool waiting = false;     // for room in the descriptor
+  bool waiting = false;     // until the descriptor takes bytes
   bool dropping = false;    // the stall limit has passed
-  bool dead = false;        // nobody will ever read it
+  bool dead = false;        // no write can succeed again
   std::string why;          // why lines were dropped
   uint64_t dropped_lines = 0;
   uint64_t dropped_bytes = 0;
@@ -147,7 +147,7 @@ class Console::Impl : public std::enable_shared_from_this<Impl> {
     return channel.dead || channel.dropping || channel.bytes < options_.queue_bytes;
   }
 
-  // From any thread.
+  // Called from any thread.
   void TakeLogLine(std::string line) {
     std::lock_guard lock(log_mutex_);
     log_lines_.push_back(std::move(line));
@@ -157,7 +157,7 @@ class Console::Impl : public std::enable_shared_from_this<Impl> {
     });
   }
 
-  // What was logged so far: before anything else that goes to stderr.
+  // Writes the log lines so far. Called before other text goes to stderr.
   void WriteLog() {
     std::vector<std::string> lines;
     {
@@ -196,7 +196,7 @@ class Console::Impl : public std::enable_shared_from_this<Impl> {
         if (!ReadyBy(channel->descriptor, POLLOUT, deadline)) break;
         Advance(*channel);
       }
-      // What nobody took is counted, so that the other stream can say it.
+      // Count the rest as dropped, so that the other stream can report it.
       if (!channel->queue.empty()) Discard(*channel, "its reader did not keep up");
     }
     for (Channel* channel : {&err_, &out_}) {
@@ -213,7 +213,7 @@ class Console::Impl : public std::enable_shared_from_this<Impl> {
     Queue(err_, std::string(kErase));
   }
 
-  // Once for all that is written in this turn of the loop.
+  // Draws the footer once for all text of this turn of the loop.
   void DrawSoon() {
     if (footer_.empty() || drawn_ || std::exchange(draws_soon_, true)) return;
     asio::post(loop_, [weak = weak_from_this()] {
@@ -249,7 +249,7 @@ class Console::Impl : public std::enable_shared_from_this<Impl> {
     return line;
   }
 
-  // Gives up on everything queued.
+  // Drops all queued text.
   void Discard(Channel& channel, std::string why) {
     channel.why = std::move(why);
     for (const std::string& text : channel.queue) {
@@ -308,7 +308,7 @@ class Console::Impl : public std::enable_shared_from_this<Impl> {
     channel.dead = error != ENOSPC && error != EDQUOT && error != EFBIG && error != ENOMEM && error != ENOBUFS;
   }
 
-  // Our own epoll set: Asio would make the descriptor itself, and so its other holders, non-blocking.
+  // Uses its own epoll set: Asio would make the descriptor non-blocking, also for the processes that share it.
   void WaitForRoom(Channel& channel) {
     if (closed_ || channel.waiting) return;
     if (!ready_.is_open()) {
@@ -369,8 +369,8 @@ class Console::Impl : public std::enable_shared_from_this<Impl> {
   bool armed_ = false;
   bool closed_ = false;
   std::string footer_;
-  bool drawn_ = false;         // the terminal shows the footer, or its bytes are queued
-  bool draws_soon_ = false;    // it has been posted
+  bool drawn_ = false;         // the terminal shows the footer, or the footer is queued
+  bool draws_soon_ = false;    // DrawFooter is posted
   bool one_terminal_ = false;  // stdout goes through err_
   std::mutex log_mutex_;
   std::vector<std::string> log_lines_;

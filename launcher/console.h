@@ -1,4 +1,4 @@
-// The agent's own stdout and stderr, where many write and nobody may have to wait for who reads.
+// The agent's own stdout and stderr: many writers, and none waits for a slow reader.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -13,40 +13,40 @@ namespace muster::launcher {
 struct ConsoleOptions {
   int out = 1;  // borrowed descriptors
   int err = 2;
-  size_t queue_bytes = 8 << 20;  // a stream
+  size_t queue_bytes = 8 << 20;  // per stream
   std::chrono::milliseconds stall_limit{5000};
 };
 
-// The agent's own stdout and stderr, written without ever blocking the loop: a reader that stalls for longer than
-// `stall_limit` or a full disk loses lines, and one line says how many lines and bytes were dropped. Loop thread only.
+// Never blocks the loop. If a reader stalls for longer than `stall_limit`, or a disk is full, lines are dropped; one
+// line then says how many lines and bytes. Loop thread only.
 //
-// The descriptors are shared with the workers and with whoever started us, so their flags are never touched: a pipe or
-// a terminal is opened once more for a description of our own, a socket is written with MSG_DONTWAIT; where neither can
-// be had, small pieces are written when poll says there is room. Ignores SIGPIPE in this process.
+// The workers and the parent process share the descriptors, so their flags are never changed. A pipe or a terminal is
+// opened again, which gives an open file description of its own. A socket is written with MSG_DONTWAIT. If neither is
+// possible, small pieces are written when poll says that there is room. Ignores SIGPIPE in this process.
 class Console {
  public:
   explicit Console(boost::asio::io_context& loop, ConsoleOptions options = {});
-  ~Console();  // what is still queued is lost, but for log lines it carries: Drain first
+  ~Console();  // loses queued text, so Drain first; with CarryLog() it drains itself, for at most kStderrPatience
   Console(const Console&) = delete;
   Console& operator=(const Console&) = delete;
 
   enum class Stream { kOut, kErr };
-  // Queues `text` for the stream: whole lines, or part of one that its writer goes on with. What starts a line of its
-  // writer starts one of the stream: where another writer's is open, a newline comes first.
+  // Queues `text` for the stream: whole lines, or a part of a line that its writer continues later. `starts_line`:
+  // `text` starts a new line; if the stream's last line is not ended, a newline is put before it.
   void Write(Stream stream, std::string text, bool starts_line = true);
-  // False while the queue is full and the stall limit has not passed: whoever can hold back, should.
+  // False while the queue is full and the stall limit has not passed. A caller that can wait should do so then.
   bool HasRoom(Stream stream) const;
   // Calls `resume` once, on the loop, as soon as there is room (again).
   void WhenRoom(Stream stream, std::function<void()> resume);
-  // A line without its end that stays below all that is written, for a stderr that is a terminal: it is erased before
-  // other text and drawn again after it, but not below a line that is still open. Where stdout is the same terminal, it
-  // goes through stderr from now on, so that both keep their order. Only text that shows, shorter than the terminal is
-  // wide. Empty: none. The last one must be empty: nothing else erases it.
+  // Keeps `line`, without newline, below all other text on a stderr that is a terminal. It is erased before other text
+  // and drawn again when that text has ended its line. If stdout is the same terminal, stdout goes through stderr from
+  // now on, so that both keep their order. `line` has only visible text and is shorter than the terminal is wide.
+  // Empty: no footer. Set it to empty at the end, since nothing else erases it.
   void SetFooter(std::string line);
-  // From now on the process's own log goes through this stderr, from whatever thread, until this is destroyed: a reader
-  // that stops does not stop the loop. One console at a time.
+  // Sends this process's log, from any thread, through this stderr until the console is destroyed. So a stalled reader
+  // does not block the loop. Only one console may do this at a time.
   void CarryLog();
-  // Writes what is queued, waiting at most `limit` in all (used once, at the very end; blocks).
+  // Writes the queued text. Blocks for at most `limit` in total. Call it once, at the very end.
   void Drain(std::chrono::milliseconds limit);
 
  private:

@@ -1,31 +1,31 @@
-// The terminal's foreground, lent to a worker: what a shell that started us as a job sees and expects.
+// Lends the terminal's foreground to a worker, so that job control works if a shell started this process as a job.
 //
-// A worker in a process group of its own has the foreground (process.h), so that Ctrl-C and Ctrl-Z are its own. Ours
-// has it again when the worker has ended, for who reads next; and when it was stopped, so that the shell can have it.
-// Source: the C library's manual, "Implementing a Shell"; tini and dumb-init take nothing back, which leaves a script
-// that goes on behind its terminal.
+// A worker in its own process group has the foreground (process.h) and so receives Ctrl-C and Ctrl-Z. This process's
+// group takes the foreground back when the worker has ended, for the next reader of the terminal, and when the worker
+// was stopped, so that the shell can take it. Source: the C library's manual, "Implementing a Shell". tini and
+// dumb-init do not take it back: a script that continues after them is in the background of its terminal.
 //
-// The terminal is the one on stdin. SIGTTOU must be ignored by us: all of this is done from the background.
+// The terminal is the one on stdin. This process must ignore SIGTTOU, since it makes these calls from the background.
 #pragma once
 
 #include <sys/types.h>
 
 namespace muster::launcher {
 
-// Ours has it, in a terminal.
+// Whether stdin is a terminal and this process's group has its foreground.
 bool HasForeground();
 
-// To our process group, where `group` has it. A terminal that is gone has nothing to give.
+// Gives the foreground to this process's group if `group` has it. Does nothing if the terminal is gone.
 void TakeForeground(pid_t group);
 
-// To `group`, where ours has it. True: `group` has it now.
+// Gives the foreground to `group` if this process's group has it. True if `group` has it now.
 bool GiveForeground(pid_t group);
 
-// SIGTSTP, SIGTTIN and SIGTTOU: what a terminal stops with.
+// SIGTSTP, SIGTTIN and SIGTTOU: the signals by which a terminal stops processes.
 bool IsStopOfTerminal(int signal);
 
-// Stops our own process group as the worker was stopped. False, and nothing is stopped, where nobody would continue us:
-// no shell with job control is our parent (docker run -it), or Ctrl-Z is to be ignored.
+// Stops this process's group, as the worker was stopped by `signal`. Returns false and stops nothing if no process
+// would continue it: its parent is no shell with job control (docker run -it), or SIGTSTP is ignored.
 bool StopWithTheWorker(int signal);
 
 }  // namespace muster::launcher

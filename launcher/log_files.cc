@@ -27,20 +27,20 @@ namespace muster::launcher {
 namespace asio = boost::asio;
 using boost::system::error_code;
 
-// Of the counters the writer's mutex; of the descriptor, once there is one, its thread.
+// The writer's mutex guards the counters. Only the writer's thread uses the descriptor after Open.
 struct LogFile::Target {
   std::string path;
-  Descriptor descriptor;  // none where the file could not be made for lack of space
-  bool refused = false;   // the last write; said
+  Descriptor descriptor;  // none if the file could not be made for lack of space
+  bool refused = false;   // the disk refused the last write, which the log has reported
   uint64_t dropped_bytes = 0;
   uint64_t dropped_lines = 0;
 };
 
 namespace {
 
-// At the end, for those who did not ask to be told.
+// How long the destructor waits for the queue.
 constexpr auto kPatience = std::chrono::seconds(1);
-constexpr size_t kPiece = 64 << 10;  // lines that wait are joined up to about this
+constexpr size_t kPiece = 64 << 10;  // queued lines are joined up to about this size
 
 bool NoSpace(int error) { return error == ENOSPC || error == EDQUOT; }
 
@@ -52,7 +52,7 @@ int MakeFolders(const std::string& path) {
   return 0;
 }
 
-// What is left of `bytes` where the file refuses them, and why.
+// The bytes that a file refused, and the errno. `rest` is empty if it took all.
 struct Refusal {
   std::string_view rest;
   int error = 0;
@@ -71,14 +71,14 @@ Refusal WriteAll(int descriptor, std::string_view bytes) {
 
 }  // namespace
 
-// Shared by the loop's side and the thread, which may hang longer than the former lives. Thread-safe.
+// The queue between the loop and the thread. Shared by both, since the thread may outlive LogFiles. Thread-safe.
 class LogWriter {
  public:
   using Target = LogFile::Target;
 
   explicit LogWriter(size_t queue_bytes) : limit_(queue_bytes) {}
 
-  // The thread. Ends when all is written, after End.
+  // The thread's function. After End it returns when all is written.
   void Run() {
     std::unique_lock lock(mutex_);
     for (;;) {
@@ -107,7 +107,7 @@ class LogWriter {
   void Write(const std::shared_ptr<Target>& target, std::string_view bytes) {
     std::lock_guard lock(mutex_);
     if (dropping_) return CountDropped(*target, bytes);
-    if (written()) last_progress_ = MonotonicClock::now();  // until now there was nothing to do
+    if (written()) last_progress_ = MonotonicClock::now();  // the stall limit counts from now
     bytes_ += bytes.size();
     if (!queue_.empty() && queue_.back().target == target && queue_.back().bytes.size() < kPiece) {
       queue_.back().bytes += bytes;
@@ -136,21 +136,21 @@ class LogWriter {
     std::lock_guard lock(mutex_);
     return last_progress_;
   }
-  // Calls `tell` once, from the thread, when all is written (`end`) or half of the queue is free (`room`), whichever
-  // comes first. It must not block, nor call us.
+  // Calls `tell` once, on the thread, when all is written (`end`) or half of the queue is free (`room`), whichever
+  // comes first. `tell` must not block, nor call this object.
   void Tell(bool end, bool room, std::function<void()> tell) {
     std::lock_guard lock(mutex_);
     tell_ = std::move(tell);
     awaits_end_ = end;
     awaits_room_ = room;
   }
-  // Until half of the queue is free.
+  // Drops new lines until half of the queue is free.
   void Drop() {
     std::lock_guard lock(mutex_);
     dropping_ = true;
   }
-  // Nothing more comes, and nobody is told any more. True: all is written, and the thread ends. False: it hangs, and
-  // goes on by itself once it can.
+  // Call it after the last Write; `tell` is not called after it. True: all is written, and the thread ends. False: the
+  // thread still hangs after `patience`, and goes on by itself.
   bool End(Duration patience) {
     std::unique_lock lock(mutex_);
     closing_ = true;
@@ -163,7 +163,7 @@ class LogWriter {
   struct Piece {
     std::shared_ptr<Target> target;
     std::string bytes;
-    bool last = false;  // then it is closed
+    bool last = false;  // close the file after this piece
   };
 
   bool written() const { return queue_.empty() && !busy_; }
@@ -205,10 +205,10 @@ class LogWriter {
 
   const size_t limit_;
   mutable std::mutex mutex_;
-  std::condition_variable work_;  // for the thread
-  std::condition_variable idle_;  // for End
+  std::condition_variable work_;  // wakes the thread
+  std::condition_variable idle_;  // wakes End
   std::deque<Piece> queue_;
-  size_t bytes_ = 0;  // in `queue_` and under way
+  size_t bytes_ = 0;  // in `queue_` and in the current write
   bool busy_ = false;
   bool closing_ = false;
   bool dropping_ = false;
@@ -239,7 +239,7 @@ class LogFiles::Impl : public std::enable_shared_from_this<Impl> {
     limit_.cancel();
     if (!thread_.joinable()) return;
     if (writer_->End(gave_up_ ? Duration::zero() : kPatience)) return thread_.join();
-    thread_.detach();  // with what it needs: `writer_` and the process's log
+    thread_.detach();  // it uses only `writer_`, which it shares, and the process's log
     GiveUp();
   }
 
@@ -286,7 +286,7 @@ class LogFiles::Impl : public std::enable_shared_from_this<Impl> {
  private:
   Status StartThread() {
     if (thread_.joinable()) return absl::OkStatus();
-    // Signals are the loop's.
+    // The loop handles signals, so block them in the thread.
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -330,7 +330,7 @@ class LogFiles::Impl : public std::enable_shared_from_this<Impl> {
       });
     };
     writer_->Tell(done_ != nullptr, !resumes_.empty(), look);
-    // What the thread did before that, it did not tell.
+    // The thread may have made progress before Tell.
     if (writer_->Written() || (HasRoom() && !resumes_.empty())) look();
   }
 
@@ -370,11 +370,11 @@ class LogFiles::Impl : public std::enable_shared_from_this<Impl> {
   std::thread thread_;
   std::vector<std::function<void()>> resumes_;
   std::function<void()> done_;
-  Patience patience_{};       // of done
-  TimePoint asked_{};         // for it
-  bool gave_up_ = false;      // and said so
-  asio::steady_timer stall_;  // while there are resumes
-  asio::steady_timer limit_;  // of done_
+  Patience patience_{};       // for done_
+  TimePoint asked_{};         // when done_ was set
+  bool gave_up_ = false;      // and the log says so
+  asio::steady_timer stall_;  // runs while there are resumes
+  asio::steady_timer limit_;  // for done_
 };
 
 LogFiles::LogFiles(asio::io_context& loop, LogFilesOptions options) : impl_(std::make_shared<Impl>(loop, options)) {}

@@ -1,10 +1,10 @@
-// The log files of one attempt's workers, written by a thread of their own: what the workers say stops neither
-// heartbeats nor signals where the disk hangs (a network volume whose server is gone). Nothing is lost by it but what
-// the disk refuses, and that is said.
+// The log files of one attempt's workers. A thread writes them, so that a disk that hangs (a network volume whose
+// server is gone) stops neither heartbeats nor signals. Lines are lost only if the disk refuses them or hangs for too
+// long, and the log says so.
 //
-// Only writing and closing are the thread's, which starts with the first file. Opening is done on the loop, so that a
-// bad path is told at once, and so are the records beside the logs: a disk that hangs where an attempt begins or ends
-// does stop the agent.
+// The thread only writes and closes; it starts with the first file. The loop opens the files, so that a bad path is
+// reported at once, and it writes the records beside the logs. So a disk that hangs at the start or end of an attempt
+// does block the agent.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -21,9 +21,9 @@ namespace muster::launcher {
 
 class LogWriter;  // queue and thread
 
-// A log file, appended to. Never fails and never waits: what a full disk refuses, and what comes while a hanging one
-// has been waited for long enough, is dropped, counted, and said once when the disk takes lines again or at the end.
-// Loop thread only. When the last holder goes the file is closed, after all that was written.
+// A log file opened for appending. Write never fails and never blocks. Lines that a full disk refuses, or that come
+// after a hanging disk has used up the stall limit, are dropped and counted; the log says so once, when the disk takes
+// lines again or at the end. Loop thread only. Closed when its last owner is destroyed, after all bytes are written.
 class LogFile {
  public:
   struct Target;
@@ -41,8 +41,8 @@ class LogFile {
 
 struct LogFilesOptions {
   size_t queue_bytes = 8 << 20;  // of all files together
-  // A full queue that does not move for so long costs lines. Longer than the console's: a network volume that fails
-  // over takes this long, and workers can wait for it as they would if they wrote themselves.
+  // Lines are dropped if the queue is full and the disk has taken nothing for so long. It is longer than the console's
+  // limit, since a network volume may need so long to fail over. Workers wait meanwhile, as if they wrote themselves.
   Duration stall_limit = std::chrono::seconds(60);
 };
 
@@ -50,27 +50,27 @@ struct LogFilesOptions {
 class LogFiles {
  public:
   explicit LogFiles(boost::asio::io_context& loop, LogFilesOptions options = {});
-  // Waits a second for what is queued; a thread that hangs in a write goes on by itself after that, as long as the
-  // process lives. WhenWritten first.
+  // Waits up to a second for the queue. A thread that still hangs in a write then goes on by itself while the process
+  // lives. Use WhenWritten first.
   ~LogFiles();
   LogFiles(const LogFiles&) = delete;
   LogFiles& operator=(const LogFiles&) = delete;
 
-  // Makes missing folders. `truncate`: starts empty. ErrnoStatus naming the path; on a full disk it opens all the same,
-  // as a file that drops everything.
+  // Opens a file and makes missing folders. `truncate`: start with an empty file. An error names the path, or says that
+  // the thread cannot start. On a full disk it succeeds with a file that drops all lines.
   StatusOr<std::shared_ptr<LogFile>> Open(const std::string& path, bool truncate);
 
-  // False while the queue is full and the stall limit has not passed: whoever can hold back, should.
+  // False while the queue is full and the stall limit has not passed. A caller that can wait should do so then.
   bool HasRoom() const;
   // Calls `resume` once, on the loop, as soon as there is room (again).
   void WhenRoom(std::function<void()> resume);
   struct Patience {
-    Duration stall = std::chrono::seconds(5);   // with a disk that takes nothing
-    Duration limit = std::chrono::seconds(60);  // in all
+    Duration stall = std::chrono::seconds(5);   // while the disk takes nothing
+    Duration limit = std::chrono::seconds(60);  // in total
   };
-  // Calls `done` once: all that was given is in the files and those without holders are closed, or patience is over,
-  // which the log says with the number of bytes that are not written. From inside the call where nothing is queued. One
-  // at a time.
+  // Calls `done` once, when all bytes are in the files and files without owner are closed, or when the patience is
+  // over. In the second case the log gives the number of unwritten bytes. If nothing is queued, calls `done` before it
+  // returns. One call at a time.
   void WhenWritten(Patience patience, std::function<void()> done);
 
  private:

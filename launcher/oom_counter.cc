@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::string_view kCgroup = "/sys/fs/cgroup";
 
-// Inside a container the path in /proc/self/cgroup may be the host's, which is not mounted here: then the mount's root
-// is our own cgroup.
+// Files that may have the counter, in order of preference. In a container the path in /proc/self/cgroup may be the
+// host's, which is not mounted here. Then the root of the mount is this process's cgroup.
 std::vector<std::string> Candidates(const std::string& root) {
   std::vector<std::string> v1;
   std::vector<std::string> v2;
@@ -37,7 +37,7 @@ std::vector<std::string> Candidates(const std::string& root) {
       }
     }
   }
-  // A hybrid host has both, and memory is then v1's.
+  // A hybrid host has both v1 and v2; memory then belongs to v1.
   v1.insert(v1.end(), v2.begin(), v2.end());
   return v1;
 }

@@ -1,4 +1,4 @@
-// The kernel's count of processes killed for memory in our cgroup (v2: memory.events, v1: memory.oom_control).
+// The kernel's count of OOM kills in this process's cgroup (v2: memory.events, v1: memory.oom_control).
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@ namespace muster::launcher {
 
 class OomCounter {
  public:
-  // `root`: where /proc and /sys/fs/cgroup are looked up; a test's own tree, else empty.
+  // `root` is put before /proc and /sys/fs/cgroup. Empty, except in tests.
   explicit OomCounter(const std::string& root = "");
 
-  // nullopt where no counter can be read.
+  // nullopt if no counter can be read.
   std::optional<int64_t> Read() const;
 
  private:
-  std::string file_;  // "": none
+  std::string file_;  // empty: no counter
 };
 
 }  // namespace muster::launcher

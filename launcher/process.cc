@@ -23,19 +23,19 @@ namespace {
 
 enum class Stage : int { kSession, kDeathSignal, kStdio, kDirectory, kExec };
 
-// What the child says of itself through the pipe when it cannot become the worker. EOF means it has.
+// Sent by the child through the pipe if it fails before or at exec. End of file means success.
 struct ChildError {
   Stage stage = Stage::kExec;
   int error = 0;
 };
 
-// What the child needs; nothing in here is made after vfork.
+// The child's data, all made before vfork.
 struct Child {
   const char* executable;
   char* const* arguments;
   char* const* environment;
   const ProcessSpec& spec;  // its streams are -1 or above 2
-  int report;               // close-on-exec: its end tells that exec went well
+  int report;               // close-on-exec: end of file tells the parent that exec succeeded
   pid_t parent;
 };
 
@@ -45,7 +45,7 @@ struct Child {
   _exit(127);
 }
 
-// By the system call: glibc refuses 32 and 33, which it uses itself, and a parent can leave those ignored too.
+// Uses the system call: glibc refuses the signals 32 and 33, which it uses itself. A parent may have ignored them too.
 void ResetSignals() {
   const char plain[64] = {};  // the kernel's struct sigaction, all zero: SIG_DFL
   for (int number = 1; number < NSIG; ++number) syscall(SYS_rt_sigaction, number, plain, nullptr, NSIG / 8);
@@ -54,20 +54,20 @@ void ResetSignals() {
   sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
-// Runs in the child, between vfork and exec, in memory shared with us: system calls only.
+// Runs in the child between vfork and exec. The child shares the parent's memory, so it makes system calls only.
 [[noreturn]] void Become(const Child& child) {
   const ProcessSpec& spec = child.spec;
   CloseFrom(3, Closing::kOnExec);  // marks instead of closing: `report` must live until exec
   for (int descriptor : spec.kept) fcntl(descriptor, F_SETFD, 0);
   if ((spec.own_session ? setsid() : setpgid(0, 0)) == -1) Fail(child, Stage::kSession);
   if (prctl(PR_SET_PDEATHSIG, SIGKILL) == -1) Fail(child, Stage::kDeathSignal);
-  if (getppid() != child.parent) _exit(1);  // it died before the line above
+  if (getppid() != child.parent) _exit(1);  // the parent died before the line above
   const int sources[] = {spec.in, spec.out, spec.err};
   for (int target = 0; target < 3; ++target) {
     if (sources[target] == -1) continue;
     if (dup2(sources[target], target) == -1) Fail(child, Stage::kStdio);  // the copy stays open over exec
   }
-  // SIGTTOU is blocked here. A terminal that is not ours to give is no reason not to start.
+  // SIGTTOU is blocked here. Start also if the foreground cannot be given.
   if (spec.foreground) tcsetpgrp(STDIN_FILENO, getpid());
   if (!spec.working_directory.empty() && chdir(spec.working_directory.c_str()) == -1) Fail(child, Stage::kDirectory);
   ResetSignals();
@@ -75,15 +75,15 @@ void ResetSignals() {
   Fail(child, Stage::kExec);
 }
 
-// A function of its own: whoever calls vfork must not return before the child has exec'd, and keeps no variable in a
-// register over it.
+// A separate function: the caller of vfork must not return before the child has called exec, and must keep no variable
+// in a register across it.
 __attribute__((noinline)) pid_t StartChild(const Child& child) {
   const pid_t pid = vfork();
   if (pid == 0) Become(child);
   return pid;
 }
 
-// Blocks every signal: none of our handlers may run in the child while it shares our memory.
+// Blocks every signal: no handler may run in the child while it shares the parent's memory.
 class SignalsBlocked {
  public:
   SignalsBlocked() {
@@ -97,7 +97,7 @@ class SignalsBlocked {
   sigset_t before_;
 };
 
-// Linux limits each string, and all of them together to a quarter of the stack's limit.
+// Explains E2BIG. Linux limits each string, and the sum of all strings to a quarter of the stack limit.
 std::string WhatIsTooLong(const ProcessSpec& spec) {
   constexpr size_t kLongest = size_t{32} * 4096;  // MAX_ARG_STRLEN, with the NUL
   size_t arguments = 0, environment = 0;
@@ -179,7 +179,7 @@ std::string_view PathOf(const std::vector<std::string>& environment) {
   return "/usr/local/bin:/bin:/usr/bin";
 }
 
-// A copy above the standard three, so that setting up one stream cannot overwrite the source of another.
+// A copy of a descriptor with a number above 2, so that setting up one stream cannot overwrite the source of another.
 struct SafeDescriptor {
   int fd = -1;
   bool own = false;
@@ -212,7 +212,7 @@ StatusOr<std::string> FindExecutable(const std::string& command, const std::vect
     if (candidate[0] != '/' && !working_directory.empty()) seen = fmt::format("{}/{}", working_directory, candidate);
     struct stat found {};
     if (stat(seen.c_str(), &found) == -1) continue;
-    // Not by the effective ids: glibc asks faccessat2(2) for those, and takes a profile's EPERM for the answer.
+    // Not by the effective ids: glibc asks faccessat2(2) for them, and returns a seccomp profile's EPERM as the answer.
     if (S_ISREG(found.st_mode) && access(seen.c_str(), X_OK) == 0) return candidate;
     if (denied.empty()) denied = candidate;
   }

@@ -1,11 +1,11 @@
-// Starts one process the way a worker wants it: own session or process group, nothing of ours left in it but what is
-// named here.
+// Starts one process in its own session or process group. It inherits only the descriptors that ProcessSpec names.
 //
-// By vfork(2), and by no call that is younger than Linux 3.4. In the child, before exec:
-//   setsid (or setpgid, see ProcessSpec); PDEATHSIG=SIGKILL (tied to the calling thread: start from the thread that
-//   lives as long as the agent, and a parent that has died already is noticed); stdio; working directory; every
-//   signal's disposition back to its default, the mask empty. Descriptors above 2 are closed.
-// Nothing waits for the process: that is the reaper's business.
+// Uses vfork(2), and no call that is younger than Linux 3.4. The child, before exec:
+//   - calls setsid (or setpgid, see ProcessSpec), sets stdio and the working directory
+//   - sets PDEATHSIG=SIGKILL. The signal comes when the calling thread ends, so call from a thread that lives as long
+//     as the agent. If the parent has died already, the child exits
+//   - resets every signal's disposition to its default, empties the mask, closes descriptors above 2 that are not kept
+// StartProcess does not wait for the end of the process; the reaper does.
 #pragma once
 
 #include <sys/types.h>
@@ -20,29 +20,28 @@ namespace muster::launcher {
 struct ProcessSpec {
   std::vector<std::string> argv;         // argv[0]: looked up in PATH of `environment` if it has no '/'
   std::vector<std::string> environment;  // "KEY=VALUE", complete
-  std::string working_directory;         // empty: ours
-  // False: a process group of its own in our session, so that a terminal stays its controlling one.
+  std::string working_directory;         // empty: this process's
+  // False: only its own process group, in this process's session, so that it keeps the controlling terminal.
   bool own_session = true;
-  bool foreground = false;  // with a group of its own: it becomes the foreground group of the terminal on its stdin
-  // Descriptors that become 0, 1 and 2; borrowed. -1: the one this process has.
+  bool foreground = false;  // if !own_session: make it the foreground group of the terminal on its stdin
+  // Descriptors that become the process's 0, 1 and 2; borrowed. -1: inherited from this process.
   int in = -1;
   int out = -1;
   int err = -1;
-  std::vector<int> kept;  // descriptors above 2 that stay what they are; all others are closed
+  std::vector<int> kept;  // descriptors above 2 that the process inherits; all others are closed
 };
 
-// Where `command` is, as execvp would find it: itself if it has a '/', else the first executable in PATH of
-// `environment`
-// ("/usr/local/bin:/bin:/usr/bin" where it has none). Relative places count from `working_directory`.
-// NotFound, or PermissionDenied where something by that name exists but is no executable file.
+// Finds the file of `command` like execvp: `command` itself if it has a '/', else the first executable in PATH of
+// `environment` ("/usr/local/bin:/bin:/usr/bin" if it has no PATH). Relative folders are relative to
+// `working_directory`. Errors: NotFound, or PermissionDenied if the name exists but is no executable file.
 StatusOr<std::string> FindExecutable(const std::string& command, const std::vector<std::string>& environment,
                                      const std::string& working_directory);
 
-// The pid of the new process, which has been exec'd. Errors, all naming the command:
+// Starts the process and returns its pid after a successful exec. Errors, all of which name the command:
 //   NotFound            no such command, or its interpreter is missing (shells end with 127)
 //   PermissionDenied    it exists and cannot be executed: mode, a directory, exec format error, arguments and
 //                       environment too long (shells end with 126)
-//   FailedPrecondition  the working directory cannot be entered; a system call is not there or not allowed
+//   FailedPrecondition  the working directory cannot be entered; a system call is missing or forbidden
 //   ResourceExhausted   limit of processes, descriptors or memory reached
 StatusOr<pid_t> StartProcess(const ProcessSpec& spec);
 

@@ -27,20 +27,20 @@ std::vector<pid_t> NumbersIn(const char* folder) {
 
 std::optional<ProcessStat> StatOf(pid_t pid) {
   std::ifstream file(fmt::format("/proc/{}/stat", pid));
-  // A name may have line breaks, and no NUL. getline() also bears ESRCH, which read() gives where the process has gone
-  // since the file was opened: an iterator of the buffer throws.
+  // A process name may contain line breaks, but no NUL. If the process has ended since the open, read() gives ESRCH:
+  // getline() accepts that, but an iterator over the buffer throws.
   std::string line;
   std::getline(file, line, '\0');
   return ProcessStat::Parse(line);
 }
 
-// Of a process whose environment reads as empty. proc(5): start_code is the 26th field, env_start and env_end are the
-// 50th and 51st; execve sets start_code after the other two.
+// The result for a process whose environment reads as empty. proc(5): start_code is field 26, env_start and env_end are
+// fields 50 and 51. execve sets start_code after the other two.
 Holds WhyEmpty(pid_t pid) {
   const auto stat = StatOf(pid);
   if (!stat || stat->dead() || !stat->Field(51)) return Holds::kNo;
   const bool none = stat->Field(26) != 0 && stat->Field(50) == stat->Field(51);
-  return none ? Holds::kNo : Holds::kStarting;  // also where it has got one since
+  return none ? Holds::kNo : Holds::kStarting;  // also if it has an environment by now
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ class Reaper::Impl : public std::enable_shared_from_this<Impl> {
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);
     pthread_sigmask(SIG_BLOCK, &child, nullptr);
-    signal(SIGCHLD, SIG_DFL);  // inherited as ignored, the kernel would reap behind our back
+    signal(SIGCHLD, SIG_DFL);  // if it is inherited as ignored, the kernel reaps children itself
     Descriptor descriptor(signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK));
     Status watching = descriptor.ok() ? Attach(signals_, std::move(descriptor), "epoll_ctl")
                                       : CallStatus(errno, "signalfd", "watching for ended processes");
@@ -49,7 +49,7 @@ class Reaper::Impl : public std::enable_shared_from_this<Impl> {
       log::Warning(fmt::format("{}; they are looked for ten times a second", Message(watching)));
       LookLater();
     }
-    ScheduleSweep();  // for what ended before we looked
+    ScheduleSweep();  // for children that ended earlier
   }
 
   void Close() {
@@ -64,8 +64,8 @@ class Reaper::Impl : public std::enable_shared_from_this<Impl> {
   void Watch(pid_t pid, std::function<void(const Reaped&)> done) {
     Watched watched;
     watched.done = std::move(done);
-    // The pidfds become readable in the order of deaths, which is what tells a cause from its consequences when several
-    // workers die within one turn of the loop.
+    // pidfds become readable in the order of the ends. This order separates a cause from its consequences if several
+    // workers end within one turn of the loop.
     int descriptor = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
     if (descriptor != -1) {
       watched.pidfd = std::make_unique<asio::posix::stream_descriptor>(loop_);
@@ -120,7 +120,7 @@ class Reaper::Impl : public std::enable_shared_from_this<Impl> {
                         });
   }
 
-  // Where nothing tells of SIGCHLD.
+  // Sweeps periodically, if there is no signalfd.
   void LookLater() {
     timer_.expires_after(std::chrono::milliseconds(100));
     timer_.async_wait([weak = weak_from_this()](boost::system::error_code failed) {
@@ -131,7 +131,7 @@ class Reaper::Impl : public std::enable_shared_from_this<Impl> {
     });
   }
 
-  // Behind the pidfd handlers of this turn: they know the order, the sweep does not.
+  // Runs the sweep after the pidfd handlers of this turn: they know the order, the sweep does not.
   void ScheduleSweep() {
     if (sweep_due_) return;
     sweep_due_ = true;
@@ -152,7 +152,7 @@ class Reaper::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   void Sweep() {
-    // All are collected before anybody is told: a callback may start processes or take long.
+    // Reap all before the first callback, which may start processes or take long.
     std::vector<Reaped> ended;
     for (Reaped reaped; !closed_ && Wait(-1, &reaped);) ended.push_back(reaped);
     LookForStops();
@@ -167,7 +167,7 @@ class Reaper::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   void LookForStops() {
-    std::vector<std::pair<std::function<void(int)>, int>> stopped;  // a callback may change who is watched
+    std::vector<std::pair<std::function<void(int)>, int>> stopped;  // a callback may change watched_
     for (const auto& [pid, watched] : watched_) {
       siginfo_t info{};
       if (!watched.stopped || waitid(P_PID, static_cast<id_t>(pid), &info, WSTOPPED | WNOHANG) != 0) continue;
@@ -187,7 +187,7 @@ class Reaper::Impl : public std::enable_shared_from_this<Impl> {
 
   void Tell(const Reaped& reaped) {
     auto found = watched_.find(reaped.pid);
-    if (found == watched_.end()) return;  // an orphan: reaped, nobody asks
+    if (found == watched_.end()) return;  // an orphan: reaped, but not watched
     auto done = std::move(found->second.done);
     watched_.erase(found);
     if (done) done(reaped);

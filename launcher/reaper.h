@@ -1,9 +1,10 @@
-// The one place that waits for child processes (wait4): also orphans, for which this process is a subreaper.
+// Reaps all children of this process (wait4), also orphans, for which it is a subreaper. Other code cannot wait for a
+// child: a sweep may reap it first.
 //
-// Event driven: SIGCHLD through a signalfd on the loop, with a sweep over all children (SIGCHLD coalesces); pidfds,
-// where they can be had (Linux 5.3), for the order of deaths. Where there is no signalfd, a sweep ten times a second.
+// SIGCHLD comes through a signalfd on the loop and starts a sweep over all children, since several ends may give one
+// SIGCHLD. pidfds, where available (Linux 5.3), give the order of the ends. Without signalfd: a sweep every 100 ms.
 // Loop thread only; one per process. Make it before other threads start: it blocks SIGCHLD, and a thread that does not
-// block it would swallow the signal.
+// block the signal would receive it.
 #pragma once
 
 #include <sys/resource.h>
@@ -20,28 +21,28 @@ namespace muster::launcher {
 
 struct Reaped {
   pid_t pid = 0;
-  int wait_status = 0;  // as wait4 gives it
+  int wait_status = 0;  // from wait4
   rusage usage{};
 };
 
 class Reaper {
  public:
-  // Becomes a subreaper (PR_SET_CHILD_SUBREAPER) and starts to watch.
+  // Makes this process a subreaper (PR_SET_CHILD_SUBREAPER) and starts to watch.
   explicit Reaper(boost::asio::io_context& loop);
   ~Reaper();
   Reaper(const Reaper&) = delete;
   Reaper& operator=(const Reaper&) = delete;
 
-  // Calls `done` once when `pid` (a child of this process) has been reaped; of a process that we trace, at its next
-  // stop or end, whichever wait4 tells first. Never calls from inside Watch.
+  // Calls `done` once, when `pid` (a child of this process) has been reaped. For a process that this one traces
+  // (ptrace): at its next stop or end, whichever wait4 reports first. Never calls `done` before it returns.
   void Watch(pid_t pid, std::function<void(const Reaped&)> done);
-  // Calls `stopped` with the signal whenever `pid`, which is watched, was stopped by one.
+  // Calls `stopped` each time a signal stops `pid`, which must be watched.
   void WatchStops(pid_t pid, std::function<void(int signal)> stopped);
-  // Calls `check` after every sweep that reaped something, so that callers can look whether a group is empty.
-  // Returns a handle; destroying it ends the calls.
+  // Calls `check` after every sweep that reaped a process, so that callers can check whether a group is empty.
+  // Destroying the returned handle ends the calls.
   std::shared_ptr<void> AfterSweep(std::function<void()> check);
 
-  // The pids watched and not reaped yet.
+  // The watched pids that are not reaped yet.
   std::vector<pid_t> watched() const;
 
  private:

@@ -10,7 +10,7 @@ constexpr auto kSameMoment = std::chrono::milliseconds(250);
 }  // namespace
 
 void RecentText::Add(std::string_view bytes, TimePoint now) {
-  const size_t longest = most_ / 4;  // of a piece
+  const size_t longest = most_ / 4;  // size of a piece
   if (bytes.size() > most_) bytes.remove_prefix(bytes.size() - most_);
   while (!bytes.empty()) {
     const bool joins = !pieces_.empty() && now - pieces_.back().came < kSameMoment &&

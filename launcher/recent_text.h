@@ -1,4 +1,4 @@
-// The end of a stream with the times at which its parts came: what base/reason_line.h looks at. Passive.
+// The end of a stream, with the times at which its parts came, for base/reason_line.h. Passive.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace muster::launcher {
 
 class RecentText {
  public:
-  // Keeps the last `most` bytes, and less than half as many more, of what came within `age` of the last Add.
+  // Keeps the last `most` bytes, and less than half as many more, of those that came within `age` before the last Add.
   RecentText(size_t most, Duration age) : most_(most), age_(age) {}
 
   void Add(std::string_view bytes, TimePoint now);
@@ -21,8 +21,8 @@ class RecentText {
     std::string text;
     size_t fresh_from = 0;  // offset in `text`
   };
-  // What came since `from`, and where in it begins what came since `fresh`. Pieces that came within a quarter of a
-  // second have the time of the first of them.
+  // The bytes that came since `from`; `fresh_from` is where those since `fresh` begin. Bytes that came within a quarter
+  // of a second may share the time of the first of them.
   Part Since(TimePoint from, TimePoint fresh) const;
 
  private:

@@ -30,15 +30,15 @@ using boost::system::error_code;
 
 namespace {
 
-// After SIGKILL only a process stuck in the kernel stays: it is waited for this long.
+// How long to wait after SIGKILL. Only a process that is stuck in the kernel survives it.
 constexpr Duration kUnkillable = std::chrono::seconds(5);
-// First look at what SIGKILL left, doubled each time. Usually a sweep comes first; the death of a process whose parent
-// is outside the group is told to nobody here.
+// Time from SIGKILL to the first look for survivors; doubled each time. Usually a sweep of the reaper comes first. But
+// the reaper does not see the end of a process whose parent is outside the group.
 constexpr Duration kFirstLook = std::chrono::milliseconds(10);
 constexpr Duration kLongestGrace = std::chrono::hours(24 * 365);  // "for ever", without overflow
 constexpr size_t kErrorFileLimit = 1 << 20;
 
-// At most the limit; nullopt where it cannot be read.
+// At most kErrorFileLimit bytes of the file; nullopt if it cannot be opened.
 std::optional<std::string> ReadErrorFile(const std::string& path) {
   int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file == -1) return std::nullopt;
@@ -53,10 +53,10 @@ std::optional<std::string> ReadErrorFile(const std::string& path) {
   return text;
 }
 
-// Of a user whose processes we may not signal.
+// Whether the process belongs to a user whose processes this one may not signal.
 bool IsForeign(pid_t pid) { return kill(pid, 0) == -1 && errno == EPERM; }
 
-// Why kill(2) gave EPERM, and what to do.
+// Text that says why kill(2) gave EPERM and what to do.
 std::string Foreign(std::string_view pids, std::optional<uid_t> owner) {
   const std::string user = owner ? fmt::format("user {}", *owner) : std::string("another user");
   return fmt::format(
@@ -70,15 +70,15 @@ Duration ToDuration(const timeval& time) {
 
 struct Worker {
   int local_rank = 0;
-  pid_t pid = -1;  // also its process group and session
+  pid_t pid = -1;  // also its process group, and its session if it has its own
   std::string error_file;
   std::vector<std::string> environment;
   bool foreground = false;
   TimePoint started{};
-  std::optional<int64_t> oom_kills;  // the counter when it started
+  std::optional<int64_t> oom_kills;  // the counter when the worker started
   bool ended = false;
   bool group_gone = false;
-  bool told_foreign = false;  // that it cannot be signalled
+  bool told_foreign = false;  // the log says that the group cannot be signalled
   std::unique_ptr<WorkerOutput> output;
 };
 
@@ -143,7 +143,7 @@ class WorkerGroup::Impl : public std::enable_shared_from_this<Impl> {
       SignalGroups(signal);
       SignalGroups(SIGCONT);
     }
-    // Groups may be empty already, and all_gone never comes from inside a call.
+    // Groups may be empty already, but all_gone must not be called before Stop returns.
     if (first) asio::post(loop_, [self = shared_from_this()] { self->LookAtGroups(); });
     if (signal == SIGKILL || kill_at_ <= MonotonicClock::now()) return Kill();
     ArmTimer(kill_at_);
@@ -177,7 +177,7 @@ class WorkerGroup::Impl : public std::enable_shared_from_this<Impl> {
   Status StartOne(const WorkerSpec& spec, std::optional<int64_t> oom_kills, SharedFiles& shared) {
     Worker worker;
     auto output = WorkerOutput::Open(loop_, console_, files_, spec.output, shared);
-    if (!output.ok()) {  // its other codes would speak of the command
+    if (!output.ok()) {  // other codes would mean an error of the command
       if (absl::IsResourceExhausted(output.status())) return output.status();
       return absl::UnavailableError(output.status().message());
     }
@@ -203,7 +203,7 @@ class WorkerGroup::Impl : public std::enable_shared_from_this<Impl> {
     const size_t position = workers_.size();
     reaper_.Watch(worker.pid, [weak = weak_from_this(), position](const Reaped& reaped) {
       auto self = weak.lock();
-      // After a failed start the places are gone.
+      // After a failed start workers_ is empty.
       if (self && !self->closed_ && position < self->workers_.size()) self->WorkerEnded(position, reaped);
     });
     if (worker.foreground) {
@@ -215,10 +215,10 @@ class WorkerGroup::Impl : public std::enable_shared_from_this<Impl> {
     return absl::OkStatus();
   }
 
-  // Ctrl-Z: the shell that started us is to have its terminal, and `fg` brings both of us back.
+  // After Ctrl-Z the shell gets its terminal back; `fg` then continues this process and the worker.
   void WorkerStopped(pid_t pid, int signal) {
-    if (phase_ != Phase::kRunning || !IsStopOfTerminal(signal)) return;  // SIGSTOP: somebody wants just that
-    if (signal != SIGTSTP && GiveForeground(pid)) {  // it was in the background when it wanted the terminal
+    if (phase_ != Phase::kRunning || !IsStopOfTerminal(signal)) return;  // SIGSTOP was sent on purpose
+    if (signal != SIGTSTP && GiveForeground(pid)) {  // the worker used the terminal from the background
       kill(-pid, SIGCONT);
       return;
     }
@@ -236,7 +236,7 @@ class WorkerGroup::Impl : public std::enable_shared_from_this<Impl> {
     worker.output->WorkerEnded();
     records_.push_back(MakeRecord(worker, reaped));
     if (phase_ != Phase::kRunning || !events_.worker_exited) return;
-    // By copy: the callback may destroy the group or look at records().
+    // Copies, since the callback may destroy the group.
     auto callback = events_.worker_exited;
     const ExitRecord record = records_.back();
     callback(record);
@@ -259,7 +259,7 @@ class WorkerGroup::Impl : public std::enable_shared_from_this<Impl> {
       auto now = oom_.Read();
       const int64_t explained = std::max(worker.oom_kills.value_or(0), oom_explained_);
       record.oom_killed = now && worker.oom_kills && *now > explained;
-      if (record.oom_killed && killed) oom_explained_ = explained + 1;  // one rise explains one death
+      if (record.oom_killed && killed) oom_explained_ = explained + 1;  // one increment explains one end
     }
     record.max_rss_bytes = int64_t{reaped.usage.ru_maxrss} * 1024;
     record.cpu_time = ToDuration(reaped.usage.ru_utime) + ToDuration(reaped.usage.ru_stime);
@@ -276,7 +276,7 @@ class WorkerGroup::Impl : public std::enable_shared_from_this<Impl> {
       if (parsed.ok()) {
         record.error_message = std::move(parsed->message);
         record.error_callstack = std::move(parsed->callstack);
-      } else if (!ParseTerminationMessage(*text).ok()) {  // both may share one place, where an agent inside was last
+      } else if (!ParseTerminationMessage(*text).ok()) {  // an inner agent may write one to this path
         log::Warning("a worker's error file cannot be understood",
                      {{"file", worker.error_file}, {"error", std::string(Message(parsed.status()))}});
       }
@@ -293,8 +293,8 @@ class WorkerGroup::Impl : public std::enable_shared_from_this<Impl> {
     }
   }
 
-  // A group is gone when its leader has been reaped and the kernel knows the group no more. Until then its number
-  // cannot be given to others, so signalling it is safe.
+  // A group is gone when its leader has been reaped and kill(2) finds no group of that number. Until then the kernel
+  // cannot reuse the number, so signalling it is safe.
   void LookAtGroups() {
     if (closed_ || phase_ == Phase::kGone) return;
     for (Worker& worker : workers_) {
@@ -307,9 +307,9 @@ class WorkerGroup::Impl : public std::enable_shared_from_this<Impl> {
     if (phase_ == Phase::kRunning || !StopStrays()) Finish();
   }
 
-  // Descendants that made sessions of their own and lost their parents are our children now (we are a subreaper). They
-  // have what only this group's workers had in their environment; without such a mark nobody is touched. Each gets the
-  // signal its worker got, and SIGKILL at the same moment. False when none is left.
+  // Stops strays: descendants that made their own sessions and lost their parents, and so are children of this process,
+  // a subreaper. Environment entries that only this group's workers have identify them; no other process is touched.
+  // Each gets the signal of Stop, and SIGKILL when the groups get it. False when none is left.
   bool StopStrays() {
     const std::vector<pid_t> watched = reaper_.watched();
     const std::set<pid_t> known(watched.begin(), watched.end());
@@ -371,11 +371,11 @@ class WorkerGroup::Impl : public std::enable_shared_from_this<Impl> {
     const std::vector<pid_t> left = LivingMembers(groups);
     const bool beyond_us = !left.empty() && strays_.empty() && std::all_of(left.begin(), left.end(), IsForeign);
     if (beyond_us || MonotonicClock::now() >= give_up_at_) return GiveUp(left);
-    // Zombies that their own parent, outside the group, does not collect are no processes left.
+    // Zombies whose parent, outside the group, does not reap them do not count as left.
     const bool leaders_ended =
         std::all_of(workers_.begin(), workers_.end(), [](const Worker& worker) { return worker.ended; });
     if (left.empty() && leaders_ended && !groups.empty()) return Finish();
-    SignalGroups(SIGKILL);  // whoever was being forked at the first one
+    SignalGroups(SIGKILL);  // for processes that were being forked at the first SIGKILL
     next_look_ *= 2;
     ArmTimer(std::min(MonotonicClock::now() + next_look_, give_up_at_));
   }
@@ -433,7 +433,7 @@ class WorkerGroup::Impl : public std::enable_shared_from_this<Impl> {
   TimePoint give_up_at_{};
   Duration next_look_{};
   int stop_signal_ = SIGTERM;
-  std::set<pid_t> strays_;  // signalled, and not gone yet
+  std::set<pid_t> strays_;  // signalled and not gone yet
   asio::steady_timer timer_, look_;
   bool closed_ = false;
 };

@@ -22,7 +22,7 @@ using boost::system::error_code;
 namespace {
 
 constexpr size_t kPiece = 64 << 10;  // one read, and about the longest line on the console
-constexpr int kReadsPerTurn = 4;     // then others have their turn
+constexpr int kReadsPerTurn = 4;     // then the loop serves other events
 constexpr size_t kTailLines = 20;
 constexpr size_t kTailLineBytes = 2 << 10;
 
@@ -85,7 +85,7 @@ class WorkerOutput::Stream : public std::enable_shared_from_this<Stream> {
     const RecentText::Part part = recent_.Since(now - kReasonAge, now - kReasonFreshAge);
     return ReasonLine(part.text, suddenly ? part.text.size() : part.fresh_from);
   }
-  // What waits in the pipe while there is no room for it is no silence of the worker's.
+  // While output waits in the pipe for lack of room, the worker is not silent.
   std::optional<TimePoint> last_byte() const { return held_back_ ? MonotonicClock::now() : last_byte_; }
 
  private:
@@ -100,7 +100,7 @@ class WorkerOutput::Stream : public std::enable_shared_from_this<Stream> {
     for_worker_ = ends.writing.Release();
     owned_ = true;
     MUSTER_RETURN_IF_ERROR(Attach(pipe_, std::move(ends.reading), "watching the pipe of its output"));
-    // Only the reading end: the two ends have descriptions, and so flags, of their own.
+    // Only the reading end: each end has its own open file description, and so its own flags.
     const bool set = fcntl(pipe_.native_handle(), F_SETFL, O_NONBLOCK) != -1;
     return set ? absl::OkStatus() : ErrnoStatus(errno, "setting up the pipe of its output");
   }
@@ -117,7 +117,7 @@ class WorkerOutput::Stream : public std::enable_shared_from_this<Stream> {
     auto again = [weak = weak_from_this()] {
       if (auto self = weak.lock()) self->OnReadable();
     };
-    // The worker waits for the console's reader and for the disk, as it would without us, until those give up on them.
+    // The worker waits for the console's reader and the disk, as without an agent, until Console or LogFiles gives up.
     const bool console_full = spec_.console && !console_.HasRoom(target_);
     held_back_ = console_full || ((file_ || filtered_) && !files_.HasRoom());
     if (console_full) return console_.WhenRoom(target_, again);
@@ -130,7 +130,7 @@ class WorkerOutput::Stream : public std::enable_shared_from_this<Stream> {
     Wait();
   }
 
-  // What is in the pipe now: at most its capacity, for somebody may go on writing.
+  // Reads what is in the pipe now, at most its capacity, since a process may go on writing.
   void Drain() {
     if (!pipe_.is_open()) return;
     int64_t left = fcntl(pipe_.native_handle(), F_GETPIPE_SZ);
@@ -141,7 +141,7 @@ class WorkerOutput::Stream : public std::enable_shared_from_this<Stream> {
     }
   }
 
-  // 0: the end, and the pipe is closed; -1: nothing there.
+  // Returns the bytes read; 0 at the end of the stream, after closing the pipe; -1 if the pipe is empty.
   ssize_t ReadSome() {
     if (!pipe_.is_open()) return 0;
     char buffer[kPiece];
@@ -167,7 +167,7 @@ class WorkerOutput::Stream : public std::enable_shared_from_this<Stream> {
     if (file_) file_->Write(bytes);
     if (!spec_.console && !filtered_ && !spec_.keep_tail) return;
     for (;;) {
-      // A \r at the very end may be half of \r\n: it waits in the partial line.
+      // A \r at the very end may be half of \r\n, so it waits in the partial line.
       if (!partial_.empty() && partial_.back() == '\r' && !bytes.empty()) {
         if (bytes.front() == '\n') {
           partial_ += '\n';
@@ -205,14 +205,14 @@ class WorkerOutput::Stream : public std::enable_shared_from_this<Stream> {
     FlushConsole();
   }
 
-  // One line with its end, or a piece of one without. An update of a progress bar, which ends with \r, is a line for
-  // the filters and the tail; on the console all of a bar's are one line.
+  // Takes one line with its end, or a piece of a line without. An update of a progress bar ends with \r. It is a line
+  // for the filters and the tail, but on the console all updates of a bar are one line.
   void TakeLine(std::string_view line) {
     if (spec_.console) ToConsole(line.substr(std::min(shown_, line.size())));
     shown_ = 0;
     if (spec_.console && line.back() != '\r' && line.back() != '\n') EndConsoleLine();
     const std::string_view text = line.substr(0, line.find_last_not_of("\r\n") + 1);
-    if (text.empty() && line == "\r") return;  // progress bars begin with it
+    if (text.empty() && line == "\r") return;  // progress bars begin with \r
     if (filtered_) {
       for (const std::string& filter : spec_.filters) {
         if (text.find(filter) == std::string_view::npos) continue;
@@ -228,8 +228,8 @@ class WorkerOutput::Stream : public std::enable_shared_from_this<Stream> {
     }
   }
 
-  // The update that is being written: a bar is drawn now, not when its next update begins. Whether a \r at the end is
-  // half of \r\n is not known yet.
+  // Shows the current update of a progress bar now, not when the next update begins. Leaves out a \r at the end, which
+  // may be half of \r\n.
   void ShowUpdate() {
     if (!spec_.console || partial_.empty() || (line_bytes_ == 0 && partial_.back() != '\r')) return;
     const size_t end = partial_.back() == '\r' ? partial_.size() - 1 : partial_.size();
@@ -270,17 +270,17 @@ class WorkerOutput::Stream : public std::enable_shared_from_this<Stream> {
   std::shared_ptr<LogFile> file_;
   std::shared_ptr<LogFile> filtered_;
   std::optional<TimePoint> last_byte_;
-  bool held_back_ = false;  // there is something to read, and no room
+  bool held_back_ = false;  // the pipe has bytes, but the console or the files have no room
   int for_worker_ = -1;
   bool owned_ = false;
   std::string partial_;       // the line that has not ended
-  size_t shown_ = 0;          // bytes of it that are on the console: of a progress bar
-  std::string for_console_;   // of this read
+  size_t shown_ = 0;          // bytes of partial_ that are on the console already (progress bar)
+  std::string for_console_;   // text of this read for the console
   bool starts_line_ = false;  // for_console_ begins a line
-  size_t line_bytes_ = 0;     // of the console's line that has not ended
+  size_t line_bytes_ = 0;     // bytes of the console's line that has not ended
   std::deque<std::string> tail_;
   RecentText recent_{kReasonText, kReasonAge};
-  bool tail_rewritten_ = false;  // the last line ended in \r: the next one takes its place
+  bool tail_rewritten_ = false;  // the last line ended in \r, so the next one replaces it
 };
 
 WorkerOutput::WorkerOutput() = default;

@@ -1,5 +1,5 @@
-// The output of one worker while it lives: what its descriptors 1 and 2 are, and the pumps that carry pipes to files,
-// console and tail. Internal to the launcher. Loop thread only.
+// The output of one running worker: opens its descriptors 1 and 2, and copies its pipes to files, console and tail.
+// Internal to the launcher. Loop thread only.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -16,7 +16,7 @@
 
 namespace muster::launcher {
 
-// Files that several workers of a group write to, by path.
+// Files to which several workers of a group write, by path.
 using SharedFiles = std::map<std::string, std::shared_ptr<LogFile>>;
 
 class WorkerOutput {
@@ -26,26 +26,26 @@ class WorkerOutput {
                                                       const OutputSpec& spec, SharedFiles& shared);
   ~WorkerOutput();
 
-  // For the worker; -1: it inherits ours.
+  // Descriptors for the worker; -1: the worker inherits this process's.
   int out() const;
   int err() const;
 
-  // The worker has its descriptors: closes ours and starts to read.
+  // Call it when the worker has its descriptors. Closes this process's copies and starts to read.
   void Started();
-  // The worker has been reaped: reads what is in the pipes now, without waiting for others that still hold them, and
-  // ends the last line. Reading goes on for those others.
+  // Call it when the worker has been reaped. Reads what is in the pipes now and ends the last line. Does not wait for
+  // other processes that still hold the pipes, but goes on reading for them.
   void WorkerEnded();
-  // No process of the worker's is left: reads what is there and closes all; LogFiles::WhenWritten says when the files
-  // have it.
+  // Call it when no process of the worker is left. Reads the rest and closes everything. LogFiles::WhenWritten says
+  // when the files have all of it.
   void Finish();
 
-  // The last lines, where kept.
+  // The last lines; empty unless StreamSpec::keep_tail.
   std::vector<std::string> StdoutTail() const;
   std::vector<std::string> StderrTail() const;
-  // Where stderr's are kept: the line of it that explains the end of a worker that ended `now` (base/reason_line.h).
-  // `suddenly`: it was killed from outside, so that only a line that tells an end counts, not just a fresh one.
+  // The line of stderr that explains the end of a worker that ended `now` (base/reason_line.h); empty unless
+  // StreamSpec::keep_tail. `suddenly`: it was killed from outside, so kinds 3 and 4 of lines do not count.
   std::string StderrReason(TimePoint now, bool suddenly) const;
-  // When the last byte was read, of what goes through a pipe.
+  // When the last byte was read from a pipe.
   std::optional<TimePoint> LastByte() const;
 
  private:

@@ -43,7 +43,6 @@ std::string Numeric(const tcp::endpoint& endpoint) {
   return JoinHostPort(endpoint.address().to_string(), endpoint.port());
 }
 
-// Linux's own words: Boost's for the same number are the same.
 Loss LossOf(const boost::system::error_code& error) {
   return error == asio::error::connection_refused ? Loss::kRefused : Loss::kUnreachable;
 }
@@ -102,7 +101,7 @@ class Attempt final : public Connecting {
       ++at;
       boost::system::error_code ignored;
       socket.close(ignored);
-      // The addresses that are left share the time that is left.
+      // The remaining addresses share the remaining time equally.
       timer.expires_at(now + (deadline - now) / static_cast<int>(addresses.size() - at + 1));
       ++round;
       timer.async_wait([self = shared_from_this(), round = round, endpoint](const boost::system::error_code& error) {
@@ -127,7 +126,7 @@ class Attempt final : public Connecting {
       over = true;
       timer.cancel();
       boost::system::error_code error;
-      // Connecting to a free port of one's own can meet itself (simultaneous open): nobody listens there.
+      // A connection to a free port of this machine can connect to itself (simultaneous open). Nothing listens there.
       if (socket.local_endpoint(error) == socket.remote_endpoint(error)) {
         socket.close(error);
         over = false;
@@ -168,7 +167,7 @@ class Attempt final : public Connecting {
     std::vector<asio::ip::address> addresses;
     uint16_t port = 0;
     size_t at = 0;
-    int round = 0;  // of connect and timer: whichever comes second is stale
+    int round = 0;  // number of the current connect and its timer; the handler that comes second is stale
     bool refused = false;
     bool silent = false;
     bool over = false;

@@ -1,6 +1,6 @@
-// "host:port" -> a connected TCP socket, with the exact reason where that fails. Loop thread only.
+// Connects to "host:port" by TCP and reports the exact reason of a failure. Loop thread only.
 //
-// gRPC hides why a connection failed; its callers must tell "refused" (that process is gone) from "no answer".
+// gRPC hides the reason, but callers must distinguish "refused" (the process is gone) from "no answer".
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -18,11 +18,11 @@ struct HostPort {
   std::string host;  // without brackets
   int port = 0;
 };
-// "host:port", "1.2.3.4:80", "[::1]:80"; InvalidArgument says what is wrong.
-// `lowest_port`: 0 where the kernel may choose.
+// Parses "host:port", "1.2.3.4:80", "[::1]:80". InvalidArgument says what is wrong. `lowest_port`: 0 if the kernel may
+// choose the port.
 StatusOr<HostPort> ParseHostPort(const std::string& address, int lowest_port = 1);
 
-// One attempt; destroying it drops it.
+// One attempt to connect. Destroying it cancels the attempt.
 class Connecting {
  public:
   struct Connected {
@@ -38,8 +38,8 @@ class Connecting {
     std::function<void(const Connected&)> connected;
     std::function<void(const Failed&)> failed;
   };
-  // Tries the addresses of the name one after the other; `limit` bounds the whole. Calls one of `events`, once, never
-  // from within this call. kRefused only if no address left room for doubt: at least one refused and none was silent.
+  // Tries the addresses of the name one after the other, for at most `limit` in total. Calls one of `events` once,
+  // never from within this call. The loss is kRefused only if at least one address refused and none was silent.
   static std::unique_ptr<Connecting> Start(boost::asio::io_context& loop, Resolver& resolver,
                                            const std::string& address, Duration limit, Events events);
   virtual ~Connecting() = default;

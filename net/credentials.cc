@@ -18,7 +18,7 @@ namespace {
 constexpr size_t kMaxFile = size_t{1} << 20;
 
 StatusOr<std::string> ReadSmallFile(const char* what, const std::string& path) {
-  int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a FIFO must not hold the agent up
+  int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a FIFO must not block the agent
   if (fd < 0) {
     return absl::InvalidArgumentError(fmt::format("{} {}: {}; give a file that can be read", what, path,
                                                   Message(ErrnoStatus(errno, "cannot be opened"))));
@@ -48,7 +48,7 @@ StatusOr<std::string> ReadSmallFile(const char* what, const std::string& path) {
   return text;
 }
 
-// A token travels in a header: printable ASCII without spaces.
+// Whether the token fits into a header: printable ASCII without spaces.
 bool CanTravel(std::string_view token) {
   for (char c : token) {
     if (c <= ' ' || c > '~') return false;
@@ -70,7 +70,7 @@ Certificate FirstCertificate(const std::string& pem) {
 
 Status CheckTls(const Credentials& credentials) {
   if (!credentials.tls()) return absl::OkStatus();
-  char no_password[] = "";  // else OpenSSL would ask on the terminal
+  char no_password[] = "";  // otherwise OpenSSL asks on the terminal
   Certificate certificate = FirstCertificate(credentials.tls_cert);
   PrivateKey key(PEM_read_bio_PrivateKey(Open(credentials.tls_key).get(), nullptr, nullptr, no_password),
                  &EVP_PKEY_free);

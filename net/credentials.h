@@ -1,4 +1,4 @@
-// Who may speak on the control port: a per-job bearer token and mutual TLS, both optional, both from files.
+// Access control for the control port: a bearer token per job, and mutual TLS. Both are optional and read from files.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 namespace muster::net {
 
 struct Credentials {
-  std::string token;     // empty: none asked for
-  std::string tls_cert;  // PEM text; all three or none
+  std::string token;     // empty: no token is required
+  std::string tls_cert;  // PEM text; all three of cert, key and CA are set, or none
   std::string tls_key;
   std::string tls_ca;
   bool tls() const { return !tls_ca.empty(); }
@@ -25,15 +25,15 @@ struct CredentialFiles {
   std::string tls_ca;
 };
 
-// Reads them. InvalidArgument names the file that is missing, empty, larger than 1 MiB, or lacks its partners, or is no
-// PEM.
+// Reads the files. InvalidArgument names the file that is missing, empty or larger than 1 MiB, the token file that is
+// not one word of printable ASCII, the TLS file that is missing beside others, or the fault that CheckTls finds.
 StatusOr<Credentials> ReadCredentials(const CredentialFiles& files);
 
-// InvalidArgument names the part that is no PEM, or a key that is not the certificate's. gRPC would only fail later,
-// and without a word.
+// InvalidArgument names the part that is no PEM, or says that the key does not belong to the certificate. gRPC would
+// fail later, without an explanation.
 Status CheckTls(const Credentials& credentials);
 
-// Equality in a time that does not depend on where the texts differ.
+// Compares in a time that does not depend on where the texts differ.
 bool SameToken(std::string_view expected, std::string_view given);
 
 }  // namespace muster::net

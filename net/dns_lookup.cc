@@ -28,9 +28,9 @@ namespace {
 
 constexpr std::string_view kResolvConf = "/etc/resolv.conf";
 constexpr std::streamsize kMaxResolvConf = 64 << 10;
-// RFC 8305, section 3, has 50 ms for the AAAA that comes after the A. A pod's server may have to ask another one first.
+// Time for the other record type after an address. RFC 8305, 3, has 50 ms, but a pod's server may ask another first.
 constexpr Duration kOtherFamily = std::chrono::milliseconds(500);
-// A name that is not there for A is not there at all (RFC 8020).
+// The same after "no such name" for A: then the name has no other record either (RFC 8020).
 constexpr Duration kOtherFamilyOfNoName = std::chrono::milliseconds(50);
 constexpr Duration kLongestFirstTry = std::chrono::seconds(2);
 constexpr Duration kShortestTry = std::chrono::milliseconds(100);
@@ -117,7 +117,7 @@ std::vector<std::string> CompleteNames(const std::string& name, const SearchRule
 
 Duration PatienceFor(Heard a, Heard aaaa, Duration left) {
   if (a != Heard::kNothing && aaaa != Heard::kNothing) return Duration::zero();
-  // The caller wants to use the address within its limit.
+  // Keep half of the rest for the caller, which uses the address within the same limit.
   if (a == Heard::kAddresses || aaaa == Heard::kAddresses) return std::min<Duration>(kOtherFamily, left / 2);
   if (a == Heard::kNoName) return std::min<Duration>(kOtherFamilyOfNoName, left / 2);
   return left;
@@ -159,13 +159,13 @@ class DnsLookUp::Impl : public std::enable_shared_from_this<Impl> {
 
  private:
   enum Family { kV4, kV6 };
-  // What c-ares carries for a question. The channel calls back for each before it is gone, and the owner outlives it.
+  // The argument of a c-ares query. c-ares calls back for each before the channel is destroyed; `owner` lives longer.
   struct Question {
     Impl* owner;
     size_t at;
     Family family;
   };
-  // One of c-ares's sockets. It belongs to c-ares: released here, never closed.
+  // A socket that c-ares owns. It is released here, never closed.
   struct Socket {
     Socket(asio::io_context& loop, int fd) : descriptor(loop, fd) {}
     ~Socket() { descriptor.release(); }
@@ -190,7 +190,7 @@ class DnsLookUp::Impl : public std::enable_shared_from_this<Impl> {
     options.sock_state_cb_data = this;
     options.timeout = static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(FirstTry(limit_)).count());
     options.tries = kTries;
-    char lookups[] = "b";  // DNS only: the hosts file was read
+    char lookups[] = "b";  // DNS only: Resolver has read the hosts file
     options.lookups = lookups;
     std::string path = ResolvConf();
     options.resolvconf_path = path.data();
@@ -218,7 +218,7 @@ class DnsLookUp::Impl : public std::enable_shared_from_this<Impl> {
       hints.ai_family = family == kV4 ? AF_INET : AF_INET6;
       hints.ai_socktype = SOCK_STREAM;
       hints.ai_flags = ARES_AI_NOSORT;
-      // The callback may come from within this call.
+      // c-ares may call Answered before it returns.
       ares_getaddrinfo(channel_, names_[at_].c_str(), nullptr, &hints, &Impl::Answered,
                        new Question{this, at_, family});
     }
@@ -253,7 +253,7 @@ class DnsLookUp::Impl : public std::enable_shared_from_this<Impl> {
     });
   }
 
-  // After each answer: wait for the other one, or go on.
+  // Called after each answer: waits for the other record type, or decides.
   void Weigh(size_t at) {
     if (at != at_ || ended_) return;
     const Duration left = std::max<Duration>(deadline_ - MonotonicClock::now(), Duration::zero());
@@ -284,7 +284,7 @@ class DnsLookUp::Impl : public std::enable_shared_from_this<Impl> {
     Ask();
   }
 
-  // Why this name is not known to be absent.
+  // The error if it is unknown whether this name exists.
   Status Failure() const {
     for (Family family : {kV4, kV6}) {
       if (heard_[family] != Heard::kFailed || why_[family] == ARES_ETIMEOUT) continue;
@@ -348,7 +348,7 @@ class DnsLookUp::Impl : public std::enable_shared_from_this<Impl> {
     };
   }
 
-  // c-ares's own retries.
+  // Wakes c-ares for its retries and time-outs.
   void ArmTimer() {
     if (channel_ == nullptr) return;
     timeval storage{};
@@ -378,12 +378,12 @@ class DnsLookUp::Impl : public std::enable_shared_from_this<Impl> {
   std::map<int, std::shared_ptr<Socket>> sockets_;
 
   std::vector<std::string> names_;
-  size_t at_ = 0;  // which of them is asked for
+  size_t at_ = 0;  // index of the name that is asked for
   std::array<Heard, 2> heard_{};
-  std::array<int, 2> why_{};  // c-ares's status, where kFailed
+  std::array<int, 2> why_{};  // status of c-ares if kFailed
   std::array<Addresses, 2> addresses_;
   asio::steady_timer patience_;
-  Status failure_;  // of a name before this one
+  Status failure_;  // of the last name that failed
 };
 
 std::unique_ptr<DnsLookUp> DnsLookUp::Start(asio::io_context& loop, const Options& options, const std::string& name,

@@ -1,7 +1,7 @@
-// One host name -> its addresses by DNS: A and AAAA side by side, along the search list of resolv.conf. Loop thread
-// only.
+// Looks up the addresses of one host name by DNS. Asks for A and AAAA at the same time, along the search list of
+// resolv.conf. Loop thread only.
 //
-// Each look-up has a c-ares channel of its own, so it reads the resolv.conf that is there when it begins.
+// Each look-up has its own c-ares channel, so it reads the current resolv.conf when it begins.
 #pragma once
 
 #include <array>
@@ -18,47 +18,47 @@
 
 namespace muster::net {
 
-// What resolv.conf says about names that are not complete.
+// How resolv.conf completes names that have no final dot.
 struct SearchRules {
-  std::vector<std::string> domains;  // without dots at their ends; empty text: the root
-  int ndots = 1;                     // a name with so many dots is tried as it is first
+  std::vector<std::string> domains;  // without final dots; an empty text is the root
+  int ndots = 1;                     // a name with at least so many dots is first tried unchanged
   bool operator==(const SearchRules&) const = default;
 };
-// resolv.conf(5): `text` is the file, `localdomain` and `res_options` are the variables LOCALDOMAIN and RES_OPTIONS,
-// which win. `host_name` gives the domain where nobody names one. Pure.
+// Follows resolv.conf(5). `text` is the file; `localdomain` and `res_options` are the variables LOCALDOMAIN and
+// RES_OPTIONS, which take precedence. If none gives a domain, the domain of `host_name` is used. Pure.
 SearchRules ReadSearchRules(std::string_view text, std::string_view localdomain, std::string_view res_options,
                             std::string_view host_name);
-// The complete names to ask for, in order, each with a dot at its end, as glibc does it. Pure.
+// The names to ask for, in glibc's order, each with a final dot. Pure.
 std::vector<std::string> CompleteNames(const std::string& name, const SearchRules& rules);
 
-// What is known of one record type.
+// The answer for one record type.
 enum class Heard {
   kNothing,    // no answer so far
-  kAddresses,  // some
-  kNoData,     // the name is there without such a record
-  kNoName,     // there is no such name
-  kFailed,     // no server answered, or not sensibly
+  kAddresses,  // at least one address
+  kNoData,     // the name exists, but has no record of this type
+  kNoName,     // the name does not exist
+  kFailed,     // no server gave a usable answer
 };
-// How long to wait for the type that has not answered; `left` is the caller's time. Zero: both have. Pure.
+// How long to wait for the record type without an answer; `left` is the caller's time. Zero: both have one. Pure.
 Duration PatienceFor(Heard a, Heard aaaa, Duration left);
 
-// When a question without an answer is sent again. The second try takes twice that, so that both fit into the caller's
-// limit, but for a very short one. Pure.
+// How long the first try waits before the question is sent again. The second try waits twice as long, so both fit into
+// the caller's limit unless it is very short. Pure.
 Duration FirstTry(Duration limit);
 
 class DnsLookUp {
  public:
   struct Options {
-    std::string servers;      // "127.0.0.1:5353,..." instead of resolv.conf's; for tests
-    std::string resolv_conf;  // read instead of /etc/resolv.conf; for tests
-    int port = 0;             // of the servers that are given without one; 0: 53
+    std::string servers;      // "127.0.0.1:5353,..." instead of the servers in resolv.conf; for tests
+    std::string resolv_conf;  // path instead of /etc/resolv.conf; for tests
+    int port = 0;             // port of servers that are given without one; 0: 53
   };
-  // At most kMaxAddresses, IPv4 first, each once. Errors: as Resolver's.
+  // At most kMaxAddresses different addresses, IPv4 first. Errors: those of Resolver::Done.
   using Done = std::function<void(StatusOr<std::vector<boost::asio::ip::address>>)>;
   static constexpr size_t kMaxAddresses = 16;
 
-  // Calls `done` once, on the loop, never from within this call and at the latest after `limit`; what is known then is
-  // the answer. Destroying the look-up drops it; `done` may do that.
+  // Calls `done` once, on the loop, never from within this call and at the latest after `limit`, with the addresses
+  // known by then. Destroying the look-up cancels it; `done` may do that.
   static std::unique_ptr<DnsLookUp> Start(boost::asio::io_context& loop, const Options& options,
                                           const std::string& name, Duration limit, Done done);
   ~DnsLookUp();

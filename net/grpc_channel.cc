@@ -17,7 +17,7 @@
 namespace muster::net {
 namespace {
 
-constexpr unsigned kWriteLimitMs = 60'000;  // unacknowledged data ends the connection; beats notice long before
+constexpr unsigned kWriteLimitMs = 60'000;  // unacknowledged data ends the connection; heartbeats notice it earlier
 
 grpc::ChannelArguments Arguments(const ChannelOptions& options) {
   grpc::ChannelArguments arguments;
@@ -33,7 +33,7 @@ grpc::ChannelArguments Arguments(const ChannelOptions& options) {
   if (options.tuning.keepalive_ms > 0) {
     arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, options.tuning.keepalive_ms);
     arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, options.tuning.keepalive_ms);
-    arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);  // as many as it takes
+    arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);  // no limit
   }
   arguments.SetMaxReceiveMessageSize(options.longest_message);
   arguments.SetMaxSendMessageSize(-1);
@@ -55,19 +55,19 @@ std::shared_ptr<grpc::Channel> MakeChannel(const Connecting::Connected& connecte
     setsockopt(connected.fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, sizeof limit);
     return grpc::CreateCustomInsecureChannelFromFd(connected.address, connected.fd, arguments);
   }
-  close(connected.fd);  // it only proved that somebody listens
+  close(connected.fd);  // it only proved that a process listens
   grpc::SslCredentialsOptions tls;
   tls.pem_root_certs = credentials.tls_ca;
   tls.pem_private_key = credentials.tls_key;
   tls.pem_cert_chain = credentials.tls_cert;
-  // Not the address that was found for the name.
+  // Check the certificate against the name, not against its address.
   if (StatusOr<HostPort> name = ParseHostPort(named); name.ok()) arguments.SetSslTargetNameOverride(name->host);
   return grpc::CreateCustomChannel(fmt::format("{}:{}", connected.v6 ? "ipv6" : "ipv4", connected.address),
                                    grpc::SslCredentials(tls), arguments);
 }
 
 std::string_view SilentCloseHint(const grpc::Status& status) {
-  const bool reset = status.error_message().find("reset") != std::string::npos;  // by a process that died meanwhile
+  const bool reset = status.error_message().find("reset") != std::string::npos;  // the peer's process died
   if (reset || status.error_code() != grpc::StatusCode::UNAVAILABLE) return "";
   return " before it said anything (do both sides use TLS, with certificates they trust, or neither?)";
 }
@@ -82,7 +82,7 @@ GrpcClientCall::GrpcClientCall(GrpcQueue& queue, std::shared_ptr<grpc::Channel> 
   stream_->StartCall(&start_tag_);
 }
 
-// A hook may let go of this (Cancel), never destroy it: `under_way_` is counted down last.
+// A hook may cancel this call but cannot destroy it, since `under_way_` is decremented after the hook.
 void GrpcClientCall::Ended(void (GrpcClientCall::*handle)(bool), bool ok) {
   (this->*handle)(ok);
   if (--under_way_ == 0 && finished_) queue_.Release(this);
@@ -122,7 +122,7 @@ void GrpcClientCall::WriteNext() {
 void GrpcClientCall::WriteEnded(bool ok) {
   writing_ = false;
   outbound_.pop_front();
-  if (!ok) outbound_.clear();  // the read ends too
+  if (!ok) outbound_.clear();  // the pending read fails too and ends the call
   WriteNext();
   Written();
 }

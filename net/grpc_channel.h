@@ -1,9 +1,8 @@
-// The calling end of a gRPC stream on the loop: a channel on a connection that exists, and a call on it. What the
-// messages mean is decided by the classes derived from GrpcClientCall.
+// The client end of a gRPC stream on the loop: a channel on an existing connection, and a call on it. Classes derived
+// from GrpcClientCall interpret the messages.
 //
-// The connection is made by connect.h and handed to gRPC, so that its failure has its exact reason and nothing is
-// retried behind our back; with TLS that connection is a probe, and gRPC then connects by itself to the same numeric
-// address. Loop thread only.
+// connect.h makes the connection and hands it to gRPC, so a failure has its exact reason and gRPC retries nothing. With
+// TLS, that connection is only a probe: gRPC then connects to the same numeric address itself. Loop thread only.
 #pragma once
 
 #include <grpcpp/client_context.h>
@@ -27,46 +26,47 @@ class Channel;
 
 namespace muster::net {
 
-// A queue for the calls this process makes. One serves all of them.
+// Makes a queue for client calls. One queue serves all calls of a process.
 std::unique_ptr<GrpcQueue> MakeCallQueue(boost::asio::io_context& loop);
 
 struct ChannelOptions {
-  int longest_message = 0;  // bytes, of those received
+  int longest_message = 0;  // largest received message in bytes
   GrpcTuning tuning;
 };
 
-// Takes the connection over. `named`: the "host:port" the user gave; the certificate must be made for that name.
+// Takes ownership of the connection. `named`: the "host:port" that the user gave; the peer's certificate must be made
+// for that host.
 std::shared_ptr<grpc::Channel> MakeChannel(const Connecting::Connected& connected, const std::string& named,
                                            const Credentials& credentials, const ChannelOptions& options);
 
-// What to add to the message of a stream that was closed before its peer had said anything: where only one side uses
-// TLS, or does not trust the other, gRPC tells no more than that the socket was closed. May be empty.
+// Text to append to the error of a stream that was closed before its peer sent anything. If only one side uses TLS, or
+// a side does not trust the other, gRPC reports only a closed socket. May be empty.
 std::string_view SilentCloseHint(const grpc::Status& status);
 
-// One stream of messages both ways. Owned by the queue, which destroys it once gRPC has given every operation back. The
-// hooks run on the loop, but for Arrived; they must not destroy the queue.
+// One bidirectional stream of messages. The queue owns it and destroys it when gRPC has ended every operation. The
+// hooks run on the loop, except Arrived. They must not destroy the queue.
 class GrpcClientCall : public GrpcQueue::Call {
  public:
-  // Starts the call of `method`; Adopt it in the same turn.
+  // Starts the call of `method`. Pass the object to GrpcQueue::Adopt in the same handler.
   GrpcClientCall(GrpcQueue& queue, std::shared_ptr<grpc::Channel> channel, const std::string& method,
                  const std::string& token);
 
   void Cancel() override { context_.TryCancel(); }
 
  protected:
-  virtual void Started() {}                           // the stream is there
+  virtual void Started() {}                           // the stream is open
   virtual void Arrived(const grpc::ByteBuffer&) {}    // on the queue's thread, before Read()
   virtual void Read() = 0;                            // incoming() holds a message
-  virtual void Written() {}                           // unsent() has become less
+  virtual void Written() {}                           // unsent() has decreased
   virtual void Over(const grpc::Status& status) = 0;  // the last hook
 
   const grpc::ByteBuffer& incoming() const { return incoming_; }
   bool started() const { return started_; }
-  bool ended() const { return ended_; }               // nothing can be said any more
+  bool ended() const { return ended_; }               // nothing can be sent after this
   size_t unsent() const { return outbound_.size(); }  // messages queued or being written
 
-  void StartRead();  // one at a time
-  // Queued until the stream is there and what was said before has been written; dropped where it has ended.
+  void StartRead();  // one read at a time
+  // Queues the message until the stream is open and earlier messages are written. Drops it if the stream has ended.
   void Send(grpc::ByteBuffer bytes);
 
  private:

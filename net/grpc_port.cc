@@ -29,14 +29,14 @@ using asio::ip::tcp;
 
 namespace {
 
-constexpr int kHandshakeLimitMs = 10'000;  // a connection that does not get as far as HTTP/2 settings
-constexpr int kConnectionIdleMs = 30'000;  // a connection without a stream
+constexpr int kHandshakeLimitMs = 10'000;  // until a connection has sent its HTTP/2 settings
+constexpr int kConnectionIdleMs = 30'000;  // for a connection without a stream
 constexpr int kStreamsPerConnection = 1024;
-constexpr int kCallsExpected = 64;   // requests waiting for a new stream: so many may begin at once
-constexpr int kListenAttempts = 50;  // half a millisecond apart, about
+constexpr int kCallsExpected = 64;                                 // streams that may begin at the same time
+constexpr int kListenAttempts = 50;                                // half a millisecond apart on average
 constexpr Duration kAcceptPause = std::chrono::milliseconds(200);  // after running out of descriptors
 
-// "10.0.0.7" of gRPC's "ipv4:10.0.0.7:4711", "::1" of "ipv6:%5B::1%5D:4711".
+// The host of a gRPC peer: "10.0.0.7" of "ipv4:10.0.0.7:4711", "::1" of "ipv6:%5B::1%5D:4711".
 std::string HostOfPeer(std::string_view peer) {
   peer = peer.substr(peer.find(':') + 1);
   peer = peer.substr(0, peer.rfind(':'));
@@ -95,12 +95,12 @@ Status GrpcPort::Impl::Listen() {
   if (options_.port < 0 || options_.port > 65535) {
     return absl::InvalidArgumentError(fmt::format("cannot listen on port {}: it must be 0 to 65535", options_.port));
   }
-  // Two that listen in the same moment may both be refused: each is seen as listening before it is checked whether
-  // anybody else is (Linux, inet_csk_listen_start). Who comes again finds the port free, or somebody there.
+  // If two processes listen in the same moment, the kernel may refuse both: each socket counts as listening before the
+  // check for others (Linux, inet_csk_listen_start). So try again: it succeeds, or bind sees the other one.
   std::minstd_rand random{std::random_device{}()};
   for (int attempt = 0; attempt < kListenAttempts; ++attempt) {
     error = Bind(&address);
-    if (error) break;  // bind knows of every listener
+    if (error) break;  // bind sees every listener
     acceptor_.listen(4096, error);
     if (error != asio::error::address_in_use) break;
     std::this_thread::sleep_for(std::chrono::microseconds(random() % 1000));
@@ -111,7 +111,7 @@ Status GrpcPort::Impl::Listen() {
   return absl::OkStatus();
 }
 
-// Opens and binds a new socket. `address` becomes IPv4's any where every address is wanted and there is no IPv6.
+// Opens and binds a new socket. Without IPv6, "every address" (::) becomes IPv4's 0.0.0.0 in `address`.
 boost::system::error_code GrpcPort::Impl::Bind(asio::ip::address* address) {
   auto bind = [this](const asio::ip::address& to) {
     boost::system::error_code error;
@@ -170,7 +170,7 @@ Status GrpcPort::Impl::Start() {
   std::unique_ptr<grpc::ServerCompletionQueue> queue = builder.AddCompletionQueue();
   server_ = builder.BuildAndStart();
   if (server_ == nullptr) {
-    // The queue must be empty before it goes.
+    // gRPC requires an empty queue before its destruction.
     queue->Shutdown();
     void* tag;
     bool ok;
@@ -182,7 +182,7 @@ Status GrpcPort::Impl::Start() {
   return absl::OkStatus();
 }
 
-// Waits for readiness and accepts itself: gRPC's own listener ends for good when descriptors run out.
+// Accepts connections itself, because gRPC's listener stops for good when descriptors run out.
 void GrpcPort::Impl::Accept() {
   acceptor_.async_wait(tcp::acceptor::wait_read, [this](const boost::system::error_code& error) {
     if (error) return;  // destroyed
@@ -208,7 +208,7 @@ void GrpcPort::Impl::Accept() {
         });
         return;
       }
-      // ECONNABORTED and the network errors of accept(2) concern that one connection.
+      // ECONNABORTED and the network errors of accept(2) concern only that connection: go on.
     }
     Accept();
   });
@@ -243,8 +243,8 @@ void GrpcPort::Impl::Close() {
   acceptor_.close(ignored);
   accept_pause_.cancel();
   if (server_ == nullptr) return;
-  server_->Shutdown(std::chrono::system_clock::now());  // cancels what is open
-  queue_.reset();                                       // and waits for the rest
+  server_->Shutdown(std::chrono::system_clock::now());  // cancels open calls
+  queue_.reset();                                       // waits for their operations
 }
 
 StatusOr<std::unique_ptr<GrpcPort>> GrpcPort::Serve(asio::io_context& loop, const Options& options,
@@ -277,7 +277,7 @@ void GrpcServerCall::Ended(void (GrpcServerCall::*handle)(bool), bool ok) {
 
 void GrpcServerCall::CallEnded(bool ok) {
   called_ = ok;
-  if (!ok) {  // the server ends
+  if (!ok) {  // the server shuts down
     finishing_ = true;
     return;
   }
@@ -343,7 +343,7 @@ void GrpcServerCall::WriteEnded(bool ok) {
   outbound_bytes_ -= outbound_.front().Length();
   outbound_.pop_front();
   if (!ok) {
-    outbound_.clear();  // the read ends too, and says so
+    outbound_.clear();  // the pending read fails too and reports the end
     outbound_bytes_ = 0;
   }
   WriteNext();

@@ -1,7 +1,7 @@
-// A port that serves gRPC streams on the loop: listens, accepts, TLS, tokens. What the messages mean is
-// decided by the classes derived from GrpcServerCall.
+// A port that serves gRPC streams on the loop: listening, accepting, TLS, tokens. Classes derived from GrpcServerCall
+// interpret the messages.
 //
-// Loop thread only. gRPC's threads only post to the loop. Destroying the port cancels every call.
+// Loop thread only; gRPC's threads only post to the loop. Destroying the port cancels every call.
 #pragma once
 
 #include <grpcpp/generic/async_generic_service.h>
@@ -28,17 +28,17 @@ class GrpcPort {
     std::string host = "";  // numeric address to bind; empty: every address, IPv6 and IPv4
     int port = 0;           // 0: the kernel chooses
     Credentials credentials;
-    // Descriptors that connections to this port never take (at most half of what ulimit -n allows): a crowd of
-    // strangers must not keep the rest of the process from starting workers.
+    // Number of descriptors that connections to this port leave free, at most half of ulimit -n. Otherwise foreign
+    // connections could take all, and this process could not start workers.
     int keep_descriptors = 0;
-    int longest_message = 0;  // bytes, of those received
+    int longest_message = 0;  // largest received message in bytes
     GrpcTuning tuning;
-    std::function<void(const std::string& why)> turned_away = nullptr;  // a caller without the token, on the loop
+    std::function<void(const std::string& why)> turned_away = nullptr;  // on the loop, for a caller without the token
   };
-  // Makes the object for the next call before there is one.
+  // Makes the object for the next call, before that call arrives.
   using MakeCall = std::function<std::unique_ptr<GrpcServerCall>(GrpcPort&)>;
 
-  // Binds and serves at once. AlreadyExists when the port is taken, InvalidArgument for an address that is none.
+  // Binds and serves at once. AlreadyExists when the port is taken, InvalidArgument for an invalid address or port.
   static StatusOr<std::unique_ptr<GrpcPort>> Serve(boost::asio::io_context& loop, const Options& options,
                                                    MakeCall make_call);
   ~GrpcPort();
@@ -46,7 +46,7 @@ class GrpcPort {
   GrpcPort& operator=(const GrpcPort&) = delete;
 
   int port() const;
-  // It is being destroyed: no operation may be started any more.
+  // True while the port is being destroyed. Then no operation may be started.
   bool closing() const;
 
  private:
@@ -56,36 +56,36 @@ class GrpcPort {
   std::unique_ptr<Impl> impl_;
 };
 
-// One stream of messages both ways, from waiting for it to its end. Owned by the port, which destroys it once gRPC has
-// given every operation back. The hooks run on the loop, but for Arrived.
+// One bidirectional stream of messages, from waiting for it to its end. The port owns it and destroys it when gRPC has
+// ended every operation. The hooks run on the loop, except Arrived.
 class GrpcServerCall : public GrpcQueue::Call {
  public:
   explicit GrpcServerCall(GrpcPort& port) : port_(port) {}
 
-  void Expect();            // the port's business
-  void Cancel() override {  // ends it soon
+  void Expect();            // only the port calls this
+  void Cancel() override {  // makes the call end soon
     if (called_) context_.TryCancel();
   }
 
  protected:
-  virtual void Called() = 0;                        // it is there, and its token is right
+  virtual void Called() = 0;                        // the call has arrived with the right token
   virtual void Arrived(const grpc::ByteBuffer&) {}  // on the queue's thread, before Read(true)
-  virtual void Read(bool ok) = 0;                   // `ok`: incoming() holds a message; else there is no more
-  virtual void Written() {}                         // unsent() has become less
-  virtual void Over() {}                            // the last hook; also where it never became a call
+  virtual void Read(bool ok) = 0;                   // `ok`: incoming() holds a message; else the stream has ended
+  virtual void Written() {}                         // unsent() has decreased
+  virtual void Over() {}                            // the last hook, also without Called(); not if the port closes
 
   std::string method() const { return context_.method(); }
   std::string peer() const { return context_.peer(); }
   const grpc::ByteBuffer& incoming() const { return incoming_; }
   bool finishing() const { return finishing_; }
-  bool speaking() const;                              // Send is not too late
+  bool speaking() const;                              // whether Send() still sends
   size_t unsent() const { return outbound_.size(); }  // messages queued or being written
   size_t unsent_bytes() const { return outbound_bytes_; }
 
-  void StartRead();                          // one at a time
-  void Send(const grpc::ByteBuffer& bytes);  // queued; dropped where !speaking()
-  void FinishWhenSent();                     // with OK, after what is queued; nothing more can be sent
-  void Finish(const grpc::Status& status);   // now; nothing is started after it; any number of times
+  void StartRead();                          // one read at a time
+  void Send(const grpc::ByteBuffer& bytes);  // queues the message; drops it if !speaking()
+  void FinishWhenSent();                     // ends with OK after the queued messages; stops Send()
+  void Finish(const grpc::Status& status);   // ends at once; starts no operation after that; may be repeated
 
  private:
   template <void (GrpcServerCall::*Handle)(bool)>
@@ -121,8 +121,8 @@ class GrpcServerCall : public GrpcQueue::Call {
   std::list<grpc::ByteBuffer> outbound_;  // the first one is being written while writing_
   size_t outbound_bytes_ = 0;
   bool writing_ = false;
-  bool closing_ = false;    // after what is queued
-  bool finishing_ = false;  // Finish was started: the end
+  bool closing_ = false;    // finish after the queued messages
+  bool finishing_ = false;  // Finish was started
   PlainTag<&GrpcServerCall::CallEnded> call_tag_{*this};
   ReadTag read_tag_{*this};
   PlainTag<&GrpcServerCall::WriteEnded> write_tag_{*this};

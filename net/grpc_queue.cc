@@ -38,7 +38,7 @@ void GrpcQueue::Adopt(std::unique_ptr<Call> call) {
 void GrpcQueue::Release(Call* call) { calls_.erase(call); }
 
 void GrpcQueue::Run() {
-  // Signals are the loop's business.
+  // The loop handles signals.
   sigset_t all;
   sigfillset(&all);
   pthread_sigmask(SIG_BLOCK, &all, nullptr);
@@ -65,7 +65,7 @@ void GrpcQueue::Deliver(Inbox& inbox) {
     events.swap(inbox.events);
   }
   for (const Event& event : events) {
-    // A Done may destroy the queue, and with it the calls of the events behind it.
+    // Done may destroy the queue, and with it the calls of the following events.
     bool closed;
     {
       std::lock_guard lock(inbox.mutex);
@@ -99,16 +99,16 @@ void PrepareGrpc() {
   if (Status status = CheckThreads("gRPC"); !status.ok()) {
     throw std::system_error(EPERM, std::generic_category(), std::string(Message(status)));
   }
-  // Debian's Abseil looks for lock cycles at every lock: a tenth of the time and much memory.
+  // Debian's Abseil checks for lock cycles at every lock, which costs a tenth of the time and much memory.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
-  // Its errors reach us as statuses; its log lines would mix with the workers' on stderr.
+  // gRPC returns its errors as statuses. Its log lines would mix with the workers' lines on stderr.
   gpr_set_log_function([](gpr_log_func_args*) {});
 }
 
 }  // namespace muster::net
 
-// gRPC's idea of how many CPUs there are, in place of its own. It keeps two sets of timers in 2 x CPUs shards each, and
-// wakes about once a second for every shard, whether a timer is pending or not: dozens of times a second on a large
-// node. One thread of ours takes what it does, so one CPU is all it needs to know of.
+// These replace gRPC's own functions and report one CPU. gRPC keeps two sets of timers in 2 x CPUs shards each. It
+// wakes about once a second for every shard even without a pending timer: dozens of times a second on a large node. One
+// thread takes all its events, so one CPU is enough.
 unsigned gpr_cpu_num_cores(void) { return 1; }
 unsigned gpr_cpu_current_cpu(void) { return 0; }

@@ -1,15 +1,15 @@
-// How a connection could not be made, or came to its end.
+// Why a connection could not be made, or why it ended.
 #pragma once
 
 namespace muster::net {
 
 enum class Loss {
-  kRefused,          // that process is gone: its host answered, and nobody listens
+  kRefused,          // the process is gone: its host answered that nothing listens on the port
   kUnreachable,      // no route, no answer in time
   kUnresolved,       // no address for the name
-  kClosed,           // it had been there, and ended
-  kSilent,           // it is there, and nothing is heard of the peer for longer than the limit
-  kUnauthenticated,  // the peer, or we, do not have the right token or certificate
+  kClosed,           // the connection was open and has ended
+  kSilent,           // the connection is open, but nothing came from the peer for longer than the limit
+  kUnauthenticated,  // the peer or this process does not have the right token or certificate
 };
 
 }  // namespace muster::net

@@ -68,7 +68,7 @@ class Resolver::Impl : public std::enable_shared_from_this<Impl> {
     if (!IsName(name)) {
       return Answer(std::move(done), absl::InvalidArgumentError(fmt::format("\"{}\" is no host name", given)));
     }
-    if (name == "localhost" || name.ends_with(".localhost")) {  // RFC 6761; c-ares would ask a server for it
+    if (name == "localhost" || name.ends_with(".localhost")) {  // RFC 6761; c-ares would ask a server
       return Answer(std::move(done), Addresses{asio::ip::address_v4::loopback(), asio::ip::address_v6::loopback()});
     }
     if (Addresses addresses = FromHosts(options_.hosts_file, name); !addresses.empty()) {
@@ -78,7 +78,7 @@ class Resolver::Impl : public std::enable_shared_from_this<Impl> {
     lookups_[id] = DnsLookUp::Start(loop_, options_.dns, given, limit,
                                     [this, id, done = std::move(done)](StatusOr<Addresses> found) {  // not after Stop
                                       std::unique_ptr<DnsLookUp> over = std::move(lookups_.extract(id).mapped());
-                                      Done tell = done;  // it may destroy this
+                                      Done tell = done;  // a copy, since the call may destroy this object
                                       tell(std::move(found));
                                     });
   }

@@ -1,8 +1,8 @@
-// Names -> numeric addresses, without getaddrinfo (the static agent must not load the image's NSS modules).
+// Resolves names to numeric addresses without getaddrinfo: the static agent must not load the image's NSS modules.
 //
-// Order: numeric addresses (v4, v6, [v6]) and "localhost" are answered at once; then the hosts file; then DNS
-// (dns_lookup.h). Every look-up reads the hosts file and resolv.conf anew: a process that waits for a name follows
-// both. Loop thread only.
+// Order: numeric addresses (v4, v6, [v6]) and "localhost" need no look-up; then the hosts file; then DNS
+// (dns_lookup.h). Every look-up reads the hosts file and resolv.conf anew, so a process that waits for a name sees
+// changes of both. Loop thread only.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -24,17 +24,17 @@ class Resolver {
     std::string hosts_file = "/etc/hosts";
     DnsLookUp::Options dns;
   };
-  // All addresses, in the order of the source, each once. Errors: NotFound (there is no such name), Unavailable (no
-  // server answered sensibly), DeadlineExceeded (no answer in time), InvalidArgument (not a name).
+  // At most DnsLookUp::kMaxAddresses different addresses, in the order of the source. Errors: NotFound (no such name),
+  // Unavailable (no usable answer), DeadlineExceeded (no answer in time), InvalidArgument (no host name).
   using Done = std::function<void(StatusOr<std::vector<boost::asio::ip::address>>)>;
 
   explicit Resolver(boost::asio::io_context& loop) : Resolver(loop, Options{}) {}
   Resolver(boost::asio::io_context& loop, Options options);
-  ~Resolver();  // no `done` is called any more
+  ~Resolver();  // cancels all look-ups: no `done` is called after it
   Resolver(const Resolver&) = delete;
   Resolver& operator=(const Resolver&) = delete;
 
-  // Calls `done` once, on the loop and never from within this call, at the latest after `limit`. `name` is a host only,
+  // Calls `done` once, on the loop, never from within this call and at the latest after `limit`. `name` is a host
   // without port.
   void Resolve(const std::string& name, Duration limit, Done done);
 

@@ -17,7 +17,7 @@
 namespace muster {
 namespace {
 
-// In this process from now on the calls answer EPERM.
+// Makes the given system calls fail with EPERM in this process.
 bool Deny(std::vector<long> calls) {
   std::vector<sock_filter> rules = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr))};
   for (long call : calls) {
@@ -29,7 +29,7 @@ bool Deny(std::vector<long> calls) {
   return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
-// By each of its three ways. In a child, whose descriptors and filter are its own.
+// Tests the three ways to close. Each runs in a child, which has its own descriptors and seccomp filter.
 TEST(CloseFrom, ClosesAllButThoseThatAreKept) {
   struct Row {
     const char* name;

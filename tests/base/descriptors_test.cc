@@ -16,7 +16,7 @@ TEST(Descriptors, AreKeptBackFromTheLimit) {
   rlimit before{};
   getrlimit(RLIMIT_NOFILE, &before);
   struct Row {
-    int free;  // below the limit
+    int free;  // descriptors left below the limit
     int keep;
     int most;
     bool left;
@@ -79,7 +79,7 @@ TEST(Descriptors, AreReadyByTheirDeadlineOrNot) {
   ASSERT_EQ(write(writing.get(), "x", 1), 1);
   EXPECT_TRUE(ReadyBy(reading.get(), POLLIN, TimePoint::max() - std::chrono::hours(1)));
   reading.Close();
-  EXPECT_TRUE(ReadyBy(writing.get(), POLLOUT, MonotonicClock::now()));  // broken: the next write says how
+  EXPECT_TRUE(ReadyBy(writing.get(), POLLOUT, MonotonicClock::now()));  // broken: the next write returns the error
 }
 
 }  // namespace

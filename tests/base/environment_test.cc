@@ -39,7 +39,7 @@ TEST(Environment, LooksUp) {
 
 TEST(Environment, ALinkToAServiceIsNoSetting) {
   struct {
-    const char *variable, *value, *service;  // no service: no link
+    const char *variable, *value, *service;  // empty service: no link
   } const rows[] = {{"MUSTER_HTTP_PORT", "tcp://10.0.0.1:80", "muster-http"},
                     {"MASTER_PORT", "udp://10.0.0.1:29500", "master"},
                     {"A_PORT", "sctp://[fd00::1]:1", "a"},
@@ -47,7 +47,7 @@ TEST(Environment, ALinkToAServiceIsNoSetting) {
                     {"A_PORT", "tcp://10.0.0.1:0", ""},
                     {"A_PORT", "tcp://10.0.0.1:", ""},
                     {"A_PORT", "tcp://10.0.0.1", ""},
-                    {"A_PORT", "tcp://host:80", ""},  // somebody's mistake
+                    {"A_PORT", "tcp://host:80", ""},  // a wrong setting: links have numeric addresses
                     {"A_PORT", "tcp://[10.0.0.1]:80", ""},
                     {"A_PORT", "tcp://:80", ""},
                     {"A_PORT", "http://10.0.0.1:80", ""},

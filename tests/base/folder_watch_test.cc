@@ -31,7 +31,7 @@ class FolderWatchTest : public testing::Test {
   std::string File(const std::string& name) const { return folder_ + "/" + name; }
   void Write(const std::string& name, const std::string& text) { std::ofstream(File(name)) << text; }
 
-  // Whether it is called once more.
+  // Whether the watch calls again.
   bool IsCalled() {
     const int before = calls_;
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
@@ -60,7 +60,7 @@ TEST_F(FolderWatchTest, CallsOnceSoonThenAfterEachChange) {
   EXPECT_TRUE(IsCalled()) << "another one took its place";
 }
 
-// As the kubelet changes a volume.
+// The kubelet updates a volume in this way.
 TEST_F(FolderWatchTest, SeesALinkThatIsSwapped) {
   fs::create_directory(File("..1"));
   fs::create_directory_symlink("..1", File("..data"));

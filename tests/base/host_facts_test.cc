@@ -47,7 +47,7 @@ TEST(HostFacts, CgroupV2TakesTheSmallestOnTheWayUp) {
   EXPECT_EQ(Facts(machine).memory_total, 16384 * 1024);
 }
 
-TEST(HostFacts, CgroupV2InAContainer) {  // the path is the host's: only the mount is here
+TEST(HostFacts, CgroupV2InAContainer) {  // the path is the host's: only the mount point exists here
   FakeMachine machine;
   machine.File("/proc/self/cgroup", "0::/kubepods/pod1/c1\n").File("/sys/fs/cgroup/cpu.max", "200000 100000");
   EXPECT_EQ(Facts(machine).cpu_quota, 2.0);
@@ -147,7 +147,7 @@ TEST(HostFacts, Amd) {
   EXPECT_EQ(Facts(machine).gpus(), 2);
   machine.Set("HIP_VISIBLE_DEVICES", "1");
   EXPECT_EQ(Facts(machine).gpus(), 1);
-  machine.Set("ROCR_VISIBLE_DEVICES", "0");  // one is left, and it is number 0 then
+  machine.Set("ROCR_VISIBLE_DEVICES", "0");  // one device is left, and its number becomes 0
   EXPECT_EQ(Facts(machine).gpus(), 0);
   machine.Set("HIP_VISIBLE_DEVICES", "0");
   EXPECT_EQ(Facts(machine).gpus(), 1);

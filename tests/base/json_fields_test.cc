@@ -142,7 +142,7 @@ TEST(JsonFields, SaysWhatIsWrong) {
     const Json object = *ReadJson(fmt::format(R"({{"x":{}}})", row.value), 8);
     JsonFields fields(object, "file: ");
     row.read(fields);
-    fields.Wrong("y", "asked for");  // the first complaint stays
+    fields.Wrong("y", "asked for");  // the first error stays
     EXPECT_TRUE(absl::IsInvalidArgument(fields.status())) << row.value;
     EXPECT_EQ(Message(fields.status()), row.said);
   }

@@ -1,4 +1,4 @@
-// Bytes made up, the same ones each time, and reproduced by whatever computed the expected values.
+// Deterministic pseudo-random bytes. Expected values in the tests were computed from the same bytes.
 #pragma once
 
 #include <cstdint>

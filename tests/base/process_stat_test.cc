@@ -35,7 +35,7 @@ TEST(ProcessStatTest, FieldsByTheirNumbers) {
   const auto stat = ProcessStat::Parse("7 (sh) S 1 -2 18446744073709551615 9");
   ASSERT_TRUE(stat);
   EXPECT_EQ(stat->Field(5), -2);
-  EXPECT_EQ(stat->Field(6), std::nullopt);  // a limit that is none: beyond int64_t
+  EXPECT_EQ(stat->Field(6), std::nullopt);  // "no limit": beyond int64_t
   EXPECT_EQ(stat->Field(7), 9);
   for (size_t number : {0, 3, 8, 99}) EXPECT_EQ(stat->Field(number), std::nullopt) << number;
 }

@@ -10,8 +10,8 @@ TEST(Quoted, ShowsWhatCanBeShown) {
   EXPECT_EQ(Quoted("a b/ä€😀'\\"), "'a b/ä€😀'\\'");
   EXPECT_EQ(Quoted(std::string_view("a\0\n\x1b[2J\x7f", 8)), "'a\\x00\\x0a\\x1b[2J\\x7f'");
   EXPECT_EQ(Quoted("\xff\xc3(\xe2\x82"), "'\\xff\\xc3(\\xe2\\x82'");
-  EXPECT_EQ(Quoted("\xc2\x9b"), "'\\xc2\\x9b'");             // a control sequence begins
-  EXPECT_EQ(Quoted("a\u202Egpj"), "'a\\xe2\\x80\\xaegpj'");  // from right to left
+  EXPECT_EQ(Quoted("\xc2\x9b"), "'\\xc2\\x9b'");             // starts a control sequence
+  EXPECT_EQ(Quoted("a\u202Egpj"), "'a\\xe2\\x80\\xaegpj'");  // right-to-left override
   EXPECT_EQ(Quoted("a\u2028b\u2066"), "'a\\xe2\\x80\\xa8b\\xe2\\x81\\xa6'");
 }
 

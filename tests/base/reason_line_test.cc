@@ -1,5 +1,5 @@
-// Outputs of real programs are files: tests/fuzz/corpus/reason_line_fuzz, one per program, as it was recorded (paths and
-// host names are changed). What could not be run here is a text below, in the form that its source code or its users show.
+// Recorded outputs of real programs: the files of tests/fuzz/corpus/reason_line_fuzz, one per program (paths and host
+// names are changed). Outputs of other programs: the texts below, as in their source code or as users show them.
 #include "base/reason_line.h"
 
 #include <gmock/gmock.h>
@@ -113,7 +113,7 @@ TEST(ReasonLine, OfTexts) {
       {"", ""},
       {"\n \n", ""},
       {"one\ntwo \r\n", "two"},
-      // PyTorch: what its destructors say afterwards, rank marks, the watchdog of NCCL
+      // PyTorch: messages of destructors after the exception, rank marks, the watchdog of NCCL
       {After("ValueError: bad batch",
              "[W1126 ProcessGroup.cpp:1] Warning: process group has NOT been destroyed before we destruct "
              "ProcessGroupNCCL. (function operator())\n"),
@@ -166,7 +166,7 @@ TEST(ReasonLine, OfTexts) {
       {"Fatal Python error: init_fs_encoding: failed to get the Python codec of the filesystem encoding\n"
        "Python runtime state: core initialized\nModuleNotFoundError: No module named 'encodings'\n",
        "Fatal Python error: init_fs_encoding: failed to get the Python codec of the filesystem encoding"},
-      // The frames of a dump are no traceback, and what stands below them is no exception.
+      // The frames of a dump are no traceback, and the line below them is no exception.
       {"Stack (most recent call last):\n  File \"t.py\", line 3, in f\nDone\n", "Done"},
       // Other launchers and languages
       {std::string(74, '-') + "\nprterun noticed that process rank 3 with PID 123 on node n1 exited on\nsignal 9 "
@@ -187,7 +187,7 @@ TEST(ReasonLine, OfTexts) {
        "==12==ERROR: AddressSanitizer: heap-use-after-free on address 0x60"},
       {"libc++abi: terminating due to uncaught exception of type std::bad_alloc: std::bad_alloc\n",
        "libc++abi: terminating due to uncaught exception of type std::bad_alloc: std::bad_alloc"},
-      // The last line counts where it is neither a warning nor a log's.
+      // The last line counts if it is neither a warning nor a log line.
       {"no such dataset\nWARNING: the cache is cold\n", ""},
       {"no such dataset\n2026-11-26 02:50:00,123 INFO root: step 3\n", ""},
       {"cannot read\n  /data/1\n  /data/2\n", "cannot read"},
@@ -207,7 +207,7 @@ TEST(ReasonLine, OldLinesSayNothing) {
            Row{error, "", ""},
            Row{"", error, "2026-11-26 02:50:00,123 ERROR root: no checkpoint"},
            Row{"starting\n", "\n" + std::string(20, '-') + "\n", ""},
-           Row{After("ValueError: bad batch"), "", "ValueError: bad batch"},  // the caller leaves out what is too old
+           Row{After("ValueError: bad batch"), "", "ValueError: bad batch"},  // kind 1 counts even if it is not fresh
            Row{After("ValueError: bad batch"), "giving up\n", "ValueError: bad batch"},
        }) {
     EXPECT_EQ(ReasonLine(row.old + row.fresh, row.old.size()), row.line) << row.old << row.fresh;

@@ -60,7 +60,7 @@ TEST_F(ReplaceFileTest, WorksBelowAnOpenFolderPieceByPiece) {
   std::ofstream(Path("a.part")) << "what an earlier run has left, longer than the new bytes";
   const auto write = [&](const WritePiece& piece) {
     EXPECT_TRUE(piece("one ").ok());
-    EXPECT_EQ(Text("a"), "");  // nobody sees half of it
+    EXPECT_EQ(Text("a"), "");  // a partly written file is not visible
     return piece("two");
   };
   const Status status = ReplaceFile(folder.get(), "a", write, {.sync = true, .temporary = "a.part"});

@@ -9,7 +9,7 @@
 namespace muster {
 namespace {
 
-// KiB of this program's code and constants that are mapped now: of its file, and not to be written.
+// Mapped KiB of this program's code and constants, that is, of mappings of its file that are not writable.
 long MappedKib() {
   std::ifstream maps("/proc/self/smaps");
   long total = 0;
@@ -27,7 +27,7 @@ long MappedKib() {
 TEST(StartupPages, AreLetGoAndComeBack) {
   const long before = MappedKib();
   DropStartupPages();
-  const long after = MappedKib();  // what has run since, which is here again
+  const long after = MappedKib();  // code that ran after the drop is mapped again
   EXPECT_GT(after, 0);
   EXPECT_LT(after, before);
 }

@@ -1,4 +1,4 @@
-// The file under /dev/termination-log: written in place, or a clear word why not.
+// Writing the file /dev/termination-log: in place, or a clear error.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@
 namespace muster {
 namespace {
 
-// The message that a file holds, if it is one.
+// The termination message in a file; nullopt if there is no valid one.
 std::optional<TerminationMessage> Held(const std::string& path) {
   auto message = ParseTerminationMessage(ReadTerminationText(path));
   if (!message.ok()) return std::nullopt;
@@ -54,7 +54,7 @@ class TerminationFile : public testing::Test {
     return facts;
   }
 
-  // Runs `body` in a process of its own (it may give up rights, mount, lower limits) and returns what it returns.
+  // Runs `body` in a child process, where it may drop privileges, mount or lower limits. Returns the result of `body`.
   static std::string InChild(const std::function<std::string()>& body) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) return "no pipe";
@@ -107,7 +107,7 @@ TEST_F(TerminationFile, OddPlacesAreNamed) {
 
 TEST_F(TerminationFile, APipeDoesNotBlock) {
   ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);
-  Status status = WriteTerminationMessage(path_, kLine);  // nobody reads
+  Status status = WriteTerminationMessage(path_, kLine);  // no reader
   EXPECT_FALSE(status.ok());
   EXPECT_FALSE(absl::IsNotFound(status));
   EXPECT_THAT(Said(status), AllOf(HasSubstr(path_), HasSubstr("exit code still holds")));

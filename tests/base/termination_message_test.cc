@@ -29,7 +29,7 @@ TerminationMessage Parsed(std::string_view line) {
   return message.ok() ? *message : TerminationMessage{};
 }
 
-// Each field set, nothing that has to be cut.
+// A message with every field set, short enough to need no cut.
 TerminationMessage Full() {
   WorkerFailure cause{.node = "train-node-0-1",
                       .host = "ip-10-0-0-7",
@@ -87,7 +87,7 @@ TEST(TerminationMessage, NamesSignals) {
   }
 }
 
-// The examples of the page are what Encode writes, and each class has one.
+// Encode writes the examples of the page, and each class has an example.
 TEST(TerminationMessage, ExamplesOfTheDocumentationAreReal) {
   std::ifstream page("docs/termination-message.md");
   std::map<int, ExitClass> classes;
@@ -240,7 +240,7 @@ TEST(TerminationMessage, EachLimitHoldsWhateverThereIs) {
       ASSERT_EQ(back.truncated, line != Encode(message, SIZE_MAX));
       ASSERT_EQ(back.exit_code, 137);
       ASSERT_EQ(back.exit_class, ExitClass::kRetryable);
-      // What was cut once stays as it is.
+      // Encoding a cut message again changes nothing.
       ASSERT_EQ(Encode(back, limit), line);
       if (limit >= 256 && each != &numbers) {
         ASSERT_NE(back.reason, "") << limit;
@@ -251,7 +251,7 @@ TEST(TerminationMessage, EachLimitHoldsWhateverThereIs) {
   EXPECT_LE(Encode(numbers, 0).size(), kMinTerminationMessage);
 }
 
-// The order of the header: a field is whole until everything before it is gone or at its least.
+// The order that the header gives: a field stays whole until all fields before it are dropped or at their minimum.
 TEST(TerminationMessage, IsCutInTheDocumentedOrder) {
   TerminationMessage message = Full();
   message.reason = std::string(400, 'r');
@@ -290,7 +290,7 @@ TEST(TerminationMessage, IsCutInTheDocumentedOrder) {
         EXPECT_FALSE(whole_seen) << field.what << " was cut too early at " << limit;
         ++cut;
       }
-      // As long as a quarter of the limit holds it, the reason is whole while later ones go.
+      // The reason stays whole while it fits into a quarter of the limit, even if later fields are dropped.
       whole_seen |= whole && std::string_view(field.what) != "reason";
     }
     EXPECT_GE(cut, most_cut) << limit;

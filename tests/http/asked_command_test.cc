@@ -1,4 +1,4 @@
-// Real shells. What becomes of a run whose credential_process goes wrong is credentials_test.py's.
+// Tests with real shells. credentials_test.py tests runs whose credential_process fails.
 #include "base/asked_command.h"
 
 #include <fcntl.h>
@@ -47,7 +47,7 @@ TEST(AskedCommand, IsHeardOut) {
       {"echo yes", "0 'yes\n' "},
       {"exit 3", "3 '' "},
       {"kill -9 $$", "137 '' "},
-      {"cat; echo end", "0 'end\n' "},  // it has no input
+      {"cat; echo end", "0 'end\n' "},  // no input
       {"echo one >&2; echo two; echo three >&2; exit 1", "1 'two\n' 'one / three'"},
   };
   for (const auto& row : rows) EXPECT_EQ(Shown(Ask(std::string(row.script))), row.answer) << row.script;
@@ -62,7 +62,7 @@ TEST(AskedCommand, MaySayMuch) {
             "it said more than 100000 bytes on stdout: 'why'");
 }
 
-// What it leaves behind may hold its pipes open.
+// A child that the command leaves behind holds its pipes open.
 TEST(AskedCommand, IsOverWhenItEnds) {
   const auto answer = Ask("sleep 1000000 & echo $!");
   ASSERT_TRUE(answer.ok()) << answer.status();
@@ -95,7 +95,7 @@ class Hanging : public testing::Test {
     rmdir(folder_.c_str());
   }
   std::string fifo() const { return folder_ + "/fifo"; }
-  // It and a child of its own hold the other end until they end.
+  // The command and its child hold the other end of the FIFO until they end.
   std::string script() const { return fmt::format("exec 3>{}; echo waiting >&2; sleep 1000000 & wait", fifo()); }
 
   std::string folder_ = "/tmp/muster-asked-XXXXXX";
@@ -116,7 +116,7 @@ TEST_F(Hanging, GoesWithItsConversation) {
   StatusOr<CommandAnswer> kept = absl::UnknownError("it never came back");
   auto handle = http::Converse(loop, Keep(script(), kLong, &kept));
   loop.poll();
-  const Descriptor reading(open(fifo().c_str(), O_RDONLY | O_CLOEXEC));  // when it has opened the other
+  const Descriptor reading(open(fifo().c_str(), O_RDONLY | O_CLOEXEC));  // blocks until the command opens the other end
   handle.reset();
   loop.run();
   EXPECT_EQ(Shown(kept), "it never came back");

@@ -1,4 +1,4 @@
-// Who is called where and when. What becomes of requests that go wrong is web_test.py's and others'.
+// Tests on which thread and in which order sinks and intakes are called. web_test.py and others test failing requests.
 #include "http/client_threads.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ namespace {
 namespace asio = boost::asio;
 using Taken = Intake::Taken;
 
-// Answers each connection's first request with the text it was given, and keeps it open.
+// Answers the first request of each connection with a fixed text, and keeps the connection open.
 class WebServer {
  public:
   WebServer(asio::io_context& loop, std::string answer)
@@ -59,7 +59,7 @@ std::string Answer(std::string_view body, size_t announced) {
 }
 std::string Answer(std::string_view body) { return Answer(body, body.size()); }
 
-// What happened, in the order it did: on the loop "head", "end"; on a thread "take"; wherever it was, "gone".
+// Events in their order: "head" and "end" on the loop, "take" on a thread, "gone" on any of them.
 struct Trace {
   void Add(const std::string& what) {
     const std::lock_guard lock(mutex);
@@ -219,7 +219,7 @@ TEST_F(ClientThreadsTest, WhatIsCancelledIsLetGoAndNothingIsHeardOfIt) {
   id = Start(threads, server, sink);
   Run();
   EXPECT_EQ(trace_.All(), (std::vector<std::string>{"head", "take", "gone"}));
-  threads.Cancel(id);  // is fine
+  threads.Cancel(id);  // allowed after the end
   loop_.restart();
   loop_.poll();
   EXPECT_FALSE(sink.end);

@@ -1,4 +1,4 @@
-// What is left of a conversation that nobody wants any more. What becomes of its requests is web_test.py's and others'.
+// Tests cancelled conversations. web_test.py and others test their requests.
 #include "http/conversation.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace {
 
 namespace asio = boost::asio;
 
-// A server that takes connections and never says a word.
+// A server that accepts connections and never answers.
 class SilentServer {
  public:
   explicit SilentServer(asio::io_context& loop)
@@ -64,7 +64,7 @@ TEST(Conversation, ThatIsCancelledHearsNoAnswer) {
   EXPECT_FALSE(trace.answered);
 }
 
-// A program that is stopped runs its loop no further.
+// A stopped program does not run its loop again.
 TEST(Conversation, ThatIsCancelledGoesWithItsLoop) {
   Trace trace;
   {

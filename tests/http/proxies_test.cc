@@ -26,7 +26,7 @@ TEST(Proxies, TheVariableThatCounts) {
       {{{"https_proxy", ""}, {"HTTPS_PROXY", "http://q:1"}}, "https://a", ""},
       {{{"ALL_PROXY", "socks5h://s:1080"}}, "https://a", "socks5h://s:1080"},
       {{{"ALL_PROXY", "http://r:1"}, {"https_proxy", "http://q:1"}}, "https://a", "http://q:1"},
-      // As users have them.
+      // Typical values of users.
       {{{"HTTPS_PROXY", " http://q:1\n"}}, "https://a", "http://q:1"},
       {{{"HTTPS_PROXY", "q:3128"}}, "https://a", "http://q:3128"},
       {{{"HTTPS_PROXY", "q"}}, "https://a", "http://q"},

@@ -1,4 +1,4 @@
-// When to ask again, row by row, and what servers say about it.
+// Tests of the retry decisions and of the headers that servers send for them.
 #include "http/retry.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ constexpr TimePoint At(double after) {
   return TimePoint() + seconds(1'000) + std::chrono::duration_cast<Duration>(std::chrono::duration<double>(after));
 }
 
-// One thing being asked for: failures at moments, with decisions as texts.
+// Simulates one requested item: failures at given times, with decisions as texts.
 struct Asking {
   RetryRules rules;
   RetryState state;
@@ -42,7 +42,7 @@ TEST(Retry, PausesDoubleUpToTheLongest) {
       {0.0, {100, 200, 400, 800, 1'600, 3'200, 6'400, 10'000, 10'000, 10'000}},
       {0.5, {150, 300, 600, 1'200, 2'400, 4'800, 9'600, 15'000, 15'000, 15'000}},
       {1.0, {200, 400, 800, 1'600, 3'200, 6'400, 12'800, 20'000, 20'000, 20'000}},
-      {-1.0, {100, 200}},  // what is no jitter is taken for the nearest
+      {-1.0, {100, 200}},  // jitter is clamped to its range
       {7.0, {200, 400}},
   };
   for (const auto& row : rows) {
@@ -52,7 +52,7 @@ TEST(Retry, PausesDoubleUpToTheLongest) {
   }
 }
 
-// A pause is half as long as nothing has succeeded beside it.
+// A pause is at most half of the time since another request succeeded, but this limit is never below 2 s.
 TEST(Retry, BesideOthersThatSucceedItDoesNotWaitForAnOutageToEnd) {
   const struct {
     double since_success;
@@ -113,7 +113,7 @@ TEST(Retry, ProgressMakesTheNextFailureTheFirst) {
   }
 }
 
-// A byte with each answer, or some thousands; a connection that is cut each time it brought some megabytes goes on.
+// A byte or some thousands with each answer are no progress; some megabytes before each cut are.
 TEST(Retry, AServerThatNeverGivesEnoughIsNotAskedForEver) {
   for (uint64_t bytes : {uint64_t{1}, uint64_t{1000}, uint64_t{5} << 20}) {
     Asking asking;
@@ -178,8 +178,8 @@ TEST(Retry, AServersWishIsHeard) {
     std::optional<int64_t> pause;  // milliseconds, after the third failure: own pause 400 to 800
   } rows[] = {
       {seconds(37), 0, 37'000},
-      {seconds(37), 1, 37'400},  // never earlier than asked
-      {seconds(0), 0, 400},      // nor than our own pacing
+      {seconds(37), 1, 37'400},  // never earlier than the server asks
+      {seconds(0), 0, 400},      // nor earlier than the own pause
       {seconds(0), 1, 800},
       {milliseconds(500), 0, 500},
       {seconds(301), 0, 301'000},  // the hub's window, beyond our patience
@@ -247,7 +247,7 @@ TEST(RetryAfter, IsRead) {
       {"Sun Nov  6 08:49:37 1994", std::nullopt},
       {"Saturday, 22-Nov-77 00:00:00 GMT", std::nullopt},  // 1977
       {"Sunday, 22-Nov-76 00:00:00 GMT", 31'536'000},      // 2076
-      // neither
+      // neither seconds nor a date
       {"", std::nullopt},
       {"-1", std::nullopt},
       {"+1", std::nullopt},
@@ -279,7 +279,7 @@ TEST(RetryAfter, IsRead) {
   }
 }
 
-// A clock that is off, ours or the server's, makes the pause neither longer nor none.
+// A wrong clock, of this machine or of the server, does not change the pause.
 TEST(RetryAfter, ADateIsByTheServersClock) {
   const ResponseHead dated{
       .status = 503,

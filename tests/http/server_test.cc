@@ -1,4 +1,4 @@
-// The server and the client of this room, against each other and, where a peer has to misbehave, against a bare socket.
+// Tests the server and the client of this room with each other, and with a bare socket if a peer has to misbehave.
 #include "http/server.h"
 
 #include <gmock/gmock.h>
@@ -35,7 +35,7 @@ struct Pem {
   std::string certificate, key;
 };
 
-// Two authorities, and a certificate of each for a server called localhost and for a client.
+// Two authorities. Each has a certificate for a server called localhost and one for a client.
 struct Authority {
   std::string ca;
   Pem server, client;
@@ -129,7 +129,7 @@ class ServerTest : public testing::Test {
   }
   Answer Get(const std::string& path, Options options = {}) { return AskFor({.url = Url(path)}, std::move(options)); }
 
-  // Says `text` on a connection of its own, and gives all that comes until the server closes it.
+  // Sends `text` on a new connection and returns all bytes until the server closes it.
   std::string Say(const std::string& text) {
     asio::ip::tcp::socket socket(loop_);
     socket.connect({asio::ip::address_v4::loopback(), server_->port()});
@@ -191,13 +191,13 @@ TEST_F(ServerTest, TakesBodiesUpToThePathsLimit) {
   const std::string most(8 << 20, 'x');
   EXPECT_EQ(AskFor({.method = "POST", .url = Url("/review"), .body = most}).body,
             "8388608 application/x-www-form-urlencoded xxxxx");
-  // Neither by its length, before a byte of it is taken ...
+  // Refused by its Content-Length, before a byte of it is read ...
   const std::string refused = "HTTP/1.1 413 Payload Too Large\r\n";
   EXPECT_THAT(Say("POST /review HTTP/1.1\r\nContent-Length: 8388609\r\n\r\n"), StartsWith(refused));
   EXPECT_THAT(Say("POST /review HTTP/1.1\r\nContent-Length: 18446744073709551615\r\n\r\n"), StartsWith(refused));
   EXPECT_THAT(Say("POST /get HTTP/1.1\r\nContent-Length: 16385\r\n\r\n"), StartsWith(refused));
   EXPECT_THAT(Say("POST /none HTTP/1.1\r\nContent-Length: 16385\r\n\r\n"), StartsWith(refused));
-  // ... nor by chunks.
+  // ... and in chunks.
   std::string chunks = "POST /get HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
   for (int i = 0; i < 5; ++i) chunks += "1000\r\n" + std::string(0x1000, 'x') + "\r\n";
   EXPECT_THAT(Say(chunks + "0\r\n\r\n"), StartsWith(refused));
@@ -237,12 +237,12 @@ TEST_F(ServerTest, SpeaksTls) {
               StartsWith("8388608 "));
   EXPECT_EQ(AskFor({.method = "POST", .url = Url("/review"), .body = most + "x"}, {.ca_pem = ours.ca}).head.status,
             413);
-  // What is no TLS gets no answer, and others are served.
+  // A client without TLS gets no answer; others are served.
   EXPECT_THAT(Say("GET /get HTTP/1.1\r\n\r\n"), Not(HasSubstr("HTTP")));
   EXPECT_EQ(Get("/get?y", {.ca_pem = ours.ca}).body, "GET y");
 }
 
-// A reset would overtake the answer on its way to a client that still sends.
+// A reset could overtake the answer to a client that still sends.
 TEST_F(ServerTest, TakesWhatARefusedClientStillSends) {
   ListenByTls();
   asio::ssl::context context(asio::ssl::context::tls_client);
@@ -328,19 +328,19 @@ TEST_F(ServerTest, AsksForAClientsCertificate) {
 
 TEST_F(ServerTest, AnAuthorityGivenAsTextIsTheOnlyOne) {
   ListenByTls();
-  // The system's would be asked too if the text were only added to it: nothing here is trusted by the system.
+  // ca_pem replaces the system's authorities. The system trusts no certificate of this test.
   const Answer untrusted = Get("/get", {.ca_remedy = "give the authority", .ca_pem = Certificates::Get().theirs.ca});
   EXPECT_EQ(untrusted.end.kind, Kind::kUntrusted);
   EXPECT_THAT(untrusted.end.what, HasSubstr("; give the authority"));
 }
 
-// A server of one connection, which answers what a test says.
+// A server for one connection, which sends what a test says.
 class WatchTest : public ServerTest {
  protected:
   WatchTest() : acceptor_(loop_, {asio::ip::address_v4::loopback(), 0}), socket_(loop_) {}
 
   Request Watch() const { return {.url = fmt::format("http://127.0.0.1:{}/watch", acceptor_.local_endpoint().port())}; }
-  // What comes of it until `enough`.
+  // Collects one answer; its end stops the loop.
   struct Watched final : Sink, Intake, std::enable_shared_from_this<Watched> {
     std::shared_ptr<Intake> Head(const ResponseHead& head) override {
       status = head.status;
@@ -379,7 +379,7 @@ TEST_F(WatchTest, MayBeSilentForLongerThanAnswersMay) {
   acceptor_.async_accept(socket_, [&](const boost::system::error_code& error) {
     ASSERT_FALSE(error);
     asio::write(socket_, asio::buffer(head));
-    // Longer than libcurl takes to notice a silence of a second, its shortest.
+    // Longer than libcurl needs to notice a silence of one second, the shortest that it knows.
     pause.expires_after(std::chrono::milliseconds(2500));
     pause.async_wait([&](const boost::system::error_code&) { asio::write(socket_, asio::buffer(event)); });
   });
@@ -424,7 +424,7 @@ TEST_F(WatchTest, LooksForADeadPeer) {
   acceptor_.async_accept(socket_, [&](const boost::system::error_code&) { loop_.stop(); });
   client.Start(Watch(), WatchLimits(kGenerous), *watched);
   loop_.run_for(kGenerous);
-  // The kernel lists the timer of the client's end.
+  // The kernel lists the timer of the client's socket.
   const std::string command =
       fmt::format("ss -Htno 'dport = :{}' | grep -c 'timer:(keepalive,1[0-9]'", acceptor_.local_endpoint().port());
   EXPECT_EQ(std::system((command + " >/dev/null").c_str()), 0) << command;

@@ -1,4 +1,4 @@
-// The console when nobody reads or nobody can write.
+// Tests the console with readers that do not read, and with descriptors that cannot be written.
 #include <pty.h>
 #include <sys/socket.h>
 #include <termios.h>
@@ -37,7 +37,7 @@ class ConsoleTest : public Harness {
     writer_ = ends[1];
     fcntl(reader_, F_SETFL, O_NONBLOCK);
   }
-  // What can be read now.
+  // All text that can be read now.
   std::string Take() {
     std::string text;
     char buffer[4096];
@@ -57,7 +57,7 @@ class ConsoleTest : public Harness {
     return text;
   }
 
-  // A slow reader loses nothing: the worker waits.
+  // A slow reader loses nothing, since the worker waits.
   void SlowReaderGetsAll() {
     UseConsole({.out = writer_, .err = err_, .queue_bytes = 64 << 10, .stall_limit = minutes(10)});
     ASSERT_TRUE(Start({Teed(100000)}).ok());
@@ -121,14 +121,14 @@ TEST_F(ConsoleTest, AStalledReaderStopsNoWorkerAndTheLossIsSaid) {
     got += Take();
     return got.ends_with("keep up\n");
   }));
-  // What came is a beginning without gaps, then the one line that says what is missing.
+  // The reader gets the first lines without gaps, then one line that says how much is missing.
   const size_t last = got.rfind('\n', got.size() - 2) + 1;
   const int arrived = static_cast<int>(std::count(got.begin(), got.begin() + static_cast<ptrdiff_t>(last), '\n'));
   EXPECT_EQ(got.substr(0, last), Lines(arrived));
   EXPECT_EQ(got.substr(last),
             fmt::format("muster: stdout: {} lines ({} bytes) were dropped here: its reader did not keep up\n",
                         100000 - arrived, Lines(100000).size() - last));
-  // Afterwards all is well again.
+  // After that, lines are written again.
   console_->Write(Console::Stream::kOut, "more\n");
   EXPECT_EQ(Take(), "more\n");
 }
@@ -251,7 +251,7 @@ TEST_F(ConsoleTest, DrainGivesUpAndSaysSo) {
 }
 
 TEST_F(ConsoleTest, AFileOfOursKeepsItsPlace) {
-  // Written by others through the same description, without O_APPEND.
+  // Other processes write through the same open file description, without O_APPEND.
   writer_ = open(Path("shared").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   ASSERT_EQ(write(writer_, "before\n", 7), 7);
   UseConsole({.out = writer_, .err = err_});

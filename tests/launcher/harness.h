@@ -1,4 +1,4 @@
-// One loop, one reaper, one console on pipes or files of the test, and ways to wait for what must happen.
+// One loop, one reaper, one console on pipes or files of the test, and functions that wait for events.
 #pragma once
 
 #include <fcntl.h>
@@ -30,7 +30,7 @@ inline std::string ReadFile(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// A child of the test itself, which ends with its scope: also where an ASSERT ends it.
+// A child of the test, killed at the end of its scope, even if an ASSERT ends it.
 struct Killed {
   pid_t pid;
   ~Killed() {
@@ -55,14 +55,14 @@ class Harness : public testing::Test {
     reaper_.reset();
     close(out_);
     close(err_);
-    std::error_code ignored;  // a worker that outlived a failed test may still write there
+    std::error_code ignored;  // a worker that survived a failed test may still write there
     std::filesystem::remove_all(folder_, ignored);
   }
 
   void UseConsole(const ConsoleOptions& options) { console_ = std::make_unique<Console>(loop_, options); }
 
   std::string Path(const std::string& name) const { return folder_ + "/" + name; }
-  // For a worker to wait at: it goes on when a line is written.
+  // A FIFO at which a worker waits until a line is written.
   void MakeFifo(const std::string& name) const { ASSERT_EQ(mkfifo(Path(name).c_str(), 0600), 0); }
   std::string ConsoleOut() const { return ReadFile(Path("console.out")); }
   std::string ConsoleErr() const { return ReadFile(Path("console.err")); }
@@ -100,7 +100,7 @@ class Harness : public testing::Test {
     return group_->Start(specs);
   }
 
-  // Turns the loop until `done`; false after a minute.
+  // Runs the loop until `done`; false after a minute.
   bool Until(const std::function<bool()>& done) {
     const TimePoint deadline = MonotonicClock::now() + std::chrono::minutes(1);
     while (!done()) {
@@ -116,7 +116,7 @@ class Harness : public testing::Test {
   bool UntilFile(const std::string& path) {
     return Until([&] { return std::filesystem::exists(path) && std::filesystem::file_size(path) > 0; });
   }
-  // Starts, waits for the end of all, and gives the record of the only worker.
+  // Starts a worker, waits until all are gone, and returns the worker's record.
   ExitRecord RunOne(const WorkerSpec& spec) {
     Status status = Start({spec});
     EXPECT_TRUE(status.ok()) << status;

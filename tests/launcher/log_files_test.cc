@@ -1,4 +1,4 @@
-// Log files on a disk that hangs (a FIFO whose reader is the test) or is full.
+// Tests log files on a disk that hangs (a FIFO that the test reads) or is full.
 #include "launcher/log_files.h"
 
 #include <fcntl.h>
@@ -22,7 +22,7 @@ class LogFilesTest : public Harness {
  protected:
   LogFilesTest() {
     MakeFifo("disk");
-    // Both ends: opening it for writing does not wait, and the end of writing is no end of file.
+    // Open both ends, so that the writer's open does not block, and its close is no end of file.
     disk_ = open(Path("disk").c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
     log::SetOutlet([this](const std::string& line) {
       std::lock_guard lock(mutex_);
@@ -38,7 +38,7 @@ class LogFilesTest : public Harness {
     std::lock_guard lock(mutex_);
     return said_;
   }
-  // What the disk takes now.
+  // Lets the disk take what is there.
   void Take() {
     char buffer[64 << 10];
     for (ssize_t got; (got = read(disk_, buffer, sizeof buffer)) > 0;) taken_.append(buffer, got);
@@ -60,7 +60,7 @@ class LogFilesTest : public Harness {
     return *std::move(file);
   }
 
-  // Writes until there is no room; gives what was written.
+  // Writes until there is no room; returns what was written.
   static std::string Fill(LogFiles& files, LogFile& file) {
     const std::string text = Lines(1000);
     std::string written;
@@ -182,7 +182,7 @@ TEST_F(LogFilesTest, TheEndIsNotWaitedForForEver) {
                   HasSubstr(fmt::format("log files are not complete: their disk hangs, or is very slow, and has "
                                         "not taken the last {} bytes",
                                         expected.size())));
-    }  // leaves the thread behind, which goes on
+    }  // the thread goes on by itself
     ASSERT_TRUE(UntilTaken([&] { return taken_.size() == expected.size(); }));
     EXPECT_EQ(taken_, expected);
   }
@@ -222,7 +222,7 @@ TEST_F(LogFilesTest, OutputThatIsHeldBackIsNoSilence) {
   spec.output.out = {.file = Path("disk"), .console = false, .observed = true};
   ASSERT_TRUE(Start({spec}).ok());
   std::ofstream(Path("go")) << "1\n";
-  // The disk takes nothing, the queue is full, the worker waits: every look finds it busy.
+  // The disk takes nothing, the queue is full and the worker waits. LastOutput() counts that as output now.
   std::optional<TimePoint> asked;
   ASSERT_TRUE(Until([&] {
     const TimePoint now = MonotonicClock::now();
@@ -247,7 +247,7 @@ TEST_F(LogFilesTest, AFullLogFileCostsLinesOnly) {
 }
 
 TEST_F(LogFilesTest, AFullDiskCostsLinesUntilThereIsRoom) {
-  // In a mount namespace of this process: it goes away with us.
+  // Use a mount namespace of this process: its mounts end with the process.
   if (unshare(CLONE_NEWNS) != 0) GTEST_SKIP() << "needs root, for a small disk";
   ASSERT_EQ(mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr), 0);
   std::filesystem::create_directory(Path("full"));

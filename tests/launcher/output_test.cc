@@ -1,4 +1,4 @@
-// Where a worker's output goes: nothing lost, nothing blocked.
+// Tests that a worker's output goes to the right places, that none is lost, and that none blocks.
 #include <algorithm>
 
 #include "tests/launcher/harness.h"
@@ -22,7 +22,7 @@ TEST_F(OutputTest, PrefixOnTheConsoleOnly) {
 }
 
 TEST_F(OutputTest, InheritedStreamsAreOurs) {
-  // Descriptors 1 and 2 of this process are what a worker without wishes gets.
+  // A worker without settings inherits the descriptors 1 and 2 of this process.
   int saved = dup(1);
   dup2(out_, 1);
   WorkerSpec spec = Shell("echo direct");
@@ -131,7 +131,7 @@ TEST_F(OutputTest, AProgressBarIsOneLineOfTheConsole) {
     console += row.console;
     EXPECT_EQ(ConsoleErr(), console) << row.name;
     EXPECT_EQ(record.stderr_tail, row.tail) << row.name;
-    std::string bytes = row.console;  // of the file: no prefixes, and no newline that was not written
+    std::string bytes = row.console;  // in the file: no prefixes, and no added newline
     std::erase(bytes, '>');
     if (!std::string_view(row.written).ends_with("\\n")) bytes.pop_back();
     EXPECT_EQ(ReadFile(Path("log")), bytes) << row.name;
@@ -144,7 +144,7 @@ TEST_F(OutputTest, AProgressBarIsDrawnAsItGrows) {
   spec.output.err = {.console = true, .prefix = ">"};
   ASSERT_TRUE(Start({spec}).ok());
   ASSERT_TRUE(Until([&] { return ConsoleErr() == ">\r 10%"; })) << ConsoleErr();
-  console_->Write(Console::Stream::kErr, "whole\n");  // whose line is its own
+  console_->Write(Console::Stream::kErr, "whole\n");  // starts a line of its own
   std::ofstream(Path("go")) << "1\n";
   ASSERT_TRUE(UntilGone());
   EXPECT_EQ(ConsoleErr(), ">\r 10%\nwhole\n\r 20%\n");
@@ -157,7 +157,7 @@ TEST_F(OutputTest, ALongProgressBarIsCutAfterAnUpdate) {
   EXPECT_EQ(ReadFile(Path("log")).size(), 200000u);
   const std::string console = ConsoleErr();
   std::vector<std::string_view> lines = Split(console, '\n');
-  ASSERT_EQ(lines.size(), 5u);  // the last one is what follows the last newline: nothing
+  ASSERT_EQ(lines.size(), 5u);  // the last one is the empty text after the last newline
   for (int i = 0; i < 4; ++i) {
     EXPECT_EQ(lines[i][0], 'P');
     EXPECT_LE(lines[i].size(), 65700u);

@@ -1,5 +1,5 @@
-// A worker that tells what it was given, and misbehaves on demand. Links nothing: a descriptor seen here came from
-// outside.
+// A worker that reports what it was given, and misbehaves on demand. It links no library, so every descriptor that it
+// sees was inherited.
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -50,7 +50,7 @@ int Lines(int count) {
   return 0;
 }
 
-// A process in a session of its own, whose parent ends: says its pid through the file.
+// Makes a process in its own session, whose parent ends. It writes its pid to the file.
 int Daemon(const char* file) {
   if (fork() == 0) {
     setsid();

@@ -16,7 +16,7 @@
 namespace muster::launcher {
 namespace {
 
-// A child with exactly that environment, killed and collected at the end.
+// A child with exactly the given environment. It is killed and reaped at the end.
 class Child {
  public:
   Child(const std::vector<std::string>& argv, const std::vector<std::string>& environment) {
@@ -25,7 +25,7 @@ class Child {
     for (const std::string& text : environment) entries.push_back(const_cast<char*>(text.c_str()));
     arguments.push_back(nullptr);
     entries.push_back(nullptr);
-    // ThreadSanitizer makes a fork of vfork, and leaves this as it is.
+    // ThreadSanitizer replaces vfork by fork, but does not change this call.
     EXPECT_EQ(posix_spawn(&pid_, arguments[0], nullptr, nullptr, arguments.data(), entries.data()), 0);
   }
   ~Child() {
@@ -41,7 +41,7 @@ class Child {
   pid_t pid_ = -1;
 };
 
-// What is said of it once it has its environment: posix_spawn is back before.
+// The answer once the child has its environment: posix_spawn returns earlier.
 Holds Settled(const Child& child, const std::vector<std::string>& entries) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
   Holds holds = Holds::kStarting;
@@ -68,7 +68,7 @@ TEST(StartedWith, NobodyAndNothing) {
   EXPECT_EQ(StartedWith(0x7fffffff, {"A=1"}), Holds::kNo);
 }
 
-// A process that replaces itself all the time holds what it holds, or is starting, in every moment.
+// While a process execs itself again and again, every answer is kYes or kStarting.
 TEST(StartedWith, IsNeverLostInExec) {
   const std::string again = "[ $1 = 0 ] && exec /bin/sleep 1000; exec /bin/sh -c \"$0\" \"$0\" $(($1 - 1))";
   const Child child({"/bin/sh", "-c", again, again, "3000"}, {"MARK=1"});
@@ -87,7 +87,7 @@ TEST(LivingMembers, OfAGroup) {
   EXPECT_TRUE(LivingMembers({0x7ffffff0}).empty());
 }
 
-// Processes that end while they are looked at: read() of /proc/PID/stat gives ESRCH once its process has gone.
+// Processes end while they are read: read() of /proc/PID/stat gives ESRCH when the process is gone.
 TEST(LivingMembers, BearsThoseThatAreGoing) {
   const std::string crowd =
       "i=0; while [ $i -lt 20000 ]; do ( : ) & ( : ) & ( : ) & wait; i=$((i + 3)); done; exec /bin/sleep 1000";

@@ -1,4 +1,4 @@
-// Exit records: error files, the OOM counter, the core flag.
+// Tests exit records: error files, the OOM counter, the core flag.
 #include "launcher/exit_record.h"
 
 #include <sys/wait.h>
@@ -43,7 +43,7 @@ TEST(ErrorFileTest, AnythingElseIsRefused) {
 
 class RecordTest : public Harness {
  protected:
-  // A tree with /proc/self/cgroup saying `cgroup`, and one file.
+  // Makes a tree with `cgroup` in /proc/self/cgroup, and one file.
   std::string Tree(const std::string& name, const std::string& cgroup, const std::string& file,
                    const std::string& content) {
     std::string root = Path(name);
@@ -105,7 +105,7 @@ TEST_F(RecordTest, OomCounterIsFound) {
   const std::string v1 = "oom_kill_disable 0\nunder_oom 0\noom_kill 5\n";
   EXPECT_EQ(OomCounter(Tree("a", "0::/\n", "/sys/fs/cgroup/memory.events", v2)).Read(), 7);
   EXPECT_EQ(OomCounter(Tree("b", "0::/kubepods/pod1\n", "/sys/fs/cgroup/kubepods/pod1/memory.events", v2)).Read(), 7);
-  // The host's path, seen from inside a container.
+  // A container sees the host's path.
   EXPECT_EQ(OomCounter(Tree("c", "0::/kubepods/pod1\n", "/sys/fs/cgroup/memory.events", v2)).Read(), 7);
   EXPECT_EQ(OomCounter(Tree("d", "12:cpu,cpuacct:/x\n4:memory:/x\n", "/sys/fs/cgroup/memory/x/memory.oom_control", v1))
                 .Read(),
@@ -132,9 +132,9 @@ TEST_F(RecordTest, OneRiseExplainsOneDeath) {
     kill(static_cast<pid_t>(group_->pids()[i]), i == 1 ? SIGTERM : SIGKILL);
     ASSERT_TRUE(Until([&] { return records.size() > before; }));
   }
-  EXPECT_FALSE(records[0].oom_killed);  // a signal that is not the kernel's for memory
+  EXPECT_FALSE(records[0].oom_killed);  // the OOM killer uses another signal
   EXPECT_TRUE(records[1].oom_killed);
-  EXPECT_FALSE(records[2].oom_killed);  // that one has been explained
+  EXPECT_FALSE(records[2].oom_killed);  // the increment is explained already
 }
 
 TEST_F(RecordTest, MemoryThatEndedAChildOfTheWorker) {
@@ -158,7 +158,7 @@ TEST_F(RecordTest, MemoryThatEndedAChildOfTheWorker) {
     EXPECT_EQ(records[0].exit_code, row.code);
     EXPECT_EQ(records[0].oom_killed, row.oom_killed) << row.script;
   }
-  // Without a rise nothing is said.
+  // Without an increment the record does not say OOM.
   std::vector<ExitRecord> records;
   WorkerGroupEvents events;
   events.worker_exited = [&](const ExitRecord& record) { records.push_back(record); };

@@ -1,4 +1,4 @@
-// What a worker is given, and what is said when it cannot be started.
+// Tests what a worker inherits, and the errors if it cannot be started.
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -90,7 +90,7 @@ TEST_F(StartTest, SignalsAreRestored) {
   RunOne(Probe({"signals"}));
   sigset_t after;
   pthread_sigmask(SIG_SETMASK, &before, &after);
-  EXPECT_TRUE(sigismember(&after, SIGTERM));  // ours is as it was
+  EXPECT_TRUE(sigismember(&after, SIGTERM));  // the mask of this process is unchanged
   EXPECT_EQ(Out(), "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n");
 }
 
@@ -184,7 +184,7 @@ TEST_F(StartTest, StartErrors) {
     EXPECT_THAT(std::string(Message(status)), HasSubstr("local rank 1")) << row.name;
     EXPECT_FALSE(group_->running()) << row.name;
   }
-  // The first worker of each was killed.
+  // The first worker of each group was killed.
   EXPECT_TRUE(Until([&] { return reaper_->watched().empty(); }));
 }
 
@@ -196,7 +196,7 @@ TEST_F(StartTest, DescriptorLimit) {
     specs.push_back(Shell("exec sleep 1000", i));
     specs.back().output.err = {.console = false, .keep_tail = true};
   }
-  // Limits up to the one that suffices: the steps of starting run into it in turn.
+  // Raises the limit until the start succeeds, so that the steps of the start fail one after the other.
   int failures = 0;
   for (rlim_t limit = OpenDescriptors() + 2; limit < 120; limit += 3) {
     rlimit low{limit, before.rlim_max};
@@ -242,7 +242,7 @@ TEST_F(StartTest, FiftyRoundsLeakNothing) {
 }
 
 TEST_F(StartTest, OrderOfDeathsIsKept) {
-  // All die while the loop is not looking.
+  // All workers end while the loop does not run.
   std::vector<WorkerSpec> specs;
   for (int i = 0; i < 4; ++i) specs.push_back(Shell("exec sleep 1000", i));
   ASSERT_TRUE(Start(specs).ok());
@@ -286,7 +286,7 @@ TEST(ProcessTest, WorkersDieWithTheirLauncher) {
     seen.append(buffer, got);
   }
   kill(launcher, SIGKILL);
-  EXPECT_EQ(read(ends[0], buffer, sizeof buffer), 0);  // every writer is gone
+  EXPECT_EQ(read(ends[0], buffer, sizeof buffer), 0);  // no process holds the writing end
   close(ends[0]);
 }
 

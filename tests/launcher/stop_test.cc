@@ -1,4 +1,4 @@
-// Stopping: no process of a worker is left, whatever it does.
+// Tests that Stop leaves no process of a worker, whatever the worker does.
 #include "tests/launcher/harness.h"
 
 namespace muster::launcher {
@@ -43,7 +43,7 @@ TEST_F(StopTest, AShorterGraceShortens) {
   ASSERT_TRUE(Start({Shell("trap '' TERM; echo up; while :; do sleep 1000; done")}).ok());
   ASSERT_TRUE(UntilFile(Path("out.0")));
   group_->Stop(SIGTERM, kLong);
-  group_->Stop(SIGTERM, kLong * 2);  // never longer
+  group_->Stop(SIGTERM, kLong * 2);  // does not lengthen the grace
   group_->Stop(SIGTERM, Duration(0));
   ASSERT_TRUE(UntilGone());
   EXPECT_EQ(group_->records()[0].signal, SIGKILL);
@@ -79,7 +79,7 @@ TEST_F(StopTest, GrandchildrenOfADeadWorkerGoToo) {
   EXPECT_EQ(gone_, 0);
   group_->Stop(SIGTERM, std::chrono::milliseconds(50));
   ASSERT_TRUE(UntilGone());
-  // What is a zombie yet is collected at the next SIGCHLD.
+  // Zombies are reaped at the next SIGCHLD.
   EXPECT_TRUE(Until([&] { return kill(-static_cast<pid_t>(group_->pids()[0]), 0) == -1; }));
 }
 
@@ -144,7 +144,7 @@ TEST_F(StopTest, StopAfterTheEndAndOfNothing) {
   gone_ = 0;
   ASSERT_TRUE(Start({}).ok());
   group_->Stop(SIGTERM, kLong);
-  EXPECT_EQ(gone_, 0);  // never from inside
+  EXPECT_EQ(gone_, 0);  // not called before Stop returns
   EXPECT_TRUE(UntilGone());
 }
 

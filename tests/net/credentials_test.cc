@@ -70,10 +70,10 @@ TEST_F(CredentialsTest, AWrongFileIsNamed) {
   EXPECT_THAT(Error({folder_, "", "", ""}), HasSubstr(folder_));
   std::string words = Error({File("words", "two words"), "", "", ""});
   EXPECT_THAT(words, HasSubstr("words"));
-  EXPECT_THAT(words, testing::Not(HasSubstr("two words")));  // never the token itself
+  EXPECT_THAT(words, testing::Not(HasSubstr("two words")));  // the message does not show the token
   EXPECT_THAT(Error({"", File("cert", "C"), "", ""}), HasSubstr("tls_key tls_ca"));
   ASSERT_EQ(mkfifo((folder_ + "/fifo").c_str(), 0600), 0);
-  EXPECT_THAT(Error({folder_ + "/fifo", "", "", ""}), HasSubstr("fifo"));  // and does not wait for a writer
+  EXPECT_THAT(Error({folder_ + "/fifo", "", "", ""}), HasSubstr("fifo"));  // does not wait for a writer
 }
 
 TEST(SameToken, ComparesWholeTexts) {

@@ -66,7 +66,7 @@ TEST(PatienceFor, TheFamilyThatIsSilent) {
       {Heard::kNoName, Heard::kFailed, seconds(5), seconds(0)},
       {Heard::kAddresses, Heard::kNothing, seconds(5), milliseconds(500)},
       {Heard::kNothing, Heard::kAddresses, seconds(5), milliseconds(500)},
-      {Heard::kAddresses, Heard::kNothing, milliseconds(200), milliseconds(100)},  // the rest is for the connection
+      {Heard::kAddresses, Heard::kNothing, milliseconds(200), milliseconds(100)},  // half for the connection
       {Heard::kAddresses, Heard::kNothing, seconds(0), seconds(0)},
       {Heard::kNoName, Heard::kNothing, seconds(5), milliseconds(50)},
       {Heard::kNothing, Heard::kNoName, seconds(5), seconds(5)},  // some servers say that of every AAAA: RFC 4074, 4.2

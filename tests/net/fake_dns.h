@@ -1,4 +1,4 @@
-// A DNS server on the test's own loop, UDP and TCP on one port; what it answers is a function of the test.
+// A DNS server on the test's loop, UDP and TCP on one port. A function of the test gives the answers.
 #pragma once
 
 #include <array>
@@ -21,10 +21,10 @@ namespace muster::net {
 class FakeDns {
  public:
   struct Question {
-    std::string name;  // without the dot at its end
+    std::string name;  // without final dot
     bool v4 = true;    // A, else AAAA
     bool tcp = false;
-    int nth = 1;  // how often this name and type was asked for
+    int nth = 1;  // how often this name and type were asked for, this time included
   };
   struct Reply {
     bool silent = false;
@@ -42,7 +42,7 @@ class FakeDns {
   FakeDns(boost::asio::io_context& loop, Script script, const std::string& host = "127.0.0.1", int port = 0)
       : script_(std::move(script)), udp_(loop), acceptor_(loop) {
     const auto address = boost::asio::ip::make_address(host);
-    for (;;) {  // a free port of both
+    for (;;) {  // until a port is free for both
       acceptor_ = Tcp::acceptor(loop, Tcp::endpoint(address, static_cast<uint16_t>(port)));
       udp_ = Udp::socket(loop, Udp::v4());
       boost::system::error_code error;
@@ -108,7 +108,7 @@ class FakeDns {
         });
   }
 
-  // Header and question come back; the name ends with a zero byte, four bytes of type and class follow.
+  // The answer repeats header and question. A name ends with a zero byte; four bytes of type and class follow.
   std::string Answer(const std::string& message, bool tcp) {
     Question question;
     size_t end = 12;

@@ -101,7 +101,7 @@ TEST_F(ResolverTest, AnUnknownNameIsToldFromASilentServer) {
   EXPECT_GE(mute.asked.size(), 2u);
 }
 
-// What one of A and AAAA says when the other one does not answer as it should.
+// The result if A or AAAA fails or gets no answer.
 TEST_F(ResolverTest, OneFamilyIsEnough) {
   using Reply = FakeDns::Reply;
   using Question = FakeDns::Question;
@@ -188,7 +188,7 @@ TEST_F(ResolverTest, ResolvConfIsReadAnew) {
   unlink(resolv_conf.c_str());
 }
 
-// A and AAAA of one name belong together: a domain further on is not asked for the one that is missing.
+// A and AAAA come from the same domain: later domains are not asked for a missing record type.
 TEST_F(ResolverTest, TheFirstDomainThatKnowsTheNameEndsTheSearch) {
   FakeDns dns(loop_, [](const auto& q) {
     if (q.name == "pod-0.a.example") return TenOneTwoThree(q);
@@ -201,7 +201,7 @@ TEST_F(ResolverTest, TheFirstDomainThatKnowsTheNameEndsTheSearch) {
   unlink(resolv_conf.c_str());
 }
 
-// A domain whose server fails hides no name of a later one; but the name is then not known to be absent.
+// A domain whose server fails does not end the search, but the name is then "unavailable", not "not found".
 TEST_F(ResolverTest, ADomainThatFailsDoesNotEndTheSearch) {
   FakeDns dns(loop_, [](const auto& q) {
     if (q.name == "pod-0.b.example") return TenOneTwoThree(q);
