@@ -236,8 +236,10 @@ class Installer {
 
   std::vector<std::string> Names() const {
     std::vector<std::string> names;
-    DIR* listing = fdopendir(openat(folder_fd_->get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    Descriptor folder(openat(folder_fd_->get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    DIR* listing = fdopendir(folder.get());
     if (listing == nullptr) return names;
+    folder.Release();  // closedir() closes it
     while (dirent* entry = readdir(listing)) names.emplace_back(entry->d_name);
     closedir(listing);
     return names;

@@ -114,7 +114,8 @@ StatusOr<GuardedProcess> StartGuarded(const GuardedCommand& command) {
 
 int CollectGuarded(pid_t pid) {
   int how = 0;
-  waitpid(pid, &how, 0);
+  while (waitpid(pid, &how, 0) < 0 && errno == EINTR) {
+  }
   return CodeOfWait(how);
 }
 

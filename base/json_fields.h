@@ -44,6 +44,12 @@ std::string WriteJson(const AnyJson& json, int indent = -1) {
 
 // Null if `object` is no object, or the field `name` is missing or null.
 const Json* FindField(const Json& object, const char* name);
+
+// Null without a value.
+template <class T>
+Json OrNull(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
 // Empty if the field is missing or no text.
 std::string TextField(const Json& object, const char* name);
 

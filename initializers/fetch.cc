@@ -9,7 +9,6 @@ namespace muster::initializers {
 namespace {
 
 constexpr size_t kLongestRefusal = 64 << 10;  // bytes of an error's body that are read
-constexpr int kMostRedirects = 5;
 
 http::Refusal Transient(const std::string& text) {
   return {http::Refusal::Kind::kTransient, absl::UnavailableError(text), {}};

@@ -23,8 +23,7 @@ namespace asio = boost::asio;
 constexpr size_t kLongestRevision = size_t{32} << 20;  // bytes; the answer also names all files of the repository
 constexpr size_t kLongestPage = size_t{8} << 20;       // bytes of a page of 1,000 files
 constexpr size_t kMostPlaces = 64;  // places that are remembered: more than there are concurrent requests
-constexpr int kMostRedirects = 5;
-constexpr int kRemembered = 1;  // mark of requests that go to a remembered place
+constexpr int kRemembered = 1;      // mark of requests that go to a remembered place
 constexpr char kDefaultHub[] = "https://huggingface.co";
 
 // Statuses of a tree request that are answers besides 200: no such folder; no such API.

@@ -22,6 +22,8 @@
 
 namespace muster::initializers {
 
+inline constexpr int kMostRedirects = 5;  // followed for one file, or for one answer about it
+
 // A file to bring in.
 struct Entry {
   std::string path;     // where it lands below the target (entry_path.h)

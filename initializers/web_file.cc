@@ -15,7 +15,6 @@ namespace {
 
 namespace asio = boost::asio;
 
-constexpr int kMostRedirects = 5;
 const std::pair<std::string, std::string> kWantDigest{"Want-Repr-Digest", "sha-256=1"};
 constexpr size_t kLongestAnswer = 1 << 16;  // bytes of the body of a redirect or a refusal
 

@@ -48,14 +48,6 @@ StatusOr<std::string> ReadSmallFile(const char* what, const std::string& path) {
   return text;
 }
 
-// Whether the token fits into a header: printable ASCII without spaces.
-bool CanTravel(std::string_view token) {
-  for (char c : token) {
-    if (c <= ' ' || c > '~') return false;
-  }
-  return true;
-}
-
 using Bio = std::unique_ptr<BIO, decltype(&BIO_free)>;
 using Certificate = std::unique_ptr<X509, decltype(&X509_free)>;
 using PrivateKey = std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)>;
@@ -89,7 +81,7 @@ StatusOr<Credentials> ReadCredentials(const CredentialFiles& files) {
   if (!files.token.empty()) {
     MUSTER_ASSIGN_OR_RETURN(std::string token, ReadSmallFile("token file", files.token));
     credentials.token = std::string(Strip(token));
-    if (credentials.token.size() > 4096 || !CanTravel(credentials.token)) {
+    if (credentials.token.size() > 4096 || !IsVisible(credentials.token)) {
       return absl::InvalidArgumentError(
           fmt::format("token file {} must hold one word of at most 4096 printable ASCII characters", files.token));
     }

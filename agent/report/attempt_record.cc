@@ -11,11 +11,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-template <typename T>
-Json OrNull(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
-
 Json WorkerJson(const AttemptRecord& record, int local_rank) {
   Json worker;
   worker["local_rank"] = local_rank;

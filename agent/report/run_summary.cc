@@ -214,11 +214,6 @@ RunSummary SummarizeRun(std::vector<AttemptSummary> attempts) {
   return run;
 }
 
-template <typename T>
-Json OrNull(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
-
 Json FailureJson(const FailedWorker& failed) {
   const rendezvous::Node& node = AssignmentOf(failed.file).seat.node;
   Json json;

@@ -6,13 +6,14 @@
 #include "base/text.h"
 #include "controller/admission/meaning.h"
 #include "controller/api/fields.h"
+#include "controller/api/labels.h"
 #include "controller/api/lenient.h"
 #include "controller/api/pytorch_job.h"
+#include "controller/plan/pytorch_plan.h"
 
 namespace muster::controller {
 namespace {
 
-constexpr char kMultiKueue[] = "kueue.x-k8s.io/multikueue";
 constexpr char kReplicaSpecs[] = "spec.pytorchReplicaSpecs";
 constexpr char kManagedBy[] = "spec.runPolicy.managedBy";
 constexpr size_t kMostRefusals = 20;  // in one answer
@@ -55,7 +56,7 @@ std::string LongestName(const PyTorchJob& job) {
   for (const ReplicaSpec& replica : job.replicas) {
     const bool grows = replica.type == ReplicaType::kWorker && job.elastic && !job.elastic->metrics.empty();
     const int most = grows ? std::max(replica.replicas, job.elastic->most) : replica.replicas;
-    std::string name = fmt::format("{}-{}-{}", job.meta.name, ReplicaLabel(replica.type), std::max(most - 1, 0));
+    std::string name = ReplicaObjectName(job.meta, replica.type, std::max(most - 1, 0));
     if (name.size() > longest.size()) longest = std::move(name);
   }
   return longest;
@@ -111,7 +112,7 @@ class Validator {
   }
 
   void JudgeName() {
-    const std::string name = TextField(PartOf(job_, "metadata"), "name");
+    const std::string name = NameOf(job_);
     if (IsLabel(name)) return;
     const std::string why =
         name.size() > kLongestLabel

@@ -14,6 +14,9 @@ inline constexpr char kChildTtlAnnotation[] = "muster.dev/ttl-seconds-after-fini
 // The Job controller sets it on the pods of an Indexed Job.
 inline constexpr char kIndexLabel[] = "batch.kubernetes.io/job-completion-index";
 
+inline constexpr char kVolcanoQueueAnnotation[] = "scheduling.volcano.sh/queue-name";
+inline constexpr char kMultiKueue[] = "kueue.x-k8s.io/multikueue";  // a value of spec.managedBy
+
 inline constexpr char kOperatorNameLabel[] = "training.kubeflow.org/operator-name";
 inline constexpr char kPyTorchOperator[] = "pytorchjob-controller";  // its value
 inline constexpr char kTrainingJobLabel[] = "training.kubeflow.org/job-name";

@@ -48,6 +48,9 @@ void PutText(Json& object, const char* name, const std::string& text) {
   if (!text.empty()) object[name] = text;
 }
 
+std::string NameOf(const Json& object) { return TextField(PartOf(object, "metadata"), "name"); }
+std::string UidOf(const Json& object) { return TextField(PartOf(object, "metadata"), "uid"); }
+
 void DropNulls(Json* json) {
   if (json->is_object()) {
     for (auto it = json->begin(); it != json->end();) {

@@ -23,6 +23,10 @@ const Json& PartOf(const Json& object, const char* name, const char* inner, Name
   return PartOf(PartOf(object, name), inner, others...);
 }
 
+// metadata.name and metadata.uid; empty: absent.
+std::string NameOf(const Json& object);
+std::string UidOf(const Json& object);
+
 // Removes every field that is null, in objects at any depth. A null item of a list stays.
 void DropNulls(Json* json);
 // Writes `text` if it is not empty.

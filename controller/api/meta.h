@@ -14,6 +14,8 @@
 
 namespace muster::controller {
 
+inline constexpr size_t kLongestConditionMessage = 32768;  // bytes: metav1.Condition's limit
+
 struct OwnerReference {
   std::string api_version, kind, name, uid;
   bool controller = false;

@@ -19,11 +19,6 @@ constexpr int kTries = 4;
 constexpr size_t kMostUnderWay = 1000;
 constexpr BackOffRules kPauses{std::chrono::seconds(1), std::chrono::seconds(10)};
 
-const Resource& Events() {
-  static const Resource kEvents{"v1", "events"};
-  return kEvents;
-}
-
 }  // namespace
 
 class EventRecorder::Impl : public std::enable_shared_from_this<EventRecorder::Impl> {
@@ -65,8 +60,8 @@ class EventRecorder::Impl : public std::enable_shared_from_this<EventRecorder::I
     };
     UnderWay& write = under_way_.at(key);
     write.again = false;
-    write.call = body->create ? client_.Create(Events(), body->ns, body->json, std::move(done))
-                              : client_.Merge(Events(), body->ns, body->name, "", body->json, std::move(done));
+    write.call = body->create ? client_.Create(kEvents, body->ns, body->json, std::move(done))
+                              : client_.Merge(kEvents, body->ns, body->name, "", body->json, std::move(done));
   }
 
   void Heard(EventLedger::Key key, const EventLedger::Body& body, const Status& status) {

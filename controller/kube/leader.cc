@@ -18,11 +18,6 @@ namespace {
 
 constexpr Duration kReleaseTime = std::chrono::seconds(3);
 
-const Resource& Leases() {
-  static const Resource kLeases{"coordination.k8s.io/v1", "leases"};
-  return kLeases;
-}
-
 }  // namespace
 
 class Leader::Impl : public std::enable_shared_from_this<Leader::Impl> {
@@ -124,7 +119,7 @@ void Leader::Impl::Try() {
   leads_ ? Write() : Read();
 }
 
-void Leader::Impl::Read() { under_way_ = client_.Get(Leases(), ns_, name_, To(&Impl::Looked)); }
+void Leader::Impl::Read() { under_way_ = client_.Get(kLeases, ns_, name_, To(&Impl::Looked)); }
 
 void Leader::Impl::Looked(StatusOr<Json> lease) {
   if (!lease.ok() && !absl::IsNotFound(lease.status())) return Failed(lease.status());
@@ -143,8 +138,8 @@ void Leader::Impl::Looked(StatusOr<Json> lease) {
 void Leader::Impl::Write() {
   began_ = MonotonicClock::now();
   const Json held = HeldLease(lease_, ns_, name_, identity_, rules_, WallNow());
-  under_way_ = lease_.is_object() ? client_.Replace(Leases(), ns_, name_, held, To(&Impl::Wrote))
-                                  : client_.Create(Leases(), ns_, held, To(&Impl::Wrote));
+  under_way_ = lease_.is_object() ? client_.Replace(kLeases, ns_, name_, held, To(&Impl::Wrote))
+                                  : client_.Create(kLeases, ns_, held, To(&Impl::Wrote));
 }
 
 void Leader::Impl::Wrote(StatusOr<Json> lease) {
@@ -195,13 +190,13 @@ void Leader::Impl::Release(std::function<void()> done) {
 }
 
 void Leader::Impl::GiveBack() {
-  under_way_ = client_.Replace(Leases(), ns_, name_, ReleasedLease(lease_, WallNow()), To(&Impl::GaveBack));
+  under_way_ = client_.Replace(kLeases, ns_, name_, ReleasedLease(lease_, WallNow()), To(&Impl::GaveBack));
 }
 
 // A renewal that was under way may have come first: then the lease has another version, and is ours.
 void Leader::Impl::GaveBack(StatusOr<Json> lease) {
   if (!absl::IsAborted(lease.status())) return Finish();
-  under_way_ = client_.Get(Leases(), ns_, name_, [weak = weak_from_this()](StatusOr<Json> now_there) {
+  under_way_ = client_.Get(kLeases, ns_, name_, [weak = weak_from_this()](StatusOr<Json> now_there) {
     auto self = weak.lock();
     if (!self || self->over_) return;
     if (!now_there.ok()) return self->Finish();

@@ -39,6 +39,7 @@ inline const Resource kAutoscalers{"autoscaling/v2", "horizontalpodautoscalers"}
 inline const Resource kValidatingWebhooks{"admissionregistration.k8s.io/v1", "validatingwebhookconfigurations", false};
 inline const Resource kMutatingWebhooks{"admissionregistration.k8s.io/v1", "mutatingwebhookconfigurations", false};
 inline const Resource kEvents{"v1", "events"};
+inline const Resource kLeases{"coordination.k8s.io/v1", "leases"};
 inline const Resource kTokenReviews{"authentication.k8s.io/v1", "tokenreviews", false};
 inline const Resource kClaims{"v1", "persistentvolumeclaims"};
 inline const Resource kPodGroups{"scheduling.x-k8s.io/v1alpha1", "podgroups"};

@@ -28,7 +28,7 @@ Controllers::Settled Controllers::Settle(WallTime now) {
     std::move(steps.events.begin(), steps.events.end(), std::back_inserter(settled.events));
     Earlier(steps.again, &settled.again);
     std::vector<std::string> names;
-    for (const Json* job : world_->List("Job")) names.push_back(TextField(PartOf(*job, "metadata"), "name"));
+    for (const Json* job : world_->List("Job")) names.push_back(NameOf(*job));
     for (const std::string& name : names) {
       const Status stepped = StepOne(name, now, &settled);
       if (!stepped.ok()) settled.troubles.push_back(fmt::format("Job {}: {}", name, Message(stepped)));

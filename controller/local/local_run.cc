@@ -5,15 +5,15 @@
 #include <fstream>
 #include <set>
 
-#include "base/exit_codes.h"
 #include "base/host_facts.h"
 #include "base/host_fs.h"
 #include "base/host_names.h"
 #include "base/state_folder.h"
 #include "base/text.h"
-#include "controller/api/labels.h"
 #include "controller/api/lenient.h"
+#include "controller/local/drill_run.h"
 #include "controller/local/pod_names.h"
+#include "controller/local/pod_reading.h"
 #include "controller/local/rank_marks.h"
 #include "controller/local/root_files.h"
 #include "controller/local/working_folder.h"
@@ -23,20 +23,6 @@ namespace muster::controller {
 namespace {
 
 namespace asio = boost::asio;
-
-std::string NameOf(const Json& object) { return TextField(PartOf(object, "metadata"), "name"); }
-std::string UidOf(const Json& object) { return TextField(PartOf(object, "metadata"), "uid"); }
-
-// The first exit code of its containers that is not 0; 0: there is none.
-int CodeOf(const Json& pod) {
-  for (const char* list : {"initContainerStatuses", "containerStatuses"}) {
-    for (const Json& container : ListField(PartOf(pod, "status"), list)) {
-      const int code = CountField(PartOf(container, "state", "terminated"), "exitCode");
-      if (code != 0) return code;
-    }
-  }
-  return 0;
-}
 
 // The resolv.conf with the real name servers, if /etc/resolv.conf names only 127.0.0.x, as with systemd-resolved: hosts
 // with a network of their own cannot reach those. Empty: they can use /etc/resolv.conf.
@@ -52,13 +38,6 @@ std::string NameServersFile(const HostFs& fs) {
   return any && fs.Exists(kOfSystemd) ? kOfSystemd : "";
 }
 
-bool IsReady(const Json& pod) {
-  for (const Json& condition : ListField(PartOf(pod, "status"), "conditions")) {
-    if (TextField(condition, "type") == "Ready") return TextField(condition, "status") == "True";
-  }
-  return false;
-}
-
 PodMeans WithLimits(PodMeans means, PodLimits* limits) {
   means.limits = limits;
   return means;
@@ -67,20 +46,6 @@ PodMeans WithLimits(PodMeans means, PodLimits* limits) {
 std::string TextOf(const char* path) {
   std::ifstream file(path);
   return {std::istreambuf_iterator<char>(file), {}};
-}
-
-// The node rank of the pod; -1: it is no node of the training.
-int NodeRankOf(const Json& pod) {
-  const Json& labels = MapField(PartOf(pod, "metadata"), "labels");
-  const std::string type = TextField(labels, kReplicaTypeLabel);
-  const auto index = ParseInt(TextField(labels, type.empty() ? kIndexLabel : kReplicaIndexLabel));
-  if (!index) return -1;
-  if (type.empty())
-    return FindNamed(PartOf(pod, "spec"), "containers", kTrainerContainer) != nullptr ? static_cast<int>(*index) : -1;
-  const Json* container = FindNamed(PartOf(pod, "spec"), "containers", kPyTorchContainer);
-  const Json* rank = container == nullptr ? nullptr : FindNamed(*container, "env", "PET_NODE_RANK");
-  const auto number = rank == nullptr ? index : ParseInt(TextField(*rank, "value"));
-  return number ? static_cast<int>(*number) : -1;
 }
 
 // Open MPI recognizes its own host by the host name or an interface's address, which is not a pod's if hosts share this
@@ -188,9 +153,9 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
     record.ready = IsReady(told);
     if (run->second->over() && ended_.insert(run->first).second) {
       record.ended = WallNow();
-      record.exit_code = CodeOf(told);
+      record.exit_code = ExitCodeOf(told);
       ends_.push_back(
-          {.host = HostOf(pod), .exit_code = CodeOf(told), .lived = MonotonicClock::now() - begun_[run->first]});
+          {.host = HostOf(pod), .exit_code = ExitCodeOf(told), .lived = MonotonicClock::now() - begun_[run->first]});
     }
     const Status updated = world_->Update(std::move(told), WallNow());
     if (!updated.ok()) Once(std::string(Message(updated)), events_.trouble);
@@ -230,9 +195,8 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
     }
   }
 
-  Status StartPod(const Json& pod) {
-    if (const auto why = no_network_.find(HostOf(pod)); why != no_network_.end()) return why->second;
-    const std::string uid = UidOf(pod), address = hosts_.AddressOf(pod);
+  PodPlace PlaceOf(const Json& pod) {
+    const std::string address = hosts_.AddressOf(pod);
     PodPlace place{.folder = fmt::format("{}/pods/{}", options_.folder, NameOf(pod)),
                    .claims = options_.claims,
                    .address = address,
@@ -253,10 +217,12 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
     }
     // torchrun's --log-dir, unless the job sets one. The report of the run is made from the files there.
     place.environment.push_back(fmt::format("PET_LOG_DIR={}/{}", AttemptsFolder(options_.folder), NameOf(pod)));
-    Json spelled = pod;
-    spelled["spec"]["nodeName"] = place.machine;
+    return place;
+  }
+
+  StatusOr<PodProgram> ProgramOfPod(const Json& pod, const PodPlace& place) {
     const auto find = [this](std::string_view kind, std::string_view name) { return world_->Find(kind, name); };
-    MUSTER_ASSIGN_OR_RETURN(PodProgram program, ProgramOf(spelled, place, find));
+    MUSTER_ASSIGN_OR_RETURN(PodProgram program, ProgramOf(pod, place, find));
     for (const std::string& ignored : program.ignored) Once(ignored, events_.ignored);
     for (auto* containers : {&program.init_containers, &program.containers}) {
       for (ContainerProgram& container : *containers) {
@@ -268,6 +234,10 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
       }
     }
     if (!place.own_root) PutAddresses(&program);
+    return program;
+  }
+
+  PodView ViewOf(const Json& pod) {
     PodView view{.files = {{.source = HostsFile(), .target = "/etc/hosts", .read_only = true}},
                  .prefix = fmt::format("[{}] ", HostOf(pod))};
     if (HasOwnNetwork(pod)) {
@@ -280,15 +250,6 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
     view.found = [weak = weak_from_this(), name = NameOf(pod)](const std::string& text) {
       if (auto self = weak.lock()) self->events_.event({true, "Unhealthy", fmt::format("{}: {}", name, text)});
     };
-    PodRecord record{.name = NameOf(pod), .host = HostOf(pod), .node_rank = NodeRankOf(pod), .begun = WallNow()};
-    for (const auto* containers : {&program.init_containers, &program.containers}) {
-      for (const ContainerProgram& container : *containers) record.containers.push_back(container.name);
-    }
-    for (ContainerProgram& container : program.containers) {
-      if (container.name == kTrainerContainer || container.name == kPyTorchContainer) {
-        record.marks_ranks = MarkRanks(&container.environment);
-      }
-    }
     view.unlimited = [weak = weak_from_this()](const std::string& why) {
       if (auto self = weak.lock()) self->Once("limits of CPU and memory are not set: " + why, self->events_.trouble);
     };
@@ -296,10 +257,35 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
       view.filters = output_->texts();
       view.filter_file = output_->FileOf(NameOf(pod));
     }
-    MUSTER_ASSIGN_OR_RETURN(
-        pods_[uid], PodRun::Start(means_, std::move(program), place, std::move(view), [weak = weak_from_this()] {
-          if (auto self = weak.lock()) self->WakeSoon();
-        }));
+    return view;
+  }
+
+  // Puts the mark of ranks into the environment of the trainer's container.
+  static PodRecord RecordOf(const Json& pod, PodProgram* program) {
+    PodRecord record{.name = NameOf(pod), .host = HostOf(pod), .node_rank = NodeRankOf(pod), .begun = WallNow()};
+    for (const auto* containers : {&program->init_containers, &program->containers}) {
+      for (const ContainerProgram& container : *containers) record.containers.push_back(container.name);
+    }
+    for (ContainerProgram& container : program->containers) {
+      if (container.name == kTrainerContainer || container.name == kPyTorchContainer) {
+        record.marks_ranks = MarkRanks(&container.environment);
+      }
+    }
+    return record;
+  }
+
+  Status StartPod(const Json& pod) {
+    if (const auto why = no_network_.find(HostOf(pod)); why != no_network_.end()) return why->second;
+    const std::string uid = UidOf(pod);
+    const PodPlace place = PlaceOf(pod);
+    Json spelled = pod;
+    spelled["spec"]["nodeName"] = place.machine;
+    MUSTER_ASSIGN_OR_RETURN(PodProgram program, ProgramOfPod(spelled, place));
+    PodRecord record = RecordOf(pod, &program);
+    MUSTER_ASSIGN_OR_RETURN(pods_[uid],
+                            PodRun::Start(means_, std::move(program), place, ViewOf(pod), [weak = weak_from_this()] {
+                              if (auto self = weak.lock()) self->WakeSoon();
+                            }));
     begun_[uid] = MonotonicClock::now();
     places_[uid] = records_.size();
     records_.push_back(std::move(record));
@@ -328,49 +314,14 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   void Carry(const Drill& drill) {
-    const bool by_rank = drill.target == Drill::Target::kRank;
-    const std::vector<std::string> entries =
-        by_rank ? std::vector<std::string>{fmt::format("RANK={}", drill.number)} : std::vector<std::string>();
+    std::vector<DrillTarget> targets;
     for (const Json* pod : world_->List("Pod")) {
       const auto run = pods_.find(UidOf(*pod));
-      if (run == pods_.end() || (!by_rank && NodeRankOf(*pod) != drill.number)) continue;
-      if (drill.link != Drill::Link::kAsItIs) return CutLink(drill, *pod);
-      for (const char* container : {kTrainerContainer, kPyTorchContainer}) {
-        const std::string whom = fmt::format("{} {} on {}", by_rank ? "rank" : "node", drill.number, NameOf(*pod));
-        if (drill.exit_code) {
-          if (ForceEnd(drill, run->second.get(), container, entries, whom)) return;
-          continue;
-        }
-        if (run->second->Signal(container, drill.signal, entries)) {
-          return events_.drill(fmt::format("{}: {} to {}", drill.said, SignalName(drill.signal), whom));
-        }
-      }
+      if (run != pods_.end()) targets.push_back({*pod, *run->second, HasOwnNetwork(*pod)});
     }
-    events_.drill(fmt::format("{}: nothing of that number runs", drill.said));
-  }
-
-  void CutLink(const Drill& drill, const Json& pod) {
-    Status done = absl::FailedPreconditionError("hosts share this machine's network; it needs --network private");
-    const bool cut = drill.link == Drill::Link::kCut;
-    if (HasOwnNetwork(pod)) done = means_.network->Cut(HostOf(pod), cut);
-    events_.drill(done.ok()
-                      ? fmt::format("{}: node {} {}", drill.said, drill.number, cut ? "is cut off" : "is reached again")
-                      : fmt::format("{}: {}", drill.said, Message(done)));
-  }
-
-  // Makes the process end with the drill's code. False: there is no such process.
-  bool ForceEnd(const Drill& drill, PodRun* run, std::string_view container, const std::vector<std::string>& entries,
-                const std::string& whom) {
-    const auto tell = [weak = weak_from_this(), said = drill.said, code = *drill.exit_code,
-                       whom](const Status& status) {
-      auto self = weak.lock();
-      if (!self) return;
-      self->events_.drill(status.ok() ? fmt::format("{}: {} ends with {}", said, whom, code)
-                                      : fmt::format("{}: {} goes on: {}", said, whom, Message(status)));
-    };
-    const Status begun = run->EndWith(container, *drill.exit_code, entries, tell);
-    if (!begun.ok() && !absl::IsNotFound(begun)) tell(begun);
-    return !absl::IsNotFound(begun);
+    CarryOutDrill(drill, targets, means_.network, [weak = weak_from_this()](const std::string& what) {
+      if (auto self = weak.lock()) self->events_.drill(what);
+    });
   }
 
   // Kills the runs of pods that are gone from the world, and forgets those that have ended.

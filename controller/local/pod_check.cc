@@ -13,8 +13,6 @@
 namespace muster::controller {
 namespace {
 
-std::string NameOf(const Json& object) { return TextField(PartOf(object, "metadata"), "name"); }
-
 class Checker {
  public:
   Checker(const std::vector<Json>& objects, const PodPlace& place, const FindObject& find)

@@ -29,7 +29,7 @@ std::string Spelled(const std::string& name, const std::string& ns) {
 
 std::string HostOf(const Json& pod) {
   const std::string host = TextField(PartOf(pod, "spec"), "hostname");
-  return host.empty() ? TextField(PartOf(pod, "metadata"), "name") : host;
+  return host.empty() ? NameOf(pod) : host;
 }
 
 void PodNames::SetAddress(const std::string& host, std::string address) { addresses_[host] = std::move(address); }
@@ -65,7 +65,7 @@ std::string PodNames::FileOf(const std::vector<const Json*>& pods, const std::ve
     std::string names = " " + host;
     for (const Json* service : services) {
       if (!Selects(*service, *pod)) continue;
-      const std::string name = TextField(PartOf(*service, "metadata"), "name");
+      const std::string name = NameOf(*service);
       if (TextField(PartOf(*pod, "spec"), "subdomain") == name) names += Spelled(fmt::format("{}.{}", host, name), ns);
       names += Spelled(name, ns);
     }

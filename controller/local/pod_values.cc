@@ -64,11 +64,10 @@ struct KnownField {
 };
 std::string AddressOf(const PodInput& input) { return input.place.address; }
 constexpr KnownField kFields[] = {
-    {"metadata.name", true, true,
-     [](const PodInput& input) { return TextField(PartOf(input.pod, "metadata"), "name"); }},
+    {"metadata.name", true, true, [](const PodInput& input) { return NameOf(input.pod); }},
     {"metadata.namespace", true, true,
      [](const PodInput& input) { return TextField(PartOf(input.pod, "metadata"), "namespace"); }},
-    {"metadata.uid", true, true, [](const PodInput& input) { return TextField(PartOf(input.pod, "metadata"), "uid"); }},
+    {"metadata.uid", true, true, [](const PodInput& input) { return UidOf(input.pod); }},
     {"metadata.labels", false, true,
      [](const PodInput& input) { return MapText(MapField(PartOf(input.pod, "metadata"), "labels")); }},
     {"metadata.annotations", false, true,

@@ -8,8 +8,6 @@
 namespace muster::controller {
 namespace {
 
-std::string UidOf(const Json& object) { return TextField(PartOf(object, "metadata"), "uid"); }
-
 bool IsBeingDeleted(const Json& object) {
   return FindField(PartOf(object, "metadata"), "deletionTimestamp") != nullptr;
 }
@@ -72,9 +70,9 @@ StatusOr<const Json*> World::Create(Json object, WallTime now) {
 }
 
 Status World::Update(Json object, WallTime now) {
-  const std::string kind = TextField(object, "kind"), name = TextField(PartOf(object, "metadata"), "name");
+  const std::string kind = TextField(object, "kind"), name = NameOf(object);
   const auto known = objects_.find({kind, name});
-  const std::string uid = TextField(PartOf(object, "metadata"), "uid");
+  const std::string uid = UidOf(object);
   if (known == objects_.end() || (!uid.empty() && uid != UidOf(known->second))) {
     return absl::NotFoundError(fmt::format("{} {} is gone", kind, name));
   }

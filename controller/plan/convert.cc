@@ -5,6 +5,7 @@
 
 #include "base/quoted.h"
 #include "base/text.h"
+#include "controller/api/labels.h"
 #include "controller/api/lenient.h"
 #include "controller/api/runtime.h"
 #include "controller/api/train_job.h"
@@ -17,9 +18,7 @@ namespace muster::controller {
 namespace {
 
 constexpr char kFrameworkLabel[] = "trainer.kubeflow.org/framework";
-constexpr char kMultiKueue[] = "kueue.x-k8s.io/multikueue";
 constexpr char kAppliedAnnotation[] = "kubectl.kubernetes.io/last-applied-configuration";
-constexpr char kVolcanoQueue[] = "scheduling.volcano.sh/queue-name";
 
 class Converter {
  public:
@@ -163,7 +162,8 @@ class Converter {
     const bool volcano = scheduler == kVolcanoScheduler;
     if (volcano) {
       runtime_["podGroupPolicy"]["volcano"] = Json::object();
-      if (!policy.queue.empty()) runtime_["template"]["metadata"]["annotations"][kVolcanoQueue] = policy.queue;
+      if (!policy.queue.empty())
+        runtime_["template"]["metadata"]["annotations"][kVolcanoQueueAnnotation] = policy.queue;
       if (TextField(pod, "priorityClassName").empty()) PutText(pod, "priorityClassName", policy.priority_class);
     } else {
       Json& coscheduling = runtime_["podGroupPolicy"]["coscheduling"] = Json::object();

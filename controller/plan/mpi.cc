@@ -209,7 +209,7 @@ class MpiDraft {
 
   void UseSsh() {
     std::string path = TextField(policy_, "sshAuthMountPath");
-    if (path.empty()) path = "/root/.ssh";
+    if (path.empty()) path = kSshFolderOfRoot;
     for (ReplicatedJob* of : {launcher_, nodes_}) {
       if (of != nullptr) MountSshKeys(draft_.job, path, of);
     }

@@ -10,13 +10,12 @@ namespace {
 
 constexpr char kVolume[] = "mpi-ssh-auth";
 constexpr char kPrivate[] = "ssh-privatekey", kPublic[] = "ssh-publickey";
-constexpr char kRootsFolder[] = "/root/.ssh";
 
 // ssh refuses a private key that its user owns and others can read. The kubelet makes root the owner of the files. So
 // another user needs a key that the pod's fsGroup can read, or all users if there is none.
 int ModeOfKey(const std::string& path, const Json& pod, const Json& container) {
   const Json* user = SecurityField(pod, container, "runAsUser");
-  if (user == nullptr ? path == kRootsFolder : *user == 0) return 0600;
+  if (user == nullptr ? path == kSshFolderOfRoot : *user == 0) return 0600;
   return PartOf(pod, "securityContext", "fsGroup").is_null() ? 0644 : 0640;
 }
 

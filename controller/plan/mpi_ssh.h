@@ -11,6 +11,8 @@
 
 namespace muster::controller {
 
+inline constexpr char kSshFolderOfRoot[] = "/root/.ssh";
+
 struct SshKeys {
   std::string private_key;  // PEM
   std::string public_key;   // a line of authorized_keys

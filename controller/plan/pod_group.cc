@@ -13,7 +13,6 @@
 namespace muster::controller {
 namespace {
 
-constexpr char kQueueAnnotation[] = "scheduling.volcano.sh/queue-name";
 constexpr int kUsualTimeout = 60;  // seconds, the API's default
 
 bool IsInitializer(const ReplicatedJob& of) {
@@ -91,10 +90,10 @@ Json Topology(const Json& volcano, const Draft& draft, const std::vector<Replica
 
 Status AddVolcano(const Json& volcano, const Json& metadata, const std::vector<ReplicatedJob*>& gang, Json spec,
                   Draft* draft) {
-  if (const Json* queue = FindField(PartOf(metadata, "annotations"), kQueueAnnotation)) {
+  if (const Json* queue = FindField(PartOf(metadata, "annotations"), kVolcanoQueueAnnotation)) {
     if (*queue == "") {
       return absl::InvalidArgumentError(fmt::format("runtime '{}': annotation {}: Volcano queue name must not be empty",
-                                                    draft->runtime.meta.name, kQueueAnnotation));
+                                                    draft->runtime.meta.name, kVolcanoQueueAnnotation));
     }
     spec["queue"] = *queue;
   }

@@ -29,14 +29,9 @@ Json MakeSnapshot(const TrainJob& job, const Json& runtime) {
   if (const auto metadata = kept.find("metadata"); metadata != kept.end() && metadata->is_object()) {
     metadata->erase("managedFields");
   }
-  Json metadata = {{"name", SnapshotName(job)}};
-  if (!job.meta.ns.empty()) metadata["namespace"] = job.meta.ns;
-  if (!job.meta.uid.empty()) {
-    metadata["ownerReferences"] = Json::array({OwnerReferenceTo(kTrainerApi, "TrainJob", job.meta)});
-  }
   return {{"apiVersion", "v1"},
           {"kind", "ConfigMap"},
-          {"metadata", std::move(metadata)},
+          {"metadata", OwnedMetadata(kTrainerApi, "TrainJob", job.meta, SnapshotName(job))},
           {"data", {{kKey, WriteYaml(kept)}}}};
 }
 
@@ -60,7 +55,7 @@ StatusOr<Json> ReadSnapshot(const TrainJob& job, const Json& config_map) {
   Json runtime = std::move(documents->front().object);
   const RuntimeRef found{.api_group = std::string(GroupOf(TextField(runtime, "apiVersion"))),
                          .kind = TextField(runtime, "kind"),
-                         .name = TextField(PartOf(runtime, "metadata"), "name")};
+                         .name = NameOf(runtime)};
   if (found != job.runtime) {
     return wrong(fmt::format("it holds {} {} of {}, and the job's runtimeRef is {} {} of {}", found.kind,
                              Quoted(found.name), found.api_group, job.runtime.kind, Quoted(job.runtime.name),

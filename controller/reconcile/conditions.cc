@@ -5,15 +5,9 @@
 #include "base/text.h"
 
 namespace muster::controller {
-namespace {
-
-constexpr size_t kLongestMessage = 32768;  // metav1.Condition's limit
-
-}  // namespace
-
 void SetCondition(TrainJobStatus* status, std::string_view type, bool value, std::string_view reason,
                   std::string message, int64_t generation, WallTime now) {
-  if (message.size() > kLongestMessage) message.resize(kLongestMessage);
+  if (message.size() > kLongestConditionMessage) message.resize(kLongestConditionMessage);
   auto found = std::find_if(status->conditions.begin(), status->conditions.end(),
                             [type](const Condition& condition) { return condition.type == type; });
   if (found == status->conditions.end()) {

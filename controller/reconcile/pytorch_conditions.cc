@@ -7,8 +7,6 @@
 namespace muster::controller {
 namespace {
 
-constexpr size_t kLongestMessage = 32768;
-
 // With a master the messages have the job's name, without one its namespace, too.
 std::string Named(const PyTorchJob& job, bool has_master) {
   return has_master ? fmt::format("PyTorchJob {}", job.meta.name)
@@ -24,7 +22,7 @@ void SetJobCondition(PyTorchJobStatus* status, std::string_view type, bool value
   if (status->Is(kJobFailed)) return;
   const JobCondition* known = status->Find(type);
   if (known != nullptr && known->status == value && known->reason == reason) return;
-  if (message.size() > kLongestMessage) message.resize(kLongestMessage);
+  if (message.size() > kLongestConditionMessage) message.resize(kLongestConditionMessage);
   const WallTime since = known != nullptr && known->status == value ? known->since : now;
   JobCondition condition{std::string(type), value, std::string(reason), std::move(message), now, since};
   std::erase_if(status->conditions, [type](const JobCondition& other) {
