@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""Writes the tables of fields in docs/api.md anew: build-support/api_page.py
+"""Replaces the tables of fields in docs/api.md: build-support/api_page.py
 
-The fields and their types are those of the definitions in controller/manifests, what Muster does with them is in api_fields.py.
-tests/docs_test.py fails where the page is not what this makes, and where one of the two lacks a field of the other.
+Fields and types come from the definitions in controller/manifests; api_fields.py says what Muster does with each field.
+tests/docs_test.py fails if the page differs from what this script makes, or if a definition and api_fields.py have different fields.
 """
 import json
 import os
@@ -17,7 +17,7 @@ PAGE = os.path.join(ROOT, "docs", "api.md")
 KINDS = {"trainjobs": TRAIN_JOB, "trainingruntimes": RUNTIME, "clustertrainingruntimes": RUNTIME, "pytorchjobs": PYTORCH_JOB}
 FILES = {"pytorchjobs": "components/pytorchjob/crd.yaml"}  # else base/crds/KIND.yaml
 PATCHED_POD = "spec.runtimePatches[].trainingRuntimeSpec.template.spec.replicatedJobs[].template.spec.template.spec"
-# Heading, kind, and what the paths of the table begin with. A field is in the table with the longest beginning.
+# Heading, kind, and the prefix of the table's paths. A field is in the table with the longest prefix that fits.
 TABLES = [("TrainJob: `spec`", "trainjobs", "spec."),
           ("TrainJob: `spec.runtimePatches[]`", "trainjobs", "spec.runtimePatches[]."),
           ("TrainJob: the pod of a patch, `replicatedJobs[].template.spec.template.spec`", "trainjobs", PATCHED_POD + "."),
@@ -31,7 +31,7 @@ BEGIN, END = "<!-- Made by build-support/api_page.py: -->\n", "<!-- end of what 
 
 
 def read_yaml(text):
-    """What make-crds wrote: blocks of two spaces a level, lists at the level of their key, scalars that are JSON or a word."""
+    """Parses the YAML that make-crds writes: two spaces a level, lists at the level of their key, scalars that are JSON or a word."""
     lines = [(len(line) - len(line.lstrip(" ")), line.strip()) for line in text.splitlines() if not line.startswith("#")]
     words = {"null": None, "true": True, "false": False, "{}": {}, "[]": []}
 
@@ -88,8 +88,8 @@ def type_words(schema):
 
 
 def fields(schema, path=""):
-    """(path, type) of each field below spec and status; those of a type of Kubernetes' own are one. In a map of records
-    KEY stands for any key."""
+    """(path, type) of each field below spec and status. A field of a type of Kubernetes' own is one line, without its inner fields. In a
+    map of records KEY stands for any key."""
     inner = schema
     while inner.get("type") == "array" or "properties" in inner.get("additionalProperties", ()):
         inner, path = (inner["items"], path + "[]") if inner["type"] == "array" else (inner["additionalProperties"], path + ".KEY")
@@ -105,7 +105,7 @@ def fields(schema, path=""):
 
 
 def words_of(text):
-    """{path: (verdict, words)}, in order."""
+    """{path: (verdict, words)}, in the order of `text`. ValueError: an unknown verdict, or a path that is there twice."""
     told = {}
     for line in filter(None, text.splitlines()):
         path, _, rest = line.partition(": ")
@@ -127,14 +127,14 @@ def line_for(path, told):
 
 
 def mistakes(listed, told):
-    """What is wrong between the (path, type) of a definition and the words for them: texts."""
+    """Sentences about each field of `listed` ((path, type) of a definition) without exactly one line of `told`, and each line without a field."""
     lines = {path: [key for key in told if is_for(key, path)] for path, _ in listed}
     return ([f"the definition has {path}, and {len(keys)} lines of api_fields.py are for it" for path, keys in lines.items() if len(keys) != 1] +
             [f"api_fields.py has {key}, and the definition has no such field" for key in told if not any(key in keys for keys in lines.values())])
 
 
 def rows(listed, told, begin, others):
-    """Lines of a table of the fields that begin with `begin`, but those that begin with one of `others`; in the order of the words."""
+    """Lines of the table of the fields that begin with `begin` and with none of `others`; in the order of `told`."""
     for key, (verdict, words) in told.items():
         for path, kind in listed:
             if is_for(key, path) and path.startswith(begin) and not path.startswith(others):

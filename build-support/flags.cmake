@@ -1,4 +1,4 @@
-# Compiler settings every room shares, and the helpers that declare a room, a test and a fuzz target.
+# Compiler settings of all rooms, and functions that declare a room, a test and a fuzz target.
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
@@ -13,13 +13,13 @@ set(MUSTER_SANITIZE "" CACHE STRING "address | thread: build everything with tha
 
 find_program(CCACHE ccache)
 if(CCACHE)
-  # Paths relative to the checkout: a fresh clone finds what another one has compiled.
+  # Paths relative to the checkout: a fresh clone finds the objects that another clone has compiled.
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros
       CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${CCACHE})
 endif()
 
-# No path of this machine in what is built, and the same bytes with ccache, which makes paths relative to the build's folder
-# and adds a flag of its own, as without it.
+# Binaries contain no path of this machine, and are the same with and without ccache, which makes paths relative to the
+# build folder and adds a flag of its own.
 file(RELATIVE_PATH MUSTER_SOURCES ${CMAKE_BINARY_DIR} ${CMAKE_SOURCE_DIR})
 file(RELATIVE_PATH MUSTER_BUILT ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
 set(MUSTER_PATHS -ffile-prefix-map=${CMAKE_SOURCE_DIR}/=${MUSTER_SOURCES} -ffile-prefix-map=${CMAKE_BINARY_DIR}=./${MUSTER_BUILT}
@@ -27,12 +27,12 @@ set(MUSTER_PATHS -ffile-prefix-map=${CMAKE_SOURCE_DIR}/=${MUSTER_SOURCES} -ffile
 add_compile_options(-Wall -Wextra -Werror -Wnon-virtual-dtor -Woverloaded-virtual -Wno-missing-field-initializers
                     ${MUSTER_PATHS} -ffunction-sections -fdata-sections)
 add_link_options(-Wl,--gc-sections)
-# One thread runs the loop; other threads only post to it. Asio and fmt are compiled once, in base/asio.cc and base/fmt.cc.
+# One thread runs the loop; others only post to it. Asio and fmt are compiled once, in base/asio.cc and base/fmt.cc.
 add_compile_definitions(BOOST_ASIO_SEPARATE_COMPILATION BOOST_ASIO_NO_DEPRECATED
                         BOOST_ERROR_CODE_HEADER_ONLY SPDLOG_FMT_EXTERNAL)
 
 if(MUSTER_SANITIZE STREQUAL "address")
-  # vptr's check opens a pipe to look at memory: at the descriptor limit, which tests reach, it calls objects invalid.
+  # The vptr check opens a pipe. At the descriptor limit, which tests reach, it reports valid objects as invalid.
   add_compile_options(-fsanitize=address,undefined -fno-sanitize=vptr -fno-sanitize-recover=undefined
                       -fno-omit-frame-pointer -O1)
   add_link_options(-fsanitize=address,undefined)
@@ -41,13 +41,13 @@ elseif(MUSTER_SANITIZE STREQUAL "thread")
   add_link_options(-fsanitize=thread)
 endif()
 
-# GCC 12 takes some optional values for uninitialized at -Os.
+# At -Os GCC 12 warns that some optional values may be uninitialized.
 set(MUSTER_COLD $<$<CONFIG:Release>:-Os> $<$<CONFIG:Release>:-Wno-maybe-uninitialized>)
 set(MUSTER_UNOPTIMIZED -O0)
 include(build-support/precompiled.cmake)
 
-# A room: a static library seen from the source root ("base/log.h"). COLD: nothing in it runs often, so that small code
-# is better than fast code; the static binary is copied into every pod.
+# A room: a static library whose headers are included from the source root ("base/log.h"). COLD: optimized for size,
+# because its code runs rarely and the static binary is copied into every pod.
 function(muster_room name)
   cmake_parse_arguments(ROOM "COLD" "" "SOURCES;LINK" ${ARGN})
   add_library(${name} STATIC ${ROOM_SOURCES})
@@ -61,18 +61,18 @@ function(muster_room name)
   endif()
 endfunction()
 
-# A GoogleTest binary, run in the checkout's root (its path among the flags would be news to ccache in every clone). All
-# cases are one ctest entry and one process, but those that APART names by GoogleTest's patterns ("*": all of them): each
-# of those has its own, since it forks, or sets limits, signals or variables of the process. Output of a failed entry
-# ends with the names of the cases that failed; after a crash or a hang, with the case that ran.
-# QUICK: the entry of many is labelled `quick`, its cases are pure: no children, no network, no waiting. All others are
-# `full`. Not optimized, but what it tests is; HOT: the test itself computes much.
+# A GoogleTest binary. It runs in the checkout's root: with a path of its files among the compiler flags ccache would
+# miss in other clones. All cases are one ctest entry and one process, except those that APART names by GoogleTest's
+# patterns ("*": all). These are entries of their own, because they fork, or set limits, signals or variables of the
+# process. The output of a failed entry ends with the failed cases; after a crash or a hang, with the case that ran.
+# QUICK: the common entry has the label `quick`: pure cases, without children, network and waiting. All other entries
+# have the label `full`. Test code is not optimized, the tested code is. HOT: optimized, for a test that computes much.
 function(muster_test name)
   cmake_parse_arguments(TEST "HOT;QUICK" "TIMEOUT;APART" "SOURCES;LINK" ${ARGN})
   if(NOT TEST_TIMEOUT)
     set(TEST_TIMEOUT 120)
   endif()
-  set(cores 1)  # of those that `make test` shares out (TEST_JOBS)
+  set(cores 1)  # of the TEST_JOBS that `make test` runs at a time
   if(TEST_HOT)
     set(cores 2)
   endif()
@@ -96,7 +96,7 @@ function(muster_test name)
   endif()
 endfunction()
 
-# A libFuzzer target; its corpus lives beside it in tests/fuzz/corpus/<name>.
+# A libFuzzer target; its corpus is tests/fuzz/corpus/<name>.
 function(muster_fuzz name)
   cmake_parse_arguments(FUZZ "" "" "SOURCES;LINK" ${ARGN})
   add_executable(${name} ${FUZZ_SOURCES})

@@ -1,5 +1,5 @@
-"""Container images made from folders, as the Open Container Initiative defines them: no daemon, no registry, and the same
-bytes from the same files. Nothing of the machine gets in: owners are 0, times are given, modes are one of three."""
+"""Makes container images from folders, in the format of the Open Container Initiative, without a daemon and a registry. The same
+files give the same bytes: owners are 0, times are given, modes are one of 0644, 0755 and 1777."""
 import datetime
 import gzip
 import hashlib
@@ -13,7 +13,7 @@ MEDIA = "application/vnd.oci.image."
 
 
 def layer(root, moment):
-    """A tar of what is in the folder `root`, in the order of its names, all of it from `moment` (seconds since 1970)."""
+    """A tar of the content of the folder `root`, sorted by name. Every file has the time `moment` (seconds since 1970)."""
     def plain(member):
         member.uid = member.gid = 0
         member.uname = member.gname = ""
@@ -31,7 +31,7 @@ def layer(root, moment):
 
 def write(folder, reference, layers, config, moment):
     """Writes an image of `layers` (tars, the lowest first) as the folder `folder` and as the archive `folder`.tar, which
-    replace what was there. Returns the digest of its manifest. `reference`: REPOSITORY:TAG with the registry's host, such as
+    replace older ones. Returns the digest of its manifest. `reference`: REPOSITORY:TAG with the registry's host, such as
     docker.io/library/muster:latest. `config`: the image's own "config" object (Env, Entrypoint, User, Labels ...).
 
     The folder is an OCI image layout with the manifest.json that older `docker load` wants, so that docker, podman, skopeo,

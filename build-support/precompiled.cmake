@@ -1,4 +1,4 @@
-# The headers that most files include, precompiled once for each set of flags. Off, each file proves its own includes.
+# The headers that most files include, precompiled once for each set of flags. Off: the build shows missing #includes.
 option(MUSTER_PRECOMPILE "precompile the headers that most files share" ON)
 
 set(MUSTER_PRECOMPILED
@@ -6,7 +6,7 @@ set(MUSTER_PRECOMPILED
     <absl/status/statusor.h> <boost/asio/io_context.hpp> <boost/asio/post.hpp> <boost/asio/steady_timer.hpp>
     <fmt/format.h>)
 
-# muster_precompiled_<kind>: a library of nothing whose headers targets with the same flags use.
+# muster_precompiled_<kind>: an empty library; targets with the same flags use its precompiled headers.
 function(muster_precompiled kind)
   if(NOT MUSTER_PRECOMPILE)
     return()

@@ -1,12 +1,12 @@
 #!/usr/bin/python3
-"""Makes stand-ins for the CUDA libraries that PyTorch's wheel is linked to, so that it runs on the CPU without them.
+"""Makes stand-ins for the CUDA libraries that PyTorch's wheel is linked to, so that PyTorch runs on the CPU without them.
 
     setup-newest-torch-standins.py SITE_PACKAGES
 
-The wheel without its dependencies is 0.5 GB to fetch; with them 2.9 GB. Each library that torch/lib/*.so names as NEEDED and
-that is nowhere on this machine becomes a shared object of that soname in nvidia/cu13/lib, which is on the wheel's own RPATH.
-It defines every symbol (with its version) that torch asks of it; each function answers 100, CUDA's "no device". Nothing of
-torch is changed; torch.cuda.is_available() is False.
+Without its dependencies the wheel is a download of 0.5 GB, with them of 2.9 GB. For each library that torch/lib/*.so names as
+NEEDED and that is not on this machine, the script makes a shared object of that soname in nvidia/cu13/lib, which is on the wheel's
+own RPATH. The object defines every symbol (with its version) that torch needs from the library; each function returns 100, CUDA's
+"no device". torch itself is not changed; torch.cuda.is_available() is False.
 """
 import collections
 import glob
@@ -25,7 +25,7 @@ def needed(library):
 
 
 def version_files(library):
-    """Version name -> soname it must come from."""
+    """{version name: sonames of the libraries that must define it}."""
     files, current = {}, None
     in_needs = False
     for line in tool("readelf", "-V", "-W", library).splitlines():
@@ -39,7 +39,7 @@ def version_files(library):
 
 
 def undefined(library):
-    """(symbol, version or "") of every symbol the library wants from elsewhere."""
+    """(symbol, version or "") of every symbol that `library` needs from other libraries."""
     for line in tool("nm", "-D", "--undefined-only", library).splitlines():
         kind, name = line.split()[-2:]
         if kind == "U":
@@ -52,7 +52,7 @@ def defined(library):
 
 
 def write_stand_in(folder, soname, symbols):
-    """symbols: version -> names."""
+    """`symbols`: {version, or "": names}."""
     names = sorted({name for group in symbols.values() for name in group})
     source = os.path.join(folder, soname + ".c")
     with open(source, "w") as out:
@@ -97,7 +97,7 @@ def main():
                     if soname in missing:
                         wanted[soname][version].add(symbol)
             elif symbol not in known:
-                # Unversioned: whose it is is not written anywhere. All of them define it; the first one loaded answers.
+                # A symbol without a version may come from any of the libraries. All stand-ins define it; the first one loaded is used.
                 for soname in here:
                     wanted[soname][""].add(symbol)
     os.makedirs(folder, exist_ok=True)

@@ -1,4 +1,4 @@
-# Writes a C++ source with the YAML files of FOLDER, for controller/local/builtin_runtimes.h:
+# Writes a C++ source of controller/local/builtin_runtimes.h's kBuiltinRuntimes, from the YAML files of FOLDER:
 # cmake -D FOLDER=... -D OUTPUT=... -P write-runtimes.cmake
 file(GLOB files ${FOLDER}/*.yaml)
 list(FILTER files EXCLUDE REGEX kustomization)

@@ -1,5 +1,5 @@
-# version.cc for the commit that is built now, by every build: the commit may change without a new configuration. The
-# file changes only with what it says. In: SOURCE_DIR, TEMPLATE, OUTPUT, PROJECT_VERSION.
+# Writes version.cc for the commit that is built, if its content changes. Runs in every build, because the commit may
+# change without a new configuration. Variables: SOURCE_DIR, TEMPLATE, OUTPUT, PROJECT_VERSION.
 execute_process(COMMAND git describe --always --dirty --abbrev=10 WORKING_DIRECTORY ${SOURCE_DIR}
                 OUTPUT_VARIABLE MUSTER_COMMIT OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
 if(NOT MUSTER_COMMIT)

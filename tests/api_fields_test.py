@@ -1,7 +1,7 @@
-"""What build-support/api_fields.py says of each field of a spec is what a plan does with it: muster-controller plan.
+"""`muster-controller plan` does with each field of a spec what build-support/api_fields.py says.
 
-Each field gets an example beside a job that is planned without it. `served`, `mapped` and `kept`: the plan is another one. `ignored`: it is the
-same one. `refused`: there is none, and the message names the field.
+A job is planned without the field and with an example of it. `served`, `mapped`, `kept`: the two plans differ. `ignored`: they are the
+same. `refused`: there is no plan with the field, and the message names it.
 """
 import copy
 import json
@@ -31,12 +31,12 @@ def step(name, label=None, **container):
 
 
 JOB = {"apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJob", "metadata": {"name": "job", "namespace": "ns"}, "spec": {"runtimeRef": {"name": "runtime"}}}
-# An example goes into the last item of a list, so `other` has those of replicatedJobs[].
+# An example is put into the last item of a list, so examples of replicatedJobs[] go into `other`.
 RUNTIME = {"apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "ClusterTrainingRuntime", "metadata": {"name": "runtime"}, "spec": {
     "mlPolicy": {"torch": {}}, "template": {"spec": {"replicatedJobs": [
         step("dataset-initializer", "dataset-initializer"), step("model-initializer", "model-initializer"),
         step("node", "trainer", command=["torchrun", "train.py"], resources={"claims": [{"name": "own"}]}), step("other")]}}}}
-# What must be there for a field to mean something, by the beginning of its path.
+# Fields that must be set for a field to have an effect, by the beginning of its path.
 PATCH = "spec.runtimePatches[].trainingRuntimeSpec.template.spec.replicatedJobs[]."
 POD = PATCH + "template.spec.template.spec."
 MPI = {"mlPolicy": {"mpi": {}}, "template": {"spec": {"replicatedJobs": [step("node"), step("launcher", "trainer", command=["mpirun"])]}}}
@@ -65,7 +65,7 @@ BESIDE = {
         {"templates": [{"metadata": {"name": "claim"}, "spec": {"accessModes": ["ReadWriteOnce"]}}]}]}}
 
 LABELS, ENV, SECONDS = {"a": "c"}, [{"name": "EXAMPLE", "value": "1"}], 77
-# By the end of a path: the longest that fits.
+# Examples by the end of a path; the longest end that fits counts.
 EXAMPLES = {
     "labels": LABELS, "annotations": LABELS, "finalizers": ["example.com/a"], "env": ENV, "metadata.name": "other-name", "metadata.namespace": "other",
     "runtimeRef.name": "runtime", "apiGroup": "trainer.kubeflow.org", "kind": "ClusterTrainingRuntime", "storageUri": "hf://a/b", "secretRef.name": "secret",
@@ -86,7 +86,7 @@ EXAMPLES = {
     "backoffLimit": 3, "backoffLimitPerIndex": 3, "completionMode": "NonIndexed", "completions": 4, "template.spec.managedBy": "example.com/a", "manualSelector": True,
     "maxFailedIndexes": 3, "parallelism": 4, "podFailurePolicy": {"rules": []}, "podReplacementPolicy": "Failed", "selector": {"matchLabels": LABELS},
     "template.spec.successPolicy": {"rules": [{"succeededCount": 1}]}, "restartPolicy": "Never", "template.spec.template.spec": {"containers": [{"name": "o", "image": "k"}]}}
-# Served, and not in what the command prints: what the controller does later, or a value that the job has anyway.
+# Served fields that do not change the printed plan: the controller uses them later, or the job has the example's value anyway.
 NOT_IN_A_PLAN = {
     "trainjobs": {"spec.runtimeRef.name", "spec.runtimeRef.apiGroup", "spec.runtimeRef.kind", "spec.activeDeadlineSeconds", "spec.ttlSecondsAfterFinished", "spec.managedBy",
                   "spec.runtimePatches[].manager", "spec.runtimePatches[].time", PATCH + "name", POD + "containers[].name", POD + "initContainers[].name"},
@@ -99,7 +99,7 @@ NOT_IN_A_PLAN = {
 
 
 def put(place, path, value):
-    """`value` at `path` of `place`, in the last item of each list."""
+    """Sets `path` of `place` to `value`, in the last item of each list."""
     *names, last = path.split(".")
     for name in names:
         inner = place.setdefault(name.removesuffix("[]"), [] if name.endswith("[]") else {})
@@ -123,7 +123,7 @@ class ApiFields(unittest.TestCase):
         cls.addClassCleanup(cls.folder.cleanup)
 
     def planned(self, job, runtime):
-        """(objects without the copy of the runtime, the error)."""
+        """(planned objects except the copy of the runtime, stderr); (None, stderr) if there is no plan."""
         path = os.path.join(self.folder.name, "objects.yaml")
         with open(path, "w") as file:
             file.write("\n---\n".join(json.dumps(each) for each in (job, runtime)))

@@ -1,7 +1,7 @@
-"""How a file of Python tests ends: main() runs what the command line names, as unittest.main() does.
+"""main() of a file of Python tests: runs what the command line names, as unittest.main() does.
 
-It exits with 77 (ctest: skipped) where all of it was skipped, so that what was not tested does not look tested; with 0 where
-something passed, and the reason of each skip stands last either way; else with 1.
+It exits with 1 if a test failed or there was none, 0 if at least one passed, and 77 (ctest: skipped) if all were skipped, so that a
+skipped class does not count as passed. The reason of each skip is printed last.
 """
 import sys
 import unittest
@@ -22,7 +22,7 @@ def exit_code(result):
         return 1
     if result.passed:
         return 0
-    return SKIPPED if result.skipped else 1  # no test at all is a mistake
+    return SKIPPED if result.skipped else 1  # 1: there was no test
 
 
 def main():

@@ -1,4 +1,4 @@
-"""muster-controller convert as users call it: what it prints, `plan` takes; remarks go to stderr; codes 0, 64 and 78."""
+"""`muster-controller convert` on the command line: `plan` accepts its output; remarks go to stderr; exit codes 0, 64 and 78."""
 import json
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""The pages: every link leads somewhere, README leads to every page, and no subcommand, exit code, alert or field is left out."""
+"""The pages: every link has a target, README links to every page, and the pages name every subcommand, exit code, alert and field."""
 import pathlib
 import re
 import subprocess
@@ -6,7 +6,7 @@ import sys
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.dont_write_bytecode = True  # beside the scripts
+sys.dont_write_bytecode = True  # no __pycache__ in build-support
 sys.path.insert(0, str(ROOT / "build-support"))
 import api_page  # noqa: E402
 
@@ -22,12 +22,12 @@ def pages():
 
 
 def anchor(heading):
-    """GitHub's name of a heading."""
+    """The anchor that GitHub makes of a heading."""
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
 def broken_links(page, texts):
-    """Links of `page` (a path) that lead nowhere, of `texts`: path -> text."""
+    """Links of `page` (a path) without a target. `texts`: path -> text of all pages."""
     broken = []
     for link in LINK.findall(CODE_BLOCK.sub("", texts[page])):
         if re.match(r"[a-z]+:", link):

@@ -1,12 +1,13 @@
-"""A TCP port that nobody listens on."""
+"""Finds a TCP port on which no program listens."""
 import random
 import socket
 
 
 def free_port(address=""):
-    """Free at `address`, all of this machine's where it is "". It is below those that the kernel gives away itself: any
-    program that asks for port 0 would take such a one before its server listens. None of torchrun's and Muster's defaults
-    (29400 and those above it)."""
+    """A port that is free at `address` ("": at all addresses of this machine). OSError: there is none.
+
+    The port is below the range from which the kernel serves requests for port 0, so no other program gets it before the
+    test's server listens. It is also below the default ports of torchrun and Muster (29400 and above)."""
     with open("/proc/sys/net/ipv4/ip_local_port_range") as file:
         given_away = int(file.read().split()[0])
     highest = min(given_away, 29400)

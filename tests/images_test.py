@@ -1,5 +1,5 @@
-"""The images that build-support/make-images makes of this build: the same twice, as the format asks, and they run. And what is built
-with build-support/flags.cmake: the same bytes in every folder."""
+"""build-support/make-images: two runs give the same images, the images follow the format, and their binaries run. And
+build-support/flags.cmake: a build has the same bytes in every folder."""
 import gzip
 import hashlib
 import io
@@ -26,12 +26,12 @@ def make_images(out, *flags):
 
 
 def paths_in(content, *folders):
-    """Paths in `content` that begin with one of `folders`; a path ends where its text does."""
+    """Paths in `content` that are in one of `folders`, or one of `folders` itself. A path ends at a zero byte or a line feed."""
     begins = b"|".join(re.escape(folder.encode()) for folder in folders)
     return re.findall(rb"(?<![\w./])(?:" + begins + rb")(?:/[^\0\n]*)?(?=[\0\n])", content)
 
 
-# Its sources name themselves: one of the folder, a header, one that the build has written.
+# Its sources print their own paths: a source, a header, and a header that the build writes.
 PROGRAM = {
     "CMakeLists.txt": """cmake_minimum_required(VERSION 3.25)
 project(program LANGUAGES CXX)
@@ -48,7 +48,7 @@ target_link_libraries(program PRIVATE part)
 
 
 class Image:
-    """An image as a reader of the format sees it, by its archive: every blob is found by its digest, and has its size."""
+    """An image read from its archive, as the format asks: each blob is found by its digest, which is checked together with its size."""
 
     def __init__(self, archive):
         with tarfile.open(archive) as tar:
@@ -134,7 +134,7 @@ class Images(unittest.TestCase):
         self.assertEqual([member.name for member in self.images["muster"].members() if member.isfile()], ["usr/local/bin/muster"])
 
     def test_the_packages_are_those_of_the_lists(self):
-        """What the binaries ask for by name is in images/*-packages.txt, for those who install packages."""
+        """Each package of images/*-packages.txt, the list for those who install packages, is in the image."""
         for name in NAMES[1:]:
             with open(os.path.join(ROOT, "images", f"{name.removeprefix('muster-')}-packages.txt")) as file:
                 listed = {line.strip() for line in file if not line.startswith("#")}
@@ -169,7 +169,7 @@ class Images(unittest.TestCase):
 
 class Folders(unittest.TestCase):
     def test_no_binary_has_a_path_of_this_machine(self):
-        """Nor have their debug symbols, which the images lack."""
+        """The debug symbols have none either; the images do not contain them."""
         for name in NAMES:
             path = os.path.join(BIN, name)
             if not os.path.exists(path):
@@ -181,7 +181,7 @@ class Folders(unittest.TestCase):
         self.assertEqual(paths_in(b"a\0/src/x.cc\0./src/y.cc\0/srcs/z.cc\0a=/src\0", "/src"), [b"/src/x.cc", b"/src"])
 
     def test_every_folder_gives_the_same_bytes(self):
-        """One is compiled without ccache, the other by a ccache that is empty."""
+        """Compiles a program in two folders, once without ccache and once with an empty ccache."""
         with tempfile.TemporaryDirectory(prefix="muster-folders-test-") as folder:
             made = {}
             for place, cache in (("main", {"CCACHE_DISABLE": "1"}), ("deeper/inside/other", {"CCACHE_DIR": os.path.join(folder, "cache")})):

@@ -1,8 +1,7 @@
-"""The rooms and who may include whom, read from the #include lines; no sleeping in tests; and no test that
-nobody runs, or that has no label.
+"""Which room may include which, read from the #include lines; no sleep in tests; every test is run and has a label.
 
     base < {net, http, launcher}; net < rendezvous; {rendezvous, launcher} < rsh < agent; http < {initializers, controller};
-    of http, the agent has only what the static binary can link (an arrow points from the room that includes to the one included)
+    the agent uses only those parts of http that the static binary can link (a < b: files of b may include files of a)
 """
 import ast
 import io
@@ -19,7 +18,7 @@ import class_runner
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SOURCES = {".h", ".cc", ".cpp", ".hpp"}
 
-# A room and the rooms it may include, beside itself.
+# A room and the other rooms that it may include.
 ALLOWED = {
     "base": set(),
     "net": {"base"},
@@ -31,13 +30,13 @@ ALLOWED = {
     "initializers": {"base", "http"},
     "controller": {"base", "http", "launcher"},  # launcher: controller/local alone
 }
-# The same inside a room: its folders, in the order of who may include whom. Files beside them may include all.
+# Folders inside a room: each may include those before it. Files of the room outside these folders may include all.
 INSIDE = {"controller": ["api", "plan", "reconcile", "admission", "kube", "local"], "agent": ["torch", "report", "watch"]}
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 CPP_SLEEPS = re.compile(r"\bsleep_(?:for|until)\b")
 SLEEPS = re.compile(r"\bsleep_for\b|\bsleep_until\b|\b(?:u|nano)?sleep\s*\(\s*\d|\btime\.sleep\(")
-# A clock that somebody may set. Deadlines know the monotonic one only, so that a jump changes nothing; a decision about
-# moments that other machines read is given `now` by one of WALL_CLOCK_READERS.
+# The wall clock can be set and then jumps. Deadlines use the monotonic clock only. A decision about times that other machines read
+# gets `now` from one of WALL_CLOCK_READERS.
 WALL_CLOCK_READERS = {"base/clock.h", "http/cloud_clock.h", "controller/kube/leader.cc", "controller/kube/own_certificates.cc",
                       "controller/kube/passes.cc", "controller/local/local_run.cc", "controller/local/pod_run.cc", "controller/local_command.cc", "controller/ps_command.cc", "controller/kube/pytorch_jobs.cc", "controller/kube/train_jobs.cc", "controller/kube/webhooks.cc"}
 WALL_CLOCK = re.compile(r"\bsystem_clock\b|\bhigh_resolution_clock\b|\bgettimeofday\b|\bCLOCK_REALTIME\b|\bCLOCK_TAI\b|"
@@ -45,12 +44,12 @@ WALL_CLOCK = re.compile(r"\bsystem_clock\b|\bhigh_resolution_clock\b|\bgettimeof
                         r"\bfile_clock\b|\bdeadline_timer\b|\bsystem_timer\b|\bUnixMillis\(\)|\bWallNow\(\)")
 WALL_CLOCK_FOR_PEOPLE = re.compile(
     r'unix_ms = UnixMillis\(\);|unix_millis = UnixMillis\(\);|record\["time_ms"\] = UnixMillis\(\);|'  # records, the log
-    r'"muster-\{\}-\{\}", getpid\(\), UnixMillis\(\)|'  # a name of no meaning
+    r'"muster-\{\}-\{\}", getpid\(\), UnixMillis\(\)|'  # a unique name, which nothing parses
     r"->Shutdown\(std::chrono::system_clock::now\(\)\)")  # gRPC's way to say "at once"
 
 
 def wall_clock_lines(path, source):
-    """Lines of `source` that look at a clock that may jump, other than to show it to people."""
+    """Lines of `source` that read the wall clock, except for records that people read."""
     if path in WALL_CLOCK_READERS:
         return []
     return [line.strip() for line in source.splitlines() if WALL_CLOCK.search(line.split("//")[0]) and
@@ -90,13 +89,13 @@ def wrong_includes_inside(path, source):
 
 
 def unit_of(path):
-    """What is one piece in the order of a room's files: a folder inside of it, else a header with its source."""
+    """The unit of `path` in the order inside its room: a folder of the room, else a header together with its source."""
     room, *inside = pathlib.PurePath(path).with_suffix("").parts
     return "/".join([room, inside[0]])
 
 
 def folders_in_a_loop(files):
-    """Folders inside of rooms that include what, by whatever way, includes them. `files`: path -> text."""
+    """Folders inside rooms that are in a loop of includes, direct or not. `files`: path -> text."""
     includes = {}
     for path, source in files.items():
         unit = unit_of(path)
@@ -116,8 +115,8 @@ def folders_in_a_loop(files):
 
 
 def classes_with_tests(files):
-    """(file, class) of each that unittest would run, of `files`: name of a Python file -> its text. A class without a base is
-    one that others are made of."""
+    """(file, class) of each class that unittest would run. `files`: name of a Python file -> its text. A class without a base is a mixin and
+    is left out."""
     classes, imported = {}, {}
     for file, source in files.items():
         for node in ast.parse(source).body:
@@ -144,7 +143,7 @@ def is_run(listing, file, name):
 
 
 def unlabelled(shown):
-    """Names of the tests in ctest's JSON that are not either `quick` or `full`. A binary that is not built has none to be labelled."""
+    """Names of the tests in ctest's JSON without exactly one of the labels `quick` and `full`. A binary that is not built has no labels."""
     def labels(test):
         return {label for of in test["properties"] if of["name"] == "LABELS" for label in of["value"]}
     return [test["name"] for test in shown["tests"]
@@ -166,7 +165,7 @@ class Layout(unittest.TestCase):
         self.assertEqual(wrong_includes_inside("controller/x.cc", includes), [])
 
     def test_a_folder_inside_a_room_is_in_no_loop(self):
-        """It may include files beside it, which then do not include it."""
+        """A folder may include files beside it, but only those that do not include the folder."""
         for room in ALLOWED:
             files = {str(path): text(path) for path in tracked(room) if path.suffix in SOURCES}
             self.assertEqual(folders_in_a_loop(files), [])
@@ -189,7 +188,7 @@ class Layout(unittest.TestCase):
         self.assertLessEqual(folders, set(ALLOWED) | {"tests", "e2e"})
 
     def test_no_sleep_in_tests(self):
-        # Programs that a test starts may wait; tests await events. A benchmark may measure a time of rest.
+        # Programs that a test starts may sleep; tests await events. A benchmark may sleep to measure an idle program.
         for path in tracked("tests", "e2e"):
             if path.suffix not in SOURCES | {".py"} or "bench" in path.parts or path.name == "layout_test.py":
                 continue
@@ -199,8 +198,8 @@ class Layout(unittest.TestCase):
             self.assertEqual(found, [], f"{path} sleeps; await an event with a generous deadline")
 
     def test_only_the_monotonic_clock_decides(self):
-        # The wall clock cannot be set for one test (time namespaces shift the other clocks only), so its readers are
-        # counted instead.
+        # A test cannot set the wall clock for itself (time namespaces shift only the other clocks), so the files that
+        # read it are listed instead.
         for room in ALLOWED:
             for path in tracked(room):
                 if path.suffix in SOURCES:
@@ -252,7 +251,7 @@ class Layout(unittest.TestCase):
             self.assertEqual(class_runner.exit_code(result), code, cases)
 
     def test_every_test_is_quick_or_full(self):
-        """Of a build, which CMake names: what is in neither label would run with `make test` alone, and nobody would have chosen so."""
+        """Looks at the build that CMake names. A test without a label would run in `make test` only, by accident."""
         build = os.environ.get("MUSTER_BUILD")
         if build is None:
             self.skipTest("MUSTER_BUILD names no build")

@@ -3,7 +3,7 @@
 // An s3:// URI with a trailing '/', or without a key, is a prefix. Else the exact key is looked for first, then "key/"
 // as a prefix; never the bare key, which would bring a/bc for a/b.
 // The region is learnt from the first answer that names it; the server's Date corrects a wrong local clock. For users:
-// docs/initializers.md, "What ends where" and "S3".
+// docs/initializers.md, "Where files are stored" and "S3".
 #pragma once
 
 #include <functional>
