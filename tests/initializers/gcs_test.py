@@ -110,7 +110,7 @@ class Content(GcsCase):
     def test_names_that_leave_the_target(self):
         for name in ("odd/../../escape", "odd//twice", "odd/./dot", "odd/.muster/manifest.json"):
             self.put(name, b"x")
-            code, end = self.bring(f"{self.uri}/odd/")
+            code, end = self.fetch(f"{self.uri}/odd/")
             self.assertNotEqual(code, 0, self.said)
             self.assertIn(name, end["reason"])
             self.assertEqual(os.listdir(self.dir), ["target"])
@@ -120,7 +120,7 @@ class Content(GcsCase):
     def test_a_folder_with_bytes(self):
         self.put("d/a", b"a")
         self.put("d/sub/", b"bytes")
-        code, end = self.bring(f"{self.uri}/d/")
+        code, end = self.fetch(f"{self.uri}/d/")
         self.assertNotEqual(code, 0, self.said)
         self.assertIn("d/sub/: a '/' at its end makes it a folder, but it has 5 bytes; leave it out with --ignore", end["reason"])
         self.check_nothing()
@@ -129,7 +129,7 @@ class Content(GcsCase):
     def test_names_that_collide(self):
         self.put("c/a", b"file")
         self.put("c/a/b", b"below it")
-        code, end = self.bring(f"{self.uri}/c/")
+        code, end = self.fetch(f"{self.uri}/c/")
         self.assertNotEqual(code, 0)
         self.assertIn("one is a file where the other needs a folder", end["reason"])
 
@@ -137,8 +137,8 @@ class Content(GcsCase):
         self.put("m/data", b"x")
         for marker, words in (("m/x//", "has an empty element"), ("m/data/", "one is a file where the other needs a folder")):
             self.put(marker, b"")
-            code, end = self.bring(f"{self.uri}/m/")
-            self.assertEqual((code, self.there()), (78 if marker == "m/x//" else 1, {}), self.said)
+            code, end = self.fetch(f"{self.uri}/m/")
+            self.assertEqual((code, self.target_files()), (78 if marker == "m/x//" else 1, {}), self.said)
             self.assertRegex(end["reason"], f"{marker[2:]}.*{words}.*--ignore")
             self.assertFalse(os.path.exists(os.path.join(self.target, ".muster", "next.json")))
             self.bucket.blob(marker).delete()
@@ -343,7 +343,7 @@ class Permanent(FaultCase, PermanentFaults):
 
     def test_deleted_while_it_is_read(self):
         self.proxy.faults = [lambda exchange: self.bucket.blob("large").delete()]
-        code, end = self.bring(f"{self.uri}/large")
+        code, end = self.fetch(f"{self.uri}/large")
         if code != 0:
             self.assertEqual(code, UNREACHABLE, self.said)
             self.assertRegex(end["reason"], "gs://muster-bucket/large: 404 .*removed meanwhile")

@@ -10,7 +10,7 @@ import sys
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from initializer_case import MIB, SKIPPED, UNREACHABLE, InitializerCase, main, needs, under_a_clock  # noqa: E402
+from initializer_case import MIB, SKIPPED, UNREACHABLE, InitializerCase, main, needs, with_clock_offset  # noqa: E402
 
 needs("gcs-client", "run build-support/setup-venv gcs-client", "google_crc32c", "cryptography")
 
@@ -91,7 +91,7 @@ class GoogleCase(InitializerCase):
     def as_machine(self, **more):
         return {"CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE": self.proxy.url, "GCE_METADATA_HOST": self.google.host, **more}
 
-    def brings(self, env, *asked):
+    def fetches(self, env, *asked):
         """Brings the data with one token, after exactly the requests `asked`: (what, scope)."""
         self.succeeds(self.uri, self.objects, env=env)
         self.assertEqual(self.google.asked, list(asked))
@@ -106,44 +106,44 @@ class GoogleCase(InitializerCase):
 
 class Identities(GoogleCase):
     def test_a_service_account(self):
-        self.brings(self.as_file(self.account()), ("account", READ))
+        self.fetches(self.as_file(self.account()), ("account", READ))
 
-    def test_a_service_account_under_a_clock_that_is_off(self):
+    def test_a_service_account_with_a_clock_that_is_off(self):
         for offset, words in (("-7300", "behind"), ("7300", "ahead of")):
             self.google.reset()
             shutil.rmtree(self.target, ignore_errors=True)
-            self.brings(self.as_file(self.account(), **under_a_clock(offset)), ("/token", None), ("account", READ))
+            self.fetches(self.as_file(self.account(), **with_clock_offset(offset)), ("/token", None), ("account", READ))
             self.assertRegex(self.said, rf"the clock here is 7\d\d\d s {words} that of {self.google.url}/token; signatures")
 
     def test_a_user(self):
-        self.brings(self.as_file(self.user()), ("user", READ))
+        self.fetches(self.as_file(self.user()), ("user", READ))
 
     def test_what_gcloud_has_left(self):
         endpoint = {"CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE": self.proxy.url}
         self.file(self.user(), ".config/gcloud/application_default_credentials.json")
-        self.brings(endpoint, ("user", READ))
+        self.fetches(endpoint, ("user", READ))
         self.file(self.account(), "gcloud/application_default_credentials.json")
         self.google.reset()
         shutil.rmtree(self.target)
-        self.brings({**endpoint, "CLOUDSDK_CONFIG": os.path.join(self.dir, "gcloud")}, ("account", READ))
+        self.fetches({**endpoint, "CLOUDSDK_CONFIG": os.path.join(self.dir, "gcloud")}, ("account", READ))
 
     def test_a_federated_workload_by_a_file(self):
         token = self.file("subject-1\n", "token")
-        self.brings(self.as_file(self.external({"file": token})), ("exchanged", READ))
+        self.fetches(self.as_file(self.external({"file": token})), ("exchanged", READ))
         self.google.reset()
         shutil.rmtree(self.target)
         token = self.file({"id_token": "subject-1"}, "token.json")
         source = {"file": token, "format": {"type": "json", "subject_token_field_name": "id_token"}}
-        self.brings(self.as_file(self.external(source)), ("exchanged", READ))
+        self.fetches(self.as_file(self.external(source)), ("exchanged", READ))
 
     def test_a_federated_workload_by_a_url(self):
         source = {"url": f"{self.google.url}/subject?audience=x", "headers": {"Metadata": "True"},
                   "format": {"type": "json", "subject_token_field_name": "access_token"}}
-        self.brings(self.as_file(self.external(source)), ("exchanged", READ))
+        self.fetches(self.as_file(self.external(source)), ("exchanged", READ))
 
     def test_a_federated_workload_that_impersonates(self):
         value = self.external({"file": self.file("subject-1", "token")}, service_account_impersonation_url=self.impersonating())
-        self.brings(self.as_file(value), ("exchanged", IMPERSONATE), ("impersonated", READ))
+        self.fetches(self.as_file(value), ("exchanged", IMPERSONATE), ("impersonated", READ))
 
     def test_an_impersonated_service_account(self):
         for source, asked in ((self.account(), ("account", IMPERSONATE)), (self.user(), ("user", READ)),
@@ -151,14 +151,14 @@ class Identities(GoogleCase):
             with self.subTest(source["type"]):
                 self.google.reset()
                 shutil.rmtree(self.target, ignore_errors=True)
-                self.brings(self.as_file({"type": "impersonated_service_account", "source_credentials": source,
+                self.fetches(self.as_file({"type": "impersonated_service_account", "source_credentials": source,
                                           "delegates": ["projects/-/serviceAccounts/between"],
                                           "service_account_impersonation_url": self.impersonating()}),
                             asked, ("impersonated", READ))
                 self.assertEqual(self.google.delegates, ["projects/-/serviceAccounts/between"])
 
     def test_the_machine(self):
-        self.brings(self.as_machine(), ("machine", READ))
+        self.fetches(self.as_machine(), ("machine", READ))
 
     def test_the_machine_is_not_there_at_first(self):
         """Like GKE's metadata server in the first seconds of a pod."""
@@ -323,7 +323,7 @@ class Refused(GoogleCase):
 
     def test_services_that_stay_busy(self):
         self.google.faults = [(503, b"busy", {})] * 50
-        ended, end = self.bring(self.uri, "--patience", "1", env=self.as_file(self.account()))
+        ended, end = self.fetch(self.uri, "--patience", "1", env=self.as_file(self.account()))
         self.assertEqual(ended, UNREACHABLE, self.said)
         self.assertRegex(end["reason"], "/token answers 503: 'busy'")
 

@@ -90,7 +90,7 @@ class Cache(ClientCase):
         self.target = self.cache  # for --to; the repository's folder is inside
 
     def bring_cached(self, uri, *flags, env=None):
-        code, end = self.bring(uri, "--hf-cache", *flags, env=env)
+        code, end = self.fetch(uri, "--hf-cache", *flags, env=env)
         self.assertEqual((code, end.get("event")), (0, "done"), self.said)
         return end
 
@@ -171,7 +171,7 @@ class Cache(ClientCase):
         self.offline(f"hub.hf_hub_download({NAME!r}, 'config.json', revision={commit!r})")
 
     def test_nothing_is_wanted(self):
-        ended, end = self.bring(URI, "--hf-cache", "--include", "*.gguf")
+        ended, end = self.fetch(URI, "--hf-cache", "--include", "*.gguf")
         self.assertEqual(ended, 1, self.said)
         self.assertRegex(end["reason"], "nothing in it is wanted")
         self.assertFalse(os.path.exists(os.path.join(self.cache, "models--muster--model", "refs")))

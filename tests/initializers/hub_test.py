@@ -212,7 +212,7 @@ class Models(HubCase):
         self.succeeds(URI, FILES)
 
     def test_dry_run(self):
-        code, end = self.bring(URI, "--dry-run")
+        code, end = self.fetch(URI, "--dry-run")
         self.assertEqual((code, end["event"], end["files"], end["bytes"]),
                          (0, "plan", len(FILES), sum(map(len, FILES.values()))), self.said)
         self.assertFalse(os.path.exists(self.target))
@@ -222,7 +222,7 @@ class Models(HubCase):
         self.assertEqual((end["planned_files"], end["planned_bytes"]), (end["files"], end["bytes"]))
         self.succeeds(URI, FILES)
         self.repository.commit("main", {**FILES, min(FILES): b"another"})
-        code, end = self.bring(URI, "--dry-run")
+        code, end = self.fetch(URI, "--dry-run")
         self.assertEqual((code, end["planned_files"], end["planned_bytes"]), (0, 1, len(b"another")), self.said)
         self.check_right(FILES)
 

@@ -35,7 +35,7 @@ def clean_environment(**more):
     return {**kept, **more}
 
 
-def under_a_clock(offset):
+def with_clock_offset(offset):
     """Environment of a process whose clock is shifted by `offset` seconds."""
     library = os.environ.get("MUSTER_OTHER_CLOCK", os.path.join(os.path.dirname(BINARY), "other_clock.so"))
     return {"LD_PRELOAD": library, "MUSTER_TEST_CLOCK_OFFSET": str(offset), "ASAN_OPTIONS": "verify_asan_link_order=0"}
@@ -112,7 +112,7 @@ class InitializerCase(unittest.TestCase):
         self.addCleanup(process.kill)
         return process
 
-    def bring(self, uri, *flags, env=None):
+    def fetch(self, uri, *flags, env=None):
         """(exit code, the last event)"""
         process = self.start(uri, *flags, env=env)
         out, err = process.communicate(timeout=DEADLINE)
@@ -121,7 +121,7 @@ class InitializerCase(unittest.TestCase):
         events = [json.loads(line) for line in out.splitlines()]
         return process.returncode, events[-1] if events else {}
 
-    def there(self):
+    def target_files(self):
         """Path below the target -> content, without Muster's own files."""
         found = {}
         for folder, _, names in os.walk(self.target):
@@ -138,7 +138,7 @@ class InitializerCase(unittest.TestCase):
 
     def check_right(self, expected):
         """`expected`: path below the target -> content. Fails if there is any other or unfinished file."""
-        there = self.there()
+        there = self.target_files()
         self.assertEqual(sorted(there), sorted(expected))
         for path, data in expected.items():
             self.assertTrue(there[path] == data, f"{path} differs")
@@ -146,17 +146,17 @@ class InitializerCase(unittest.TestCase):
 
     def check_nothing(self):
         """Nothing is published."""
-        self.assertEqual(self.there(), {})
+        self.assertEqual(self.target_files(), {})
         self.assertFalse(os.path.exists(os.path.join(self.target, ".muster", "manifest.json")))
 
     def succeeds(self, uri, expected, *flags, env=None):
-        code, end = self.bring(uri, *flags, env=env)
+        code, end = self.fetch(uri, *flags, env=env)
         self.assertEqual((code, end.get("event")), (0, "done"), self.said)
         self.check_right(expected)
         return end
 
     def refused(self, uri, code, words, *flags, env=None):
-        ended, end = self.bring(uri, *flags, env=env)
+        ended, end = self.fetch(uri, *flags, env=env)
         self.assertEqual((ended, end.get("event")), (code, "failed"), self.said)
         self.assertRegex(end["reason"], words)
         self.check_nothing()

@@ -67,10 +67,10 @@ class Afterwards(LocalCase):
         marker = os.path.join(self.dir, "marker")
         flags = ("--then", f"test -e {marker} || exit 7")
         for _ in range(2):
-            code, end = self.bring(self.uri, *flags)
+            code, end = self.fetch(self.uri, *flags)
             self.assertEqual((code, end["event"], end["exit_code"]), (7, "failed", 7), self.said)
             self.assertIn("exit 7", end["reason"])
-            self.assertEqual(self.there(), {"a": b"1"})
+            self.assertEqual(self.target_files(), {"a": b"1"})
         open(marker, "w").close()
         self.succeeds(self.uri, {"a": b"1"}, *flags)
 
@@ -88,8 +88,8 @@ class Afterwards(LocalCase):
         self.lay({"a": b"1"})
         log = os.path.join(self.dir, "log")
         flags = ("--then", f"echo x >> {log}; exit 7")
-        self.assertEqual(self.bring(self.uri, *flags)[0], 7, self.said)
-        self.assertEqual(self.bring(self.uri, *flags, "--dry-run")[0], 0, self.said)
+        self.assertEqual(self.fetch(self.uri, *flags)[0], 7, self.said)
+        self.assertEqual(self.fetch(self.uri, *flags, "--dry-run")[0], 0, self.said)
         with open(log) as file:
             self.assertEqual(file.read(), "x\n")
 
@@ -106,7 +106,7 @@ class Afterwards(LocalCase):
     def test_then_has_a_deadline(self):
         """Also for processes that the shell has started; the next start runs the command again."""
         self.lay({"a": b"1"})
-        code, end = self.bring(self.uri, "--deadline", "1", "--then", "sleep 1000000; exit 0")
+        code, end = self.fetch(self.uri, "--deadline", "1", "--then", "sleep 1000000; exit 0")
         self.assertEqual((code, end["event"]), (UNREACHABLE, "failed"), self.said)
         self.assertRegex(end["reason"], "--then 'sleep 1000000; exit 0' was not done after 1 s .--deadline.; the data is in place")
         self.succeeds(self.uri, {"a": b"1"}, "--deadline", "60", "--then", "true")
@@ -124,14 +124,14 @@ class Afterwards(LocalCase):
         self.lay({"a": b"1", "b": b"2", "c": b"3"})
         self.succeeds(self.uri, {"a": b"1", "b": b"2", "c": b"3"})
         os.unlink(os.path.join(self.source, "b"))
-        code, _ = self.bring(self.uri)
-        self.assertEqual((code, sorted(self.there())), (0, ["a", "b", "c"]), self.said)
+        code, _ = self.fetch(self.uri)
+        self.assertEqual((code, sorted(self.target_files())), (0, ["a", "b", "c"]), self.said)
         self.assertIn("1 file of an earlier run stays that this source does not have (b)", self.said)
         other = os.path.join(self.dir, "other")
         os.mkdir(other)
         with open(os.path.join(other, "d"), "w") as file:
             file.write("4")
-        self.bring(f"file://{other}")
+        self.fetch(f"file://{other}")
         self.assertIn("2 files of an earlier run stay that this source does not have (a, ...)", self.said)
 
     def test_what_the_user_may_not(self):

@@ -36,12 +36,12 @@ class TargetCase(LocalCase):
 
     def fails(self, uri, words, *flags):
         """Fails with the exit code for a setting that must be changed."""
-        code, end = self.bring(uri, *flags)
+        code, end = self.fetch(uri, *flags)
         self.assertEqual((code, end.get("event")), (1, "failed"), self.said)
         self.assertRegex(end["reason"], words)
 
     def nothing_but(self, *others):
-        self.assertEqual(sorted(self.there()), sorted(others))
+        self.assertEqual(sorted(self.target_files()), sorted(others))
         self.assertFalse(os.path.exists(self.in_target(".muster/manifest.json")))
 
 
@@ -59,7 +59,7 @@ class Denied(TargetCase):
             for calls in ("pidfd_open,close_range", "openat2,copy_file_range,fallocate", "statx,renameat2,getrandom,memfd_create"):
                 with self.subTest(calls=calls, error=errno.errorcode[number]):
                     self.under(calls, number)
-                    code, end = self.bring(self.uri, "--then", f"echo x >> {log}")
+                    code, end = self.fetch(self.uri, "--then", f"echo x >> {log}")
                     self.assertEqual((code, end.get("event")), (0, "done"), self.said)
                     self.check_right(files)
                     shutil.rmtree(self.target)
@@ -69,14 +69,14 @@ class Denied(TargetCase):
     def test_what_linux_3_10_has_not(self):
         files = self.lay({"small": b"text", "large": some_bytes(3 * MIB)})
         self.under("since-3.11", errno.ENOSYS)
-        code, end = self.bring(self.uri, "--then", "true")
+        code, end = self.fetch(self.uri, "--then", "true")
         self.assertEqual((code, end.get("event")), (0, "done"), self.said)
         self.check_right(files)
 
     def test_no_thread(self):
         self.lay({"small": b"text"})
         self.under("clone3", errno.EPERM)
-        code, end = self.bring(self.uri)
+        code, end = self.fetch(self.uri)
         self.assertEqual((code, end.get("event")), (78, "failed"), self.said)
         self.assertIn("clone3: Operation not permitted", end["reason"])
 
@@ -175,9 +175,9 @@ class FullOnDisk(Full):
 
     def test_at_nine_tenths_of_a_large_file(self):
         server, data = self.serve()
-        code, _ = self.bring(f"{server.url}/w.bin")
+        code, _ = self.fetch(f"{server.url}/w.bin")
         self.assertEqual(code, 0, self.said)
-        self.assertTrue(self.there()["w.bin"] == data)
+        self.assertTrue(self.target_files()["w.bin"] == data)
 
 
 class Wrong(TargetCase):
@@ -219,7 +219,7 @@ class Wrong(TargetCase):
     def test_what_is_due_needs_writing(self):
         self.lay({"a": b"1"})
         self.mount("-t", "tmpfs", "tmpfs")
-        self.assertEqual(self.bring(self.uri, "--then", "exit 7")[0], 7, self.said)
+        self.assertEqual(self.fetch(self.uri, "--then", "exit 7")[0], 7, self.said)
         subprocess.run(["mount", "-o", "remount,ro", self.target], check=True)
         self.fails(self.uri, "Read-only file system; mount it writable", "--then", "true")
 
@@ -260,8 +260,8 @@ class Wrong(TargetCase):
                     shutil.rmtree(self.target, ignore_errors=True)
                     os.makedirs(self.in_target(".muster"))
                     os.mkfifo(self.in_target(f".muster/{name}"))
-                    code, _ = self.bring(self.uri, *flags)
-                    self.assertEqual((code, self.there()), (0, files), self.said)
+                    code, _ = self.fetch(self.uri, *flags)
+                    self.assertEqual((code, self.target_files()), (0, files), self.said)
         shutil.rmtree(self.target)
         os.makedirs(self.in_target(".muster/staging"))
         os.mkfifo(self.in_target(".muster/staging/.hashes"))
@@ -327,12 +327,12 @@ class Links(TargetCase):
                 shutil.rmtree(self.target)
                 os.makedirs(os.path.dirname(self.in_target(name)))
                 os.symlink(self.outside, self.in_target(name))
-                code, _ = self.bring(self.uri)
+                code, _ = self.fetch(self.uri)
                 self.check_outside()
                 if code == 0:
                     self.check_right(self.files)
                 else:
-                    self.assertEqual((code, self.there()), (1, {}), self.said)
+                    self.assertEqual((code, self.target_files()), (1, {}), self.said)
 
     def test_that_come_while_files_take_their_names(self):
         """Killed before the first rename; then a folder is replaced by a link."""

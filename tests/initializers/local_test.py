@@ -139,7 +139,7 @@ class Copies(LocalCase):
         os.chmod(self.target, 0o777)
         binary = shutil.copy(BINARY, self.dir)
 
-        def bring(*flags):
+        def fetch(*flags):
             done = subprocess.run([binary, "dataset", self.uri, "--to", self.target, *flags], capture_output=True, text=True, user=4321,
                                   group=4321, extra_groups=[], env=self.environment(), timeout=DEADLINE)
             return done.returncode, done.stderr
@@ -194,7 +194,7 @@ class Copies(LocalCase):
             if mounted.returncode != 0:
                 self.skipTest(f"cannot mount: {mounted.stderr}")
             try:
-                _, end = self.bring(self.uri, "--termination-log", "")
+                _, end = self.fetch(self.uri, "--termination-log", "")
             finally:
                 subprocess.run(["umount", self.target], check=True)
             found = re.search("has 2 files and there is room for ([0-9]+) more", end.get("reason", ""))
@@ -211,7 +211,7 @@ class Copies(LocalCase):
         """A claim that is mounted at the target."""
         self.lay({"a": b"1"})
         self.target = self.source
-        code, end = self.bring(self.uri)
+        code, end = self.fetch(self.uri)
         self.assertEqual((code, end["unchanged"]), (0, True), self.said)
         self.assertEqual(os.listdir(self.source), ["a"])
         self.target = os.path.join(self.source, "a-folder")
@@ -328,10 +328,10 @@ class Publication(LocalCase):
         for lay in (self.lay_folder, self.lay_link):
             shutil.rmtree(self.target, ignore_errors=True)
             words, remove = lay()
-            code, end = self.bring(self.uri)
+            code, end = self.fetch(self.uri)
             self.assertEqual(code, 1, self.said)
             self.assertIn(words, end["reason"])
-            self.assertEqual((end.get("received", 0), self.there(), self.staged()), (0, {}, []))
+            self.assertEqual((end.get("received", 0), self.target_files(), self.staged()), (0, {}, []))
             remove()
             self.succeeds(self.uri, self.before)
 
@@ -341,8 +341,8 @@ class Publication(LocalCase):
         manifest = self.manifest()
         os.unlink(os.path.join(self.source, "old"))
         os.mkdir(self.in_target("a"))
-        self.assertEqual(self.bring(self.uri)[0], 1, self.said)
-        self.assertEqual((self.manifest(), self.there()), (manifest, {"old": b"o"}))
+        self.assertEqual(self.fetch(self.uri)[0], 1, self.said)
+        self.assertEqual((self.manifest(), self.target_files()), (manifest, {"old": b"o"}))
         self.assertFalse(os.path.exists(self.in_target(".muster/next.json")))
 
     def test_an_obstacle_after_a_kill(self):
@@ -352,14 +352,14 @@ class Publication(LocalCase):
                 self.assertTrue(self.dies_at_rename(5, self.uri), "before the first takes its name")
                 words, remove = lay()
                 for _ in range(2):
-                    code, end = self.bring(self.uri)
+                    code, end = self.fetch(self.uri)
                     self.assertEqual(code, 1, self.said)
                     self.assertRegex(end["reason"], f"{words}.*once it is out of the way, the next start publishes the rest")
                 if not other:
                     remove()
                     self.succeeds(self.uri, self.before)
                     continue
-                code, end = self.bring(f"{self.uri}/sub/b")
+                code, end = self.fetch(f"{self.uri}/sub/b")
                 self.assertEqual(code, 0, self.said)
                 self.assertIn("cannot be finished", self.said)
                 self.assertEqual([file["path"] for file in self.manifest()["files"]], ["b"])
@@ -465,7 +465,7 @@ class Together(LocalCase):
 
     def test_it_ends_at_its_deadline(self):
         first, go = self.first_asks()
-        code, end = self.bring(self.url, "--deadline", "0.5")
+        code, end = self.fetch(self.url, "--deadline", "0.5")
         self.assertEqual((code, end["event"]), (UNREACHABLE, "failed"), self.said)
         self.assertIn("not complete after 0.5 s (--deadline)", end["reason"])
         go.set()

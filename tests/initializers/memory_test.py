@@ -31,7 +31,7 @@ class Peak(InitializerCase):
         """Peak memory in bytes, as counted by the kernel, of a successful run; and the last event."""
         told = os.path.join(self.dir, "peak")
         of_its_guard = f"read -r _ _ _ parent _ < /proc/$PPID/stat; cat /proc/$parent/status > {told}"
-        code, end = self.bring(uri, "--then", of_its_guard, *flags, env=env)
+        code, end = self.fetch(uri, "--then", of_its_guard, *flags, env=env)
         self.assertEqual((code, end.get("event")), (0, "done"), self.said)
         with open(told) as file:
             status = file.read()
@@ -119,7 +119,7 @@ class Peak(InitializerCase):
         repository.readers.add("hf_reader")
         peak, end = self.peak("hf://models/muster/many", env={"HF_ENDPOINT": hub.url, "HF_TOKEN": "hf_reader"})
         self.assertEqual((end["files"], end["unverified_files"]), (MANY, 0))
-        self.assertEqual(self.there(), files)
+        self.assertEqual(self.target_files(), files)
         self.assertLessEqual(peak, MOST)
 
     def test_many_small_files_of_a_folder(self):
@@ -132,7 +132,7 @@ class Peak(InitializerCase):
                 file.write(data)
         peak, end = self.peak(f"file://{source}")
         self.assertEqual(end["files"], MANY)
-        self.assertEqual(self.there(), files)
+        self.assertEqual(self.target_files(), files)
         self.assertLessEqual(peak, MOST)
         done = subprocess.run([BINARY, "verify", self.target], capture_output=True, text=True, env=clean_environment(), timeout=300)
         self.assertEqual(done.returncode, 0, done.stderr)

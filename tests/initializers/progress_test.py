@@ -101,7 +101,7 @@ class Events(ProgressCase):
 
     def test_notes_and_retries(self):
         self.server.faults = [lambda request: request.plain(503, b"")] * 3
-        code, done = self.bring(self.url)
+        code, done = self.fetch(self.url)
         events = [json.loads(line) for line in self.said.splitlines()]
         notes = [event for event in events if event["event"] == "note"]
         self.assertEqual((code, done["retries"]), (0, 3), self.said)
@@ -109,11 +109,11 @@ class Events(ProgressCase):
         self.assertTrue(all(re.search("w.bin.*503.*trying again in", note["text"]) for note in notes), notes)
 
     def test_a_failure(self):
-        code, failed = self.bring(self.server.url + "/nothing")
+        code, failed = self.fetch(self.server.url + "/nothing")
         self.assertEqual((code, set(failed), failed["exit_code"]), (1, {"event", "exit_code", "reason"}, 1))
 
     def test_a_plan(self):
-        code, plan = self.bring(self.url, "--dry-run")
+        code, plan = self.fetch(self.url, "--dry-run")
         self.assertEqual((code, plan["event"], set(plan)), (0, "plan", OF_A_SUCCESS | {"event", "planned_files", "planned_bytes"}))
         files = [event for event in map(json.loads, self.said.splitlines()) if event["event"] == "file"]
         self.assertEqual(files, [{"event": "file", "path": "w.bin", "bytes": self.SIZE, "staged_bytes": 0}])
@@ -173,7 +173,7 @@ class ForPeople(ProgressCase):
 class LastWord(ProgressCase):
     def test_of_a_success(self):
         self.server.faults = [lambda request: request.plain(503, b"")] * 2
-        code, done = self.bring(self.url, "--termination-log", self.word)
+        code, done = self.fetch(self.url, "--termination-log", self.word)
         word = self.last_word()
         self.assertEqual((code, set(word)), (0, OF_A_SUCCESS | OF_A_FAILURE | {"bytes_per_second"}))
         self.assertEqual({name: word[name] for name in OF_A_SUCCESS}, {name: done[name] for name in OF_A_SUCCESS})
@@ -183,8 +183,8 @@ class LastWord(ProgressCase):
         self.assertAlmostEqual(word["bytes_per_second"], self.SIZE / word["seconds"], delta=self.SIZE / word["seconds"] / 100)
 
     def test_of_nothing_to_do(self):
-        self.bring(self.url)
-        self.bring(self.url, "--termination-log", self.word)
+        self.fetch(self.url)
+        self.fetch(self.url, "--termination-log", self.word)
         word = self.last_word()
         self.assertEqual((word["reason"], word["unchanged"], word["received"], word["kept_files"]),
                          ("complete; no byte was moved", True, 0, 1))
@@ -197,7 +197,7 @@ class LastWord(ProgressCase):
                                        ("file:///" + "/".join(["\u00fc" * 50] * 30), (), 1, "fatal")):
             with self.subTest(url[:30]):
                 open(self.word, "w").close()
-                ended, event = self.bring(url, *flags, "--termination-log", self.word)
+                ended, event = self.fetch(url, *flags, "--termination-log", self.word)
                 word = self.last_word()
                 self.assertEqual((ended, word["exit_code"], word["class"], word["version"]), (code, code, kind, 1), self.said[:1000])
                 self.assertLessEqual(COUNTS | OF_A_FAILURE | {"seconds"}, set(word), "what is too long is left out, no more")

@@ -78,14 +78,14 @@ class Prefixes(S3Case):
     def test_keys_that_leave_the_target(self):
         for key in ("odd/../../escape", "odd//twice", "odd/./dot"):
             self.client.put_object(Bucket=self.bucket, Key=key, Body=b"x")
-            code, end = self.bring(f"s3://{self.bucket}/odd/")
+            code, end = self.fetch(f"s3://{self.bucket}/odd/")
             self.assertNotEqual(code, 0, self.said)
             self.assertEqual(os.listdir(self.dir), ["target"])
             self.client.delete_object(Bucket=self.bucket, Key=key)
 
     def test_names_that_collide(self):
         self.put({"c/a": b"file", "c/a/b": b"below it"})
-        code, end = self.bring(f"s3://{self.bucket}/c/")
+        code, end = self.fetch(f"s3://{self.bucket}/c/")
         self.assertNotEqual(code, 0)
         self.assertIn("one is a file where the other needs a folder", end["reason"])
 
@@ -183,7 +183,7 @@ class Settings(S3Case):
             "AWS_ENDPOINT_URL": self.url, "AWS_REGION": "us-east-1", "AWS_EC2_METADATA_SERVICE_ENDPOINT": self.url, "HOME": self.dir})
 
     def test_a_web_identity_that_fails_is_an_error(self):
-        code, end = self.bring(f"s3://{self.bucket}/d", env={
+        code, end = self.fetch(f"s3://{self.bucket}/d", env={
             "AWS_ENDPOINT_URL": self.url, "AWS_REGION": "us-east-1", "AWS_WEB_IDENTITY_TOKEN_FILE": "/no/such/token",
             "AWS_ROLE_ARN": "arn:aws:iam::123456789012:role/reader", "AWS_EC2_METADATA_SERVICE_ENDPOINT": self.url})
         self.assertNotEqual(code, 0)
@@ -192,7 +192,7 @@ class Settings(S3Case):
     def test_nothing_there(self):
         for uri, words in ((f"s3://{self.bucket}/nothing", "no such object"), ("s3://no-such-bucket-here/x", "NoSuchBucket"),
                            (f"s3://{self.bucket}/", "nothing below it")):
-            code, end = self.bring(uri)
+            code, end = self.fetch(uri)
             self.assertEqual(code, 1, self.said)
             self.assertIn(words, end["reason"])
 

@@ -180,9 +180,9 @@ class TransientFaults(Repaired):
                 self.proxy.reset()
                 self.proxy.faulty = self.is_data
                 self.proxy.faults = [lambda _: None] * number + [lambda _: self.put(name, after)]
-                code, _ = self.bring(f"{self.uri}/{name}")
+                code, _ = self.fetch(f"{self.uri}/{name}")
                 self.assertEqual(code, 0, self.said)
-                self.assertIn(self.there()[name], (before, after), "a mix of two versions")
+                self.assertIn(self.target_files()[name], (before, after), "a mix of two versions")
 
     def test_overwritten_between_a_cut_and_its_resume(self):
         for name in self.large:
@@ -224,7 +224,7 @@ class PermanentFaults(Store):
         for name in self.objects:
             self.proxy.always(lambda exchange: exchange.flip(4000))
             if name in self.unhashed:  # not detectable; but it must not count as verified
-                code, end = self.bring(f"{self.uri}/{name}")
+                code, end = self.fetch(f"{self.uri}/{name}")
                 self.assertEqual((code, end["unverified_files"], self.manifest()["files"][0]["verified"]), (0, 1, False), self.said)
             else:
                 self.refused(f"{self.uri}/{name}", 1, f"{name}: .*expected .* got .*nothing was published")

@@ -15,7 +15,7 @@ from strict_case import XML, StrictCase  # noqa: E402 first: it skips the test w
 import certificate  # noqa: E402
 import minio_server  # noqa: E402
 from fault_proxy import FaultProxy  # noqa: E402
-from initializer_case import DEADLINE, MIB, UNREACHABLE, main, under_a_clock  # noqa: E402
+from initializer_case import DEADLINE, MIB, UNREACHABLE, main, with_clock_offset  # noqa: E402
 from store_faults import LOGIN_PAGE, KilledAnywhere, PermanentFaults, TransientFaults, answering, setting, some_bytes  # noqa: E402
 
 SLOW_DOWN = b"<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>"
@@ -201,10 +201,10 @@ class Strict(StrictCase):
         self.put("w", b"1")
         for offset, words in (("-7300", "behind"), ("7300", "ahead of")):
             shutil.rmtree(self.target, ignore_errors=True)
-            self.succeeds(self.uri, {"w": b"1"}, env=self.keys(**under_a_clock(offset)))
+            self.succeeds(self.uri, {"w": b"1"}, env=self.keys(**with_clock_offset(offset)))
             self.assertRegex(self.said, rf"the clock here is 7\d\d\d s {words} that of")
             shutil.rmtree(self.target, ignore_errors=True)
-            self.succeeds(f"{self.uri}/w", {"w": b"1"}, env=self.keys(**under_a_clock(offset)))
+            self.succeeds(f"{self.uri}/w", {"w": b"1"}, env=self.keys(**with_clock_offset(offset)))
             self.assertRegex(self.said, rf"the clock here is 7\d\d\d s {words} that of")
 
     def test_a_role_under_a_clock_that_is_off(self):
@@ -212,7 +212,7 @@ class Strict(StrictCase):
         for offset in ("-7300", "7300"):
             shutil.rmtree(self.target, ignore_errors=True)
             self.succeeds(self.uri, {"w": b"1"}, env=self.keys(
-                **under_a_clock(offset), ROLE_ARN="arn:minio:iam:::role/any", AWS_ENDPOINT_URL_STS=self.proxy.url))
+                **with_clock_offset(offset), ROLE_ARN="arn:minio:iam:::role/any", AWS_ENDPOINT_URL_STS=self.proxy.url))
             self.assertRegex(self.said, r"the clock here is 7\d\d\d s .* that of .*; signatures and expirations go by the server's")
             self.assertLessEqual(self.proxy.count("POST"), 2, "the keys hold for as long as the server says")
             self.proxy.reset()
@@ -384,13 +384,13 @@ class Permanent(FaultCase, PermanentFaults):
         if mounted.returncode != 0:
             self.skipTest(f"cannot mount: {mounted.stderr}")
         self.addCleanup(subprocess.run, ["umount", self.target])
-        ended, end = self.bring(f"{self.uri}/large")
+        ended, end = self.fetch(f"{self.uri}/large")
         self.assertEqual(ended, 1, self.said)
         self.assertRegex(end["reason"], "needs 20\\d+ bytes and 1\\d+ are free in .*: give it a larger volume")
         self.assertEqual(self.proxy.count("GET"), 0, "nothing was moved")
         for n in range(250):
             self.put(f"many/{n:03}", b"x")
-        ended, end = self.bring(f"{self.uri}/many/")
+        ended, end = self.fetch(f"{self.uri}/many/")
         self.assertEqual(ended, 1, self.said)
         self.assertRegex(end["reason"], "has \\d+ files and there is room for \\d+ more in .* \\(inodes\\): give it another volume")
         # Another program fills it during the run.
@@ -406,10 +406,10 @@ class Permanent(FaultCase, PermanentFaults):
                 except OSError:
                     pass
         self.proxy.faults = [fill]
-        ended, end = self.bring(f"{self.uri}/some/")
+        ended, end = self.fetch(f"{self.uri}/some/")
         self.assertEqual(ended, 1, self.said)
         self.assertRegex(end["reason"], "some/\\d+: .*No space left on device; give it a larger volume, or make room")
-        self.assertEqual(list(self.there()), ["other"])
+        self.assertEqual(list(self.target_files()), ["other"])
         os.unlink(os.path.join(self.target, "other"))
         self.succeeds(f"{self.uri}/some/", {f"{n:02}": some_bytes(200 << 10, n) for n in range(50)})
 
@@ -425,7 +425,7 @@ class Permanent(FaultCase, PermanentFaults):
             self.anew()
             open(path, "w").close()
             self.proxy.faults = [lambda _: None] + [fault] * 1000  # one range comes
-            code, end = self.bring(f"{self.uri}/md5", "--termination-log", path, "--patience", "1")
+            code, end = self.fetch(f"{self.uri}/md5", "--termination-log", path, "--patience", "1")
             last = word()
             self.assertEqual((last["exit_code"], last["class"], last["reason"]), (code, class_name, end["reason"]))
             self.assertEqual((last["files"], last["bytes"], last["files_done"]), (1, len(self.objects["md5"]), 0))
@@ -453,7 +453,7 @@ class Permanent(FaultCase, PermanentFaults):
     def test_an_object_that_may_be_listed_but_not_read(self):
         self.proxy.faulty = lambda exchange: exchange.method == "HEAD"
         self.proxy.always(lambda exchange: exchange.answer(403))
-        ended, end = self.bring(f"{self.uri}/large")
+        ended, end = self.fetch(f"{self.uri}/large")
         self.assertEqual(ended, 1, self.said)
         self.assertRegex(end["reason"], "large: 403; check the credentials")
 
@@ -474,11 +474,11 @@ class Permanent(FaultCase, PermanentFaults):
         if subprocess.run(["mount", "-t", "tmpfs", "-o", "ro", "tmpfs", self.target], capture_output=True).returncode != 0:
             self.skipTest("cannot mount")
         self.addCleanup(subprocess.run, ["umount", self.target])
-        ended, end = self.bring(f"{self.uri}/small")
+        ended, end = self.fetch(f"{self.uri}/small")
         self.assertEqual(ended, 1, self.said)
         self.assertRegex(end["reason"], "target/.muster: Read-only file system; mount it writable, or name another target")
         self.target = os.path.join(self.target, "new")
-        ended, end = self.bring(f"{self.uri}/small")
+        ended, end = self.fetch(f"{self.uri}/small")
         self.assertRegex(end["reason"], "making .*target/new: Read-only file system; mount it writable")
 
 

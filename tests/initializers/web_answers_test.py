@@ -229,9 +229,9 @@ class Unpinned(AnswersCase):
                 self.server.etag = etag
                 url = self.serve(before)
                 self.server.faults = [lambda request: False] * gets + [lambda request: self.serve(after) and False]
-                code, _ = self.bring(url)
+                code, _ = self.fetch(url)
                 self.assertEqual(code, 0, self.said)
-                self.assertIn(self.there()["weights.bin"], (before, after), "a mix of two versions")
+                self.assertIn(self.target_files()["weights.bin"], (before, after), "a mix of two versions")
 
     def test_pinned_by_its_date(self):
         self.server.etag = None

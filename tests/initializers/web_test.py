@@ -117,7 +117,7 @@ class Plain(WebCase):
         def all_of_it(request):
             del request.headers["Range"]
         self.refusing_head(all_of_it)
-        code, end = self.bring(self.serve(data), "--dry-run")
+        code, end = self.fetch(self.serve(data), "--dry-run")
         self.assertEqual((code, end["files"], end["bytes"]), (0, 1, 200 * MIB), self.said)
         self.assertLess(sum(sent), 50 * MIB)
         data = some_bytes(3 * MIB)
@@ -161,7 +161,7 @@ class Plain(WebCase):
         self.refused(url + "?file=model.safetensors&id=1", 1, "is it a login.* if the page is what is wanted, say --allow-html")
 
     def test_a_dry_run_moves_nothing(self):
-        code, end = self.bring(self.serve(some_bytes(MIB)), "--dry-run")
+        code, end = self.fetch(self.serve(some_bytes(MIB)), "--dry-run")
         self.assertEqual((code, end["event"], end["files"], end["bytes"]), (0, "plan", 1, MIB), self.said)
         self.assertFalse(os.path.exists(self.target))
         self.assertEqual(self.server.count("GET"), 0)
@@ -288,9 +288,9 @@ class LittleRoom(WebCase):
         return subprocess.run(["mount", "-t", "tmpfs", "-o", "size=30m", "tmpfs", self.target], capture_output=True)
 
     def succeeds(self, url, data):
-        code, end = self.bring(url)
+        code, end = self.fetch(url)
         self.assertEqual(code, 0, self.said)
-        self.assertTrue(list(self.there().values()) == [data], self.said)
+        self.assertTrue(list(self.target_files().values()) == [data], self.said)
         return end
 
     def sending(self, then):
@@ -334,7 +334,7 @@ class LittleRoom(WebCase):
         self.succeeds(self.serve(self.after, "/other.bin"), self.after)
 
     def test_more_than_there_is(self):
-        code, end = self.bring(self.serve(some_bytes(40 * MIB)))
+        code, end = self.fetch(self.serve(some_bytes(40 * MIB)))
         self.assertEqual(code, 1, self.said)
         self.assertRegex(end["reason"], r"needs 4\d+ bytes and [23]\d+ are free in .*: give it a larger volume")
 
@@ -426,11 +426,11 @@ class Permanent(WebCase):
     def test_the_target_is_a_file(self):
         with open(self.target, "w"):
             pass
-        ended, end = self.bring(self.serve(b"x"))
+        ended, end = self.fetch(self.serve(b"x"))
         self.assertEqual(ended, 1, self.said)
         self.assertIn("is a file, where a folder has to be", end["reason"])
         file, self.target = self.target, os.path.join(self.target, "sub", "folder")
-        ended, end = self.bring(self.serve(b"x"))
+        ended, end = self.fetch(self.serve(b"x"))
         self.assertEqual(ended, 1, self.said)
         self.assertIn(f"making {file}/sub: Not a directory; remove what is in the way, or name another target", end["reason"])
 
@@ -439,7 +439,7 @@ class Permanent(WebCase):
         os.mkdir(outside)
         os.mkdir(self.target)
         os.symlink(outside, os.path.join(self.target, ".muster"))
-        ended, end = self.bring(self.serve(b"x"))
+        ended, end = self.fetch(self.serve(b"x"))
         self.assertEqual(ended, 1, self.said)
         self.assertIn("is a link or a file", end["reason"])
         self.assertEqual(os.listdir(outside), [])
@@ -506,7 +506,7 @@ class Killed(WebCase):
         self.server.sent = lambda _: None
         noted = self.noted()
         self.assertGreater(noted, 0)
-        code, plan = self.bring(url, "--dry-run")
+        code, plan = self.fetch(url, "--dry-run")
         file = next(event for event in map(json.loads, self.said.splitlines()) if event["event"] == "file")
         self.assertEqual((code, file["bytes"], plan["planned_bytes"]), (0, size, size - file["staged_bytes"]))
         end = self.succeeds(url, data)
