@@ -38,7 +38,7 @@ SLEEPS = re.compile(r"\bsleep_for\b|\bsleep_until\b|\b(?:u|nano)?sleep\s*\(\s*\d
 # The wall clock can be set and then jumps. Deadlines use the monotonic clock only. A decision about times that other machines read
 # gets `now` from one of WALL_CLOCK_READERS.
 WALL_CLOCK_READERS = {"base/clock.h", "http/cloud_clock.h", "controller/kube/leader.cc", "controller/kube/own_certificates.cc",
-                      "controller/kube/passes.cc", "controller/local/local_run.cc", "controller/local/pod_run.cc", "controller/local_command.cc", "controller/ps_command.cc", "controller/kube/pytorch_jobs.cc", "controller/kube/train_jobs.cc", "controller/kube/webhooks.cc"}
+                      "controller/kube/passes.cc", "controller/local/local_run.cc", "controller/local/pod_run.cc", "controller/local_inputs.cc", "controller/local_session.cc", "controller/ps_command.cc", "controller/kube/pytorch_jobs.cc", "controller/kube/train_jobs.cc", "controller/kube/webhooks.cc"}
 WALL_CLOCK = re.compile(r"\bsystem_clock\b|\bhigh_resolution_clock\b|\bgettimeofday\b|\bCLOCK_REALTIME\b|\bCLOCK_TAI\b|"
                         r"\bTFD_TIMER_CANCEL_ON_SET\b|\btime\((?:nullptr|NULL|0)\)|\babsl::Now\b|\bpthread_cond_timedwait\b|"
                         r"\bfile_clock\b|\bdeadline_timer\b|\bsystem_timer\b|\bUnixMillis\(\)|\bWallNow\(\)")

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/path_search.h"
 #include "base/text.h"
 
 namespace muster::agent {

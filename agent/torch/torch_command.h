@@ -28,11 +28,6 @@ struct CommandSurroundings {
 };
 CommandSurroundings RealSurroundings();
 
-// The first executable `name` in the folders of `path` ("a:b") that is not one of `skip` (compared by device and inode,
-// so a link counts as the file it leads to); empty: none. A name with '/' is taken as it is.
-std::string FindOnPath(std::string_view name, std::string_view path, const HostFs& fs,
-                       const std::vector<std::string>& skip = {});
-
 // The real torchrun: the first on PATH that is neither this binary nor a link to it; empty: none.
 std::string FindRealTorchrun(const CommandSurroundings& surroundings);
 

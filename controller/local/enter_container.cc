@@ -71,8 +71,8 @@ Status JoinAll(const std::string& pid) {
   return has_inner ? Join(user) : absl::OkStatus();
 }
 
-// Forks, and returns in the child only: setns(2) puts only the caller's children into a PID namespace. The parent waits,
-// then exits with the child's code; it ends by SIGKILL if the child was killed. The child ends with its parent.
+// Forks, and returns in the child only: setns(2) puts only the caller's children into a PID namespace. The parent
+// waits, then exits with the child's code; it ends by SIGKILL if the child was killed. The child ends with its parent.
 Status GoOnInChild() {
   MUSTER_ASSIGN_OR_RETURN(PipeEnds life, MakePipe());
   const pid_t child = fork();

@@ -1,0 +1,237 @@
+#include "controller/local_session.h"
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/environment.h"
+#include "base/exit_codes.h"
+#include "base/print.h"
+#include "base/state_folder.h"
+#include "base/version.h"
+#include "controller/admission/validate_files.h"
+#include "controller/api/lenient.h"
+#include "controller/input_file.h"
+#include "controller/local/background.h"
+#include "controller/local/builtin_runtimes.h"
+#include "controller/local/end_table.h"
+#include "controller/local/isolation.h"
+#include "controller/local/job_folders.h"
+#include "controller/local/job_report.h"
+#include "controller/local/live_line.h"
+#include "controller/local/local_run.h"
+#include "controller/local/overrides.h"
+#include "controller/local/pod_check.h"
+#include "controller/local/run_recorder.h"
+#include "controller/local/state_check.h"
+#include "controller/local_inputs.h"
+#include "controller/plan/plan_files.h"
+
+namespace muster::controller {
+namespace {
+
+namespace asio = boost::asio;
+namespace fs = std::filesystem;
+
+RunRecord FirstRecord(const LocalFlags& flags) {
+  RunRecord record{.detached = flags.detach, .begun = WallNow()};
+  for (const std::string& file : flags.files) {
+    std::error_code error;
+    record.files.push_back(file == "-" ? file : fs::absolute(file, error).string());
+  }
+  return record;
+}
+
+class Session {
+ public:
+  StatusOr<int> Run(const LocalFlags& flags) {
+    MUSTER_ASSIGN_OR_RETURN(std::vector<InputFile> files, ReadInputs(flags.files));
+    const PlanOptions options{.version = std::string(Version())};
+    MUSTER_RETURN_IF_ERROR(PutObjects(flags, files, &world_));
+    for (const BuiltinRuntime& runtime : kBuiltinRuntimes) {
+      files.push_back({.name = fmt::format("built-in runtime {}", runtime.name),
+                       .text = std::string(runtime.text),
+                       .is_own = false});
+    }
+    const auto edit = [&flags](FileObject* job) -> Status {
+      MUSTER_RETURN_IF_ERROR(Override(flags.overrides, &job->document.object));
+      return job->kind == kPyTorchJobKind ? ValidatePyTorchJob(*job) : absl::OkStatus();
+    };
+    MUSTER_ASSIGN_OR_RETURN(const PlannedFiles planned, PlanFiles(files, options, edit, ObjectsOfPods()));
+    if (planned.jobs.size() + planned.pytorch_jobs.size() != 1) {
+      return absl::InvalidArgumentError("the files have several jobs; give one at a time");
+    }
+    for (const std::string& remark : planned.remarks) PrintTo(stderr, "{}\n", remark);
+    if (flags.dry_run) {
+      PrintTo(stdout, "{}", ObjectsAsYaml(PlannedObjects(planned)));
+      return 0;
+    }
+    MUSTER_RETURN_IF_ERROR(CheckPodCount(planned));
+    if (planned.jobs.empty()) {
+      MUSTER_ASSIGN_OR_RETURN(job_, BeginPyTorchJob(planned.pytorch_jobs[0], options, WallNow(), &world_));
+    } else {
+      MUSTER_ASSIGN_OR_RETURN(job_, BeginTrainJob(planned.jobs[0], options, WallNow(), &world_));
+    }
+    return Follow(flags, planned);
+  }
+
+ private:
+  // Reports missing objects before the first pod starts.
+  Status CheckObjects(const LocalFlags& flags, const PlannedFiles& planned, const LocalRunOptions& options,
+                      bool own_root) {
+    std::vector<GivenObject> given;
+    const auto name_of = [](const std::string& text) { return text.substr(0, text.find('=')); };
+    for (const std::string& text : flags.secrets) given.push_back({"--secret", "Secret", name_of(text)});
+    for (const std::string& text : flags.config_maps) given.push_back({"--config-map", "ConfigMap", name_of(text)});
+    const PodPlace place{.folder = options.folder + "/pods/check",
+                         .claims = options.claims,
+                         .own_root = own_root,
+                         .entrypoints = options.entrypoints,
+                         .images = options.images,
+                         .environment = options.environment};
+    const auto find = [this](std::string_view kind, std::string_view name) { return world_.Find(kind, name); };
+    const PodCheck check = CheckPods(PlannedObjects(planned), place, given, find);
+    for (const std::string& remark : check.remarks) PrintTo(stderr, "muster local: {}\n", remark);
+    return check.status;
+  }
+
+  StatusOr<int> Follow(const LocalFlags& flags, const PlannedFiles& planned) {
+    const Environment environment = Environment::OfProcess();
+    const LocalPrograms programs = FindPrograms(environment);
+    if (programs.muster.empty()) {
+      return absl::FailedPreconditionError("muster is neither beside this binary nor on PATH");
+    }
+    MUSTER_ASSIGN_OR_RETURN(const std::string state, StateFolder(environment));
+    MUSTER_ASSIGN_OR_RETURN(const TakenFolder taken, TakeJobFolder(state, job_->State().name));
+    const AgentFiles agent_files(state, programs.muster);
+    MUSTER_ASSIGN_OR_RETURN(LocalRunOptions options,
+                            OptionsOf(flags, environment, programs, state, taken.path, agent_files.binary()));
+    MUSTER_RETURN_IF_ERROR(CheckObjects(flags, planned, options, !programs.bwrap.empty()));
+    MUSTER_ASSIGN_OR_RETURN(mode_, ParseNetworkMode(flags.network));
+    if (!flags.detach) return Carry(flags, taken, programs.bwrap, agent_files, std::move(options), [] {});
+    MUSTER_ASSIGN_OR_RETURN(Background background, Background::Fork(OutputPath(taken.path)));
+    if (!background.is_new()) {
+      MUSTER_RETURN_IF_ERROR(background.Await());
+      return TellDetached(job_->State().name, background.pid());
+    }
+    const auto code = Carry(flags, taken, programs.bwrap, agent_files, std::move(options),
+                            [&] { background.Tell(absl::OkStatus()); });
+    if (!code.ok()) background.Tell(code.status());
+    return code;
+  }
+
+  static int TellDetached(const std::string& job, pid_t pid) {
+    PrintTo(stderr,
+            "muster local: {} runs in the background, as process {}\n"
+            "  muster logs -f {}   shows what it writes\n"
+            "  muster ps        {}   shows what becomes of it\n"
+            "  muster stop {}      ends it\n",
+            job, pid, job, std::string(job.size(), ' '), job);
+    return 0;
+  }
+
+  // Runs the job from the first pod to the report. Calls `begun` once the job runs and run.json is written.
+  StatusOr<int> Carry(const LocalFlags& flags, const TakenFolder& taken, const std::string& bwrap,
+                      const AgentFiles& agent_files, LocalRunOptions options, const std::function<void()>& begun) {
+    const auto code = CarryPods(flags, taken, bwrap, agent_files, std::move(options), begun);
+    // By now only the run's folder is left, and signals end this process as usual.
+    if (code.ok()) TellReport(agent_files.binary(), taken.path);
+    return code;
+  }
+
+  StatusOr<int> CarryPods(const LocalFlags& flags, const TakenFolder& taken, const std::string& bwrap,
+                          const AgentFiles& agent_files, LocalRunOptions options, const std::function<void()>& begun) {
+    MUSTER_ASSIGN_OR_RETURN(const Isolation isolation, Isolate(mode_, bwrap));
+    PrintTo(stderr, "muster local: {}\n", isolation.said);
+    RaiseOpenFiles();
+    asio::io_context loop;
+    launcher::Reaper reaper(loop);
+    launcher::Console console(loop);
+    console.CarryLog();
+    const auto say = [&console](const std::string& text) {
+      console.Write(launcher::Console::Stream::kErr, fmt::format("muster local: {}\n", text));
+    };
+    RunRecorder recorder(taken.path, FirstRecord(flags), say);
+    if (taken.lost)
+      say("the run before was killed: what it left is removed, its logs are in " + taken.path + "/previous");
+    asio::signal_set signals(loop, SIGINT, SIGTERM);
+    int signal = 0;
+    LiveLine live(loop, console);
+    const PodMeans means{.loop = loop,
+                         .reaper = reaper,
+                         .console = console,
+                         .bwrap = isolation.bwrap,
+                         .network = isolation.network.get(),
+                         .agent_files = &agent_files,
+                         .own_pids = isolation.own_pids};
+    LocalRun run(means, &world_, job_.get(), std::move(options),
+                 {.event = [&say](const EventText& event) { say(fmt::format("{}: {}", event.reason, event.message)); },
+                  .trouble = say,
+                  .ignored = [&say](const std::string& field) { say("not honoured here: " + field); },
+                  .drill = [&say](const std::string& what) { say("drill " + what); },
+                  .lines = live.lines(),
+                  .changed =
+                      [&] {
+                        recorder.Note(job_->State(), run.pods());
+                        live.Show();
+                      },
+                  .over =
+                      [&] {
+                        signals.cancel();
+                        live.End();
+                        loop.stop();
+                      }});
+    AwaitSignals(&signals, &signal, &run);
+    MUSTER_RETURN_IF_ERROR(run.Begin());
+    recorder.Note(job_->State(), {});
+    live.Begin([&](const StatusView& view) { return view.Facts(job_->State(), run.pods()); });
+    begun();
+    loop.run();
+    console.Drain(std::chrono::seconds(5));
+    PrintTo(stderr, "{}", EndTable(run.ends()));
+    const int code = signal != 0 ? 128 + signal : End();
+    recorder.End(job_->State(), run.pods(), code, WallNow());
+    if (!flags.keep) RemoveVolumes(taken.path);
+    return code;
+  }
+
+  void AwaitSignals(asio::signal_set* signals, int* signal, LocalRun* run) {
+    signals->async_wait([this, signals, signal, run](const boost::system::error_code& error, int number) {
+      if (error) return;
+      if (*signal == 0) *signal = number;
+      run->Stop();
+      AwaitSignals(signals, signal, run);
+    });
+  }
+
+  static void TellReport(const std::string& muster, const std::string& folder) {
+    const auto page = WriteJobReport(muster, folder);
+    if (absl::IsNotFound(page.status())) return;
+    PrintTo(stderr, "muster local: {}\n",
+            page.ok() ? "report: " + *page : fmt::format("there is no report: {}", Message(page.status())));
+  }
+
+  int End() {
+    const LocalJobState state = job_->State();
+    const std::string restarts =
+        state.restarts == 0 ? "" : fmt::format(", {} restart{}", state.restarts, state.restarts == 1 ? "" : "s");
+    PrintTo(stderr, "muster local: {} {}: {}{}{}{}\n", state.kind, state.name, state.state, restarts,
+            state.message.empty() ? "" : ": ", state.message);
+    if (state.succeeded) return 0;
+    const int code = state.failures.empty() ? 1 : state.failures.back().exit_code;
+    return code == 0 ? 1 : code;
+  }
+
+  World world_;
+  std::unique_ptr<LocalJob> job_;
+  NetworkMode mode_ = NetworkMode::kAuto;
+};
+
+}  // namespace
+
+StatusOr<int> RunLocally(const LocalFlags& flags) { return Session().Run(flags); }
+
+}  // namespace muster::controller
