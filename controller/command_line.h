@@ -1,4 +1,4 @@
-// How the binaries of this room begin.
+// Parses the command line for the binaries of this room.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -6,8 +6,8 @@
 
 namespace muster::controller {
 
-// Parses the command line, by which `run` is set, and runs it. Gives the exit code of the process: 64 where the command
-// line is wrong.
+// Parses the command line, by which a subcommand sets `run`, and calls `run`. Ignores SIGPIPE. Returns the exit code of
+// the process: 64 if the command line is wrong.
 int ParseAndRun(int argc, char** argv, CLI::App* app, const std::function<int()>& run);
 
 }  // namespace muster::controller

@@ -6,8 +6,8 @@
 
 namespace muster::controller {
 
-// Adds the subcommand. When it is the one that was given, *run afterwards does it and gives the exit code: 0; 78 what
-// was read is wrong, or cannot be read.
+// Adds the subcommand. If it is given, *run afterwards carries it out and returns the exit code: 0, or 78 if the input
+// is wrong or cannot be read.
 void AddConvertCommand(CLI::App* app, std::function<int()>* run);
 
 }  // namespace muster::controller

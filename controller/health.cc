@@ -73,7 +73,7 @@ StatusOr<std::unique_ptr<http::Server>> ServeHealth(boost::asio::io_context& loo
   auto shared = std::make_shared<const HealthSources>(std::move(sources));
   http::Server::Routes routes;
   routes["/healthz"] = Says([] { return http::Server::Response{.body = "ok\n"}; });
-  // One that does not lead is ready to: a rollout must not wait for the leader to go.
+  // A replica that does not lead is ready, too. Otherwise a rollout would wait for ever for the old leader to end.
   routes["/readyz"] = Says([shared] {
     if (!shared->serves()) return http::Server::Response{.status = 503, .body = "the webhooks are not served yet\n"};
     if (!shared->leads() || shared->synced()) return http::Server::Response{.body = "ok\n"};

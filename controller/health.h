@@ -16,10 +16,10 @@ namespace muster::controller {
 
 struct HealthSources {
   std::function<bool()> leads;
-  std::function<bool()> synced;  // all is listed, where it leads
-  std::function<bool()> serves;  // webhooks, where they are asked for
+  std::function<bool()> synced;  // everything is listed; asked only while leading
+  std::function<bool()> serves;  // all configured webhooks and the status server are served
   std::function<TrainJobs::Counts()> jobs;
-  std::function<PyTorchJobs::Counts()> pytorch_jobs;  // of a controller that serves none: nothing in it
+  std::function<PyTorchJobs::Counts()> pytorch_jobs;  // empty counts if the controller serves none
   const ApiClient& client;
 };
 
@@ -30,11 +30,11 @@ struct ListenAddress {
 // HOST:PORT, [HOST]:PORT or :PORT. InvalidArgument names the flag.
 StatusOr<ListenAddress> ReadListenAddress(std::string_view flag, const std::string& text);
 
-// Port 0: the kernel chooses.
+// Port 0: the kernel chooses one.
 StatusOr<std::unique_ptr<http::Server>> ServeHealth(boost::asio::io_context& loop, const ListenAddress& listen,
                                                     HealthSources sources);
 
-// The exposition text, made by prometheus-cpp.
+// The body of /metrics, in Prometheus' text format.
 std::string Metrics(const HealthSources& sources);
 
 }  // namespace muster::controller

@@ -1,4 +1,4 @@
-// Files that a user names on the command line.
+// Reads files that a user names on the command line.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace muster::controller {
 
-// "-" is stdin. The error names the file: it cannot be read, or it has more than 64 MiB.
+// Read whole files. "-" is stdin. An error names the file: it cannot be read, or it has more than 64 MiB.
 StatusOr<InputFile> ReadInput(const std::string& name);
 StatusOr<std::vector<InputFile>> ReadInputs(const std::vector<std::string>& names);
 

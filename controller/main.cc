@@ -18,7 +18,7 @@ int Main(int argc, char** argv) {
   app.set_version_flag("--version", fmt::format("muster-controller {} (commit {})", Version(), Commit()));
   app.require_subcommand(1);
   std::function<int()> run;
-  // One line for each subcommand.
+  // One line per subcommand.
   AddConvertCommand(&app, &run);
   AddPlanCommand(&app, &run);
   AddRunCommand(&app, &run);

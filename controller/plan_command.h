@@ -1,5 +1,5 @@
-// `muster-controller plan -f job.yaml -f runtime.yaml [-o yaml|json]`: prints what a TrainJob or a
-// PyTorchJob comes to, without a cluster.
+// `muster-controller plan -f job.yaml -f runtime.yaml [-o yaml|json]`: prints the objects that Muster would create for
+// a TrainJob or a PyTorchJob, without a cluster.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -7,8 +7,8 @@
 
 namespace muster::controller {
 
-// Adds the subcommand. When it is the one that was given, *run afterwards does it and gives the exit code: 0; 78 what
-// was read is wrong, or cannot be read.
+// Adds the subcommand. If it is given, *run afterwards carries it out and returns the exit code: 0, or 78 if the input
+// is wrong or cannot be read.
 void AddPlanCommand(CLI::App* app, std::function<int()>* run);
 
 }  // namespace muster::controller

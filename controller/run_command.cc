@@ -37,7 +37,7 @@ namespace {
 
 namespace asio = boost::asio;
 
-// Upstream's name: the two controllers never act at once.
+// Kubeflow Trainer's name: the two controllers never act at once.
 constexpr char kLease[] = "trainer.kubeflow.org";
 
 struct Flags {
@@ -111,7 +111,7 @@ Status ConfigureLog(const Flags& flags) {
   return absl::OkStatus();
 }
 
-// The parts, and who tells whom. Ends the loop when it is over.
+// Makes the parts of the controller and connects them. Stops the loop when the controller ends.
 class Running {
  public:
   Running(asio::io_context& loop, const Flags& flags, ClusterAccess access)
@@ -211,7 +211,7 @@ class Running {
     return absl::OkStatus();
   }
 
-  // With certificates that are new.
+  // Starts the servers, or gives running ones a new certificate.
   Status Serve(const CertificateSet& set) {
     const http::ServerCertificate certificate{.chain = set.certificate, .key = set.key, .client_ca = ""};
     if (!webhooks_) {
@@ -230,7 +230,7 @@ class Running {
     return absl::OkStatus();
   }
 
-  // Pods have to trust `ca`.
+  // Starts the status server once. Plans jobs with `ca`, which their pods have to trust.
   Status ServeStatus(const std::string& ca) {
     if (ca.empty()) {
       return absl::FailedPreconditionError(
@@ -252,7 +252,7 @@ class Running {
     return absl::OkStatus();
   }
 
-  // Jobs are planned once it is known where their pods post.
+  // Begins to control jobs, once the address of the status server is known, which plans contain.
   void Lead() {
     leads_ = true;
     if (!flags_.status_listen.empty() && !status_server_address_) return;

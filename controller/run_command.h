@@ -1,4 +1,4 @@
-// `muster-controller run`: watches TrainJobs of a cluster, and does what they ask for, until SIGTERM.
+// `muster-controller run`: serves the TrainJobs and, by a flag, the PyTorchJobs of a cluster until SIGTERM or SIGINT.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -6,8 +6,8 @@
 
 namespace muster::controller {
 
-// Adds the subcommand. When it is the one that was given, *run afterwards does it and gives the exit code: 0 after
-// SIGTERM or SIGINT, 64 a wrong value, 78 the settings lead to no cluster, 200 the leadership was lost.
+// Adds the subcommand. If it is given, *run afterwards carries it out and returns the exit code: 0 after SIGTERM or
+// SIGINT, 64 for a wrong value, 78 if no cluster, port or certificate can be used, 200 if the leadership was lost.
 void AddRunCommand(CLI::App* app, std::function<int()>* run);
 
 }  // namespace muster::controller

@@ -12,7 +12,7 @@ namespace {
 
 namespace asio = boost::asio;
 
-// Labels of `planned` by which a watch finds the object, and which `found` has lost.
+// The labels of `planned` that watches select by, and that `found` lacks or has with another value.
 Json LostLabels(const Json& planned, const Json& found) {
   Json lost = Json::object();
   const Json& labels = MapField(PartOf(found, "metadata"), "labels");
@@ -23,26 +23,26 @@ Json LostLabels(const Json& planned, const Json& found) {
   return lost;
 }
 
-// A pod that was deleted, and goes once its node has ended it, or its finalizers are off.
+// True if the answer to a deletion is a pod that its node has to end first, or that has finalizers.
 bool IsEnding(const Json& deleted) {
   const Json& meta = PartOf(deleted, "metadata");
   return TextField(deleted, "kind") == "Pod" &&
          (CountField(meta, "deletionGracePeriodSeconds") > 0 || !ListField(meta, "finalizers").empty());
 }
 
-// What belongs to one job, one action after the other.
+// Carries out the actions for one job.
 class Means {
  public:
   Means(ApiClient& client, ObjectCache& cache, const ActionOwner& job) : client_(client), cache_(cache), job_(job) {}
 
-  // A Job, or a Service.
+  // Creates a Job or a Service.
   asio::awaitable<Status> Create(const Resource& resource, const Action& action) {
     auto made = co_await Post(resource, action.object);
     if (absl::IsAlreadyExists(made.status())) {
       made = co_await GetOwn(resource, action.name);
       if (!made.ok()) co_return made.status();
       if (const Json lost = LostLabels(action.object, *made); !lost.empty()) {
-        // Somebody took them off, and so the object out of the watch's sight.
+        // Without these labels the watch does not see the object, so they are put back.
         const Json patch = {{"metadata", {{"labels", lost}}}};
         made = co_await Merge(resource, action.name, patch);
       }
@@ -51,7 +51,7 @@ class Means {
     co_return made.status();
   }
 
-  // A pod that is given whole. One that is ending keeps the name: the watch is to bring its end.
+  // Creates a pod of a PyTorchJob. OK if the job's own pod of that name is still ending: the watch will report its end.
   asio::awaitable<Status> CreatePod(const Action& action) {
     auto made = co_await Post(kPods, action.object);
     if (made.ok()) cache_.Put(kPods, *made);
@@ -69,7 +69,7 @@ class Means {
       cache_.Put(kPods, *found);
       co_return absl::OkStatus();
     }
-    // Whoever changes its labels takes it out of the job. It is let go.
+    // The job's labels were removed from its pod. The pod is released: it gets no owner.
     const Json patch = {{"metadata", {{"uid", meta->uid}, {"ownerReferences", nullptr}}}};
     const auto released = co_await Merge(kPods, action.name, patch);
     if (!released.ok()) co_return released.status();
@@ -78,7 +78,6 @@ class Means {
                     job_.meta.ns, action.name));
   }
 
-  // A pod that belongs to nobody.
   asio::awaitable<Status> AdoptPod(const Action& action) {
     const Json owner = OwnerReferenceTo(job_.resource.api, job_.kind, job_.meta);
     const Json patch = {{"metadata", {{"uid", action.uid}, {"ownerReferences", Json::array({owner})}}}};
@@ -87,7 +86,7 @@ class Means {
     co_return absl::IsNotFound(adopted.status()) ? absl::OkStatus() : adopted.status();
   }
 
-  // One of Plan::objects.
+  // One of Plan::objects, by its `if_there`.
   asio::awaitable<Status> CreateObject(const Action& action) {
     auto resource = ResourceOf(action.object);
     if (!resource.ok()) co_return resource.status();
@@ -110,7 +109,7 @@ class Means {
     co_return (co_await Merge(*resource, action.name, action.object)).status();
   }
 
-  // From the template as the API server has it. Where the Job has gone or was made anew, there is nothing to do.
+  // Creates a pod from the template of the Job on the API server. OK without a pod if that Job is gone or replaced.
   asio::awaitable<Status> CreatePodOfJob(const Action& action) {
     auto owner = co_await Get(kJobs, action.job);
     if (absl::IsNotFound(owner.status())) co_return absl::OkStatus();
@@ -121,12 +120,12 @@ class Means {
     auto pod = PodOfJob(*owner, action.index, action.name);
     if (!pod.ok()) co_return pod.status();
     auto made = co_await Post(kPods, *pod);
-    if (absl::IsAlreadyExists(made.status())) co_return absl::OkStatus();  // the watch is to bring it
+    if (absl::IsAlreadyExists(made.status())) co_return absl::OkStatus();  // the watch will report it
     if (made.ok()) cache_.Put(kPods, *made);
     co_return made.status();
   }
 
-  // Where it has gone, there is nothing to do.
+  // Patches an object. OK if it does not exist any more.
   asio::awaitable<Status> Change(const Resource& resource, const Action& action) {
     const Json patch = PatchOf(action);
     auto patched = co_await Merge(resource, action.name, patch);
@@ -134,7 +133,7 @@ class Means {
     co_return absl::IsNotFound(patched.status()) ? absl::OkStatus() : patched.status();
   }
 
-  // What has gone, or been made anew, is not to be deleted any more.
+  // OK also if the object is gone, or another one (uid) has its name.
   asio::awaitable<Status> Delete(const Resource& resource, const Action& action,
                                  ApiClient::Grace grace = ApiClient::Grace::kOwn) {
     auto gone = co_await Answer([&](ApiClient::Done done) {
@@ -149,7 +148,7 @@ class Means {
     co_return is_done ? absl::OkStatus() : gone.status();
   }
 
-  // One of Plan::objects. A cluster that does not know its kind has none.
+  // Deletes one of Plan::objects. OK if the cluster does not know its kind.
   asio::awaitable<Status> DeleteObject(const Action& action) {
     auto resource = ResourceOf(action.object);
     if (!resource.ok()) co_return resource.status();
@@ -169,7 +168,7 @@ class Means {
     });
   }
 
-  // One that is there already. Errors as CarryOut has them where it is somebody else's.
+  // Reads an object that the job owns. Errors as for CarryOut, if it belongs to another owner.
   asio::awaitable<StatusOr<Json>> GetOwn(const Resource& resource, const std::string& name) {
     auto found = co_await Get(resource, name);
     if (absl::IsNotFound(found.status())) co_return absl::AbortedError(fmt::format("{} has just gone", name));

@@ -1,4 +1,4 @@
-// One action of a decision, carried out on the API server. Loop thread only.
+// Carries out one action of a decision on the API server. Loop thread only.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -9,26 +9,26 @@
 
 namespace muster::controller {
 
-// Where the answers to writes go: they count as events of a watch.
+// Receives the answers to writes, in the same way as events of a watch.
 class ObjectCache {
  public:
-  virtual void Put(const Resource& resource, const Json& object) = 0;  // of a kind that it does not keep: nothing
+  virtual void Put(const Resource& resource, const Json& object) = 0;  // ignores kinds that it does not keep
   virtual void Remove(const Resource& resource, const std::string& ns, const std::string& name) = 0;
 
  protected:
   ~ObjectCache() = default;
 };
 
-// The job that the actions are about.
+// The job that the action belongs to.
 struct ActionOwner {
   Resource resource;
   std::string kind;
   Meta meta;
 };
 
-// OK: it is so now, by this call or an earlier one; `cache` knows it. FailedPrecondition: somebody else's object has
-// the name that is needed; the message says whose it is. Aborted, Unavailable: another pass may succeed. Any other
-// error is the server's refusal.
+// OK: the action is done, by this call or an earlier one, and `cache` has the result. FailedPrecondition: an object of
+// another owner has the name; the message says whose it is. Aborted, Unavailable: a later pass may succeed. Any other
+// error is a refusal by the server.
 boost::asio::awaitable<Status> CarryOut(ApiClient& client, ObjectCache& cache, const ActionOwner& owner,
                                         const Action& action);
 

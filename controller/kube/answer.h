@@ -1,4 +1,4 @@
-// The answer to one call of the client, as a coroutine waits for it. Loop thread only.
+// Lets a coroutine wait for the answer to one call of ApiClient. Loop thread only.
 #pragma once
 
 #include <boost/asio/as_tuple.hpp>
@@ -12,11 +12,11 @@
 
 namespace muster::controller {
 
-// `call` takes an ApiClient::Done and returns the call's handle. Throws http::Cancelled where the coroutine is ended.
+// `call` takes an ApiClient::Done and returns the call's handle. Throws http::Cancelled if the coroutine is cancelled.
 template <class Call>
 boost::asio::awaitable<StatusOr<Json>> Answer(Call call) {
   StatusOr<Json> answer = absl::UnknownError("not yet");
-  // The loop holds what waits on it, and lets go of it however it ends.
+  // Never fires; cancelling it resumes the coroutine. The loop owns the coroutine while it waits.
   boost::asio::steady_timer answered(co_await boost::asio::this_coro::executor,
                                      boost::asio::steady_timer::time_point::max());
   const ApiClient::Handle handle = call([&answer, &answered](StatusOr<Json> its) {

@@ -22,33 +22,33 @@ using boost::system::error_code;
 constexpr char kJson[] = "application/json";
 constexpr char kMergePatch[] = "application/merge-patch+json";
 constexpr char kApplyPatch[] = "application/apply-patch+yaml";  // JSON is YAML
-constexpr int kDeepest = 200;                                   // levels of an object; the others are left out
+constexpr int kDeepest = 200;                                   // levels of an object; deeper ones are dropped
 constexpr size_t kLongestRefusal = size_t{64} << 10;            // bytes of an error's body
-constexpr Duration kHead = std::chrono::seconds(65);            // a server gives a request 60 s
+constexpr Duration kHead = std::chrono::seconds(65);            // an API server limits a request to 60 s
 constexpr Duration kTotal = std::chrono::seconds(300);          // for the longest page
-constexpr Duration kDeadPeer = std::chrono::seconds(30);        // a server that has gone without a word
-constexpr int kBuffer = 64 << 10;                               // bytes, of each busy connection
+constexpr Duration kDeadPeer = std::chrono::seconds(30);        // a server that vanished without closing
+constexpr int kBuffer = 64 << 10;                               // bytes, per busy connection
 constexpr int kShortestWatch = 300, kLongestWatch = 600;        // s
 
-// What one call asks. `kind`: of a write, for the counts.
+// The request of one call. `kind`: of a write, for Counts::writes_by_kind; empty: no write.
 struct Asked {
   std::string method = "GET", path, query, content_type, body, kind;
   bool watch = false, list = false;
-  bool paced = true;  // a write
+  bool paced = true;  // a write that the token bucket limits
   bool write() const { return !kind.empty(); }
   std::string what() const { return fmt::format("{} {}", method, path); }
 };
 
-// A leader whose Lease waited behind other writes would lose it when there is most to do.
+// Leases are not limited: a renewal behind many other writes would be late, and the leader would lose its Lease.
 bool IsPaced(const Resource& resource) { return resource.plural != "leases"; }
 
-// An object, or all of its kind.
+// One object, or all objects of a kind.
 struct Target {
   const Resource& resource;
   std::string_view ns, name = {}, subresource = {};
 };
 
-// What all calls share.
+// The state that all calls share.
 struct Context {
   Context(asio::io_context& its_loop, ClusterAccess its_access, ApiClient::Options its_options)
       : loop(its_loop),
@@ -58,7 +58,7 @@ struct Context {
         bucket(options.writes_per_second, options.burst),
         random(std::random_device{}()) {}
 
-  // The client that shows that certificate: one that was made for another is left to the calls that it has.
+  // The HTTP client for this client certificate. A new certificate makes a new client; calls keep the old one alive.
   std::shared_ptr<http::Client> HttpFor(const Credential& credential);
 
   asio::io_context& loop;
@@ -103,7 +103,7 @@ std::shared_ptr<http::Client> Context::HttpFor(const Credential& credential) {
   return http = std::make_shared<http::Client>(loop, std::move(how));
 }
 
-// One call, from its turn among the writes to its last word. It goes on while somebody holds its handle.
+// One call, from its turn in the token bucket to its last callback. It goes on while its handle exists.
 class Call : public std::enable_shared_from_this<Call>, private http::Sink {
  public:
   Call(const std::shared_ptr<Context>& context, Asked asked, ApiClient::Done done, ApiClient::WatchEvents events)
@@ -126,7 +126,7 @@ class Call : public std::enable_shared_from_this<Call>, private http::Sink {
   }
 
  private:
-  // Takes what a watch brings, inside libcurl, which must not be called from there; the lines are told later.
+  // Collects the bytes of a watch in a callback of libcurl, where libcurl must not be called. Tell delivers them later.
   class Body final : public http::Intake {
    public:
     Body(asio::io_context& loop, std::weak_ptr<Call> call) : loop_(loop), call_(std::move(call)) {}
@@ -201,7 +201,7 @@ class Call : public std::enable_shared_from_this<Call>, private http::Sink {
                         [weak = weak_from_this()](const http::Answer& answer) {
                           auto self = weak.lock();
                           if (!self || self->over_) return;
-                          // It must not go while it calls.
+                          // The conversation, which calls this, must outlive the call.
                           asio::post(self->loop_, [asking = std::move(self->asking_)] {});
                           self->Ended(answer.head, answer.body, answer.end);
                         });
@@ -221,7 +221,7 @@ class Call : public std::enable_shared_from_this<Call>, private http::Sink {
     body_.reset();
     Ended(head_, refusal ? refusal->text : "", end);
   }
-  // The lines that have come whole.
+  // Delivers the lines that are complete.
   void Tell() {
     if (over_ || !body_) return;
     const auto self = shared_from_this();
@@ -244,7 +244,7 @@ class Call : public std::enable_shared_from_this<Call>, private http::Sink {
     if (end.kind != http::TransferEnd::Kind::kWhole) return Finish(http::RefusalOf(end, what).status);
     if (head.status >= 200 && head.status < 300) {
       if (asked_.watch || body.empty()) return Finish(Json());
-      // Half of an object, and nobody reads them.
+      // managedFields are half of an object, and no code reads them.
       Json json = ReadJsonTop(body, kDeepest, {"managedFields", asked_.list ? 4 : 2});
       if (!json.is_discarded()) return Finish(std::move(json));
       return Finish(absl::FailedPreconditionError(fmt::format("{}: the answer is no JSON", what)));
@@ -263,8 +263,8 @@ class Call : public std::enable_shared_from_this<Call>, private http::Sink {
     Finish(ErrorOf(head.status, body, what));
   }
 
-  // The server had closed the connection, as one that restarts or is overloaded closes many. A Lease that met one after
-  // the other would be lost. What is created is not asked for again: its first try may have succeeded.
+  // True if a call whose connection ended without an answer may be sent once more, on a new connection. A server that
+  // restarts or is overloaded closes many: a Lease could be lost. No POST is resent: the first may have succeeded.
   bool MayResend() const { return !resent_ && !asked_.watch && asked_.method != "POST"; }
 
   void Finish(StatusOr<Json> result) {
@@ -291,7 +291,7 @@ class Call : public std::enable_shared_from_this<Call>, private http::Sink {
   TimePoint began_;
   bool over_ = false, renewed_ = false, resent_ = false;
   Credential used_;
-  std::shared_ptr<http::Client> client_;  // outlives what is asked of it
+  std::shared_ptr<http::Client> client_;  // outlives its transfers
   std::shared_ptr<void> asking_;
   http::Client::Id transfer_ = 0;
   http::ResponseHead head_;
@@ -365,7 +365,7 @@ ApiClient::Handle ApiClient::Delete(const Resource& resource, std::string_view n
   if (!uid.empty()) how["preconditions"] = {{"uid", uid}};
   if (grace == Grace::kNone) how["gracePeriodSeconds"] = 0;
   Asked asked = Write(*impl_, "delete", "DELETE", {resource, ns, name}, kJson, how);
-  asked.query.clear();  // nobody owns a field of what goes
+  asked.query.clear();  // a deletion has no fieldManager
   return Begin(impl_, std::move(asked), std::move(done));
 }
 

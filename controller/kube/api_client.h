@@ -1,15 +1,16 @@
-// Requests to a Kubernetes API server, with its errors as types (api_error.h). Loop thread only; nothing blocks.
+// A client of a Kubernetes API server. Its errors are absl codes (api_error.h). Loop thread only; nothing blocks.
 //
-// Writes are paced by one token bucket (client-side rate limit); reads, watches and Leases are not. A 429 or 503 with
-// Retry-After is asked again after that time, up to `patience`; a 401 once more, where the credentials can be renewed;
-// once more by a new connection what got no answer at all, but for what is created and for watches.
-// All else is answered as it came: who asked decides. What the network fails at is Unavailable; what asking again does
-// not change (a certificate that is not trusted, an answer that is too long) is FailedPrecondition.
+// Rate limit: one token bucket for all writes except those of Leases. Retries by this client itself:
+//   429 or 503 with Retry-After   after that time, up to `patience`
+//   401                           once, if the credentials can be renewed
+//   no answer at all              once, on a new connection; not for Create and not for Watch
+// All other answers go to the caller: a network error as Unavailable; an error that a retry would not change (an
+// untrusted certificate, an answer that is too long) as FailedPrecondition.
 //
 // Objects come without metadata.managedFields.
 //
-// A callback is called once (a watch's `end`), never before the call returns. It may drop its own handle and end the
-// client. Destroying the client ends every call without a word.
+// `done`, and the `end` of a watch, is called once, never before the call returns. It may drop its own handle and
+// destroy the client. Destroying the client cancels all calls, without calling back.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -35,13 +36,13 @@ class ApiClient {
   struct Options {
     double writes_per_second = 200;
     int burst = 400;
-    Duration patience = std::chrono::seconds(60);  // of one call that is told to come back later
+    Duration patience = std::chrono::seconds(60);  // how long one call may follow Retry-After
     size_t longest_answer = size_t{64} << 20;      // bytes of one object, page, or line of a watch
-    int connections = 128;                         // at most: one for each watch, and for each call under way
+    int connections = 128;                         // at most; each watch and each call under way needs one
     std::string user_agent = "muster-controller";
-    std::string field_owner = "muster";  // of what is written
+    std::string field_owner = "muster";  // the fieldManager of all writes
   };
-  using Handle = std::shared_ptr<void>;  // the call is cancelled when its last copy goes
+  using Handle = std::shared_ptr<void>;  // the call is cancelled when the last copy is destroyed
   using Done = std::function<void(StatusOr<Json>)>;
 
   ApiClient(boost::asio::io_context& loop, ClusterAccess access, Options options);
@@ -49,7 +50,7 @@ class ApiClient {
   ApiClient(const ApiClient&) = delete;
   ApiClient& operator=(const ApiClient&) = delete;
 
-  // `ns` and `name` as far as the resource has them; `query` without '?'; `subresource`: "status", or empty.
+  // `ns`: empty for resources without namespaces. `query`: without '?'. `subresource`: "status", or empty.
   Handle Get(const Resource& resource, std::string_view ns, std::string_view name, Done done);
   Handle List(const Resource& resource, std::string_view ns, std::string_view query, Done done);
   Handle Create(const Resource& resource, std::string_view ns, const Json& object, Done done);
@@ -60,24 +61,24 @@ class ApiClient {
   Handle Merge(const Resource& resource, std::string_view ns, std::string_view name, std::string_view subresource,
                const Json& patch, Done done);
   Handle Replace(const Resource& resource, std::string_view ns, std::string_view name, const Json& object, Done done);
-  // In the background (propagationPolicy). `uid`: a precondition; empty: none. kNone: at once, without waiting for the
-  // node of a pod.
+  // Deletes with propagationPolicy Background. `uid`: a precondition; empty: none. kNone: at once, without
+  // waiting for the node of a pod.
   enum class Grace { kOwn, kNone };
   Handle Delete(const Resource& resource, std::string_view ns, std::string_view name, std::string_view uid, Grace grace,
                 Done done);
 
-  // A watch: `line` for each event, whole lines, in order; `end` once, the last. Begins at `query`'s resourceVersion;
-  // the rest of it is added here: watch, bookmarks, and a time after which the server ends it (5 to 10 minutes, at
-  // random). What the connection leaves of a line is dropped.
+  // Starts a watch. Calls `line` for each event with one whole line, in order, and finally `end` once. Begins at the
+  // resourceVersion in `query`. Adds to `query`: watch, bookmarks, and a random time of 5 to 10 minutes after which the
+  // server ends the watch. Drops a line that the connection cuts off.
   struct WatchEvents {
     std::function<void(std::string_view line)> line;
-    std::function<void(Status)> end;  // OK: the server ended it in peace
+    std::function<void(Status)> end;  // OK: the server ended the watch in order
   };
   Handle Watch(const Resource& resource, std::string_view ns, std::string_view query, WatchEvents events);
 
   struct Counts {
     uint64_t reads = 0, watches = 0, writes = 0;     // calls
-    uint64_t throttled = 0;                          // answers that told a call to come back later
+    uint64_t throttled = 0;                          // answers 429 and 503
     uint64_t failed = 0;                             // calls that ended with an error
     std::map<std::string, uint64_t> writes_by_kind;  // "create jobs", "apply trainjobs/status"
   };

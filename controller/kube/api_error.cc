@@ -7,7 +7,7 @@
 namespace muster::controller {
 namespace {
 
-constexpr size_t kMostShown = 2000;  // bytes of the server's words
+constexpr size_t kMostShown = 2000;  // bytes of the server's message
 
 absl::StatusCode CodeOf(int http_status, std::string_view reason) {
   switch (http_status) {

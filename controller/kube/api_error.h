@@ -1,4 +1,4 @@
-// Answers of an API server that are no success, as types. Pure; outside bytes.
+// Error answers of an API server as absl codes. Pure; outside bytes.
 #pragma once
 
 #include <string_view>
@@ -7,21 +7,21 @@
 
 namespace muster::controller {
 
-// The Status object of an answer that is no success. As absl codes:
+// Converts an answer other than 2xx, whose body should be a Kubernetes Status object:
 //
 //   400, 422            InvalidArgument
 //   401                 Unauthenticated
 //   403                 PermissionDenied (also a refusal by admission)
 //   404                 NotFound
-//   409                 AlreadyExists (reason AlreadyExists), or Aborted (a conflict: read it anew)
-//   410                 OutOfRange (expired: list anew)
+//   409                 AlreadyExists (reason AlreadyExists), or Aborted (a conflict: read the object again)
+//   410                 OutOfRange (the version has expired: list again)
 //   413                 ResourceExhausted
 //   405, 406, 415, 501  Unimplemented
 //   408, 429, 5xx       Unavailable
-//   all else            FailedPrecondition: it may be no API server
+//   other               FailedPrecondition: the server may be no API server
 //
-// The message is `what` (method and path), code and reason, and the server's own words; where the body is no Status,
-// its beginning.
+// The message has `what` (method and path), the HTTP status, the reason and the server's message, or, if the body is no
+// Status object, its beginning.
 Status ErrorOf(int http_status, std::string_view body, std::string_view what);
 
 }  // namespace muster::controller

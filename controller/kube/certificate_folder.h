@@ -1,5 +1,5 @@
-// The webhooks' certificate from files that somebody else renews, such as cert-manager: tls.crt and tls.key in a
-// folder, as a volume of a Secret has them, and ca.crt where there is one. Loop thread only.
+// The webhooks' certificate from files that another program renews, such as cert-manager: tls.crt, tls.key and, if it
+// exists, ca.crt in a folder, as in a volume of a Secret. Loop thread only.
 #pragma once
 
 #include <functional>
@@ -19,12 +19,12 @@ class CertificateFolder {
   CertificateFolder(boost::asio::io_context& loop, std::string folder, Given given)
       : loop_(loop), folder_(std::move(folder)), given_(std::move(given)) {}
 
-  // `given` hears of what is there, then of each other certificate. The first error, also `given`'s, is returned; later
-  // ones are logged, and what was given before stays. A refusal of half-written files is made good by their next event.
+  // Calls `given` with the certificate, then with each other one that the files hold. Returns the first error, also of
+  // `given`. Later errors are logged, and the last certificate stays; half-written files are read again when changed.
   Status Begin();
 
  private:
-  StatusOr<bool> Give();  // true: it is another one than before
+  StatusOr<bool> Give();  // true: the certificate has changed
   void Look();
 
   boost::asio::io_context& loop_;

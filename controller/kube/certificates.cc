@@ -28,7 +28,7 @@ struct Free {
 template <class Type>
 using Owned = std::unique_ptr<Type, Free>;
 
-constexpr auto kSkew = std::chrono::hours(1);  // by which clocks may differ
+constexpr auto kSkew = std::chrono::hours(1);  // a certificate is valid from this long ago: clocks differ
 constexpr auto kAuthorityLife = std::chrono::hours(24 * 3650);
 constexpr auto kLife = std::chrono::hours(24 * 365);
 constexpr char kAuthorityName[] = "muster-webhook-ca";
@@ -70,7 +70,7 @@ WallTime TimeOf(const ASN1_TIME* time) {
   return WallTime(std::chrono::seconds(timegm(&parts)));
 }
 
-// When two thirds of its life are over; none: it is not valid now.
+// When two thirds of the certificate's life are over; nullopt: it is not valid now.
 std::optional<WallTime> RenewAt(const X509* certificate, WallTime now) {
   const WallTime begin = TimeOf(X509_get0_notBefore(certificate)), end = TimeOf(X509_get0_notAfter(certificate));
   if (now < begin || now >= end) return std::nullopt;
@@ -102,11 +102,11 @@ std::string AlternativeNames(const std::vector<std::string>& names) {
 }
 
 struct Issuer {
-  X509* certificate;  // null: itself
+  X509* certificate;  // null: the new certificate signs itself
   EVP_PKEY* key;
 };
 
-// Null: OpenSSL cannot.
+// Null: OpenSSL failed.
 Owned<X509> Issue(EVP_PKEY* key, const std::string& subject, Issuer issuer, const std::vector<std::string>& names,
                   WallTime now, std::chrono::hours life) {
   Owned<X509> made(X509_new());
@@ -191,7 +191,7 @@ StatusOr<CertificateStep> NextCertificates(const CertificateSet& given, const st
       ca && ca_key && X509_check_ca(ca.get()) == 1 && X509_check_private_key(ca.get(), ca_key.get()) == 1;
   std::optional<WallTime> renew_ca = ca_is_whole ? RenewAt(ca.get(), now) : std::nullopt;
   if (!renew_ca || now >= *renew_ca) {
-    if (!renew_ca) ca_key.reset(EVP_EC_gen("P-256"));  // nobody trusts the old one any more
+    if (!renew_ca) ca_key.reset(EVP_EC_gen("P-256"));  // an authority that is not valid loses its key
     ca = ca_key ? Issue(ca_key.get(), kAuthorityName, {nullptr, ca_key.get()}, {}, now, kAuthorityLife) : nullptr;
     if (!ca) return Failed("certificate authority");
     step.set.ca = PemOf(ca.get());

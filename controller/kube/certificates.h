@@ -1,8 +1,8 @@
-// The webhooks' certificates: an authority of Muster's own and what it signs (ECDSA P-256). Pure but for the random
-// numbers of keys; outside bytes.
+// The webhooks' certificates: Muster's own certificate authority and the server certificate that it signs (ECDSA
+// P-256). Pure, except for the random numbers of keys; outside bytes.
 //
-// The authority keeps its key and its name when it is renewed. So what it has signed before and after is trusted by
-// whom knows its old certificate, or its new one.
+// A renewed authority keeps its key and its name. So a client that knows its old or its new certificate trusts all that
+// it has signed, before and after the renewal.
 #pragma once
 
 #include <string>
@@ -15,36 +15,37 @@
 
 namespace muster::controller {
 
-// PEM texts; empty: not there.
+// PEM texts; empty: absent.
 struct CertificateSet {
   std::string ca, ca_key;        // the authority
-  std::string certificate, key;  // the server's, signed by it
+  std::string certificate, key;  // the server's, signed by the authority
   bool operator==(const CertificateSet&) const = default;
 };
 
-// Of a Secret: keys ca.crt, ca.key, tls.crt, tls.key. Empty texts where it has none, or no Base64.
+// Reads ca.crt, ca.key, tls.crt and tls.key of a Secret. A key that is absent or no Base64 gives an empty text.
 CertificateSet ReadCertificateSecret(const Json& secret);
-// Of type kubernetes.io/tls, to be created.
+// A new Secret of type kubernetes.io/tls.
 Json NewCertificateSecret(std::string_view ns, std::string_view name, const CertificateSet& set);
-// A merge patch of `secret` as it was seen. Its type, which cannot be changed, may be another one's choice.
+// A merge patch for `secret`, with its resourceVersion. The type stays: it is immutable, and others may have chosen it.
 Json CertificateSecretPatch(const Json& secret, const CertificateSet& set);
 
 struct CertificateStep {
-  CertificateSet set;    // to serve with; where it is not the given one, it has to be stored first
-  bool changed = false;  // it is not
-  WallTime renew;        // when to ask again
+  CertificateSet set;    // to serve with
+  bool changed = false;  // `set` differs from the given one, so it has to be stored before it is served
+  WallTime renew;        // when to call NextCertificates again
 };
-// What can be used of `given` is kept: an authority and a certificate within two thirds of their lives (10 years, 1
-// year) that belong together and name `names`.front(). `names`: of the server, DNS names or addresses.
+// Keeps what is usable of `given` and makes the rest: an authority (life 10 years) and a certificate (1 year) can be
+// used for two thirds of their lives, if the authority has signed the certificate and that names `names`.front().
+// `names`: DNS names or addresses of the server.
 StatusOr<CertificateStep> NextCertificates(const CertificateSet& given, const std::vector<std::string>& names,
                                            WallTime now);
 
-// A caBundle (PEM) in which `ca` is, too: of `bundle`, as it is where it has it; else with the others that are still
-// valid: replicas with another authority go on being trusted.
+// A caBundle (PEM) with `ca`: `bundle` itself, if it has it; else `ca` and the certificates of `bundle` that are still
+// valid, so that replicas with another authority are trusted.
 std::string BundleWith(std::string_view bundle, const std::string& ca, WallTime now);
 
-// The configuration `webhooks` with such a caBundle (Base64) in each clientConfig, as a merge patch with its
-// resourceVersion; null: nothing is to be changed.
+// A merge patch that puts such a caBundle (Base64) into each clientConfig of `configuration`, a webhook configuration.
+// It contains the resourceVersion. Null: nothing has to change.
 Json BundlePatch(const Json& configuration, const std::string& ca, WallTime now);
 
 }  // namespace muster::controller

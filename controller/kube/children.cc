@@ -6,7 +6,7 @@
 namespace muster::controller {
 namespace {
 
-// True: `known` is `object` by now.
+// Replaces `known`, unless `object` is no newer state of it. True: it was replaced.
 template <class Object>
 bool Take(Object object, Object* known) {
   if (known->meta.uid == object.meta.uid && !IsNews(object.meta, known->meta)) return false;

@@ -1,5 +1,5 @@
-// What belongs to TrainJobs, by the job's name: Jobs, pods and Services, as watches and answers to writes bring them.
-// Pure.
+// The objects that belong to TrainJobs, by the TrainJob's name: Jobs, pods and Services, as watches and answers to
+// writes bring them. Pure.
 #pragma once
 
 #include <map>
@@ -11,34 +11,34 @@
 
 namespace muster::controller {
 
-// The TrainJob that an object says it belongs to, by JobSet's label; empty: none.
+// The key of the TrainJob that JobSet's label names. Empty: there is no label.
 std::string OwnerKeyOf(const Meta& meta);
 
 class Children {
  public:
-  // An older state of an object than the known one is dropped. False: it was.
+  // False: it was dropped, since it is not newer than the known state or has no TrainJob.
   bool Put(ObservedJob job);
   bool Put(ObservedPod pod);
   void PutService(const Meta& meta);
-  std::string Put(ObservedRefusal refusal);  // the key of the TrainJob; empty: of none that is known
-  // The key of the TrainJob whose object it was; empty: nobody's, or one of its name was made since.
+  std::string Put(ObservedRefusal refusal);  // returns the key of the TrainJob; empty: the Job is not known
+  // Return the key of the TrainJob that had the object. Empty: none is known, or a newer object has the name.
   std::string RemoveJob(const GoneObject& gone);
   std::string RemovePod(const GoneObject& gone);
   std::string RemoveService(const GoneObject& gone);
   void RemoveRefusal(const GoneObject& gone);
 
-  // Of the TrainJob `owner`: the Jobs and the Service that its uid controls, and the pods that have its name. No pod is
-  // copied: what is returned holds until the next call.
+  // The Jobs and the Service that the TrainJob `owner` controls (uid), and pods with its name in JobSet's label. No pod
+  // is copied: the reference is valid until the next call.
   Observed& Of(const Meta& owner, const std::string& subdomain);
 
  private:
   struct Family {
     std::map<std::string, ObservedJob> jobs;  // by name
     PodPlaces places;                         // in seen.pods
-    Observed seen;                            // its pods are always those that there are
+    Observed seen;                            // its pods are always current; Of() sets the rest
   };
 
-  // An object that is gone leaves its family; gives the family's key.
+  // Removes an object that is gone, and its family if that is empty. Returns the family's key.
   std::string Leave(std::map<std::string, std::string>::iterator child, std::map<std::string, std::string>* owners);
 
   std::map<std::string, Family> families_;                      // by key of the TrainJob

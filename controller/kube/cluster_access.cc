@@ -35,7 +35,7 @@ struct Named {
   std::string where;
 };
 
-// Of the list `list` the entry called `name`: {name: NAME, `kind`: {...}}.
+// The entry {name: `name`, `kind`: {...}} of `list`. `named_by`: the place that names it, for the error.
 StatusOr<Named> FindNamed(const Json& config, const char* list, const char* kind, const std::string& name,
                           std::string_view named_by) {
   const std::string where = fmt::format("{} {}", list, Quoted(name));
@@ -61,7 +61,7 @@ std::string PathIn(const std::string& folder, const std::string& path) {
   return path.empty() || path.starts_with('/') || folder.empty() ? path : fmt::format("{}/{}", folder, path);
 }
 
-// The content of `NAME-data` (base64), else of the file that `NAME` names; empty: neither is set.
+// The value of `NAME-data` (base64), else the content of the file that `NAME` names. Empty: neither is set.
 StatusOr<std::string> Material(const Named& from, const std::string& name, const std::string& folder) {
   JsonFields fields(from.fields, from.where + ": ");
   const std::string data_name = name + "-data";
@@ -70,7 +70,7 @@ StatusOr<std::string> Material(const Named& from, const std::string& name, const
   MUSTER_RETURN_IF_ERROR(fields.status());
   std::erase_if(data, [](char c) { return c == '\n' || c == '\r' || c == ' '; });  // a folded block of YAML
   if (!data.empty()) {
-    auto raw = FromBase64(data);  // its error would show a key
+    auto raw = FromBase64(data);  // its error is not used: it would show a key
     if (raw.ok()) return raw;
     return Wrong(from.where,
                  fmt::format("'{}' is no base64; give the PEM file encoded, or its path as '{}'", data_name, name));
@@ -105,7 +105,7 @@ Status ReadCluster(const Named& cluster, const std::string& folder, ClusterAcces
   return absl::OkStatus();
 }
 
-// What the plugin is told of the cluster, where it asks for it.
+// What a credential plugin gets to know about the cluster, if provideClusterInfo is set.
 std::string ClusterInfo(const Named& cluster, const ClusterAccess& access) {
   Json info = {{"server", access.server}};
   if (!access.ca_pem.empty()) info["certificate-authority-data"] = ToBase64(access.ca_pem);
@@ -190,7 +190,7 @@ Status ReadUser(const Named& user, const Named& cluster, const std::string& fold
     return Wrong(user.where, "'token' has white space or control characters in it");
   }
   const Json* exec = FindField(user.fields, "exec");
-  if (exec == nullptr || bearer || !access->user.empty()) return absl::OkStatus();  // what is there by itself counts
+  if (exec == nullptr || bearer || !access->user.empty()) return absl::OkStatus();  // these go before the plugin
   return ReadExec(user, *exec, cluster, folder, access);
 }
 

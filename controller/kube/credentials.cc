@@ -18,7 +18,7 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr Duration kFileAge = std::chrono::seconds(60);     // kubelets replace tokens long before they expire
-constexpr Duration kPluginTime = std::chrono::seconds(60);  // it may ask a cloud
+constexpr Duration kPluginTime = std::chrono::seconds(60);  // a plugin may ask a cloud's API
 constexpr size_t kLongestPrinted = size_t{1} << 20;
 constexpr int64_t kRenewBefore = 60;  // s before its expiration
 
@@ -46,12 +46,12 @@ void Credentials::Get(Given given) {
 
 bool Credentials::Refused(const Credential& used) {
   if (access_.token_file.empty() && !access_.exec) return false;
-  if (held_ && *held_ != used) return true;  // it is a new one already
+  if (held_ && *held_ != used) return true;  // it has been renewed meanwhile
   stale_ = TimePoint::min();
   return access_.exec || OfFile().value_or(used) != used;
 }
 
-// Where the file cannot be read, the old token may still hold.
+// If the file cannot be read, returns the last token, which may still be valid.
 StatusOr<Credential> Credentials::OfFile() {
   const TimePoint now = MonotonicClock::now();
   if (held_ && stale_ && now < *stale_) return *held_;
@@ -98,7 +98,7 @@ asio::awaitable<void> Credentials::RunPlugin() {
     }
     credential = absl::FailedPreconditionError(why);
   }
-  // Who hears of it may ask again at once, or end all this.
+  // Posted, because a callback may call Get again at once, or destroy this object.
   asio::post(loop_, [this, alive = std::weak_ptr<bool>(alive_), credential = std::move(credential)] {
     if (!alive.expired()) Answer(credential);
   });
@@ -115,7 +115,7 @@ StatusOr<Credential> Credentials::OfPlugin(std::string_view printed) {
   held_ = credential;
   stale_.reset();
   if (got.expires) {
-    // One that does not live long is used for half of its life, so that not each request runs the plugin.
+    // A credential of a short life is used for half of its life, so that not every request runs the plugin.
     const int64_t life = std::max<int64_t>(0, *got.expires - UnixSeconds());
     stale_ = MonotonicClock::now() + std::chrono::seconds(life - std::min(kRenewBefore, life / 2));
   }

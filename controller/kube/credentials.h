@@ -1,5 +1,5 @@
-// Who asks: what each request to the API server carries. Tokens of files are read anew, plugins are run anew, before
-// what they gave is too old. Loop thread only; nothing blocks but the read of a small file.
+// The credentials that each request to the API server carries. Reads token files again, and runs credential plugins
+// again, before their tokens expire. Loop thread only; nothing blocks except the read of a small file.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -26,16 +26,16 @@ class Credentials {
  public:
   using Given = std::function<void(StatusOr<Credential>)>;
 
-  // `access` must outlive it.
+  // `access` must outlive this object.
   Credentials(boost::asio::io_context& loop, const ClusterAccess& access);
-  ~Credentials();  // who waits hears nothing
+  ~Credentials();  // waiting callbacks are dropped
   Credentials(const Credentials&) = delete;
   Credentials& operator=(const Credentials&) = delete;
 
-  // Once, maybe before it returns. FailedPrecondition: the plugin fails or the file cannot be read, and why.
+  // Calls `given` once, possibly before Get returns. FailedPrecondition says why the plugin or the file failed.
   void Get(Given given);
 
-  // The server has refused `used` (401). True: Get may give another one now.
+  // Reports that the server refused `used` (401). True: Get may give another credential now.
   bool Refused(const Credential& used);
 
  private:
@@ -46,8 +46,8 @@ class Credentials {
 
   boost::asio::io_context& loop_;
   const ClusterAccess& access_;
-  std::optional<Credential> held_;  // of the file or the plugin
-  std::optional<TimePoint> stale_;  // from then on `held_` is not given any more; none: never
+  std::optional<Credential> held_;  // from the file or the plugin
+  std::optional<TimePoint> stale_;  // when `held_` has to be renewed; nullopt: never
   std::shared_ptr<void> running_;   // the plugin
   std::vector<Given> waiting_;
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

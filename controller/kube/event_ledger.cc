@@ -9,12 +9,12 @@
 namespace muster::controller {
 namespace {
 
-constexpr size_t kLongestMessage = 1024;  // bytes; what the Events API takes
+constexpr size_t kLongestMessage = 1024;  // bytes; the limit of the Events API
 constexpr size_t kLongestReason = 128;
 constexpr size_t kLongestName = 253;
 constexpr char kCut[] = "...";
 
-// At most `most` bytes of UTF-8.
+// Cuts UTF-8 to `most` bytes, "..." included, between characters.
 std::string Cut(std::string_view text, size_t most) {
   if (text.size() <= most) return std::string(text);
   size_t end = 0;
@@ -42,7 +42,7 @@ std::optional<EventLedger::Key> EventLedger::Note(std::string_view api_version, 
     }
   }
   Object& object = objects_.front();
-  object.ns = about.ns.empty() ? "default" : about.ns;  // where Events of cluster-wide objects are
+  object.ns = about.ns.empty() ? "default" : about.ns;  // the namespace for Events about cluster-wide objects
   object.reference = {
       {"apiVersion", api_version}, {"kind", kind}, {"name", about.name}, {"uid", about.uid}, {"namespace", about.ns}};
   if (!about.resource_version.empty()) object.reference["resourceVersion"] = about.resource_version;

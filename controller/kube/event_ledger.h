@@ -1,5 +1,5 @@
-// Which core/v1 Events are written about which objects: what repeats an earlier one raises its count, and no object has
-// more than its share of writes. Pure.
+// Decides which core/v1 Events are written. An event that repeats an earlier one raises its count. The writes about
+// each object are limited. Pure.
 #pragma once
 
 #include <cstdint>
@@ -27,19 +27,19 @@ class EventLedger {
  public:
   struct Rules {
     int burst = 25;                             // writes about one object at once
-    Duration each = std::chrono::seconds(300);  // then one in this time
-    size_t objects = 4096;                      // that are remembered: those that something was said of last
+    Duration each = std::chrono::seconds(300);  // then one write in this time
+    size_t objects = 4096;                      // how many objects are remembered: those with the latest events
   };
   EventLedger(std::string component, Rules rules) : component_(std::move(component)), rules_(rules) {}
 
-  // What identifies an Event: its object and what is said.
+  // What identifies an Event: its object, type, reason and message.
   struct Key {
     std::string object;
     EventSaying saying;
     auto operator<=>(const Key&) const = default;
   };
-  // Notes it. Something to write: Body has it. Nothing: too much was said of that object; a repetition is counted, and
-  // the next write tells it.
+  // Counts an event. Returns its key if BodyOf(key) is to be written now. nullopt: the object's limit is reached; a new
+  // event is dropped, a repetition is counted for the next write.
   std::optional<Key> Note(std::string_view api_version, std::string_view kind, const Meta& about, EventSaying saying,
                           TimePoint now, WallTime wall);
 
@@ -49,10 +49,10 @@ class EventLedger {
     Json json;
     int count = 0;
   };
-  std::optional<Body> BodyOf(const Key& key) const;  // nothing: it is not remembered any more
-  void Written(const Key& key, int count);           // it is there, with that count
-  void Vanished(const Key& key);                     // it is not there any more: to be created
-  bool IsBehind(const Key& key) const;               // there are repetitions that were not written
+  std::optional<Body> BodyOf(const Key& key) const;  // nullopt: not remembered any more
+  void Written(const Key& key, int count);           // the Event exists on the server, with that count
+  void Vanished(const Key& key);                     // it does not any more: the next write creates it
+  bool IsBehind(const Key& key) const;               // true: some repetitions are not written yet
 
  private:
   struct Event {
@@ -70,11 +70,11 @@ class EventLedger {
     std::map<EventSaying, Event> events;
   };
 
-  Event* Find(const Key& key) const;  // null: it is not remembered
+  Event* Find(const Key& key) const;  // null: not remembered
 
   const std::string component_;
   const Rules rules_;
-  std::list<Object> objects_;  // the last first
+  std::list<Object> objects_;  // the most recently used first
   std::unordered_map<std::string, std::list<Object>::iterator> by_key_;
   uint64_t last_ = 0;
 };

@@ -28,7 +28,7 @@ class EventRecorder::Impl : public std::enable_shared_from_this<EventRecorder::I
 
   EventLedger& ledger() { return ledger_; }
 
-  // One write of an event at a time: a repetition that comes meanwhile is written after it.
+  // Writes an event. Each event has one write at a time: a repetition that comes meanwhile is written after it.
   void Write(const EventLedger::Key& key) {
     if (under_way_.size() >= kMostUnderWay) return;
     auto [write, added] = under_way_.try_emplace(key, loop_);
@@ -67,13 +67,13 @@ class EventRecorder::Impl : public std::enable_shared_from_this<EventRecorder::I
   void Heard(EventLedger::Key key, const EventLedger::Body& body, const Status& status) {
     auto write = under_way_.find(key);
     if (write == under_way_.end()) return;
-    if (status.ok() || absl::IsAlreadyExists(status)) {  // the answer to an earlier try was lost
+    if (status.ok() || absl::IsAlreadyExists(status)) {  // an earlier try may have created it
       ledger_.Written(key, body.count);
       if (write->second.again && ledger_.IsBehind(key)) return Try(key);
       under_way_.erase(write);
       return;
     }
-    const bool gone = !body.create && absl::IsNotFound(status);  // Events live for an hour
+    const bool gone = !body.create && absl::IsNotFound(status);  // API servers delete Events after an hour
     if (gone) ledger_.Vanished(key);
     const bool useful = gone || absl::IsUnavailable(status) || absl::IsAborted(status);
     if (!useful || ++write->second.failures >= kTries) {

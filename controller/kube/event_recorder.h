@@ -1,9 +1,9 @@
-// core/v1 Events about an object. Loop thread only.
+// Writes core/v1 Events about an object. Loop thread only.
 //
-// An event that says again what an earlier one said of the same object (type, reason, message) raises that one's count;
-// firstTimestamp and lastTimestamp are always filled (the SDK drops events without). What cannot be written is tried
-// again a few times, then dropped: an event never holds up work. At most 25 writes an object, then one every 300 s:
-// repetitions are counted meanwhile, what is new is dropped.
+// An event that repeats an earlier one of the object (type, reason, message) raises its count. firstTimestamp and
+// lastTimestamp are always set: Kubeflow's SDK drops events without them. A failed write is retried a few times, then
+// dropped: an event never holds up work. The limit is 25 writes per object, then one every 300 s; beyond it,
+// repetitions are counted and new events are dropped.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -17,9 +17,9 @@ namespace muster::controller {
 
 class EventRecorder {
  public:
-  // `component`: who says it. `client` outlives it.
+  // `component`: the source of the events. `client` must outlive this object.
   EventRecorder(boost::asio::io_context& loop, ApiClient& client, std::string component);
-  ~EventRecorder();  // what is under way is dropped
+  ~EventRecorder();  // drops writes that are under way
   EventRecorder(const EventRecorder&) = delete;
   EventRecorder& operator=(const EventRecorder&) = delete;
   void Record(std::string_view api_version, std::string_view kind, const Meta& about, bool warning,

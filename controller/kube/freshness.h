@@ -1,4 +1,4 @@
-// Objects by their keys, and which of two states of one is the newer. Pure.
+// Keys of objects, and which of two states of an object is the newer one. Pure.
 #pragma once
 
 #include <string>
@@ -12,11 +12,11 @@ namespace muster::controller {
 // "namespace/name".
 std::string KeyOf(std::string_view ns, std::string_view name);
 
-// True where `a` is older than `b`, by resourceVersions, which grow (KEP-5504).
+// True if `a` has the lower resourceVersion. resourceVersions can be compared as numbers (KEP-5504).
 bool IsOlder(const Meta& a, const Meta& b);
-// Of the same object: neither older nor what is known. Who reads an object again is not woken by it.
+// True if `meta` is neither older than `known` nor the same version. So reading an object again wakes nobody.
 bool IsNews(const Meta& meta, const Meta& known);
-// False: `known` is newer, so it is another object of the name. A version that is empty is the newest.
+// False: `known` is newer than `gone`, so it is another object of that name. An empty version counts as the newest.
 bool IsGone(const Meta& known, const GoneObject& gone);
 
 }  // namespace muster::controller

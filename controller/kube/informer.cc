@@ -16,7 +16,7 @@ namespace asio = boost::asio;
 namespace {
 
 constexpr int kPage = 500;   // objects
-constexpr int kSmaller = 8;  // times, the next page after one that could not be read
+constexpr int kSmaller = 8;  // divides the page size after an unreadable page
 
 }  // namespace
 
@@ -71,7 +71,7 @@ class Informer::Impl : public std::enable_shared_from_this<Informer::Impl> {
           Pause(action.pause);
           break;
       }
-      action.object = nullptr;  // told: a page may be large
+      action.object = nullptr;  // frees it once reported: a page may be large
     }
   }
 
@@ -81,7 +81,7 @@ class Informer::Impl : public std::enable_shared_from_this<Informer::Impl> {
     under_way_ = client_.List(resource_, ns_, query, [weak = weak_from_this()](StatusOr<Json> page) {
       auto self = weak.lock();
       if (!self) return;
-      // Objects of a megabyte make a page too long for the client: smaller ones come through.
+      // The page may be longer than the client allows, if objects have a megabyte. Smaller pages fit.
       if (absl::IsFailedPrecondition(page.status())) self->page_ = std::max(1, self->page_ / kSmaller);
       self->Do(self->state_.Listed(std::move(page)));
     });

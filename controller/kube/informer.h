@@ -1,12 +1,11 @@
-// A kind of object, kept in step with the API server: listed page by page, then watched. Loop thread only.
+// Follows all objects of one kind: lists them page by page, then watches them. Loop thread only.
 //
-// It keeps names and resource versions alone: whoever hears of an object keeps what he needs of it. The watch goes on
-// after a cut from where it was (bookmarks keep that place young); after 410, or an ERROR event, all is listed anew,
-// and what has vanished meanwhile is told as deleted. An object that was deleted and made anew between two lists is
-// told as changed: its uid tells. Failures are retried for ever, with pauses up to 30 s; the first one is said, and
-// that it is over.
+// It keeps only names and resource versions. After a broken connection the watch goes on from the last resourceVersion,
+// which bookmarks keep recent. After 410 or an ERROR event everything is listed again, and objects that have vanished
+// are reported as gone. An object that was deleted and created again between two lists is reported as changed, with
+// another uid. Failures are retried for ever, with pauses of up to 30 s. `say` gets the first one, and its end.
 //
-// Callbacks may add and drop what they like, the informer too.
+// Callbacks may do anything, also destroy the informer.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -24,11 +23,11 @@ class Informer {
   struct Events {
     std::function<void(const Json& object)> put;  // new or changed; apiVersion and kind are always filled
     std::function<void(const GoneObject&)> gone;
-    std::function<void()> synced;  // once: the first list is complete
+    std::function<void()> synced;  // called once, when the first list is complete
     std::function<void(const std::string& text)> say;
   };
-  // `ns`: empty: of all namespaces. `selector`, `fields`: of labels and fields, as kubectl takes them; empty: all.
-  // `client` outlives it.
+  // `ns`: empty: all namespaces. `selector`, `fields`: of labels and fields, in kubectl's syntax; empty: all. `client`
+  // must outlive the informer.
   Informer(boost::asio::io_context& loop, ApiClient& client, Resource resource, std::string ns, std::string selector,
            Events events, const std::string& fields = "");
   ~Informer();

@@ -12,12 +12,12 @@ namespace {
 
 using Kind = InformerAction::Kind;
 
-constexpr int kDeepest = 200;  // levels of an event; the others are left out
+constexpr int kDeepest = 200;  // levels of an event; deeper ones are dropped
 constexpr int kExpired = 410;
-constexpr std::chrono::seconds kGoodLife{5};  // of a watch that brought nothing because nothing was new
+constexpr std::chrono::seconds kGoodLife{5};  // a watch that lived this long is no failure, even without events
 constexpr char kMissing[] = "the cluster does not serve that kind: apply its CustomResourceDefinition";
 
-// "PodList" -> "Pod": a list's items may lack what the list says of them.
+// "PodList" -> "Pod". The items of a list may have no kind of their own.
 std::string KindOfItems(const Json& page) {
   std::string kind = TextField(page, "kind");
   if (kind.ends_with("List")) kind.resize(kind.size() - 4);
@@ -92,7 +92,7 @@ InformerState::Actions InformerState::Listed(StatusOr<Json> page) {
     if (!whole)
       page = absl::FailedPreconditionError("what the server lists is no list; is it a Kubernetes API server?");
   }
-  if (absl::IsOutOfRange(page.status())) {  // a continuation lives for minutes
+  if (absl::IsOutOfRange(page.status())) {  // a continuation expires after minutes
     ListAnew();
     Fail(page.status(), /*say=*/failures_ > 0, /*at_once=*/true, &actions);
     return actions;
@@ -141,7 +141,7 @@ void InformerState::Complete(const std::string& version, Actions* actions) {
 
 InformerState::Actions InformerState::Line(std::string_view line) {
   Actions actions;
-  // Whoever writes a deeper object blinds nobody. managedFields are half of an object, and nobody reads them.
+  // kDeepest keeps one deep object from stopping the informer. No code reads managedFields, about half of an object.
   Json event = ReadJsonTop(line, kDeepest, {"managedFields", 3});
   const std::string type = event.is_object() ? TextField(event, "type") : "";
   auto object = event.is_object() ? event.find("object") : event.end();
@@ -166,7 +166,7 @@ InformerState::Actions InformerState::Line(std::string_view line) {
   said_ = false;
   if (type == "ADDED" || type == "MODIFIED") Put(std::move(*object), &actions);
   if (type == "DELETED") Gone(identity, &actions);
-  return actions;  // of a BOOKMARK its version is all
+  return actions;  // a BOOKMARK brings only its version
 }
 
 InformerState::Actions InformerState::Ended(const Status& status, Duration lived) {
@@ -176,7 +176,7 @@ InformerState::Actions InformerState::Ended(const Status& status, Duration lived
     ListAnew();
     Fail(status, /*say=*/failures_ > 0, /*at_once=*/true, &actions);
   } else if (lines_ > 0) {
-    Go(&actions);  // servers end each watch after a while, in peace or not
+    Go(&actions);  // servers end each watch after a while, also with an error
   } else {
     Fail(status, /*say=*/!status.ok(), /*at_once=*/false, &actions);
   }

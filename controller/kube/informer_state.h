@@ -1,8 +1,8 @@
-// How an informer follows a kind of object: (what it knows, a page | a line of the watch | an end) -> what to do next.
-// Pure; outside bytes.
+// The state machine of an informer: (state, a page | a line of the watch | the end of the watch) -> actions. Pure;
+// outside bytes.
 //
-// Begin -> list page after page -> watch from the list's resourceVersion -> watch on from the last line's. An object is
-// told once for each resourceVersion: what a second list brings unchanged is not told again.
+// Begin -> list page by page -> watch from the list's resourceVersion -> watch again from that of the last line. Each
+// resourceVersion of an object is reported once: an object that a second list brings unchanged is not reported again.
 #pragma once
 
 #include <map>
@@ -17,10 +17,10 @@
 
 namespace muster::controller {
 
-// An object that is there no more.
+// An object that does not exist any more.
 struct GoneObject {
   std::string ns, name;
-  // It was gone by this resourceVersion: one of its name with a higher version is another one.
+  // It was gone at this resourceVersion. An object of its name with a higher version is another one.
   std::string version;
 };
 
@@ -30,10 +30,10 @@ struct InformerAction {
     kGone,    // `gone`
     kSynced,  // the first list is complete
     kSay,     // `text`
-    // The last one of what a call gives, if it is there: whatever was under way ends.
-    kList,   // the first page, or the one after the continuation `text`
+    // The next three end what is under way. A call returns at most one of them, as its last action.
+    kList,   // the first page, or the page after the continuation `text`
     kWatch,  // from the resourceVersion `text`
-    kPause,  // `pause`, then Resume
+    kPause,  // for `pause`, then Resume
   };
   Kind kind;
   Json object = nullptr;
@@ -46,7 +46,7 @@ class InformerState {
  public:
   using Actions = std::vector<InformerAction>;
 
-  // `what`: for messages: "pods". `optional`: where the server does not know the kind, there is no object, for good.
+  // `what`: for messages: "pods". `optional`: if the first list gets 404, there are no objects and the informer stops.
   explicit InformerState(std::string what, BackOffRules rules = {}, bool optional = false)
       : what_(std::move(what)), rules_(rules), optional_(optional) {}
 
@@ -67,19 +67,19 @@ class InformerState {
   void Put(Json object, Actions* actions);
   void Gone(const Identity& identity, Actions* actions);
   void ListAnew();
-  void Go(Actions* actions);                                               // on with what comes next
-  void Fail(const Status& why, bool say, bool at_once, Actions* actions);  // the same, after a pause
+  void Go(Actions* actions);                                               // lists or watches
+  void Fail(const Status& why, bool say, bool at_once, Actions* actions);  // a failure; then Go, at once or later
   void Complete(const std::string& version, Actions* actions);
 
   const std::string what_;
   const BackOffRules rules_;
   const bool optional_;
   std::map<std::string, std::string> known_;  // "namespace/name" -> resourceVersion
-  std::set<std::string> seen_;                // in the list that is under way
+  std::set<std::string> seen_;                // keys that the list under way has brought
   bool listing_ = true;
   std::string continuation_, version_;
-  int failures_ = 0;  // in a row: since a watch brought something, or lived for a while
-  int lines_ = 0;     // of this watch
+  int failures_ = 0;  // in a row, until a watch brings an event or lives for a while
+  int lines_ = 0;     // of the current watch
   bool said_ = false, synced_ = false;
 };
 

@@ -1,5 +1,5 @@
-// Which keys are worked on, and when: the decisions of WorkQueue. Pure. No key is worked on twice at a time; ready keys
-// go in the order in which they became so, the urgent ones before all others.
+// The decisions of WorkQueue: which keys are worked on, and when. Pure. No key is worked on twice at the same time.
+// Ready keys are taken in the order in which they became ready, urgent keys before all others.
 #pragma once
 
 #include <deque>
@@ -22,12 +22,12 @@ class KeyQueue {
   void AddAt(const std::string& key, TimePoint time);  // the earliest of several counts
   void Forget(const std::string& key);
 
-  void Advance(TimePoint now);        // keys whose time has come are ready
-  std::optional<std::string> Take();  // a ready key to work on; none: no key, or all workers are busy
-  // The work on it is over. `again`: after its back-off; else its back-off is forgotten. `rest`: it is not ready before
-  // that is over, whoever adds it.
+  void Advance(TimePoint now);        // makes keys ready whose time has come
+  std::optional<std::string> Take();  // a ready key; nullopt: there is none, or all workers are busy
+  // The work on `key` is over. `again`: adds it after its back-off; otherwise resets that. `rest`: how long the key is
+  // not ready, even if it is added.
   void Done(const std::string& key, bool again, TimePoint now, Duration rest = {});
-  std::optional<TimePoint> next() const;  // when Advance has something to do
+  std::optional<TimePoint> next() const;  // when to call Advance; nullopt: not needed
 
   size_t ready() const { return queued_.size(); }
   size_t working() const { return working_.size(); }
@@ -35,8 +35,8 @@ class KeyQueue {
 
  private:
   struct Working {
-    bool again = false;      // it was added meanwhile
-    bool forgotten = false;  // and not added since
+    bool again = false;      // the key was added meanwhile
+    bool forgotten = false;  // it was forgotten, and not added since
   };
 
   void RemoveTime(const std::string& key);
@@ -44,11 +44,11 @@ class KeyQueue {
   const int workers_;
   const BackOffRules rules_;
   std::deque<std::string> urgent_, ready_;
-  std::set<std::string> queued_;  // what is in one of both
+  std::set<std::string> queued_;  // all keys of urgent_ and ready_
   std::map<std::string, Working> working_;
   std::map<std::string, TimePoint> times_;
   std::set<std::pair<TimePoint, std::string>> by_time_;
-  std::map<std::string, TimePoint> rests_;  // until when
+  std::map<std::string, TimePoint> rests_;  // until when a key rests
   std::map<std::string, int> failures_;
 };
 

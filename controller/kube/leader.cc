@@ -59,7 +59,7 @@ class Leader::Impl : public std::enable_shared_from_this<Leader::Impl> {
       if (!error && self && !self->over_) (self.get()->*step)();
     });
   }
-  // As done of a call.
+  // An ApiClient::Done that calls `heard`, unless this object is closed.
   ApiClient::Done To(Heard heard) {
     return [weak = weak_from_this(), heard](StatusOr<Json> answer) {
       auto self = weak.lock();
@@ -74,9 +74,9 @@ class Leader::Impl : public std::enable_shared_from_this<Leader::Impl> {
   void Wrote(StatusOr<Json> lease);
   void TooLong() { Failed(absl::UnavailableError("the API server does not answer in time")); }
   void Failed(const Status& why);
-  void Later();  // another try, of a candidate
+  void Later();  // plans the next try of a candidate
   void TooLate() {
-    if (MayAct()) return;  // renewed while this was on its way
+    if (MayAct()) return;  // it was renewed after the timer had fired
     Lose(fmt::format("the lease {}/{} could not be renewed in time{}{}", ns_, name_, failure_.empty() ? "" : ": ",
                      failure_));
   }
@@ -85,7 +85,7 @@ class Leader::Impl : public std::enable_shared_from_this<Leader::Impl> {
     Close();
     events_.lost(why);
   }
-  // Each failure is said once.
+  // Says each text once in a row.
   void Say(const std::string& text) {
     if (std::exchange(said_, text) != text) events_.say(text);
   }
@@ -98,14 +98,14 @@ class Leader::Impl : public std::enable_shared_from_this<Leader::Impl> {
   const LeaseRules rules_;
   const Events events_;
   asio::steady_timer next_;   // the next try
-  asio::steady_timer limit_;  // of one try; of Release
+  asio::steady_timer limit_;  // of one try, or of Release
   asio::steady_timer end_;    // of the leadership
   std::mt19937 random_;
   ApiClient::Handle under_way_;
   Json lease_;  // as last read or written
   SeenLease seen_;
   bool leads_ = false, over_ = false;
-  TimePoint began_;    // this try
+  TimePoint began_;    // when the current try began
   TimePoint renewed_;  // when the last try that succeeded began
   std::string failure_, said_;
   std::function<void()> released_;
@@ -115,7 +115,7 @@ void Leader::Impl::Try() {
   began_ = MonotonicClock::now();
   if (leads_ && !MayAct()) return TooLate();
   At(limit_, began_ + rules_.renew_deadline / 2, &Impl::TooLong);
-  // A leader knows its lease; a conflict tells that it is another one's now.
+  // A leader writes without reading: if another process has changed the Lease, the write conflicts.
   leads_ ? Write() : Read();
 }
 
@@ -143,7 +143,7 @@ void Leader::Impl::Write() {
 }
 
 void Leader::Impl::Wrote(StatusOr<Json> lease) {
-  // Somebody else wrote, or an answer of our own was lost: the lease tells.
+  // Another process wrote the Lease, or the answer to an own write was lost: Read shows which.
   const Status& status = lease.status();
   const bool changed = absl::IsAborted(status) || absl::IsAlreadyExists(status) || absl::IsNotFound(status);
   if (changed && leads_) return Read();
@@ -193,7 +193,7 @@ void Leader::Impl::GiveBack() {
   under_way_ = client_.Replace(kLeases, ns_, name_, ReleasedLease(lease_, WallNow()), To(&Impl::GaveBack));
 }
 
-// A renewal that was under way may have come first: then the lease has another version, and is ours.
+// A renewal may have succeeded first: then the Lease has another version but this holder, and is released again.
 void Leader::Impl::GaveBack(StatusOr<Json> lease) {
   if (!absl::IsAborted(lease.status())) return Finish();
   under_way_ = client_.Get(kLeases, ns_, name_, [weak = weak_from_this()](StatusOr<Json> now_there) {

@@ -1,8 +1,8 @@
-// Leader election by a Lease (lease.h), as client-go does it. Loop thread only.
+// Leader election by a Lease (lease.h), by the rules of client-go. Loop thread only.
 //
-// A leader may act until `deadline()`: its last renewal, by the monotonic clock, plus `renew_deadline`. It asks before
-// each write (MayAct), so one that was stopped and woken does nothing that a new leader undid. Others take a lease that
-// has not changed for its duration since they first saw it so: nobody's wall clock is trusted.
+// A leader may act until `deadline()`: `renew_deadline` after the start of its last renewal, by the monotonic clock.
+// MayAct is called before each write, so a process that was stopped and continued undoes nothing of a new leader. A
+// candidate takes a Lease that has not changed for its duration since the candidate saw it. No wall clock is trusted.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -21,22 +21,22 @@ class Leader {
  public:
   struct Events {
     std::function<void()> began;
-    // Once, the last call; after it the process should end: a new start is a new candidate.
+    // Called once, as the last call. The process should end then: a new process is a new candidate.
     std::function<void(const std::string& why)> lost;
-    std::function<void(const std::string& text)> say;  // whom it waits for, and what fails, when that changes
+    std::function<void(const std::string& text)> say;  // for the log: the current holder, or an error; when it changes
   };
-  // `identity`: no two processes have the same, also one after the other. `client` outlives it.
+  // `identity`: never the same for two processes, also one after the other. `client` must outlive this object.
   Leader(boost::asio::io_context& loop, ApiClient& client, std::string ns, std::string name, std::string identity,
          LeaseRules rules, Events events);
-  ~Leader();  // without giving the lease back
+  ~Leader();  // does not release the Lease
   Leader(const Leader&) = delete;
   Leader& operator=(const Leader&) = delete;
 
   void Begin();
   bool MayAct() const;
-  std::optional<TimePoint> deadline() const;  // none: it does not lead
-  // For an orderly end: the next one need not wait. Nobody may act from now on; `done` comes once, within 3 s, also
-  // where the lease could not be given back.
+  std::optional<TimePoint> deadline() const;  // nullopt: it does not lead
+  // Releases the Lease, so that the next leader need not wait. MayAct is false from now on. Calls `done` once, within
+  // 3 s, even if the Lease could not be released.
   void Release(std::function<void()> done);
 
  private:

@@ -68,7 +68,7 @@ Json HeldLease(const Json& lease, const std::string& ns, const std::string& name
 Json ReleasedLease(const Json& lease, WallTime now) {
   Json released = lease;
   Json spec = SpecOf(lease);
-  spec.erase("holderIdentity");  // an empty one is not valid
+  spec.erase("holderIdentity");  // an empty text is not valid
   spec["acquireTime"] = spec["renewTime"] = IsoMicroTime(now);
   spec["leaseDurationSeconds"] = 1;
   released["spec"] = std::move(spec);

@@ -1,5 +1,5 @@
-// A Lease (coordination.k8s.io/v1) as leader election uses it: what was seen of it, what to do about it, what to write.
-// As client-go does it. Pure; outside bytes.
+// A Lease (coordination.k8s.io/v1) for leader election, by the rules of client-go: what was seen of it, what to do,
+// what to write. Pure; outside bytes.
 #pragma once
 
 #include <string>
@@ -19,23 +19,23 @@ struct LeaseRules {
 struct SeenLease {
   std::string holder;
   bool there = false;
-  TimePoint changed{};  // when its holder or renewTime was first seen as it is
+  TimePoint changed{};  // when the current holder and renewTime were first seen
   std::string renew_time;
-  Duration duration{};  // leaseDurationSeconds, as its holder wrote it; 0: it does not say
+  Duration duration{};  // leaseDurationSeconds, as the holder wrote it; 0: not set
 };
 
-// Looks at `lease` (null: there is none).
+// Updates `seen` from `lease`. JSON null: the Lease does not exist.
 void See(const Json& lease, TimePoint now, SeenLease* seen);
 
-// kAcquire: there is none, nobody holds it, or it has not changed for its duration since it was first seen so.
+// kAcquire: the Lease does not exist, has no holder, or has not changed for its duration since `seen.changed`.
 enum class LeaseStep { kAcquire, kRenew, kWait };
 LeaseStep NextLeaseStep(const SeenLease& seen, const std::string& self, const LeaseRules& rules, TimePoint now);
 
-// What makes `self` the holder, or renews it: `lease` (null: a new one called `ns`/`name`) with its spec filled. What
-// others have in it stays.
+// The Lease to write so that `self` holds or renews it: `lease`, or a new one `ns`/`name` if `lease` is null. Fields
+// that leader election does not use stay.
 Json HeldLease(const Json& lease, const std::string& ns, const std::string& name, const std::string& self,
                const LeaseRules& rules, WallTime now);
-// What gives it back: nobody holds it.
+// The Lease to write to release it: without a holder.
 Json ReleasedLease(const Json& lease, WallTime now);
 
 }  // namespace muster::controller

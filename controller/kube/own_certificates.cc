@@ -12,7 +12,7 @@ namespace asio = boost::asio;
 
 namespace {
 
-// Somebody may set the wall clock while a timer of months runs.
+// The wall clock may be set during a wait of months, so it is read each day.
 constexpr Duration kLongestWait = std::chrono::hours(24);
 
 std::vector<std::string> NamesOf(const std::string& ns, const std::string& host) {
@@ -99,7 +99,7 @@ void OwnCertificates::Store(const CertificateSet& set) {
       secret_ = *std::move(answer);
       return Look();
     }
-    // Another replica was faster: the watch brings what it wrote.
+    // Another replica wrote first. The watch will bring what it wrote.
     const bool raced = absl::IsAlreadyExists(answer.status()) || absl::IsAborted(answer.status());
     if (!raced) {
       log::Warning(fmt::format("the webhooks' certificates cannot be stored: {}", Message(answer.status())));
@@ -134,7 +134,7 @@ void OwnCertificates::Patch(const std::string& name) {
           written.object = *std::move(answer);
           return Patch(name);
         }
-        if (!absl::IsAborted(answer.status())) {  // a conflict: the watch brings what was written
+        if (!absl::IsAborted(answer.status())) {  // after a conflict the watch brings the newer object
           log::Warning(fmt::format("the caBundle of {} cannot be written: {}", name, Message(answer.status())));
         }
         written.again = std::make_unique<asio::steady_timer>(loop_, BackOff({}, ++written.failures));

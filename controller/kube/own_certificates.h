@@ -1,9 +1,9 @@
-// The webhooks' certificates where nobody else makes them: kept in a Secret, shared by all replicas, and made known to
-// the API server as caBundle of the two configurations of webhooks. Loop thread only.
+// The webhooks' certificates, if no other program makes them. They are kept in a Secret that all replicas share. The
+// API server gets the authority as caBundle of the two webhook configurations. Loop thread only.
 //
-// Whoever comes first makes the Secret; the others read it. Secret and configurations are watched: a Secret that is
-// deleted is made anew from what is held, one that cannot be used is replaced, a caBundle that somebody takes away is
-// put back. A write never overwrites what it has not seen (resourceVersion). What fails is tried again for ever.
+// The first replica creates the Secret; the others read it. Secret and configurations are watched: a deleted Secret is
+// created again from the certificates in use, an unusable one is replaced, a removed caBundle is put back. Each write
+// carries the resourceVersion that was seen, so it overwrites no other change. Failed writes are retried for ever.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -21,21 +21,21 @@
 
 namespace muster::controller {
 
-// Upstream's names.
+// Kubeflow Trainer's names.
 inline constexpr char kWebhookSecret[] = "kubeflow-trainer-webhook-cert";
 inline constexpr char kWebhookService[] = "kubeflow-trainer-controller-manager";
 inline constexpr char kValidatingConfiguration[] = "validator.trainer.kubeflow.org";
 inline constexpr char kMutatingConfiguration[] = "defaulter.trainer.kubeflow.org";
 
-// By which a cluster reaches the webhooks: DNS name of the Service in `ns`.
+// The DNS name by which the API server reaches the webhooks: the Service in `ns`.
 std::string WebhookHost(std::string_view ns);
 
 class OwnCertificates {
  public:
   using Given = std::function<void(const CertificateSet&)>;
 
-  // `ns`: of the Secret and the Service. `host`: what else the server is called by; empty: nothing. `given` hears of
-  // each certificate to serve with, once it is stored. `client` outlives it.
+  // `ns`: of the Secret and the Service. `host`: another name of the server; empty: none. Calls `given` with each
+  // certificate to serve with, after it is stored. `client` must outlive this object.
   OwnCertificates(boost::asio::io_context& loop, ApiClient& client, std::string ns, const std::string& host,
                   Given given);
   void Begin();
@@ -43,7 +43,7 @@ class OwnCertificates {
  private:
   struct Configuration {
     const Resource& resource;
-    Json object;  // as last seen; null: not there
+    Json object;  // as last seen; null: it does not exist
     ApiClient::Handle writing;
     int failures = 0;
     std::unique_ptr<boost::asio::steady_timer> again;
@@ -61,9 +61,9 @@ class OwnCertificates {
   const std::string ns_;
   const std::vector<std::string> names_;
   const Given given_;
-  Json secret_;  // as last seen; null: not there
+  Json secret_;  // as last seen; null: it does not exist
   bool synced_ = false;
-  CertificateSet held_;  // that is served with
+  CertificateSet held_;  // in use
   ApiClient::Handle storing_;
   int failures_ = 0;
   boost::asio::steady_timer again_;

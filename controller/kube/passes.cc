@@ -18,7 +18,7 @@ namespace muster::controller {
 namespace asio = boost::asio;
 
 namespace {
-constexpr int kMostLanes = 16;  // of one job: what is created at a time
+constexpr int kMostLanes = 16;  // objects of one job that are created at the same time
 }  // namespace
 
 Passes::Passes(ServingMeans means, WorkQueue::Options options, std::string kind, Reconcile reconcile)
@@ -39,7 +39,7 @@ asio::awaitable<void> Passes::Pass(std::string key, WorkQueue::Done done) {
     ++counts_.failed;
     log::Warning(fmt::format("{} {}: {}", kind_, key, Message(status)));
   }
-  // The pass is over before the next one of this key begins.
+  // Posted, so that this coroutine has ended before the next pass of this key begins.
   asio::post(means_.loop, [self = weak_from_this(), key, done = std::move(done), ok = status.ok(), spent] {
     const auto alive = self.lock();
     if (alive == nullptr) return;
@@ -68,13 +68,13 @@ asio::awaitable<Status> Passes::CarryOut(ActionOwner owner, const Steps& steps, 
   co_return absl::OkStatus();
 }
 
-// Actions of which none has to wait for another one.
+// Actions that may run at the same time.
 struct Passes::Batch {
   const ActionOwner& owner;
   ObjectCache& cache;
   std::span<const Action> actions;  // not begun yet
   int lanes;
-  Status status;  // the first that is wrong
+  Status status;  // the first error
   asio::steady_timer over;
 };
 
@@ -98,7 +98,7 @@ asio::awaitable<Status> Passes::Act(const ActionOwner& owner, const std::vector<
     const int lanes = static_cast<int>(std::min<std::ptrdiff_t>(end - begin, kMostLanes));
     const auto batch = std::make_shared<Batch>(
         Batch{owner, cache, {begin, end}, lanes, {}, asio::steady_timer(means_.loop, TimePoint::max())});
-    std::vector<std::shared_ptr<void>> under_way;  // ends with this coroutine
+    std::vector<std::shared_ptr<void>> under_way;  // the other lanes; end with this coroutine
     for (int i = 1; i < lanes; ++i) under_way.push_back(http::Converse(means_.loop, Lane(batch)));
     co_await Lane(batch);
     if (batch->lanes > 0) co_await batch->over.async_wait(asio::as_tuple(asio::use_awaitable));
@@ -109,7 +109,7 @@ asio::awaitable<Status> Passes::Act(const ActionOwner& owner, const std::vector<
   co_return absl::OkStatus();
 }
 
-// The status, then the events about it.
+// Writes the status, then the events about it.
 asio::awaitable<Status> Passes::Write(const ActionOwner& owner, const Steps& steps, const Json& status,
                                       ObjectCache& cache) {
   if (!means_.may_act()) co_return absl::AbortedError(kNotLeading);

@@ -1,5 +1,5 @@
-// Passes over the jobs of one kind: one at a time for a job, each a coroutine, begun by a work queue; and what a
-// decision comes to, carried out in its order. Loop thread only.
+// Passes over the jobs of one kind. A work queue begins them, each is a coroutine, and a job has one pass at a time.
+// Also carries out the result of a decision, in order. Loop thread only.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -20,28 +20,27 @@ namespace muster::controller {
 
 inline constexpr char kNotLeading[] = "another controller leads now";
 
-// What a kind of job needs to be served.
+// What the controller of one kind of job needs.
 struct ServingMeans {
   boost::asio::io_context& loop;
   ApiClient& client;
   EventRecorder& events;
-  std::function<bool()> may_act;  // asked before each write
+  std::function<bool()> may_act;  // called before each write
 };
 
 class Passes : public std::enable_shared_from_this<Passes> {
  public:
-  // One pass over the job `key`. `spent`: how long it held up the loop.
+  // One pass over the job `key`. `spent`: set to the time for which it blocked the loop.
   using Reconcile = std::function<boost::asio::awaitable<Status>(std::string key, Duration* spent)>;
 
-  // `kind`: for messages: "TrainJob".
+  // `kind`: for messages, such as "TrainJob".
   Passes(ServingMeans means, WorkQueue::Options options, std::string kind, Reconcile reconcile);
 
   void Add(const std::string& key, bool urgent) { queue_.Add(key, urgent); }
   void Forget(const std::string& key) { queue_.Forget(key); }
 
-  // The actions of `steps` (pods, and Services, that follow one another are created several at a time), the status
-  // where it has changed, the events, and when the next pass is due. `status`: the whole object to apply; none: it has
-  // not changed.
+  // Carries out the actions of `steps` in order (up to 16 pods, or Services, that follow one another at a time), writes
+  // status and events, and plans the next pass. `status`: the whole object to apply; nullopt: it has not changed.
   boost::asio::awaitable<Status> CarryOut(ActionOwner owner, const Steps& steps, std::optional<Json> status,
                                           ObjectCache& cache);
 
@@ -68,7 +67,7 @@ class Passes : public std::enable_shared_from_this<Passes> {
   WorkQueue queue_;
 };
 
-// {apiVersion, kind, metadata, status} to apply.
+// The object {apiVersion, kind, metadata, status} to apply.
 Json StatusOf(const ActionOwner& owner, Json status);
 
 }  // namespace muster::controller

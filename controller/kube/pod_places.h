@@ -1,4 +1,4 @@
-// The pods of one job in a vector, each once, by name. Pure.
+// Keeps the pods of one job in a vector, each once, by name. Pure.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ class PodPlaces {
  public:
   // False: `pods` has this state of the pod, or a newer one.
   bool Put(ObservedPod pod, std::vector<ObservedPod>* pods);
-  // False: it is not there, or another one has its name.
+  // False: `pods` has no such pod, or a newer one of its name.
   bool Remove(const GoneObject& gone, std::vector<ObservedPod>* pods);
 
  private:

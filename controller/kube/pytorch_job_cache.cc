@@ -87,8 +87,8 @@ void PyTorchJobCache::PutJob(const Json& object) {
   }
   KnownPyTorchJob& known = jobs_[key];
   const bool same = known.job.meta.uid == job->meta.uid;
-  // Older ones also of an earlier job of that name. An apply that changed nothing gives what is known: another pass
-  // would do the same again, without end.
+  // Drops older states, also of an earlier job of that name, and the known one: an apply that changes nothing returns
+  // it, and a pass would apply the same again, without end.
   if (!IsNews(job->meta, known.job.meta)) return;
   if (!same) known = KnownPyTorchJob();
   known.job = *std::move(job);

@@ -1,5 +1,5 @@
-// What the API server has of PyTorchJobs, their pods, Services and PodGroups, as watches and answers to writes bring
-// them. Loop thread only. It is never older than what Muster itself has written.
+// A cache of PyTorchJobs and their pods, Services and PodGroups, as watches and answers to writes bring them. Loop
+// thread only. It is never older than Muster's own writes.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -19,21 +19,21 @@ namespace muster::controller {
 
 struct KnownPyTorchJob {
   PyTorchJob job;
-  Status unreadable;                        // why its spec cannot be read; then `job` has metadata and status only
+  Status unreadable;                        // why the spec cannot be read; then `job` has metadata and status only
   std::shared_ptr<const PyTorchPlan> plan;  // null: not made yet, or not needed any more
   int64_t planned_generation = -1;
   bool planned_with_agent = true;
-  int64_t objects_generation = -1;  // PyTorchPlan::objects are as that generation plans them
+  int64_t objects_generation = -1;  // PyTorchPlan::objects exist as this generation plans them; -1: not known
 };
 
 class PyTorchJobCache final : public ObjectCache {
  public:
   struct Events {
-    std::function<void(const std::string& key)> changed;  // of a job: itself, or what belongs to it
+    std::function<void(const std::string& key)> changed;  // a job, or an object that belongs to it, has changed
     std::function<void(const std::string& key)> gone;
   };
-  // `ns`: empty: all namespaces. `pod_groups`: of the gang scheduler; null: there is none. `client` outlives it.
-  // `changed` is heard from the moment on that all is listed, then once of each job.
+  // `ns`: empty: all namespaces. `pod_groups`: the gang scheduler's kind; null: none. `client` must outlive the cache.
+  // `changed` is called once for each job when everything is listed, and from then on at each change.
   PyTorchJobCache(boost::asio::io_context& loop, ApiClient& client, std::string ns, const Resource* pod_groups,
                   Events events);
 
@@ -41,13 +41,13 @@ class PyTorchJobCache final : public ObjectCache {
   bool synced() const { return unsynced_ == 0; }
 
   const std::map<std::string, KnownPyTorchJob>& jobs() const { return jobs_; }
-  KnownPyTorchJob* Find(const std::string& key);  // null: there is none, or another manager's
-  // What belongs to the job, or has its labels. Until the next call.
+  KnownPyTorchJob* Find(const std::string& key);  // null: no such job, or another controller's
+  // What belongs to the job or has its labels. Valid until the next call.
   const ObservedReplicas& Of(const KnownPyTorchJob& known);
 
   void Put(const Resource& resource, const Json& object) override;
   void Remove(const Resource& resource, const std::string& ns, const std::string& name) override;
-  void Gone(const Resource& resource, const GoneObject& gone);  // as a watch says it
+  void Gone(const Resource& resource, const GoneObject& gone);  // a watch reports a deletion
 
  private:
   struct Family {
@@ -60,8 +60,8 @@ class PyTorchJobCache final : public ObjectCache {
   void PutPod(const Json& object);
   void PutService(const Json& object);
   void PutPodGroup(const Json& object);
-  // Of a pod or a Service: out of the job that it had belonged to, where that is not `key`. False: a newer state of it
-  // is known there.
+  // Removes a pod or a Service from the job that it belonged to, if that is not `key`. False: that job has a newer
+  // state of the object.
   bool Leaves(const Resource& resource, const Meta& meta, const std::string& key);
   void Wake(const std::string& key);
 

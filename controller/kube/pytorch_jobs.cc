@@ -18,7 +18,7 @@ const Resource* PodGroupsOf(const std::string& gang_scheduler) {
   return gang_scheduler == kVolcanoScheduler ? &kVolcanoPodGroups : &kPodGroups;
 }
 
-// Pods that training-operator has made go on, and those that are made beside them have to meet them.
+// True if pods of training-operator still run. New pods must work with them, so they are planned without the agent.
 bool RunForeignPods(const ObservedReplicas& observed) {
   return std::any_of(observed.pods.begin(), observed.pods.end(),
                      [](const ObservedPod& pod) { return StillRuns(pod) && !pod.made_here; });
@@ -51,7 +51,7 @@ class PyTorchJobs::Impl {
   }
 
  private:
-  // Its first pass goes before all that the jobs before it still have to say.
+  // True if the job has no plan yet: its first pass goes before those of older jobs.
   bool IsNew(const std::string& key) {
     const KnownPyTorchJob* known = cache_.Find(key);
     return known != nullptr && known->plan == nullptr && !known->job.status.Finished();
@@ -84,7 +84,7 @@ class PyTorchJobs::Impl {
 
   StatusOr<std::shared_ptr<const PyTorchPlan>> PlanOf(KnownPyTorchJob* known) {
     const PyTorchJob& job = known->job;
-    // What has ended or is suspended has no pods.
+    // A job that has ended or is suspended needs no pods.
     if (job.status.Finished() || job.suspend) return std::make_shared<const PyTorchPlan>();
     const bool with_agent = !RunForeignPods(cache_.Of(*known));
     if (known->plan && known->planned_generation == job.meta.generation && known->planned_with_agent == with_agent) {

@@ -1,5 +1,5 @@
-// PyTorchJobs kept as they ask to be: what belongs to them is watched, reconcile/pytorch_decide.h decides, and its
-// actions are carried out, one pass a job at a time. Loop thread only. A job that has ended costs no call.
+// The controller of PyTorchJobs. Watches them and what belongs to them, decides by reconcile/pytorch_decide.h and
+// carries the decisions out. A job has one pass at a time. Loop thread only. A job that has ended costs no calls.
 #pragma once
 
 #include <map>
@@ -25,11 +25,11 @@ class PyTorchJobs {
   PyTorchJobs& operator=(const PyTorchJobs&) = delete;
 
   void Begin();
-  bool synced() const;  // all is listed; no pass begins before
+  bool synced() const;  // everything is listed; no pass begins before that
 
   struct Counts {
     Passes::Counts passes;
-    std::map<std::string, int> jobs_by_state;  // the last condition
+    std::map<std::string, int> jobs_by_state;  // by the last condition
   };
   Counts counts() const;
 

@@ -1,4 +1,4 @@
-// Kinds of objects, and where they are on an API server. Pure.
+// Kinds of objects and their paths on an API server. Pure.
 #pragma once
 
 #include <string>
@@ -9,22 +9,22 @@
 
 namespace muster::controller {
 
-// A kind of object as URLs have it: group and version, and the plural. ("batch/v1", "jobs")
+// A kind of object as it appears in URLs: group, version and plural.
 struct Resource {
   std::string api;     // "v1", "batch/v1", "trainer.kubeflow.org/v1alpha1"
   std::string plural;  // "pods"
   bool namespaced = true;
-  // A cluster may lack the kind: one that does at the start has no object of it, for an informer.
+  // True: a cluster may not know the kind. If it does not at the start, an informer reports an empty list.
   bool optional = false;
   bool operator==(const Resource&) const = default;
 };
 
-// "/apis/batch/v1/namespaces/team/jobs/train/status". `ns` counts for namespaced kinds only, and empty means all;
-// `name` and `subresource` may be empty. Parts are percent-encoded, so none of them reaches another path.
+// "/apis/batch/v1/namespaces/team/jobs/train/status". `ns`: for namespaced kinds; empty: all namespaces. `name` and
+// `subresource` may be empty. `ns` and `name` are percent-encoded, so they cannot lead to another path.
 std::string PathOf(const Resource& resource, std::string_view ns, std::string_view name = "",
                    std::string_view subresource = "");
 
-// Those of the jobs that Muster serves.
+// The kinds that Muster uses.
 inline const Resource kTrainJobs{"trainer.kubeflow.org/v1alpha1", "trainjobs"};
 inline const Resource kTrainingRuntimes{"trainer.kubeflow.org/v1alpha1", "trainingruntimes"};
 inline const Resource kClusterTrainingRuntimes{"trainer.kubeflow.org/v1alpha1", "clustertrainingruntimes", false};
@@ -45,7 +45,7 @@ inline const Resource kClaims{"v1", "persistentvolumeclaims"};
 inline const Resource kPodGroups{"scheduling.x-k8s.io/v1alpha1", "podgroups"};
 inline const Resource kVolcanoPodGroups{"scheduling.volcano.sh/v1beta1", "podgroups"};
 
-// Where an object of a plan is, by its apiVersion and kind. Unimplemented: Muster makes none of these.
+// The Resource of an object of a plan, by its apiVersion and kind. Unimplemented: Muster creates no such objects.
 StatusOr<Resource> ResourceOf(const Json& object);
 
 }  // namespace muster::controller

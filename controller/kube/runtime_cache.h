@@ -1,5 +1,5 @@
-// TrainingRuntimes and ClusterTrainingRuntimes as watches bring them: for plans, and for admission reviews, which come
-// to replicas that do not lead, too. Loop thread only.
+// A cache of TrainingRuntimes and ClusterTrainingRuntimes, as watches bring them. Plans use it, and admission reviews,
+// which replicas that do not lead answer too. Loop thread only.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -18,17 +18,17 @@ namespace muster::controller {
 class RuntimeCache {
  public:
   struct Events {
-    std::function<void(const Meta&)> changed;  // one is new, or other than before
-    std::function<void()> synced;              // once: all are listed
+    std::function<void(const Meta&)> changed;  // a runtime is new or has changed
+    std::function<void()> synced;              // called once, when all are listed
   };
-  // `ns`: of TrainingRuntimes; empty: all namespaces. `client` outlives it.
+  // `ns`: of TrainingRuntimes; empty: all namespaces. `client` must outlive the cache.
   RuntimeCache(boost::asio::io_context& loop, ApiClient& client, std::string ns);
 
-  void Begin();  // the second time: nothing
+  void Begin();  // a second call does nothing
   bool synced() const { return unsynced_ == 0; }
-  void Listen(Events events) { events_ = std::move(events); }  // in the place of who listened before
+  void Listen(Events events) { events_ = std::move(events); }  // replaces the last listener
 
-  // For a TrainJob in `ns`; null: there is none, or it is of another kind. Without its resourceVersion.
+  // The runtime `ref` for a TrainJob in `ns`, without resourceVersion. Null: it does not exist, or is of another kind.
   const Json* Find(const RuntimeRef& ref, const std::string& ns) const;
 
  private:
@@ -41,7 +41,7 @@ class RuntimeCache {
   bool begun_ = false;
 };
 
-// The kind of a runtime as URLs have it; null: no kind of runtime.
+// The Resource for the kind that `ref` names. Null: it is no kind of runtime.
 const Resource* RuntimeResource(const RuntimeRef& ref);
 
 }  // namespace muster::controller

@@ -13,7 +13,7 @@
 namespace muster::controller {
 namespace {
 
-constexpr int kDeepest = 8;  // levels of a body; a good one has 3
+constexpr int kDeepest = 8;  // levels of a body; a correct one has 3
 constexpr char kPodName[] = "authentication.kubernetes.io/pod-name", kPodUid[] = "authentication.kubernetes.io/pod-uid";
 
 Status Forbidden(std::string_view why) { return absl::PermissionDeniedError(fmt::format("Forbidden: {}", why)); }
@@ -24,7 +24,7 @@ bool IsName(std::string_view text) {
   });
 }
 
-// The first text of a list in the review's user.extra.
+// The first string of the list `name` in the review's user.extra.
 std::string Extra(const Json& user, const char* name) {
   const Json& texts = ListField(PartOf(user, "extra"), name);
   return !texts.empty() && texts.front().is_string() ? texts.front().get<std::string>() : "";
@@ -83,7 +83,7 @@ StatusOr<TokenPod> JudgeToken(const StatusPost& post, const Json& review) {
   if (!FlagField(status, "authenticated", false)) {
     return Forbidden(fmt::format("the token is not valid, has expired, or is not meant for the audience {}", audience));
   }
-  // An API server that knows no audiences leaves them out: the token may be meant for anybody.
+  // An API server without support for audiences leaves them out, and has not checked for whom the token is.
   const Json& audiences = ListField(status, "audiences");
   if (std::find(audiences.begin(), audiences.end(), Json(audience)) == audiences.end()) {
     return Forbidden(fmt::format("the token is not meant for the audience {}", audience));

@@ -1,7 +1,7 @@
-// One post of a pod to the status server: what is asked, and by whom. Pure; outside bytes.
+// Reads and checks one POST of a pod to the status server. Pure; outside bytes.
 //
-// Codes of errors are those of the answer: NotFound 404, PermissionDenied 403, InvalidArgument 422, all else 500. The
-// messages begin with Kubeflow Trainer's own words, which its clients know.
+// The error code decides the HTTP status: NotFound 404, PermissionDenied 403, InvalidArgument 422, others 500. Messages
+// begin with the words of Kubeflow Trainer's messages, because its clients know them.
 #pragma once
 
 #include <string>
@@ -16,32 +16,32 @@ struct StatusPost {
   std::string ns, name;  // of the TrainJob
   std::string token;     // of the pod
 };
-// `authorization`: the header's value, empty where there is none. NotFound: another path; PermissionDenied: no token.
+// `authorization`: the header's value; empty: no header. NotFound: another path. PermissionDenied: no token.
 StatusOr<StatusPost> ReadStatusPost(std::string_view path, std::string_view authorization);
 
-// {trainerStatus: {...}}: the fields of it that there are, null where it has none, so nothing is to be changed. Which
-// values a field may have is the API server's to say. InvalidArgument: it is no such object, or a field is of a wrong
-// type, which the API server would call an error of its own.
+// Reads {trainerStatus: {...}} and returns its known fields. JSON null: there is no trainerStatus, so nothing changes.
+// The API server checks the values of the fields. InvalidArgument: `body` is no such object, or a field has a wrong
+// type. (For a wrong type the API server would answer with an internal error.)
 StatusOr<Json> ReadTrainerStatus(std::string_view body);
 
-// The TokenReview (authentication.k8s.io/v1) that asks whose token it is.
+// The TokenReview (authentication.k8s.io/v1) that asks whose the token is.
 Json TokenReviewOf(const StatusPost& post);
-// The pod that the answered review names. PermissionDenied: the token is not good, not meant for this TrainJob, or of
-// no pod of its namespace.
+// The pod that the answered TokenReview names. PermissionDenied: the token is not valid, was not issued for this
+// TrainJob, or belongs to no pod of its namespace.
 struct TokenPod {
   std::string name, uid;
 };
 StatusOr<TokenPod> JudgeToken(const StatusPost& post, const Json& review);
-// PermissionDenied: `pod`, which has the name that the token says (null: there is none), is another pod by now, or none
-// of the TrainJob.
+// Checks `pod`, the pod of the name that the token gives (null: there is none). PermissionDenied: the token's pod is
+// gone, or it does not belong to the TrainJob.
 Status CheckPod(const StatusPost& post, const TokenPod& of, const Json& pod);
 
-// What the API server is to apply to the TrainJob's status.
+// The object to apply to the TrainJob's status.
 Json StatusWith(const StatusPost& post, const Json& trainer_status);
 
 struct StatusAnswer {
   int code;
-  std::string body;  // a Status of v1
+  std::string body;  // a Status object of v1
 };
 StatusAnswer AnswerOf(const Status& error);
 

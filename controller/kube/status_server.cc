@@ -13,9 +13,9 @@ namespace asio = boost::asio;
 
 namespace {
 
-constexpr size_t kLongestPost = size_t{64} << 10;  // upstream's limit
+constexpr size_t kLongestPost = size_t{64} << 10;  // Kubeflow Trainer's limit
 constexpr size_t kConnections = 512;
-constexpr double kWritesPerSecond = 50;  // two of a post: the review of its token, and the status
+constexpr double kWritesPerSecond = 50;  // a post needs two: the TokenReview and the status
 constexpr int kBurst = 100;
 constexpr Duration kPatience = std::chrono::seconds(5);  // a request has 10 s
 
@@ -43,7 +43,7 @@ class StatusServer::Posts {
   }
 
  private:
-  static constexpr char kFieldOwner[] = "trainer-status";  // upstream's
+  static constexpr char kFieldOwner[] = "trainer-status";  // Kubeflow Trainer's
 
   static void Refuse(const Status& why, const http::Server::Answer& answer) {
     StatusAnswer refusal = AnswerOf(why);
@@ -86,7 +86,7 @@ class StatusServer::Posts {
     co_return Internal(applied.status());
   }
 
-  // A refusal of the controller itself is none of the pod.
+  // A refusal of the controller itself is no fault of the pod: 500, not 403.
   static Status Internal(const Status& status) { return absl::UnavailableError(fmt::format("{}", Message(status))); }
 
   ApiClient client_;

@@ -1,18 +1,18 @@
-// The status server of Kubeflow Trainer over HTTPS: pods post how far their training is, and it is in the TrainJob's
-// status.trainerStatus. Every replica serves it, whether it leads or not.
+// The status server of Kubeflow Trainer over HTTPS: pods post the progress of their training, and the server writes it
+// to the TrainJob's status.trainerStatus. Every replica serves it, whether it leads or not.
 //
 //   POST /apis/trainer.kubeflow.org/v1alpha1/namespaces/NS/trainjobs/NAME/status
 //   Authorization: Bearer TOKEN     a token of the pod's service account, with this path as its audience
 //   {"trainerStatus": {"progressPercentage": 40, "metrics": [...], "lastUpdatedTime": "..."}}
 //
-//   200  applied; the answer repeats the body. Also of a body without trainerStatus, which changes nothing
-//   403  no such token, or its pod is none of this TrainJob
+//   200  applied; the answer repeats the body. Also for a body without trainerStatus, which changes nothing
+//   403  the token is not valid, or its pod does not belong to this TrainJob
 //   404  no such path, or no such TrainJob
-//   413  a body of more than 64 KiB; 422 a body that is no such object, or what the API server says against it
+//   413  a body of more than 64 KiB; 422 a body that is no such object, or that the API server rejects
 //   500  the API server could not be asked
 //
-// The API server is asked with a client of its own and few requests a second, as pods that post too often must not keep
-// the controller from its work. Loop thread only.
+// The server has its own client of the API server, with a low rate limit. So pods that post too often do not slow the
+// controller down. Loop thread only.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -27,7 +27,7 @@ namespace muster::controller {
 
 class StatusServer {
  public:
-  // `host`, `port`: as http::Server::Listen takes them, and its errors.
+  // `host`, `port` and errors: as for http::Server::Listen.
   static StatusOr<std::unique_ptr<StatusServer>> Listen(boost::asio::io_context& loop, ClusterAccess access,
                                                         const std::string& host, uint16_t port,
                                                         std::shared_ptr<http::ServerStreams> tls);

@@ -1,4 +1,4 @@
-// How often something may be done: `burst` at once, then `per_second`. Pure.
+// A token bucket: allows `burst` actions at once, then `per_second`. Pure.
 #pragma once
 
 #include <algorithm>
@@ -12,14 +12,14 @@ class TokenBucket {
  public:
   TokenBucket(double per_second, int burst) : per_second_(per_second), burst_(burst), tokens_(burst) {}
 
-  // Takes a token in any case: how long its taker waits for it. Those who take later wait longer.
+  // Takes a token, even one that does not exist yet. Returns how long to wait for it. Later calls wait longer.
   Duration Take(TimePoint now) {
     Fill(now);
     tokens_ -= 1;
     if (tokens_ >= 0) return Duration::zero();
     return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(-tokens_ / per_second_));
   }
-  // Takes one where there is one.
+  // Takes a token. False: there is none.
   bool TryTake(TimePoint now) {
     Fill(now);
     if (tokens_ < 1) return false;

@@ -15,7 +15,7 @@ void TrainJobCache::Begin() {
   if (!runtimes_.synced()) ++unsynced_;
   runtimes_.Listen({.changed =
                         [this](const Meta& meta) {
-                          for (const auto& [key, known] : jobs_) {  // those that wait for it
+                          for (const auto& [key, known] : jobs_) {  // wakes the jobs that wait for this runtime
                             if (!known.plan && known.job.runtime.name == meta.name) Wake(key);
                           }
                         },
@@ -33,7 +33,7 @@ void TrainJobCache::Begin() {
   for (const auto& informer : informers_) informer->Begin();
 }
 
-// Nothing waits for its first list: without the right to read events the rest goes on.
+// synced() does not wait for this list: the controller works without the right to read events, too.
 void TrainJobCache::WatchRefusals() {
   Informer::Events events;
   events.put = [this](const Json& event) { PutRefusal(event); };
@@ -123,10 +123,10 @@ void TrainJobCache::PutTrainJob(const Json& object) {
   }
   KnownTrainJob& known = jobs_[key];
   const bool same = known.job.meta.uid == job->meta.uid;
-  // Older ones also of an earlier job of that name. An apply that changed nothing gives what is known: another pass
-  // would do the same again, without end.
+  // Drops older states, also of an earlier job of that name, and the known one: an apply that changes nothing returns
+  // it, and a pass would apply the same again, without end.
   if (!IsNews(job->meta, known.job.meta)) return;
-  // What others may wait for, or what tells of a cycle.
+  // Changes that other jobs may wait for, or that may close or break a cycle.
   const bool tells = !same || known.job.status.Finished() != job->status.Finished() ||
                      known.job.meta.Annotation(kAfterAnnotation) != job->meta.Annotation(kAfterAnnotation);
   if (!same) known.plan = nullptr;
@@ -160,7 +160,7 @@ void TrainJobCache::NoteWaits(const std::string& key, const TrainJob& job) {
   for (const Awaited& each : *awaited) waiting_[KeyOf(job.meta.ns, each.job)].insert(key);
 }
 
-// Those that have begun or gone meanwhile are forgotten.
+// Forgets jobs that have begun or are gone.
 void TrainJobCache::WakeWaiting(const std::string& key) {
   const auto found = waiting_.find(key);
   if (found == waiting_.end()) return;

@@ -1,8 +1,7 @@
-// What the API server has of TrainJobs and what belongs to them, as watches and answers to writes
-// bring it. Loop thread only.
+// A cache of TrainJobs and what belongs to them, as watches and answers to writes bring them. Loop thread only.
 //
-// It is never older than what Muster itself has written: an answer to a write counts as an event of a watch. Fields
-// that no decision needs are dropped at once, so memory follows the number of objects.
+// It is never older than Muster's own writes: the answer to a write counts as an event of a watch. Fields that no
+// decision needs are dropped at once, so memory grows with the number of objects.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -25,7 +24,7 @@ namespace muster::controller {
 
 struct KnownTrainJob {
   TrainJob job;
-  Status unreadable;                 // why its spec cannot be read; then `job` has metadata and status only
+  Status unreadable;                 // why the spec cannot be read; then `job` has metadata and status only
   std::shared_ptr<const Plan> plan;  // null: not made yet, or not needed any more
   int64_t planned_generation = -1;
 };
@@ -33,11 +32,11 @@ struct KnownTrainJob {
 class TrainJobCache final : public ObjectCache {
  public:
   struct Events {
-    std::function<void(const std::string& key)> changed;  // of a TrainJob: itself, or what belongs to it
+    std::function<void(const std::string& key)> changed;  // a TrainJob, or an object that belongs to it, has changed
     std::function<void(const std::string& key)> gone;
   };
-  // `ns`: empty: all namespaces. `client` and `runtimes` outlive it. `changed` is heard from the moment on that all is
-  // listed, then once of each TrainJob.
+  // `ns`: empty: all namespaces. `client` and `runtimes` must outlive the cache. When everything is listed, `changed`
+  // is called once for each TrainJob, and from then on at each change.
   TrainJobCache(boost::asio::io_context& loop, ApiClient& client, RuntimeCache& runtimes, std::string ns,
                 Events events);
   ~TrainJobCache() { runtimes_.Listen({}); }
@@ -46,11 +45,11 @@ class TrainJobCache final : public ObjectCache {
   bool synced() const { return unsynced_ == 0; }
 
   const std::map<std::string, KnownTrainJob>& jobs() const { return jobs_; }
-  KnownTrainJob* Find(const std::string& key);  // null: there is none, or another manager's
-  // What belongs to `job`, and what it waits for. Until the next call.
+  KnownTrainJob* Find(const std::string& key);  // null: no such job, or another controller's
+  // What belongs to `job`, and why it does not begin yet. Valid until the next call.
   const Observed& Of(const TrainJob& job, const std::string& subdomain);
 
-  // The JobSet by which Kubeflow Trainer has started `job`; null: it has not.
+  // The JobSet with which Kubeflow Trainer started `job`. Null: there is none.
   const ObservedJobSet* JobSetOf(const TrainJob& job) const;
 
   void Put(const Resource& resource, const Json& object) override;
@@ -64,7 +63,7 @@ class TrainJobCache final : public ObjectCache {
   void PutService(const Json& object);
   void PutRefusal(const Json& event);
   void WatchRefusals();
-  void Synced();  // one more is listed
+  void Synced();  // one more kind is listed
   template <class Object>
   void PutChild(StatusOr<Object> child);
   void Drop(const std::string& key);
@@ -80,7 +79,7 @@ class TrainJobCache final : public ObjectCache {
   Children children_;
   std::map<std::string, KnownTrainJob> jobs_;             // by key
   std::map<std::string, ObservedJobSet> job_sets_;        // by key
-  std::map<std::string, std::set<std::string>> waiting_;  // keys of jobs that wait for one, by its key
+  std::map<std::string, std::set<std::string>> waiting_;  // keys of the jobs that wait for a job, by its key
   std::vector<std::unique_ptr<Informer>> informers_;
   int unsynced_ = 0;
 };

@@ -34,7 +34,7 @@ class TrainJobs::Impl {
   }
 
  private:
-  // Its first pass goes before all that the jobs before it still have to say.
+  // True if the job has no plan yet: its first pass goes before those of older jobs.
   bool IsNew(const std::string& key) {
     const KnownTrainJob* known = cache_.Find(key);
     return known != nullptr && known->plan == nullptr && !known->job.status.Finished();
@@ -55,9 +55,9 @@ class TrainJobs::Impl {
     auto plan = co_await PlanOf(key, job);
     if (!plan.ok()) {
       const Status written = co_await CarryOut(job, DecideWithoutPlan(job, plan.status(), WallNow()));
-      // What waits for the user is woken by what he does; what the server failed at is tried again.
+      // A failure of the server is retried. An error that the user must correct is not: the correction wakes the job.
       const bool may_pass = absl::IsUnavailable(plan.status()) || absl::IsAborted(plan.status()) ||
-                            absl::IsFailedPrecondition(plan.status());  // somebody's ConfigMap is in the way
+                            absl::IsFailedPrecondition(plan.status());  // e.g. a foreign ConfigMap in its place
       co_return may_pass ? plan.status() : written;
     }
     const TimePoint begun = MonotonicClock::now();
@@ -95,11 +95,11 @@ class TrainJobs::Impl {
     return MakePlan(job, *read, options_.plan);
   }
 
-  // By the snapshot of the runtime, which the first pass makes that can plan the job: a runtime that does not fit yet
-  // may be mended.
+  // By the snapshot of the runtime. The first pass that can plan the job creates it. Until then the live runtime is
+  // used, so that a wrong one can be corrected.
   asio::awaitable<StatusOr<Plan>> PlanBySnapshot(const TrainJob& job) {
     const std::string name = SnapshotName(job);
-    if (job.status.start_time) {  // a pass has made it
+    if (job.status.start_time) {  // an earlier pass has created the snapshot
       auto snapshot = co_await Answer(
           [&](ApiClient::Done done) { return means_.client.Get(kConfigMaps, job.meta.ns, name, std::move(done)); });
       if (snapshot.ok()) co_return PlanOfRuntime(job, ReadSnapshot(job, *snapshot));

@@ -1,8 +1,8 @@
-// TrainJobs kept as they ask to be: what belongs to them is watched, reconcile/decide.h decides, and its actions are
-// carried out, one pass a job at a time. Loop thread only.
+// The controller of TrainJobs. Watches them and what belongs to them, decides by reconcile/decide.h and carries the
+// decisions out. A job has one pass at a time. Loop thread only.
 //
-// What a pass goes by is never older than what an earlier pass has written: answers to writes count as events of a
-// watch. A job that has ended costs no call.
+// A pass never sees a state that is older than the writes of an earlier pass, because answers to writes count as events
+// of a watch. A job that has ended costs no calls.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -31,7 +31,7 @@ class TrainJobs {
     ApiClient& client;
     RuntimeCache& runtimes;
     EventRecorder& events;
-    std::function<bool()> may_act;  // asked before each write
+    std::function<bool()> may_act;  // called before each write
   };
 
   TrainJobs(Means means, Options options);
@@ -40,8 +40,8 @@ class TrainJobs {
   TrainJobs& operator=(const TrainJobs&) = delete;
 
   void Begin();
-  void PlanWith(PlanOptions options);  // jobs are planned so from now on
-  bool synced() const;                 // all is listed; no pass begins before
+  void PlanWith(PlanOptions options);  // from now on jobs are planned with these options
+  bool synced() const;                 // everything is listed; no pass begins before that
 
   struct Counts {
     Passes::Counts passes;

@@ -16,7 +16,7 @@ Status WatchLines::Take(std::string_view bytes, const std::function<bool(std::st
       return absl::OkStatus();
     }
     bytes.remove_prefix(end + 1);
-    std::string whole;  // `line` may end this object's life
+    std::string whole;  // not a member: `line` may destroy this object
     std::string_view text = piece;
     if (!part_.empty()) {
       whole = std::move(part_);

@@ -1,4 +1,4 @@
-// The body of a watch: one JSON object a line, cut anywhere on its way. Pure; outside bytes.
+// Splits the body of a watch, which comes in any pieces, into lines of one JSON object each. Pure; outside bytes.
 #pragma once
 
 #include <cstddef>
@@ -12,12 +12,11 @@ namespace muster::controller {
 
 class WatchLines {
  public:
-  // `longest`: bytes of a line that are kept.
+  // `longest`: the most bytes that a line may have.
   explicit WatchLines(size_t longest) : longest_(longest) {}
 
-  // `line` is called for each whole line, in order, without its end; empty ones are left out. False: no more is wanted.
-  // What begins a line waits for the rest. ResourceExhausted: a line is longer than `longest`; nothing can be read
-  // then.
+  // Calls `line` for each whole line but empty ones, in order, without its end, until it returns false. Keeps a line's
+  // beginning until its rest comes. ResourceExhausted: a line is longer than `longest`; nothing can be read then.
   Status Take(std::string_view bytes, const std::function<bool(std::string_view)>& line);
 
  private:

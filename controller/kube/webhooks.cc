@@ -19,9 +19,9 @@ namespace asio = boost::asio;
 
 namespace {
 
-// Two objects of etcd's limit, which is 1.5 MiB, as JSON in JSON.
+// A review contains two objects, which etcd limits to 1.5 MiB each, as JSON.
 constexpr size_t kLongestReview = size_t{6} << 20;
-// An API server has 200 writes under way at most, by its own default.
+// An API server handles at most 200 writes at the same time, by its default.
 constexpr size_t kConnections = 512;
 constexpr int kPage = 500;  // TrainJobs
 
@@ -79,7 +79,7 @@ class Webhooks::Reviews {
     answer({.content_type = "application/json", .body = WriteReview(uid, *verdict)});
   }
 
-  // As the API server has it now; null: it is not there.
+  // Reads an object from the API server. JSON null: it does not exist.
   asio::awaitable<StatusOr<Json>> Look(const Resource& resource, std::string ns, std::string name) {
     auto found =
         co_await Answer([&](ApiClient::Done done) { return means_.client.Get(resource, ns, name, std::move(done)); });
@@ -112,7 +112,7 @@ class Webhooks::Reviews {
     if (request.subresource == "scale") {
       const auto job = co_await Look(kTrainJobs, request.ns, request.name);
       if (!job.ok()) co_return job.status();
-      if (job->is_null()) co_return Verdict();  // the API server says it
+      if (job->is_null()) co_return Verdict();  // the API server refuses it itself
       request = UpdateByScale(request, *job);
     }
     TrainJobFacts facts;
@@ -141,7 +141,7 @@ class Webhooks::Reviews {
     if (request.subresource == "scale") {
       const auto job = co_await Look(kPyTorchJobs, request.ns, request.name);
       if (!job.ok()) co_return job.status();
-      if (job->is_null()) co_return Verdict();  // the API server says it
+      if (job->is_null()) co_return Verdict();  // the API server refuses it itself
       request = PyTorchUpdateByScale(request, *job);
     }
     co_return ValidatePyTorchJob(request, options_);
@@ -167,7 +167,7 @@ class Webhooks::Reviews {
   }
 
   const Means means_;
-  const PyTorchOptions options_;  // with those of TrainJobs
+  const PyTorchOptions options_;  // include those for TrainJobs
   http::Conversations under_way_;
 };
 

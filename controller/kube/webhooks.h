@@ -5,9 +5,9 @@
 //   /validate-trainer-kubeflow-org-v1alpha1-{trainjob,trainingruntime,clustertrainingruntime}
 //   /validate-kubeflow-org-v1-pytorchjob
 //
-// controller/admission decides. Runtimes are looked up among those that are watched; before one that is not there, or
-// not as it should be, leads to a refusal, the API server is asked: it may be newer. A snapshot is read where an UPDATE
-// changes what is planned; the job itself for /scale. Loop thread only.
+// controller/admission decides. Runtimes come from RuntimeCache. Before a missing or wrong runtime leads to a refusal,
+// it is read from the API server, which may have a newer one. For an UPDATE that changes the plan, the runtime's
+// snapshot is read; for /scale, the job itself. Loop thread only.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -30,8 +30,8 @@ class Webhooks {
     const RuntimeCache& runtimes;
   };
 
-  // `options`: of PyTorchJobs, and with them of TrainJobs. `host`, `port`: as http::Server::Listen takes them, and its
-  // errors. What `means` refers to outlives it.
+  // `options`: for PyTorchJobs; they include those for TrainJobs. `host`, `port` and errors: as for
+  // http::Server::Listen. The objects in `means` must outlive this one.
   static StatusOr<std::unique_ptr<Webhooks>> Listen(Means means, PyTorchOptions options, const std::string& host,
                                                     uint16_t port, std::shared_ptr<http::ServerStreams> tls);
   ~Webhooks();

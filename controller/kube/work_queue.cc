@@ -13,7 +13,7 @@ namespace asio = boost::asio;
 namespace {
 
 constexpr Duration kLongSpent = std::chrono::microseconds(200), kLongestRest = std::chrono::seconds(1);
-constexpr int kRest = 100;  // times as long
+constexpr int kRest = 100;  // times as long as a key blocked the loop
 
 Duration RestAfter(Duration spent) {
   return spent < kLongSpent ? Duration::zero() : std::min(kLongestRest, spent * kRest);
@@ -28,7 +28,7 @@ class WorkQueue::Impl : public std::enable_shared_from_this<WorkQueue::Impl> {
 
   KeyQueue& keys() { return keys_; }
 
-  // Something may be ready. Not at once: whoever adds a key may be at work on it.
+  // Pump is posted, not called: the caller may be the work on the key.
   void Soon() {
     if (std::exchange(pumping_, true)) return;
     asio::post(loop_, [weak = weak_from_this()] {

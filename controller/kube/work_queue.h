@@ -1,5 +1,5 @@
-// Keys that wait to be worked on: each at most once, one at a time for a key, with a back-off of its own. Loop thread
-// only.
+// A queue of keys to work on. A key waits at most once, is worked on once at a time, and has its own back-off. Loop
+// thread only.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -18,24 +18,24 @@ class WorkQueue {
     Duration first = std::chrono::milliseconds(5);
     Duration longest = std::chrono::seconds(60);
   };
-  enum class Outcome { kDone, kAgain };  // kAgain: after its back-off, which doubles
-  // `spent`: how long the loop could do nothing else. From 0.2 ms on the key rests for 100 times as long, a
-  // second at most: one key, whatever happens to it, does not take more than a hundredth of the loop's time.
+  enum class Outcome { kDone, kAgain };  // kAgain: again after the back-off, which doubles
+  // `spent`: how long the work blocked the loop. From 0.2 ms on, the key rests for 100 times as long, at most 1 s. So,
+  // up to 10 ms, one key takes at most a hundredth of the loop's time, however often it is added.
   using Done = std::function<void(Outcome, Duration spent)>;
-  // Begins the work on `key`; `done` is called once, at any time, also before it returns. The key does not begin anew
-  // before that.
+  // Begins the work on `key`. It must call `done` once, at any time, also before it returns. The key is not worked on
+  // again before that.
   using Work = std::function<void(const std::string& key, Done done)>;
 
   WorkQueue(boost::asio::io_context& loop, Options options, Work work);
-  ~WorkQueue();  // no work begins any more; `done` may be called later, and does nothing
+  ~WorkQueue();  // no work begins any more; a later call of `done` does nothing
   WorkQueue(const WorkQueue&) = delete;
   WorkQueue& operator=(const WorkQueue&) = delete;
 
-  // Now, the urgent ones first; while it is worked on: once more after that.
+  // Makes the key ready; urgent ones go first. A key that is worked on is worked on once more after that.
   void Add(const std::string& key, bool urgent = false);
   void AddAfter(const std::string& key, Duration pause);  // the earliest of several counts
-  void Forget(const std::string& key);                    // it is gone: it waits no longer, and has no back-off
-  size_t size() const;                                    // keys that are ready, and wait for a worker
+  void Forget(const std::string& key);                    // removes the key and its back-off
+  size_t size() const;                                    // keys that are ready and wait for a worker
 
  private:
   class Impl;

@@ -39,7 +39,7 @@ std::string_view Wanted(Awaited::Until until) {
   return until == Awaited::Until::kComplete ? "to complete" : until == Awaited::Until::kFailed ? "to fail" : "to end";
 }
 
-// "a -> b -> a"; empty: nothing leads from `path`'s last job back into `path`.
+// A cycle from the last job of `path` back into `path`: "a -> b -> a". Empty: none among the first kMostVisited jobs.
 std::string CycleFrom(std::vector<const TrainJob*> path, const LookUp& look_up, size_t* visited) {
   if (++*visited > kMostVisited || path.back()->status.start_time) return "";
   const auto awaited = ReadAfter(*path.back());
@@ -61,7 +61,7 @@ std::string CycleFrom(std::vector<const TrainJob*> path, const LookUp& look_up, 
   return "";
 }
 
-// What keeps `job` from beginning, of one that it awaits.
+// Why a job that waits for `awaited` may not begin yet; nullopt: it may.
 std::optional<Hold> HoldBy(const Awaited& awaited, const LookUp& look_up) {
   const TrainJob* other = look_up(awaited.job);
   if (other == nullptr) {

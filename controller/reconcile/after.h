@@ -1,4 +1,4 @@
-// The annotation muster.dev/after: TrainJobs of its namespace that a job waits for before its Jobs are made. Pure;
+// The annotation muster.dev/after: TrainJobs of the same namespace that must end before a job creates its Jobs. Pure;
 // outside bytes.
 #pragma once
 
@@ -22,21 +22,21 @@ struct Awaited {
   bool operator==(const Awaited&) const = default;
 };
 
-// "prepare,tune=Any" of the annotation; empty: it is not there. InvalidArgument names the part and what is wanted.
+// Reads "prepare,tune=Any" of the annotation. Empty: there is none. InvalidArgument names the wrong part and remedy.
 StatusOr<std::vector<Awaited>> ReadAfter(const TrainJob& job);
 
 // Why a job does not begin yet.
 struct Hold {
-  std::string reason;  // a word: WaitingForTrainJob, or one of those that call for a person
+  std::string reason;  // one word: WaitingForTrainJob, or an error for a person to correct
   std::string message;
-  bool warning = false;  // it does not pass by itself
+  bool warning = false;  // a person has to act
 };
 
-// A TrainJob of the same namespace; null: there is none that Muster runs.
+// A TrainJob of the same namespace. Null: Muster runs none of that name.
 using LookUp = std::function<const TrainJob*(const std::string& name)>;
 
-// Nothing: it may begin. That holds from then on: a job that has begun waits no more. While a job is suspended, nobody
-// asks.
+// Returns nullopt if the job may begin. A job that has begun (status.startTime) never waits again. Decide ignores the
+// hold of a suspended job.
 std::optional<Hold> HoldOf(const TrainJob& job, const LookUp& look_up);
 
 }  // namespace muster::controller

@@ -1,4 +1,4 @@
-// Pauses between tries. Pure.
+// Pauses between retries: exponential back-off. Pure.
 #pragma once
 
 #include <algorithm>
@@ -13,14 +13,14 @@ struct BackOffRules {
   Duration longest = std::chrono::seconds(30);
 };
 
-// The pause after `failures` in a row, from 1: `first`, twice as long after each, at most `longest`.
+// The pause after `failures` failures in a row (at least 1). It begins with `first` and doubles up to `longest`.
 inline Duration BackOff(const BackOffRules& rules, int failures) {
   Duration pause = std::min(rules.first, rules.longest);
   for (int i = 1; i < failures && pause < rules.longest; ++i) pause = std::min(pause * 2, rules.longest);
   return pause;
 }
 
-// `jitter` in [0, 1) spreads it over its upper half, so that a crowd does not come back at once.
+// Returns between a half and the whole of `pause`, by `jitter` in [0, 1), so that not all clients retry at once.
 inline Duration Spread(Duration pause, double jitter) {
   return pause / 2 + Duration(static_cast<Duration::rep>(static_cast<double>((pause / 2).count()) * jitter));
 }

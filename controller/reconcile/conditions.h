@@ -13,19 +13,19 @@ inline constexpr char kSuspended[] = "Suspended";
 inline constexpr char kComplete[] = "Complete";
 inline constexpr char kFailed[] = "Failed";
 
-// lastTransitionTime is `now` where the status of the condition changes, else it stays.
+// lastTransitionTime becomes `now` only if the value of the condition changes.
 void SetCondition(TrainJobStatus* status, std::string_view type, bool value, std::string_view reason,
                   std::string message, int64_t generation, WallTime now);
 
-// Suspended by spec.suspend: True while it holds; False only where it was True before.
+// Sets Suspended by spec.suspend: True while that is set; False only if the condition was True before.
 void SetSuspended(const TrainJob& job, TrainJobStatus* status, WallTime now);
 
-// Complete, or Failed for `reason`. `upstream` is the message that upstream writes; `cause` comes behind it.
+// Set Complete, or Failed with `reason`. `upstream` is the message that Kubeflow Trainer writes; `cause` is appended.
 void SetComplete(const TrainJob& job, TrainJobStatus* status, WallTime now);
 void SetFailed(const TrainJob& job, TrainJobStatus* status, std::string_view reason, std::string_view upstream,
                std::string_view cause, WallTime now);
 
-// When a job that may run for so long has to end: counted from its creation, or from its last resume.
+// `seconds` after the job's creation or last resume. nullopt: no limit is set, or the creation time is not known.
 std::optional<WallTime> DeadlineOf(const TrainJob& job, const TrainJobStatus& status, std::optional<int64_t> seconds);
 void SetDeadlineExceeded(const TrainJob& job, TrainJobStatus* status, WallTime now);
 

@@ -16,7 +16,7 @@
 namespace muster::controller {
 namespace {
 
-constexpr std::chrono::seconds kLastWords{60};  // from a Job's end: for what its pods said to arrive
+constexpr std::chrono::seconds kLastWords{60};  // how long to wait after a Job's end for what its pods report
 
 // One decision while it is made.
 class Deciding {
@@ -75,7 +75,7 @@ class Deciding {
   }
 
   void Stop() {
-    decision_.status_first = true;  // what is deleted after it is not needed to know why
+    decision_.status_first = true;  // the reason must be stored before pods that show it are deleted
     StopWhatRuns(observed_, now_, &decision_);
   }
 
@@ -87,7 +87,7 @@ class Deciding {
     return std::any_of(plan_.jobs.begin(), plan_.jobs.end(), [](const PlannedJob& planned) { return planned.agent; });
   }
 
-  // New failures into the status, and what the budget is down to.
+  // Adds new failures, and the restarts that are used up, to the status.
   void Record() {
     for (const Failure& failure : Remember(failures_, &status().failures)) {
       Event(true, failure.counted ? "PodFailed" : "PodDisrupted", Describe(failure));
@@ -103,9 +103,8 @@ class Deciding {
     }
   }
 
-  // True: a Job has ended and its pods, as far as is known, have not. The watch of pods is behind that of Jobs, as it
-  // may be after the API server was away: what pods said at their end is waited for, since a job that is over is not
-  // read again. Not for ever: a pod may be on a node that does not answer.
+  // True if the Job has ended but some of its pods have not, as far as is known: the watch of pods may be behind. A
+  // finished job is not read again, so what its pods report is awaited. Only for kLastWords: a node may not answer.
   bool AwaitsPods(const Placed& placed, std::optional<WallTime> ended) {
     if (!ended || now_ >= *ended + kLastWords) return false;
     const bool behind =
@@ -114,7 +113,7 @@ class Deciding {
     return behind;
   }
 
-  // True: it has told its nodes how the job ended, and ends after them.
+  // True if the launcher has told nodes to end, and no trainer Job's own failure is known yet: the launcher ends last.
   bool AwaitsLauncher() {
     if (now_ >= told_ + kLastWords) return false;
     for (const Placed& placed : all_) {
@@ -127,7 +126,7 @@ class Deciding {
     return true;
   }
 
-  // True: the job is over, its step is made anew, or what pods said at its end is awaited.
+  // True if the job has ended, the step is restarted, or reports of pods are awaited.
   bool End() {
     if (Succeeded(plan_.success, all_)) {
       for (const Placed& placed : all_) {
@@ -142,7 +141,7 @@ class Deciding {
     if (AwaitsLauncher()) return true;
     const PodFailure* cause = RootCause(failures_);
     const std::string why = cause == nullptr ? "" : Describe(cause->failure);
-    const Placed* failed = nullptr;  // the first by its own account
+    const Placed* failed = nullptr;  // the Job that failed first
     for (const Placed& placed : all_) {
       if (placed.failed() && (failed == nullptr || placed.failure->at < failed->failure->at)) failed = &placed;
     }
@@ -173,7 +172,7 @@ class Deciding {
     return cause.empty() ? fmt::format("Job {}: {}: {}", job, reason, message) : cause;
   }
 
-  // A rule of the failurePolicy decides.
+  // Does what the matching rule of the failurePolicy says.
   bool Follow(const RuleMatch& match, const std::string& cause) {
     const std::string what =
         fmt::format("{} (rule {} of the failurePolicy)",
@@ -221,15 +220,15 @@ class Deciding {
     return true;
   }
 
-  // The step anew, as a whole. Its pods go at once: the garbage collector would take seconds. Where it is not counted,
-  // nor is what the last attempt had used up.
+  // Restarts the whole step. Deletes its pods directly: the garbage collector would take seconds. If not `counted`, the
+  // restarts within the last attempt are not counted either.
   void Restart(const std::string& cause, bool counted = true) {
     decision_.status_first = true;
     for (const Placed& placed : all_) {
       if (placed.job != nullptr) status().attempt = std::max(status().attempt, placed.job->attempt);
     }
     ++status().attempt;
-    // Each step that is made anew costs something, whatever was counted of its pods.
+    // A counted restart of the step costs at least one, even if no failure of its pods was counted.
     status().restarts = counted ? std::max(status().restarts, base_ + 1) : base_;
     const std::string which =
         counted ? fmt::format("restart {} of {}", status().restarts, plan_.max_restarts) : "not counted";
@@ -251,8 +250,8 @@ class Deciding {
     }
   }
 
-  // Of a suspended Job. One of its name that is created before the Job controller has heard of all its deletions waits
-  // for them for 5 minutes (controller_utils.go, ExpectationsTimeout).
+  // True if pods of a suspended Job are still ending. If a Job of its name is created before, the Job controller may
+  // wait 5 minutes for their deletions. Source: controller_utils.go, ExpectationsTimeout.
   static bool IsEnding(const Placed& placed) {
     return placed.job->active > 0 ||
            std::any_of(placed.pods.begin(), placed.pods.end(), [](const ObservedPod* pod) { return StillRuns(*pod); });
@@ -264,7 +263,7 @@ class Deciding {
     }
   }
 
-  // True: a step that is made anew has to wait for pods of its last attempt. Not for ever, as for a lost pod.
+  // True if pods of the last attempt have not ended. A deleted pod is awaited for kLostAfter: its node may be lost.
   bool AwaitsOldPods() {
     bool any = false;
     for (const ObservedPod& pod : observed_.pods) {
@@ -300,7 +299,7 @@ class Deciding {
     }
   }
 
-  // Before each pass that creates Jobs, whose pods need them: nobody may have deleted or changed one meanwhile.
+  // Creates the objects that pods need, in each pass that creates Jobs or scales one: they may be deleted or changed.
   void CreateObjects(bool for_initializers) {
     for (const PlannedObject& planned : plan_.objects) {
       if (planned.for_initializers != for_initializers) continue;
@@ -310,7 +309,7 @@ class Deciding {
     }
   }
 
-  // The number of pods of an elastic job that runs. New ones have the old number from the Job's template: all are told.
+  // Scales an elastic job that runs, and tells all pods the number: new ones have the old one from the Job's template.
   void Scale() {
     for (const Placed& placed : all_) {
       if (!placed.planned->scales || !placed.runs()) continue;
@@ -356,9 +355,9 @@ class Deciding {
   const WallTime now_;
   std::vector<Placed> all_;
   std::vector<PodFailure> failures_;
-  WallTime told_{};             // when the last pod ended that its launcher had told to
-  const Hold* hold_ = nullptr;  // others are awaited
-  int base_ = 0;                // of the budget, used up before this attempt of the step
+  WallTime told_{};             // when the last pod ended that the launcher had told to end
+  const Hold* hold_ = nullptr;  // why the job does not begin yet; null: it may begin
+  int base_ = 0;                // restarts that were used before this attempt of the step
   Decision decision_;
 };
 

@@ -13,9 +13,8 @@ namespace {
 
 constexpr int kSignals = 128;  // codes above it are signals, as shells and Kubernetes write them
 
-// The end that the pod failed by: the first container that ended badly; of several, the earliest. Kubernetes tells the
-// second alone. Within one, an init container comes last, since a sidecar is stopped once the others have ended; and
-// the container that trains goes before those beside it.
+// The end that made the pod fail: the earliest with a code other than 0. Times are whole seconds: within one, the
+// container that trains goes first, init containers last (a sidecar is one, and is stopped after all others).
 const ObservedEnd* FirstBadEnd(const ObservedPod& pod) {
   const auto order = [](const ObservedEnd& end) {
     const bool trains = end.container == kTrainerContainer || end.container == kPyTorchContainer;
@@ -29,7 +28,7 @@ const ObservedEnd* FirstBadEnd(const ObservedPod& pod) {
   return first;
 }
 
-// Without the characters that move a terminal's cursor, change its colours or end a line: C0 and C1 of Unicode.
+// Replaces control characters (C0 and C1 of Unicode) by spaces: they end lines, or move and colour in a terminal.
 std::string Shown(std::string_view text) {
   std::string shown;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -42,7 +41,7 @@ std::string Shown(std::string_view text) {
   return shown;
 }
 
-// A text for people from what a program left: its last lines, on one line.
+// Joins the lines of a program's message to one line for people: "FIRST / SECOND".
 std::string OneLine(std::string_view text) {
   std::string line;
   for (std::string_view part : Split(Strip(text), '\n')) {
@@ -55,7 +54,7 @@ std::string OneLine(std::string_view text) {
 }
 
 void Tell(const TerminationMessage& message, Failure* failure) {
-  // The pod's own index is the node's rank where it has one: an agent alone in its pod counts itself as node 0.
+  // The node rank of the plan goes first: an agent that knows no other pod reports node rank 0.
   if (!failure->node_rank) failure->node_rank = message.node_rank;
   failure->message = message.reason;
   if (!message.cause) return;
@@ -72,7 +71,7 @@ void Tell(const TerminationMessage& message, Failure* failure) {
   }
 }
 
-// Several pods end for one failure: all nodes of a round hear of it.
+// All nodes of a round end for one failure: its cause, or the round, is their origin.
 std::string OriginOf(const TerminationMessage& message, const std::string& pod) {
   if (message.cause) {
     return fmt::format("{} {} {}", message.cause->node, message.cause->pid, message.cause->unix_millis);
@@ -82,14 +81,14 @@ std::string OriginOf(const TerminationMessage& message, const std::string& pod) 
   return of_round ? fmt::format("round {}", message.round.value_or(-1)) : pod;
 }
 
-// Somebody or something else than the job ended it.
+// True if the pod was ended from outside the job.
 bool IsDisruption(const ObservedPod& pod) {
   return pod.disrupted || pod.meta.deleted.has_value() || pod.reason == "Evicted" || pod.reason == "Preempting" ||
          pod.reason == "NodeLost" || pod.reason == "Shutdown" || pod.reason == "Terminated" ||
          pod.reason == "NodeShutdown";
 }
 
-// `end`: what it failed by; null: no container of it has.
+// The failure of `pod` by `end`. Null: no container of the pod ended badly.
 PodFailure FailureBy(const ObservedPod& pod, const ObservedEnd* end, const PodRules& rules) {
   const bool by_code = rules.restart == RestartPolicy::kExitCode;
   PodFailure found;
@@ -131,7 +130,7 @@ PodFailure FailureBy(const ObservedPod& pod, const ObservedEnd* end, const PodRu
   const ExitClass exit_class = end == nullptr ? ExitClass::kRetryable
                                : end->message ? end->message->exit_class
                                               : Classify(end->exit_code);
-  // Where memory ran out for a child of the container's first process, that one may end with any code.
+  // If a child of the container's first process was killed for memory, the first process may end with any code.
   const bool by_bug = end != nullptr && exit_class == ExitClass::kFatal && end->reason != "OOMKilled";
   found.fatal = failure.counted && (rules.restart == RestartPolicy::kNever || (by_code && by_bug));
   return found;
@@ -142,8 +141,8 @@ bool IsSame(const Failure& failure, const Failure& other) {
   return failure.pod_uid.empty() || (other.pod_uid == failure.pod_uid && other.time == failure.time);
 }
 
-// To kMostFailures, the newest last. Of one origin the first stays longest: it is the cause of the others. What stays
-// does not depend on the order: what was left out and is found again is left out again.
+// Keeps kMostFailures, the newest last. Drops first what has the origin of an earlier one, which is its cause, then the
+// oldest. This does not depend on the order of the input: a dropped failure that is found again is dropped again.
 void Shorten(std::vector<Failure>* failures) {
   std::stable_sort(failures->begin(), failures->end(), [](const Failure& a, const Failure& b) {
     return std::tie(a.time, a.pod, a.pod_uid, a.container) < std::tie(b.time, b.pod, b.pod_uid, b.container);
@@ -169,7 +168,7 @@ PodRules RulesOf(const ObservedPod& pod, const PlannedJob& planned) {
 
 std::optional<PodFailure> FailureOf(const ObservedPod& pod, const PodRules& rules) {
   const ObservedEnd* end = FirstBadEnd(pod);
-  // A container that the kubelet starts anew is no end of its pod, but a fatal code under the agent is the job's.
+  // A container that is restarted does not fail its pod. But under the agent a code that exit-code calls fatal counts.
   if (pod.phase != "Failed" && (end == nullptr || !rules.agent || rules.restart != RestartPolicy::kExitCode ||
                                 end->init || Classify(end->exit_code) != ExitClass::kFatal)) {
     return std::nullopt;
@@ -188,7 +187,7 @@ std::optional<PodFailure> NewestFailureOf(const ObservedPod& pod, const PodRules
 
 const PodFailure* RootCause(const std::vector<PodFailure>& failures) {
   auto rank = [](const PodFailure& failure) {
-    // 202: a peer failed and its code is not known. What was evicted or stopped is no cause where something else is.
+    // 202: a peer failed, and its code is not known. An evicted or stopped pod is the cause only if there is no other.
     const bool consequence = failure.failure.exit_code == kExitPeerFailed;
     return std::tuple(!failure.fatal, consequence, !failure.failure.counted, failure.failure.time);
   };
@@ -209,7 +208,7 @@ int RestartsUsed(const std::vector<const ObservedPod*>& pods, const std::vector<
   for (const PodFailure& failure : failures) {
     const bool is_one_of_these = std::any_of(
         pods.begin(), pods.end(), [&failure](const ObservedPod* pod) { return pod->meta.name == failure.failure.pod; });
-    // What the agents ended for had been charged by them already.
+    // A failure for which the agents ended (`spent`) is in their own number already.
     if (is_one_of_these && failure.failure.counted && !failure.fatal && !failure.spent) origins.insert(failure.origin);
   }
   return charged + static_cast<int>(origins.size());

@@ -1,7 +1,7 @@
-// What died in a job's pods, and what that means for the job: one failure a pod, the budget, fatal or not. Pure.
+// How the pods of a job failed: one failure per pod, whether it is fatal, and what it costs of the budget. Pure.
 //
-// A pod's end is judged once: by the name of the pod, which is never given again. Kubernetes keeps the pods of a Job
-// that have failed until that Job goes, so the judgement can be made anew from what is observed.
+// Each pod's end counts once. It is known by the pod's name, because no two pods of a Job have the same name.
+// Kubernetes keeps the failed pods of a Job until the Job is deleted, so the same failures can be found again.
 #pragma once
 
 #include <optional>
@@ -17,41 +17,41 @@ namespace muster::controller {
 // How one pod of the plan failed.
 struct PodFailure {
   Failure failure;     // for the status
-  bool fatal = false;  // trying again gives the same: the job is over
-  std::string origin;  // the same for pods that ended for one failure
-  bool spent = false;  // the agents had used the budget up, and ended for that reason
-  bool told = false;   // its job's launcher told it to end: the launcher's own end says why
+  bool fatal = false;  // a retry would fail again: the job ends
+  std::string origin;  // equal for all pods that ended because of one failure
+  bool spent = false;  // the agents ended because they had used up the budget
+  bool told = false;   // the launcher told the pod to end, and its own end says why
 };
 
-// What holds for a pod, by the plan of its job.
+// What the plan of a job says about one of its pods.
 struct PodRules {
   RestartPolicy restart = RestartPolicy::kOwn;
   bool agent = false;            // its command runs under the agent
-  std::optional<int> node_rank;  // of a node of the job
+  std::optional<int> node_rank;  // nullopt: the pod is no node of the job
 };
 PodRules RulesOf(const ObservedPod& pod, const PlannedJob& planned);
 
-// Nothing: it has not failed.
+// Returns nullopt if the pod has not failed.
 std::optional<PodFailure> FailureOf(const ObservedPod& pod, const PodRules& rules);
-// The newest end of one of its containers that was bad, although the pod may have gone on. Nothing: none was.
+// The newest end of a container with a code other than 0. The pod may run again by now. nullopt: no such end.
 std::optional<PodFailure> NewestFailureOf(const ObservedPod& pod, const PodRules& rules);
 
-// Of several that failed: the one that was first by its own account, else by its end; a consequence of another's
-// failure only where there is no other. Null: there is none.
+// The failure that explains the others: fatal ones go first, then those that are no consequence of a peer's (code 202),
+// then those that are no disruption, then the earliest. Null: `failures` is empty.
 const PodFailure* RootCause(const std::vector<PodFailure>& failures);
 
-// Restarts that the pods of one attempt of a step have used up: what the agents charged, and one for each failure that
-// ended pods, however many. Evictions, preemption and lost nodes cost nothing; nothing is restarted after a fatal one.
-// The agents cannot have charged more than `max_restarts`, whatever a message says.
+// Restarts that the pods of one attempt of a step have used: those that agents report (at most `max_restarts`), and one
+// for each failure that ended pods, however many. Evictions, preemptions and lost nodes cost nothing, nor does a fatal
+// failure, as no restart follows it.
 int RestartsUsed(const std::vector<const ObservedPod*>& pods, const std::vector<PodFailure>& failures,
                  int max_restarts);
 
-// Adds those of `found` that `known` does not have, the newest last, and gives them; `known` keeps kMostFailures. The
-// same ones again change nothing.
+// Adds those of `found` that `known` lacks, and returns them. `known` keeps kMostFailures. Adding the same ones again
+// changes nothing.
 std::vector<Failure> Remember(const std::vector<PodFailure>& found, std::vector<Failure>* known);
 
-// "rank 3 on pod a-node-0-1 (node n1) was killed by SIGKILL: out of memory: MESSAGE"; with the container behind the
-// pod: "pod a-node-0-1, container pytorch (node n1) ..."
+// "rank 3 on pod a-node-0-1 (node n1) was killed by SIGKILL, out of memory: MESSAGE". With the container:
+// "rank 3 on pod a-node-0-1, container pytorch (node n1) ..."
 std::string Describe(const Failure& failure, bool with_container = false);
 
 }  // namespace muster::controller

@@ -22,7 +22,7 @@ bool Matches(const FailureRule& rule, const FailedJob& job) {
          });
 }
 
-// The words of the Job controller about a pod whose code a podFailurePolicy names.
+// The message that the Job controller writes about a pod with a code that its podFailurePolicy names.
 std::string MessageOf(const Failure& failure, std::string_view ns) {
   return fmt::format("Container {} for pod {}/{} failed with exit code {} matching FailJob rule at index 0",
                      failure.container, ns, failure.pod, failure.exit_code);

@@ -18,14 +18,14 @@ struct FailedJob {
   std::string reason, message;  // as the Job controller writes them
 };
 
-// Those of `all` that have failed, or are bound to: under the agent a fatal code of a pod ends its Job, and so does a
-// failure where nothing is left of the budget (`spent`). `ns`: of the job.
+// The Jobs of `all` that have failed or will fail. A fatal failure of a pod makes its Job fail. Under the agent any
+// failure does, once the restart budget is used up (`spent`). `ns`: the namespace of the TrainJob.
 std::vector<FailedJob> FailedJobs(const std::vector<Placed>& all, const std::vector<PodFailure>& failures, bool spent,
                                   std::string_view ns);
 
 struct RuleMatch {
   const FailureRule* rule;
-  const FailedJob* job;  // of several that it matches, the one that failed first
+  const FailedJob* job;  // of several that match, the one that failed first
 };
 // The first rule that matches one of `jobs`.
 std::optional<RuleMatch> MatchRule(const std::vector<FailureRule>& rules, const std::vector<FailedJob>& jobs);

@@ -7,8 +7,8 @@ constexpr std::chrono::seconds kFailsSoon{10};  // from a container's bad end to
 
 }  // namespace
 
-// A Job with pods that have failed is suspended: so it keeps them, with their logs. The Job controller fails it where
-// its own rules say so. A pod whose container has just ended badly would be deleted as one that runs: it is waited for.
+// Deletes each Job that runs, but suspends one with failed pods, which so stay with their logs (the Job controller may
+// fail it by its own rules). Suspending deletes running pods: one whose container has just failed gets kFailsSoon.
 void StopWhatRuns(const Observed& observed, WallTime now, Decision* decision) {
   decision->actions.clear();
   decision->again.reset();

@@ -1,14 +1,14 @@
-// The end of a TrainJob: what still runs stops, and in time the job goes. Pure.
+// The end of a TrainJob: stops what still runs, and deletes the job after its time to live. Pure.
 #pragma once
 
 #include "controller/reconcile/decide.h"
 
 namespace muster::controller {
 
-// What still runs ends: these are all actions of `decision` from now on, which says when to look again.
+// Replaces the actions of `decision` by those that stop what still runs, and sets when to look again.
 void StopWhatRuns(const Observed& observed, WallTime now, Decision* decision);
 
-// Of a job that has ended: what still runs is deleted, and the job itself after its time.
+// Decides about a job that has ended: stops what still runs, then deletes Jobs and the TrainJob after their TTLs.
 Decision DecideFinished(const TrainJob& job, const Observed& observed, WallTime now);
 
 }  // namespace muster::controller

@@ -15,7 +15,7 @@ namespace {
 constexpr char kJobNameLabel[] = "batch.kubernetes.io/job-name";
 constexpr int kMostAttempts = 1'000'000;
 constexpr size_t kMostMessage = 4096;  // bytes of a termination message: the kubelet cuts the rest off
-constexpr size_t kMostText = 1024;     // bytes of a foreign termination message, and of a reason to wait
+constexpr size_t kMostText = 1024;     // bytes of another program's termination message, or of a reason to wait
 
 bool IsTrue(const Json& condition, std::string_view type) {
   return TextField(condition, "type") == type && TextField(condition, "status") == "True";
@@ -27,7 +27,7 @@ int AttemptOf(const Meta& meta) {
   return number && *number >= 0 && *number <= kMostAttempts ? static_cast<int>(*number) : 0;
 }
 
-// Of labels and annotations only what is read again: a pod has some thirty, and what users write may be long.
+// Keeps only the labels and annotations that are read later. A pod has about thirty, and users may write long ones.
 void Trim(Meta* meta) {
   std::erase_if(meta->labels,
                 [](const auto& label) { return label.first != kJobSetNameLabel && label.first != kTrainingJobLabel; });
@@ -36,7 +36,7 @@ void Trim(Meta* meta) {
   });
 }
 
-// JSON's texts are UTF-8: no character is cut in two.
+// Cuts text of JSON, which is UTF-8, between characters to kMostText bytes.
 std::string Bounded(std::string text) {
   if (text.size() <= kMostText) return text;
   size_t size = kMostText;
@@ -52,7 +52,7 @@ std::optional<int> IndexOf(const Meta& meta) {
   return static_cast<int>(*index);
 }
 
-// The end of a container, as it is now or, where it runs again, as it was last.
+// The end of a container. Of a container that runs again: its last end.
 std::optional<ObservedEnd> EndOf(const Json& status, bool init) {
   const Json* ended = FindField(PartOf(status, "state"), "terminated");
   if (ended == nullptr) ended = FindField(PartOf(status, "lastState"), "terminated");
@@ -65,7 +65,7 @@ std::optional<ObservedEnd> EndOf(const Json& status, bool init) {
   end.finished = TimeField(*ended, "finishedAt");
   std::string text = TextField(*ended, "message");
   auto message = ParseTerminationMessage(text);
-  // Any process of the container may have written it: one that tells of another end is shown as text.
+  // Any process of the container may have written it. If it names another exit code, it is kept as text only.
   if (message.ok() && message->exit_code == end.exit_code && text.size() <= kMostMessage) {
     end.message = *std::move(message);
   } else {
@@ -74,7 +74,7 @@ std::optional<ObservedEnd> EndOf(const Json& status, bool init) {
   return end;
 }
 
-// The Job controller's rule where no policy of pods, no limit for each index and no restart by the kubelet is in it.
+// backoffLimit, if it alone decides when the Job fails. nullopt: a policy decides, or the kubelet restarts containers.
 std::optional<int> BackoffLimit(const Json& spec) {
   for (const char* other : {"podFailurePolicy", "backoffLimitPerIndex", "successPolicy"}) {
     if (FindField(spec, other) != nullptr) return std::nullopt;
@@ -83,7 +83,7 @@ std::optional<int> BackoffLimit(const Json& spec) {
   return IntField(spec, "backoffLimit");
 }
 
-// Reasons that pass by themselves.
+// Reasons to wait that pass by themselves.
 bool IsOnItsWay(std::string_view reason) { return reason == "ContainerCreating" || reason == "PodInitializing"; }
 
 }  // namespace
@@ -124,8 +124,8 @@ StatusOr<ObservedJob> ReadJob(const Json& object) {
   job.completed = ReadIndexRanges(TextField(status, "completedIndexes"));
   job.backoff_limit = BackoffLimit(spec);
   for (const Json& condition : ListField(status, "conditions")) {
-    // SuccessCriteriaMet and FailureTarget come first: the Job controller has decided, and waits for the pods that are
-    // left, however long a lost node keeps one.
+    // SuccessCriteriaMet and FailureTarget come first: the Job controller has decided, and waits for the remaining pods
+    // to end. A lost node may delay that for ever.
     if (IsTrue(condition, "Complete") || IsTrue(condition, "SuccessCriteriaMet")) {
       job.complete = true;
       job.complete_at = TimeField(condition, "lastTransitionTime");

@@ -1,5 +1,5 @@
-// What there is of a job in the cluster: Jobs, pods and Services, as far as decisions need them. Read from API objects
-// once, when a watch brings them: the rest is dropped, so memory follows the number of pods and not the size of YAML.
+// The Jobs, pods and Services of a job in the cluster, with the fields that decisions need. An API object is read once,
+// when a watch brings it, and the rest is dropped: memory grows with the number of pods, not with the size of YAML.
 // Pure; outside bytes.
 #pragma once
 
@@ -22,25 +22,25 @@ struct ObservedJob {
   bool suspended = false;
   int pods = 1;  // completions, or parallelism
   int active = 0, ready = 0, succeeded = 0, failed = 0;
-  std::vector<std::pair<int, int>> completed;  // indexes that have succeeded: from, to
-  // It fails once more of its pods than these have failed; nothing: other rules decide.
+  std::vector<std::pair<int, int>> completed;  // ranges of indexes that have succeeded: first, last
+  // The Job fails when more pods than this have failed. nullopt: other rules decide.
   std::optional<int> backoff_limit;
-  bool complete = false;  // or bound to be: its success criteria are met
+  bool complete = false;  // condition Complete or SuccessCriteriaMet is true
   std::optional<WallTime> complete_at;
-  std::optional<WallTime> failed_at;          // condition Failed, or FailureTarget, is true since then
-  std::optional<int64_t> ttl_seconds;         // it is deleted so long after its TrainJob has ended
+  std::optional<WallTime> failed_at;          // since when condition Failed or FailureTarget is true
+  std::optional<int64_t> ttl_seconds;         // the Job is deleted this long after its TrainJob has ended
   std::string failed_reason, failed_message;  // BackoffLimitExceeded, PodFailurePolicy, DeadlineExceeded ...
-  // Why the Job controller could not make a pod of it when it last tried in vain (a quota, a webhook); empty: it could.
+  // Why the Job controller last failed to create a pod of this Job (a quota, a webhook). Empty: no failure is known.
   std::string refusal;
   WallTime refused_at{};
 };
 
-// An Event by which the Job controller says so.
+// An Event FailedCreate of the Job controller.
 struct ObservedRefusal {
   Meta meta;  // of the Event
   std::string job, job_uid;
   std::string why;  // "pods \"a-node-0-0-x\" is forbidden: exceeded quota: ..."
-  WallTime last{};  // when it was said last
+  WallTime last{};  // lastTimestamp of the Event
 };
 
 // Why a container ended.
@@ -50,8 +50,8 @@ struct ObservedEnd {
   int exit_code = 0;
   std::string reason;  // Error, OOMKilled, ContainerCannotRun ...
   std::optional<WallTime> finished;
-  std::optional<TerminationMessage> message;  // what the agent wrote
-  std::string text;                           // what another program wrote: 1 KiB of it at most, as UTF-8
+  std::optional<TerminationMessage> message;  // written by the agent
+  std::string text;                           // written by another program: 1 KiB at most, as UTF-8
 };
 
 struct ObservedPod {
@@ -60,21 +60,21 @@ struct ObservedPod {
   std::string replica_type;  // "master", "worker"; empty: of a TrainJob
   std::optional<int> index;
   int attempt = 0;
-  int restarts = 0;             // of its containers by the kubelet, sidecars among the init containers left out
-  bool made_here = false;       // of a PyTorchJob: Muster has made it
+  int restarts = 0;             // by the kubelet, of all containers but sidecars
+  bool made_here = false;       // a pod of a PyTorchJob that Muster created
   std::string node;             // empty: not scheduled
   std::string phase;            // Pending, Running, Succeeded, Failed, Unknown
   std::string reason, message;  // of the pod: Evicted, Preempting ...
   bool ready = false;
   bool disrupted = false;  // condition DisruptionTarget
-  bool ran = false;        // a container of it runs, or has ended
-  // The first thing that it waits for and that does not come by itself; empty: there is none.
+  bool ran = false;        // a container of it runs or has ended
+  // The first reason to wait that does not pass by itself. Empty: there is none.
   std::string waiting_reason;  // ImagePullBackOff, Unschedulable ...
   std::string waiting;         // "ImagePullBackOff: container node: not found"
   std::vector<ObservedEnd> ends;
 };
 
-bool StillRuns(const ObservedPod& pod);  // it has not ended, and is not told to
+bool StillRuns(const ObservedPod& pod);  // it has not ended and is not being deleted
 
 // core/v1 Service of a replica of a PyTorchJob.
 struct ObservedService {
@@ -83,30 +83,30 @@ struct ObservedService {
   std::optional<int> index;
 };
 
-// Of a gang scheduler; it has the job's name.
+// The PodGroup of a gang scheduler. It has the job's name.
 struct ObservedPodGroup {
   Meta meta;
   std::string api_version;
   std::string phase;  // Volcano: Pending, Inqueue, Running ...
 };
 
-// All that belongs to one PyTorchJob, or would, if it belonged to anybody: that has its labels.
+// All that has the labels of one PyTorchJob. An object may have another owner, or none.
 struct ObservedReplicas {
   std::vector<ObservedPod> pods;
   std::vector<ObservedService> services;
   std::optional<ObservedPodGroup> pod_group;
-  bool has_objects = false;  // PyTorchPlan::objects are as they are planned
+  bool has_objects = false;  // all of PyTorchPlan::objects exist as they are planned
 };
 
 // All that belongs to one TrainJob.
 struct Observed {
-  bool service = false;  // the headless Service is there, and the job's
+  bool service = false;  // the headless Service exists and belongs to the job
   std::vector<ObservedJob> jobs;
   std::vector<ObservedPod> pods;
-  std::optional<Hold> hold;  // why it does not begin yet; nothing: it may, or has begun
+  std::optional<Hold> hold;  // why the job does not begin yet; nullopt: it may begin, or has begun
 };
 
-// "0,2-4", as the Job controller writes status.completedIndexes: from, to. What is no such part is left out.
+// Reads status.completedIndexes, such as "0,2-4", as pairs of first and last index. Skips unreadable parts.
 std::vector<std::pair<int, int>> ReadIndexRanges(const std::string& text);
 
 StatusOr<ObservedJob> ReadJob(const Json& object);

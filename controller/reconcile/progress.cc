@@ -30,7 +30,7 @@ std::vector<const ObservedPod*> PodsOf(const ObservedJob& job, const Observed& o
   return pods;
 }
 
-// What an initializer has brought in stays, whatever attempt it was of. One that has failed is made anew.
+// True if the Job is of an earlier attempt and must go. An initializer's goes only if it failed: its data stays.
 bool IsOver(const ObservedJob& job, const PlannedJob& planned, const Observed& observed, int attempt) {
   return job.attempt < attempt && (!IsInitializer(planned) || FailureOfJob(job, PodsOf(job, observed)));
 }
@@ -39,7 +39,7 @@ const ObservedJob* FindJob(const Observed& observed, const PlannedJob& planned, 
   const ObservedJob* found = nullptr;
   for (const ObservedJob& job : observed.jobs) {
     if (job.meta.name != planned.name || job.meta.deleted) continue;
-    // A higher number than the status has is somebody's edit: the Job is no older for it.
+    // A Job with a higher attempt than the status was edited, or the status was. It counts as current.
     if (!IsOver(job, planned, observed, attempt)) found = &job;
   }
   return found;

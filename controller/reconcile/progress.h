@@ -1,5 +1,5 @@
-// How far the Jobs of a plan are: which Job and pods each planned one has, what waits for what, and what is counted.
-// Pure.
+// How far the Jobs of a plan are: the Job and the pods of each planned Job, which Jobs may start, and the counts for
+// the status. Pure.
 #pragma once
 
 #include <optional>
@@ -11,14 +11,14 @@
 
 namespace muster::controller {
 
-// The Job controller's words about a Job that has used its backoffLimit up.
+// What the Job controller writes about a Job that has used up its backoffLimit.
 inline constexpr char kOverBudgetReason[] = "BackoffLimitExceeded";
 inline constexpr char kOverBudgetMessage[] = "Job has reached the specified backoff limit";
 
-// A planned Job and what there is of it. Jobs of an earlier attempt do not count, but for an initializer's that has not
-// failed: what it has brought in stays.
+// A planned Job and what exists of it. A Job of an earlier attempt does not count, except an initializer's Job that has
+// not failed: the data that it has fetched stays.
 struct Placed {
-  // Why the Job has failed, or is bound to: the Job controller says so about a second after the pod.
+  // Why the Job has failed, or will fail: the Job controller reports a failure about a second after the pod fails.
   struct End {
     WallTime at;
     std::string reason, message;
@@ -32,11 +32,11 @@ struct Placed {
   bool complete() const { return job != nullptr && job->complete; }
   bool failed() const { return failure.has_value(); }
   bool runs() const { return job != nullptr && !complete() && !failed() && !job->suspended; }
-  // Enough pods are ready or done, as JobSet counts.
+  // True if all pods are ready or have succeeded, as JobSet counts.
   bool ready() const { return job != nullptr && job->ready + job->succeeded >= job->pods; }
 };
 
-// The pod is beyond those that its Job is meant to have: the Job controller ends it.
+// True if the plan has fewer pods than this one's index: the Job controller will end the pod.
 bool IsScaledAway(const ObservedPod& pod, const PlannedJob& planned);
 
 bool IsInitializer(const PlannedJob& planned);
@@ -44,16 +44,16 @@ bool IsInitializer(const PlannedJob& planned);
 // In the plan's order. `attempt`: of the trainer step.
 std::vector<Placed> Place(const Plan& plan, const Observed& observed, int attempt);
 
-// Jobs of the plan's names that an earlier attempt has left.
+// Jobs with names of the plan that are left from an earlier attempt.
 std::vector<const ObservedJob*> LeftOver(const Plan& plan, const Observed& observed, int attempt);
 
-// Everything that `placed` waits for is there.
+// True if all dependencies of `placed` are met.
 bool MayStart(const Placed& placed, const std::vector<Placed>& all);
 
 bool Succeeded(const SuccessPolicy& policy, const std::vector<Placed>& all);
 
-// status.jobsStatus: one entry a replicated job, in the plan's order. `over`: the TrainJob has ended, so a Job that has
-// not is deleted: it counts as failed where one of its pods has, else not at all.
+// status.jobsStatus: one entry per replicated job, in the plan's order. `over`: the TrainJob has ended. Then a Job that
+// has neither completed nor failed counts as failed if one of its pods has failed. Otherwise it does not count.
 std::vector<JobsStatus> CountJobs(const std::vector<Placed>& all, bool over);
 
 }  // namespace muster::controller

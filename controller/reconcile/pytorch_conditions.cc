@@ -7,7 +7,7 @@
 namespace muster::controller {
 namespace {
 
-// With a master the messages have the job's name, without one its namespace, too.
+// Messages name a job without a master with its namespace, too.
 std::string Named(const PyTorchJob& job, bool has_master) {
   return has_master ? fmt::format("PyTorchJob {}", job.meta.name)
                     : fmt::format("PyTorchJob {}/{}", job.meta.ns, job.meta.name);

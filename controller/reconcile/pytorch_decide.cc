@@ -32,7 +32,7 @@ class Deciding {
       return std::move(decision_);
     }
     if (status().Finished()) {
-      Finish();  // whoever wrote the end: it stays the last condition
+      Finish();  // adds no condition: the end stays the last one, whoever wrote it
       return std::move(decision_);
     }
     SetCreated(job_, &status(), now_);
@@ -58,7 +58,7 @@ class Deciding {
     decision_.status_first = true;
     decision_.actions.clear();
     decision_.again.reset();
-    // training-operator leaves it out where an exit code is fatal.
+    // training-operator does not set completionTime when an exit code is fatal.
     if (!status().completion_time) status().completion_time = status().conditions.back().since;
     status().counted.clear();
     status().message.clear();
@@ -114,7 +114,7 @@ class Deciding {
     }
   }
 
-  // True: the job is over.
+  // True: the job has ended.
   bool End() {
     if (IsSuccess()) {
       CountReplicas(job_, plan_, replicas_, &status());
@@ -138,7 +138,7 @@ class Deciding {
     if (cause != nullptr && cause->fatal) return Fail(FatalMessage(*cause));
     const bool spent = plan_.restart == RestartScope::kJob && cause != nullptr && cause->spent;
     if (spent || (plan_.budget && status().restarts > *plan_.budget)) {
-      // The last one is not restarted.
+      // The last failure is not followed by a restart.
       if (plan_.budget) status().restarts = std::min(status().restarts, *plan_.budget);
       const Failure* last = cause != nullptr             ? &cause->failure
                             : !status().failures.empty() ? &status().failures.back()
@@ -187,7 +187,7 @@ class Deciding {
     if (!deleted.empty()) Event(false, "SuccessfulDeletePod", fmt::format("Deleted pod: {}", Join(deleted, ", ")));
   }
 
-  // What has failed goes, to be made anew; in its time.
+  // Deletes failed pods after their pause, to be replaced; all pods, if the job restarts as a whole.
   void Restart() {
     const bool whole = plan_.restart == RestartScope::kJob && !plan_.RestartsInPlace();
     std::optional<WallTime> due;
@@ -217,7 +217,7 @@ class Deciding {
     RemoveOld();
   }
 
-  // What the first replica that is lost ended for.
+  // Why the first lost replica ended.
   std::string Lost() const {
     for (const Replica& replica : replicas_.all) {
       if (replica.pod == nullptr || replica.old) continue;
@@ -227,7 +227,7 @@ class Deciding {
     return "";
   }
 
-  // Somebody else deletes it while it runs: its code may never be read.
+  // A pod is deleted from outside while it runs: its exit code may never be read.
   void NoteDeletion(const Replica& replica) {
     if (replica.old || replica.failure || replica.Succeeded()) return;
     restarting_ = true;
@@ -241,7 +241,7 @@ class Deciding {
                         : fmt::format("{} so far", Counted(restarts, "restart"));
   }
 
-  // Its end is in the status by now.
+  // Replaces a failed pod. Its failure is in the status already.
   void Remake(Replica* replica) {
     Do(Action::Kind::kDeletePod, replica->pod->meta);
     Event(true, ReasonOf(kJobRestarting),
@@ -251,7 +251,7 @@ class Deciding {
     remade_.push_back(replica);
   }
 
-  // A node that does not answer keeps the pod, and so its name, for ever.
+  // A pod on a node that does not answer would keep its name for ever.
   void DropWhereLost(const Replica& replica) {
     const ObservedPod& pod = *replica.pod;
     const WallTime lost = *pod.meta.deleted + kLostAfter;
@@ -262,7 +262,7 @@ class Deciding {
                       pod.meta.name, pod.node));
   }
 
-  // A pod that is gone, although the job was whole: nobody has read its exit code. Empty: none.
+  // A pod that was deleted after all pods of the job ran: its exit code may never have been read. Empty: none.
   std::string Vanished() const {
     if (!WasWhole(plan_, job_.status)) return "";
     for (const Replica& replica : replicas_.all) {
@@ -297,11 +297,11 @@ class Deciding {
         return false;
       }
     }
-    // All begin together, once nothing of the last attempt is left.
+    // All pods start together, when no pod of the last attempt is left.
     return std::none_of(replicas_.all.begin(), replicas_.all.end(), [](const Replica& replica) { return replica.old; });
   }
 
-  // What is missing: objects, Services, pods.
+  // Creates what is missing: objects, Services, pods.
   void Fill() {
     if (!observed_.has_objects) {
       for (const PlannedObject& planned : plan_.objects) {
@@ -342,21 +342,21 @@ class Deciding {
     for (Action& action : made) decision_.actions.push_back(std::move(action));
   }
 
-  // One event for all that are made in this pass.
+  // Records one event for all objects of this kind that the pass creates.
   void Made(std::string_view kind, const std::vector<Action>& actions) {
     std::vector<std::string> names;
     for (const Action& action : actions) {
       if (!action.object.is_null()) names.push_back(action.name);
     }
     if (names.empty()) return;
-    // An event is no list of a thousand.
+    // An event does not list a thousand names.
     const std::string all = names.size() <= kMostNames
                                 ? Join(names, ", ")
                                 : fmt::format("{} ... {} ({})", names.front(), names.back(), names.size());
     Event(false, fmt::format("SuccessfulCreate{}", kind), fmt::format("Created {}: {}", Lower(kind), all));
   }
 
-  // An elastic job's pods hear how many they are meant to be.
+  // Tells the pods of an elastic job the planned number of pods.
   void TellNodes() {
     const int nodes = job_.AllReplicas();
     for (const Replica& replica : replicas_.all) {
@@ -376,7 +376,7 @@ class Deciding {
     return "";
   }
 
-  // The last condition is the state. Of one that restarts, Running is true again once all replicas run.
+  // Sets the last condition, which is the state. After a restart, Running is true again only when all replicas run.
   void SettleConditions() {
     const bool failed = std::any_of(replicas_.all.begin(), replicas_.all.end(),
                                     [](const Replica& replica) { return replica.HasFailed(); });
@@ -405,7 +405,7 @@ class Deciding {
   const ObservedReplicas& observed_;
   const WallTime now_;
   Replicas replicas_;
-  std::vector<const Replica*> remade_;  // deleted in this pass, to be made at once
+  std::vector<const Replica*> remade_;  // their pods are deleted and created again in this pass
   std::string wait_;                    // why no pods are made
   bool restarting_ = false;
   PyTorchDecision decision_;

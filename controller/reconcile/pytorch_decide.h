@@ -1,6 +1,6 @@
-// What to do about one PyTorchJob now: (job, plan, observed, now) -> actions, status, events. Pure. The same engine as
-// a TrainJob's: steps.h, failure.h, plan/agent.h; pods and Services are made directly. docs/pytorchjob.md has the rules
-// for people.
+// Decides what to do about one PyTorchJob now: (job, plan, observed, now) -> actions, status, events. Pure. Shares
+// steps.h, failure.h and plan/agent.h with TrainJobs, but creates pods and Services directly, without Jobs.
+// docs/pytorchjob.md explains the rules.
 //
 // Idempotent: after all actions are carried out and observed, the next decision has none.
 #pragma once
@@ -14,14 +14,14 @@ namespace muster::controller {
 
 struct PyTorchDecision : Steps {
   PyTorchJobStatus status;
-  bool objects_made = false;  // once the actions have succeeded, PyTorchPlan::objects are as they are planned
+  bool objects_made = false;  // if all actions succeed, all of PyTorchPlan::objects exist as they are planned
 };
 
 PyTorchDecision DecidePyTorchJob(const PyTorchJob& job, const PyTorchPlan& plan, const ObservedReplicas& observed,
                                  WallTime now);
 
-// The status of a job that cannot be planned, or whose pods cannot be made: `why` says what is wrong, with the remedy.
-// `event`: the reason of the event.
+// Sets the status of a job that cannot be planned, or whose pods cannot be created. `why` says what is wrong, and the
+// remedy. `event`: the reason of the event.
 PyTorchDecision DecideWithoutPlan(const PyTorchJob& job, const Status& why, std::string_view event, WallTime now);
 
 }  // namespace muster::controller

@@ -9,13 +9,13 @@
 namespace muster::controller {
 namespace {
 
-// Pods that `goes` names, with their Services.
+// Deletes pods that `goes` selects, with their Services.
 template <class Goes>
 void Delete(const PyTorchJob& job, const ObservedReplicas& observed, Goes goes, PyTorchDecision* decision) {
   std::vector<std::string> deleted;
   for (const ObservedPod& pod : observed.pods) {
     if (!pod.meta.IsControlledBy(job.meta) || !goes(pod)) continue;
-    // Before the pod: a controller that is killed between the two finds it by the pod.
+    // The Service goes first: if the controller is killed between the two, the next one finds it by its pod.
     DeleteService(job, observed, pod.meta.name, &decision->actions);
     if (!pod.meta.deleted) {
       decision->actions.push_back({Action::Kind::kDeletePod, pod.meta.name, pod.meta.uid});
@@ -45,7 +45,7 @@ void DeletePodGroup(const PyTorchJob& job, const ObservedReplicas& observed, PyT
 void DeleteAll(const PyTorchJob& job, const ObservedReplicas& observed, PyTorchDecision* decision) {
   Delete(
       job, observed, [](const ObservedPod&) { return true; }, decision);
-  // Services without a pod, too.
+  // Deletes also Services without a pod.
   for (const ObservedService& service : observed.services) {
     const bool has_pod = std::any_of(observed.pods.begin(), observed.pods.end(),
                                      [&](const ObservedPod& pod) { return pod.meta.name == service.meta.name; });

@@ -15,7 +15,7 @@ constexpr std::chrono::seconds kFirstPause{5}, kLongestPause{300};
 constexpr std::chrono::minutes kMemory{15};
 constexpr int kMostDoublings = 6;
 
-// Null: it is none of those that are planned.
+// The planned replica that `pod` belongs to. Null: none.
 Replica* Find(const PyTorchPlan& plan, const ObservedPod& pod, Replicas* replicas) {
   size_t first = 0;
   for (const PlannedReplicas& planned : plan.replicas) {
@@ -28,7 +28,7 @@ Replica* Find(const PyTorchPlan& plan, const ObservedPod& pod, Replicas* replica
   return nullptr;
 }
 
-// Restarts that were used up before the oldest of the pods was made.
+// The restarts that had been used when the oldest of the pods was created.
 int RestartsBefore(const PyTorchPlan& plan, const Replicas& replicas) {
   const int budget = plan.budget.value_or(kUnlimitedRestarts);
   int before = budget;
@@ -46,7 +46,7 @@ PodRules RulesOf(const Replica& replica) {
           .node_rank = replica.planned->first_rank + replica.index};
 }
 
-// A failure that has the pod's name as its origin gets one that is never used again.
+// Adds the uid and the rank. An origin that is the pod's name becomes its uid, since names are used again.
 void Complete(const PyTorchPlan& plan, const ObservedPod& pod, PodFailure* failure) {
   if (failure->origin == pod.meta.name) failure->origin = pod.meta.uid;
   failure->failure.pod_uid = pod.meta.uid;
@@ -54,10 +54,10 @@ void Complete(const PyTorchPlan& plan, const ObservedPod& pod, PodFailure* failu
   if (!failure->failure.rank && plan.pods_are_ranks) failure->failure.rank = failure->failure.node_rank;
 }
 
-// What `peer` ended for: itself, where that is no bug of its own. Null: that is not known any more.
+// The cause of `peer`: itself, unless its code is fatal or it waited; else one of the same origin. Null: not known.
 const Failure* CauseOf(const std::vector<Failure>& known, const Failure& peer) {
   const auto is_cause = [](const Failure& one) {
-    if (one.container == kWaitContainer) return false;  // it had not begun
+    if (one.container == kWaitContainer) return false;  // the training had not begun
     return !one.counted || Classify(one.exit_code) != ExitClass::kFatal;
   };
   if (is_cause(peer)) return &peer;
@@ -67,19 +67,19 @@ const Failure* CauseOf(const std::vector<Failure>& known, const Failure& peer) {
   return cause == known.end() ? nullptr : &*cause;
 }
 
-// Somebody else ended it: no abort or crash, which a lost peer may lead to.
+// True if the pod was killed from outside. A crash or an abort does not count: a lost peer may lead to it.
 bool WasKilled(const Failure& failure) {
   return failure.oom || !failure.counted || failure.exit_code == 128 + SIGKILL || failure.exit_code == 128 + SIGTERM;
 }
 
-// What explains the end of `pod` at `end`: a failure of a peer. Where that had a cause itself, kPeerFailureShows begins
-// with the cause, so that a bug ends the job at last. Null: nothing does.
+// The peer's failure that explains why `pod` ended at `end`. If the peer's failure is a consequence itself,
+// kPeerFailureShows counts from its cause, so that a bug still ends the job. Null: no failure explains it.
 const Failure* ExplanationOf(const std::vector<Failure>& known, const ObservedPod& pod, WallTime end) {
   for (const Failure& peer : known) {
-    // Of ends in one second it is not known which was first. One that was killed has not ended for another's sake.
+    // Within one second the order of two ends is not known. But a pod that was killed did not end because of another.
     const bool came_first = peer.time < end || (peer.time == end && WasKilled(peer));
     const bool was_under_way = pod.meta.created && *pod.meta.created < peer.time && came_first;
-    // A pod of the same name was gone before this one was made, although both times may be in one second.
+    // An earlier pod of the same name is no peer: it was gone before this one was created, even in the same second.
     if (peer.pod == pod.meta.name || !was_under_way) continue;
     const Failure* cause = CauseOf(known, peer);
     if (cause != nullptr && end <= cause->time + kPeerFailureShows) return cause;
@@ -87,13 +87,13 @@ const Failure* ExplanationOf(const std::vector<Failure>& known, const ObservedPo
   return nullptr;
 }
 
-// Its end was judged before, and the job went on.
+// True if an earlier pass has charged the end of this pod and let the job go on.
 bool IsCharged(const PyTorchJobStatus& status, const ObservedPod& pod) {
   return std::any_of(status.counted.begin(), status.counted.end(),
                      [&pod](const CountedPod& one) { return one.uid == pod.meta.uid && one.restarts > pod.restarts; });
 }
 
-// The job was suspended, has not begun to run again, and the pod of before has not ended yet.
+// True if the pod is from before a suspension and still ends, and the job does not run again yet.
 bool IsOfBeforeTheResume(const PyTorchJobStatus& status, const ObservedPod& pod) {
   if (!pod.meta.deleted || status.conditions.empty()) return false;
   const JobCondition& state = status.conditions.back();
@@ -103,10 +103,10 @@ bool IsOfBeforeTheResume(const PyTorchJobStatus& status, const ObservedPod& pod)
 void Judge(const PyTorchJobStatus& status, const std::vector<Failure>& known, Replica* replica) {
   PodFailure& failure = *replica->failure;
   const ObservedPod& pod = *replica->pod;
-  // Somebody's deletion is no failure. Anything else is, an eviction, too.
+  // Never: every end but a deletion is fatal, also an eviction.
   if (replica->planned->restart == RestartPolicy::kNever) failure.fatal = !pod.meta.deleted;
   if (replica->planned->restart != RestartPolicy::kExitCode || !failure.fatal) return;
-  // The master was not there in time. Whatever the container says, that may be better next time.
+  // This container waits for the master, which did not come in time. A retry may succeed, whatever the exit code.
   failure.fatal = failure.failure.container != kWaitContainer;
   if (!failure.fatal) return;
   const bool knows_cause = std::any_of(pod.ends.begin(), pod.ends.end(),
@@ -136,14 +136,14 @@ Replicas PlaceReplicas(const PyTorchJob& job, const PyTorchPlan& plan, const Obs
   const bool by_attempt = plan.restart == RestartScope::kJob && !plan.RestartsInPlace();
   for (const ObservedPod& pod : observed.pods) {
     const bool is_own = pod.meta.IsControlledBy(job.meta);
-    if (!is_own && pod.meta.Controller() != nullptr) continue;  // another job's of that name
+    if (!is_own && pod.meta.Controller() != nullptr) continue;  // it belongs to another owner
     Replica* found = Find(plan, pod, &replicas);
     if (found == nullptr) {
       if (is_own) replicas.extra.push_back(&pod);
       continue;
     }
     if (!is_own) replicas.orphans.push_back(&pod);
-    // Of several with the same labels, the one that is named as Muster names it.
+    // Of several pods with the same labels, the one with the name that Muster gives.
     if (found->pod == nullptr || pod.meta.name == found->name) found->pod = &pod;
   }
   for (Replica& replica : replicas.all) {
@@ -154,7 +154,7 @@ Replicas PlaceReplicas(const PyTorchJob& job, const PyTorchPlan& plan, const Obs
     replica.failure = FailureOf(*replica.pod, RulesOf(replica));
     if (replica.failure) Complete(plan, *replica.pod, &*replica.failure);
   }
-  // Retryable failures first: they may explain the others. Of those the earlier ones may explain the later.
+  // Retryable failures first: they may explain fatal ones. Then in order of time: earlier ones may explain later ones.
   std::vector<Failure> known = job.status.failures;
   std::vector<Replica*> failed;
   for (Replica& replica : replicas.all) {
@@ -173,7 +173,7 @@ Replicas PlaceReplicas(const PyTorchJob& job, const PyTorchPlan& plan, const Obs
 }
 
 std::vector<Failure> Charge(const PyTorchPlan& plan, const Replicas& replicas, PyTorchJobStatus* status) {
-  std::set<std::string> origins;  // of what is charged
+  std::set<std::string> origins;  // of the failures that are charged
   for (const Failure& failure : status->failures) {
     if (failure.counted) origins.insert(failure.origin);
   }
@@ -205,7 +205,7 @@ std::vector<Failure> Charge(const PyTorchPlan& plan, const Replicas& replicas, P
       if (failure) Complete(plan, pod, &*failure);
     }
     if (now > before) {
-      // Several pods end for one failure, and what the agents ended for had been charged by them.
+      // One failure that ends several pods is charged once. Agents that end for one (`spent`) have charged it before.
       const bool is_charged = failure && failure->origin != pod.meta.uid && !origins.insert(failure->origin).second;
       const bool is_free =
           is_charged || replica.consequence || (plan.restart == RestartScope::kJob && failure && failure->spent);
@@ -220,17 +220,16 @@ std::vector<Failure> Charge(const PyTorchPlan& plan, const Replicas& replicas, P
 WallTime MadeAnewAt(const Replica& replica, const PyTorchJobStatus& status, WallTime now) {
   const Failure& failure = replica.failure->failure;
   const ObservedPod& pod = *replica.pod;
-  // A clock that is ahead, or that was set back, tells nothing.
+  // A failure in the future: a clock is wrong, and the time says nothing.
   if (failure.time > now) return now;
   const bool lived = pod.ran && pod.meta.created && failure.time - *pod.meta.created >= kGoodLife;
   if (lived) return now;
   const auto earlier = std::count_if(status.failures.begin(), status.failures.end(), [&](const Failure& other) {
     return other.pod == failure.pod && other.pod_uid != failure.pod_uid && other.time + kMemory > failure.time;
   });
-  // The status keeps the newest failures alone. Where they all are of the last time, this pod's may be among the
-  // others.
+  // The status keeps only some failures. If all are recent, an earlier recent one of this pod may have been dropped.
   const bool forgets = status.failures.size() >= kMostFailures && status.failures.front().time + kMemory > failure.time;
-  // A node that turns pods away is not asked again at once.
+  // A node that rejects pods does not get the next one at once.
   const int times = std::max(static_cast<int>(earlier), forgets ? 1 : 0) + (pod.ran ? 0 : 1);
   if (times == 0) return now;
   const auto pause = kFirstPause * (1 << std::min(times - 1, kMostDoublings));

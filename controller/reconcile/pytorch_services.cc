@@ -38,7 +38,7 @@ ServiceSteps SettleServices(const PyTorchJob& job, const PyTorchPlan& plan, cons
       if (services.size() > 1) {
         if (steps.conflict.empty()) steps.conflict = ConflictOf(name, services);
       } else if (!is_there) {
-        // Also where one of another name matches: nothing but this name leads to the pod.
+        // Created even if a Service of another name matches: the pods of the job use this name.
         Action action{.kind = Action::Kind::kCreateService, .name = name};
         action.object = ServiceOfReplica(job, planned, index);
         steps.actions.push_back(std::move(action));

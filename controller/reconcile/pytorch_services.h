@@ -1,7 +1,7 @@
 // The headless Services of a PyTorchJob, one for each replica. Pure.
 //
-// Services with other labels are never touched. Where several match one replica, none of them is created, changed or
-// deleted; the job goes on with the one of the replica's name, as training-operator does.
+// Services without the job's labels are never touched. If several Services match one replica, none of them is created,
+// changed or deleted; the job goes on with the Service of the replica's name, as in training-operator.
 #pragma once
 
 #include <string>
@@ -15,13 +15,13 @@ namespace muster::controller {
 
 struct ServiceSteps {
   std::vector<Action> actions;
-  std::string conflict;  // which Services match one replica, and what to do about it; empty: none do
+  std::string conflict;  // which Services match the same replica, and the remedy; empty: there is no conflict
 };
 
-// Those that are missing, and those of replicas that are planned no more.
+// Creates missing Services, and deletes those of replicas that are not planned any more.
 ServiceSteps SettleServices(const PyTorchJob& job, const PyTorchPlan& plan, const ObservedReplicas& observed);
 
-// Deletes the Service of the job for the pod `name`, where there is one.
+// Deletes the job's Service for the pod `name`, if there is one.
 void DeleteService(const PyTorchJob& job, const ObservedReplicas& observed, const std::string& name,
                    std::vector<Action>* actions);
 

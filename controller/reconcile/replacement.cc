@@ -28,7 +28,7 @@ bool LivedWell(const ObservedPod& pod) {
 Replacements ReplacementsOf(const Placed& placed, WallTime now) {
   Replacements replacements;
   struct Index {
-    bool kept = false;  // it needs no new pod
+    bool kept = false;  // the index needs no new pod
     int lost = 0;
     Replacement newest;
   };
@@ -56,7 +56,7 @@ Replacements ReplacementsOf(const Placed& placed, WallTime now) {
   for (auto& [number, index] : indexes) {
     if (index.kept || index.newest.lost == nullptr) continue;
     const ObservedPod& pod = *index.newest.lost;
-    // The Job controller counts a pod that does not end as one that is there, whatever its index: it makes no other.
+    // While one pod does not end, the Job controller creates none, for any index: Muster replaces all lost pods.
     const bool waits = !pod.ran || (index.lost > 1 && !LivedWell(pod));
     if (waits && !any_stuck) continue;
     index.newest.name = ReplacementPodName(placed.job->meta.name, number, pod.meta.uid);

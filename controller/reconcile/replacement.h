@@ -1,9 +1,9 @@
-// Which pods under the agent are made anew at once. Pure.
+// Which lost pods under the agent are replaced at once. Pure.
 //
-// The other pods of the job wait for the lost one. The Job controller brings it back, too, but lets 10 s pass after the
-// first failure of a Job, 20 s after the second, up to 10 minutes (job_controller.go, DefaultJobPodFailureBackOff). A
-// pod that Muster makes from the Job's own template is one of that Job's in each respect: the Job controller counts it,
-// ends it and makes no second one.
+// The other pods of the job wait for the lost one. The Job controller would replace it too, but 10 s after the first
+// failure of a Job, 20 s after the second, and so on up to 10 minutes. Source: job_controller.go,
+// DefaultJobPodFailureBackOff. A pod that Muster creates from the Job's own template is a full member of the Job: the
+// Job controller counts it, ends it and creates no second one.
 #pragma once
 
 #include <optional>
@@ -14,13 +14,13 @@
 
 namespace muster::controller {
 
-// A pod is taken for lost when it is still there so long after it should have ended: its node does not answer.
+// A pod counts as lost if it still exists this long after it should have ended: its node does not answer.
 inline constexpr std::chrono::seconds kLostAfter{30};
 
 struct Replacement {
   const ObservedPod* lost = nullptr;
-  std::string name;    // of the new pod: the same for the same lost one, so that it is made once
-  bool stuck = false;  // the lost one has not ended
+  std::string name;    // of the new pod; the same lost pod gives the same name, so that only one is created
+  bool stuck = false;  // the lost pod has not ended
 };
 
 struct Replacements {
@@ -28,12 +28,12 @@ struct Replacements {
   std::optional<WallTime> again;  // when the first pod that is ending now counts as lost
 };
 
-// A pod that lived so long had begun well: what ended it is new, and the next one may come at once.
+// A pod that lived this long has started well. Its failure is a new one, so it may be replaced at once.
 inline constexpr std::chrono::seconds kGoodLife{60};
 
-// Of a Job that runs. Left to the Job controller and its growing pauses is a pod that failed and never ran, since a
-// node that turns pods away would get one after the other; and one that failed soon after another of its index, since
-// the budget would be used up before a fault of some seconds is over.
+// The replacements for a Job that runs. Two kinds of pods are left to the Job controller and its growing pauses: those
+// that failed before they ran, since a node that rejects pods would get one after the other; and those that failed soon
+// after another of their index, since a fault of a few seconds would use up the restart budget.
 Replacements ReplacementsOf(const Placed& placed, WallTime now);
 
 }  // namespace muster::controller

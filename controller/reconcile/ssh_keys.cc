@@ -25,7 +25,7 @@ struct Release {
   }
 };
 
-// RFC 4251: the length in four bytes, then the bytes.
+// A string of RFC 4251: the length in four bytes, big-endian, then the bytes.
 void PutText(std::string_view text, std::string* blob) {
   const auto size = static_cast<uint32_t>(text.size());
   for (int shift = 24; shift >= 0; shift -= 8) blob->push_back(static_cast<char>(size >> shift & 0xFF));

@@ -1,4 +1,4 @@
-// A key pair that OpenSSH takes: ECDSA on the curve P-521, as upstream makes it.
+// Makes a key pair that OpenSSH accepts: ECDSA on the curve P-521, as Kubeflow Trainer does.
 #pragma once
 
 #include "base/status.h"
@@ -6,8 +6,8 @@
 
 namespace muster::controller {
 
-// "-----BEGIN EC PRIVATE KEY-----" and "ecdsa-sha2-nistp521 AAAA...", each with its line end. Unavailable: OpenSSL has
-// no random bytes.
+// "-----BEGIN EC PRIVATE KEY-----..." and "ecdsa-sha2-nistp521 AAAA...", each with its newline. Unavailable: OpenSSL
+// fails, for example without random bytes.
 StatusOr<SshKeys> MakeSshKeys();
 
 }  // namespace muster::controller

@@ -1,7 +1,5 @@
-// What a decision about a job comes to, whatever kind of job it is: actions, events, when to look again.
-// controller/kube carries the actions out.
-//
-// Each action may fail or be repeated: a decision goes by what is observed alone, and by the status it wrote itself.
+// The result of a decision about a job of any kind: actions, events, and when to decide again. controller/kube and
+// controller/local carry the actions out. Each action may fail or be repeated (see decide.h).
 #pragma once
 
 #include <algorithm>
@@ -21,28 +19,28 @@ struct Action {
     kCreatePod,
     kCreatePodOfJob,  // of the Job `job`, from its template
     kScaleJob,        // to `pods`
-    kTellPod,         // that there are meant to be `pods` of its job
-    kAdoptPod,        // which belongs to nobody
+    kTellPod,         // the planned number of pods of its job, `pods`
+    kAdoptPod,        // a pod without a controller
     kSuspendJob,
     kDeleteJob,
     kDeletePod,
-    kDropPod,  // deleted without waiting for its node, which does not answer
+    kDropPod,  // delete it without waiting for its node, which does not answer
     kDeleteService,
-    kDeleteObject,   // `object` has its apiVersion and kind
+    kDeleteObject,
     kSuspendJobSet,  // of Kubeflow Trainer: taken_over.h
     kResumeJobSet,
     kDeleteJobSet,
-    kDeleteOwner  // the job itself
+    kDeleteOwner  // the TrainJob or PyTorchJob itself
   };
   Kind kind;
   std::string name;  // of the object
-  std::string uid;   // of what is deleted or changed, of a new pod's Job: a precondition, so that nothing newer is hit
-  Json object;       // of what is created
+  std::string uid;   // of the object, or a new pod's Job: a precondition, so that no newer object is hit
+  Json object;       // to create; of kDeleteObject: apiVersion and kind
   std::string job;   // of a new pod
   int index = 0;     // of a new pod
   int pods = 0;
-  PlannedObject::IfThere if_there = PlannedObject::IfThere::kBelongs;  // of one of Plan::objects
-  PlannedObject::Fill fill = PlannedObject::Fill::kNothing;            // the same
+  PlannedObject::IfThere if_there = PlannedObject::IfThere::kBelongs;  // for kCreateObject
+  PlannedObject::Fill fill = PlannedObject::Fill::kNothing;            // for kCreateObject
 };
 
 struct EventText {
@@ -52,10 +50,10 @@ struct EventText {
 
 struct Steps {
   std::vector<Action> actions;   // in order; each only after those before it have succeeded
-  bool status_first = false;     // the status is written before the actions, else after them
-  bool status_may_wait = false;  // nor is it written, nor are the events: a pass that comes soon says more
+  bool status_first = false;     // write the status before the actions, not after them
+  bool status_may_wait = false;  // write neither status nor events now: the next pass, which comes soon, does
   std::vector<EventText> events;
-  std::optional<WallTime> again;  // decide anew then, whatever happens until then
+  std::optional<WallTime> again;  // decide again then, even if nothing changes
   std::string reason;             // one sentence, for the log
 
   void LookAgain(WallTime when) { again = again ? std::min(*again, when) : when; }

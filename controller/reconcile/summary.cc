@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::chrono::seconds kPodsSoon{2};  // after a Job's creation, by the API server's clock
 
-// True: a Job of nodes is there.
+// True: a Job of nodes exists.
 bool CountNodes(const TrainJob& job, const std::vector<Placed>& all, TrainJobStatus* status) {
   status->nodes = status->ready_nodes = 0;
   const bool over = status->Finished();
@@ -31,10 +31,10 @@ bool CountNodes(const TrainJob& job, const std::vector<Placed>& all, TrainJobSta
 }
 
 struct Wait {
-  std::string reason, message;  // empty: nothing is waited for
+  std::string reason, message;  // empty: the job waits for nothing
 };
 
-// True: it still lacks pods that the Job controller tried in vain to make, after all that there are.
+// True if the Job lacks pods, and the Job controller has failed to create one after the newest pod that exists.
 bool IsRefused(const Placed& placed) {
   if (!placed.runs() || placed.job->refusal.empty()) return false;
   if (placed.job->active + placed.job->succeeded >= placed.job->pods) return false;

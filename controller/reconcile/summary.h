@@ -1,4 +1,4 @@
-// What the status of a TrainJob says beside its conditions: counts, and how far the job is. Pure.
+// The parts of a TrainJob's status other than its conditions: counts, and the state of the job. Pure.
 #pragma once
 
 #include <optional>
@@ -9,22 +9,22 @@
 
 namespace muster::controller {
 
-// States that are no conditions (conditions.h).
+// States for which there is no condition (see conditions.h).
 inline constexpr char kCreated[] = "Created";
 inline constexpr char kInitializing[] = "Initializing";
 inline constexpr char kWaiting[] = "Waiting";
 inline constexpr char kRunning[] = "Running";
 inline constexpr char kRestarting[] = "Restarting";
 
-// Fills the counts and, unless the job has ended, state, reason and message. `hold`: why the job does not begin yet;
-// null: it may, or has begun.
+// Sets the counts and, unless the job has ended, state, reason and message. `hold`: why the job does not begin yet;
+// null: it may begin, or has begun.
 void Summarize(const TrainJob& job, const std::vector<Placed>& all, const Hold* hold, TrainJobStatus* status);
 
-// Events of what `status` says and the status of `job` does not.
+// Events for the changes from the status of `job` to `status`.
 std::vector<EventText> EventsOf(const TrainJob& job, const TrainJobStatus& status, const Hold* hold);
 
-// Until when the status need not be written. A job that starts writes its first status once the Job controller has made
-// the first pods, which takes milliseconds: that there are none yet needs no write of its own.
+// Until when the status need not be written; nullopt: write it now. Saves a write: the Job controller creates a new
+// job's first pods within milliseconds, and the first status is written after that.
 std::optional<WallTime> MayWaitUntil(const TrainJob& job, const std::vector<Placed>& all, const TrainJobStatus& status,
                                      WallTime now);
 

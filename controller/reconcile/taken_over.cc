@@ -69,7 +69,7 @@ Decision DecideTakenOver(const TrainJob& job, const ObservedJobSet& job_set, Wal
     return decision;
   }
   using Kind = Action::Kind;
-  // Kubeflow Trainer looks at no deadline of a job that is suspended.
+  // Kubeflow Trainer ignores the deadline of a suspended job.
   const auto deadline = job.suspend ? std::nullopt : DeadlineOf(job, status, job.active_deadline_seconds);
   if (deadline) {
     if (now >= *deadline) {

@@ -1,6 +1,6 @@
-// A TrainJob that Kubeflow Trainer has started: its JobSet goes on under JobSet's own controller, and its status
-// becomes the TrainJob's. Muster makes nothing of its own for it. Pure; outside bytes. Source: Kubeflow Trainer v2.3,
-// plugins/jobset.
+// A TrainJob that Kubeflow Trainer has started. Its JobSet goes on under JobSet's own controller, and Muster copies the
+// JobSet's status to the TrainJob. Muster creates no objects for it. Pure; outside bytes. Source: Kubeflow Trainer
+// v2.3, plugins/jobset.
 #pragma once
 
 #include <string>
@@ -18,8 +18,8 @@ struct ObservedJobSet {
 
   Meta meta;
   bool suspended = false;
-  std::optional<End> completed, failed;  // its conditions, where they are true
-  std::vector<JobsStatus> jobs;          // in the order of its spec
+  std::optional<End> completed, failed;  // the conditions of these names, if they are true
+  std::vector<JobsStatus> jobs;          // in the order of the spec
   int restarts = 0;
 };
 
@@ -28,7 +28,7 @@ StatusOr<ObservedJobSet> ReadJobSet(const Json& object);
 // Whether `job_set` is the one that Kubeflow Trainer made for `job`.
 bool IsOf(const ObservedJobSet& job_set, const TrainJob& job);
 
-// Of a job that has not ended. It is suspended, resumed and ended with its deadline as Kubeflow Trainer does it.
+// For a job that has not ended. Suspends and resumes it, and ends it at its deadline, as Kubeflow Trainer does.
 Decision DecideTakenOver(const TrainJob& job, const ObservedJobSet& job_set, WallTime now);
 
 }  // namespace muster::controller

@@ -1,4 +1,4 @@
-// What an action writes, for whoever carries it out.
+// The JSON that an action writes.
 #pragma once
 
 #include "base/json_fields.h"
@@ -7,11 +7,11 @@
 
 namespace muster::controller {
 
-// Of an action that changes an object: the merge patch. It holds the uid, so that a server merges it into no other
-// object of that name. Pure.
+// The merge patch of an action that changes an object. It contains the uid, so that a server does not apply it to
+// another object of that name. Pure.
 Json PatchOf(const Action& action);
 
-// The object of an action that creates one, with what a plan does not say: a new token, or a new key pair.
+// The object that an action creates, with the parts that no plan contains: a new token, or a new pair of SSH keys.
 // Unavailable: OpenSSL has no random bytes.
 StatusOr<Json> Filled(const Action& action);
 

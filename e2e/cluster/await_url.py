@@ -1,4 +1,4 @@
-"""Ends with 0 as soon as a GET of the URL is answered with 200: await_url.py URL [CA CERTIFICATE KEY]"""
+"""Waits until a GET of the URL is answered with 200, then exits with 0: await_url.py URL [CA CERTIFICATE KEY]"""
 import ssl
 import sys
 import time
@@ -18,7 +18,7 @@ def main():
             with opener.open(url, timeout=5) as answer:
                 if answer.status == 200:
                     return
-        except OSError:  # of all kinds, an answer that is not 200 among them
+        except OSError:  # all network errors, and answers other than 200
             time.sleep(0.05)
 
 

@@ -1,4 +1,4 @@
-"""A cluster's certificate authority, the certificates that it signs, and kubeconfigs with them. By openssl; makes what is missing."""
+"""A cluster's certificate authority, its certificates, and kubeconfigs with them. Makes missing files with openssl."""
 import base64
 import os
 import subprocess
@@ -39,7 +39,7 @@ class Certificates:
         return os.path.join(self.folder, name)
 
     def issue(self, name, subject, extensions):
-        """NAME.crt and NAME.key."""
+        """The paths of NAME.crt and NAME.key."""
         if os.path.exists(self.path(f"{name}.crt")):
             return
         openssl("req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", subject,
@@ -52,7 +52,7 @@ class Certificates:
         self.issue(name, subject, f"extendedKeyUsage=serverAuth\nsubjectAltName={','.join(alternatives)}")
 
     def kubeconfig(self, name, server, user, groups=()):
-        """Path of a kubeconfig by which one is `user` (64 characters at most), with a certificate."""
+        """The path of a kubeconfig with a client certificate for `user` (64 characters at most)."""
         self.issue(name, "".join(f"/O={group}" for group in groups) + f"/CN={user}", "extendedKeyUsage=clientAuth")
         return self.write_kubeconfig(name, server, f"client-certificate-data: {inline(self.path(f'{name}.crt'))}, "
                                      f"client-key-data: {inline(self.path(f'{name}.key'))}")

@@ -1,4 +1,4 @@
-"""A real Kubernetes control plane as processes of this machine: etcd, API server, controller manager, scheduler, all from Go modules.
+"""A real Kubernetes control plane (etcd, API server, controller manager, scheduler) as processes, from Go modules.
 
     cluster = Cluster(folder, binaries())
     cluster.start()
@@ -7,9 +7,9 @@
     cluster.await_object("job/x", lambda job: job["status"].get("succeeded") == 2)
     cluster.stop()
 
-Several clusters run side by side: each has a loopback address and ports of its own, or, given the name of a network
-namespace, a network of its own. node.py adds a real node to the latter. No root is needed without one.
-Everything is in `folder`: logs/, processes/, certificates/, etcd/. Not thread-safe.
+Several clusters can run at the same time. Each has its own loopback address and ports or, if it gets the name of a
+network namespace, its own network. node.py adds a real node to a cluster in a namespace. Without a namespace no root is
+needed. Everything is in `folder`: logs/, processes/, certificates/, etcd/. Not thread-safe.
 """
 import base64
 import json
@@ -34,12 +34,12 @@ SETUP = os.path.join(HERE, "..", "..", "build-support", "setup-kubernetes")
 SERVICES = "10.96.0.0/16"
 API_SERVICE = "10.96.0.1"
 PODS = "10.85.0.0/16"
-BRIDGE = "10.85.0.1"  # the node's address as pods see it, in a namespace only
+BRIDGE = "10.85.0.1"  # the node's address for pods; only in a namespace
 KWOK_STAGES = os.path.join(HERE, "manifests", "kwok.yaml")
 
 
 def binaries(build=False):
-    """The folder of setup-kubernetes. Broken: they are not built yet, and `build` is false, or they cannot be."""
+    """The folder of setup-kubernetes. Broken: the programs are not built and `build` is false, or the build fails."""
     done = subprocess.run([SETUP] + ([] if build else ["--cached"]), stdout=subprocess.PIPE, text=True,
                           stderr=None if build else subprocess.PIPE)
     if done.returncode:
@@ -48,8 +48,8 @@ def binaries(build=False):
 
 
 class Cluster:
-    """`namespace`: of the network, which is there; then the API server has port 443, on which pods expect it.
-    `flags`: of a component (its name without "kube-"), beside its usual ones."""
+    """`namespace`: an existing network namespace; in it the API server has port 443, which pods expect.
+    `flags`: further flags by component (its name without "kube-")."""
 
     def __init__(self, folder, programs, namespace=None, flags=None):
         self.folder = folder
@@ -58,14 +58,14 @@ class Cluster:
         self.flags = flags or {}
         self.processes = Processes(folder, namespace)
         self.certificates = Certificates(os.path.join(folder, "certificates"))
-        # Nobody else listens on this address, and the kernel chooses the ports.
+        # No other program listens on this address, and the kernel chooses the ports.
         self.address = "127.0.0.1" if namespace else f"127.{random.randint(1, 254)}.{random.randint(0, 255)}.{random.randint(1, 254)}"
         self.ports = {}
         self.server = f"https://{self.address}:{443 if namespace else self.port('api')}"
         self.kubeconfig = self.certificates.kubeconfig("admin", self.server, "admin", ["system:masters"])
 
     def port(self, name):
-        """One that is free, the same for each call with that name."""
+        """A free port. Each call with the same name returns the same one."""
         while name not in self.ports:
             port = free_port(self.address)
             if port not in self.ports.values():
@@ -74,7 +74,7 @@ class Cluster:
 
     @property
     def environment(self):
-        """In which `kubectl` is this cluster's; where it has a namespace, only for programs that run inside()."""
+        """The environment of this cluster's `kubectl`; with a namespace, only for programs that run inside()."""
         return {**os.environ, "KUBECONFIG": self.kubeconfig, "PATH": f"{self.programs}:{os.environ['PATH']}"}
 
     def inside(self, command):
@@ -85,7 +85,7 @@ class Cluster:
         return os.path.join(self.programs, name)
 
     def start_program(self, name, command, environment=None):
-        """Runs it until stop(); its log is logs/NAME.log."""
+        """Runs a program until stop(). Its log is logs/NAME.log."""
         return self.processes.start(name, command, environment or self.environment)
 
     # ---- the control plane
@@ -95,14 +95,14 @@ class Cluster:
         self.start_api_server()
         self._start_controller_manager()
         self._start_scheduler()
-        self.await_object("serviceaccount/default", lambda account: True)  # without it no pod is admitted
+        self.await_object("serviceaccount/default", lambda account: True)  # the API server admits no pod without it
 
     def stop(self):
         self.processes.stop(*sorted(set(os.listdir(self.processes.records)) - {"kube-apiserver", "etcd"}))
-        self.processes.stop("kube-apiserver", "etcd", seconds=2)  # what they hold need not outlive them
+        self.processes.stop("kube-apiserver", "etcd", seconds=2)  # their data is not needed any more
 
     def kill_api_server(self):
-        """As in a crash: nobody's connection is closed in an orderly way."""
+        """Kills the API server as in a crash: it closes no connection in order."""
         self.processes.kill("kube-apiserver")
 
     def restart_api_server(self):
@@ -110,7 +110,7 @@ class Cluster:
         self.start_api_server()
 
     def compact(self):
-        """etcd forgets all that was before now. The API server may still have it in memory."""
+        """Makes etcd drop its history until now. The API server may still have it in memory."""
         def ask(path, **body):
             request = urllib.request.Request(f"http://{self.address}:{self.port('etcd')}/v3/kv/{path}", json.dumps(body).encode())
             with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=30) as answer:
@@ -128,7 +128,7 @@ class Cluster:
     def _start_etcd(self):
         clients, peers = (f"http://{self.address}:{self.port(name)}" for name in ("etcd", "etcd-peer"))
         self._run_component("etcd", "--name", "etcd", "--data-dir", os.path.join(self.folder, "etcd"), "--log-level", "warn",
-                            "--unsafe-no-fsync",  # the data need not outlive the machine
+                            "--unsafe-no-fsync",  # the data need not survive a crash of the machine
                             "--listen-client-urls", clients, "--advertise-client-urls", clients, "--listen-peer-urls", peers,
                             "--initial-advertise-peer-urls", peers, "--initial-cluster", f"etcd={peers}")
         self._await_ready("etcd", f"{clients}/readyz")
@@ -141,7 +141,7 @@ class Cluster:
         self.certificates.issue("kubelet-client", "/O=system:masters/CN=kube-apiserver-kubelet-client", "extendedKeyUsage=clientAuth")
         if self.namespace:
             where = ["--bind-address", "0.0.0.0", "--advertise-address", BRIDGE, "--secure-port", "443"]
-        else:  # 192.0.2.1 is nobody's: the endpoint is not written either
+        else:  # 192.0.2.1 belongs to no host, and no endpoint is written
             where = ["--bind-address", self.address, "--advertise-address", "192.0.2.1", "--secure-port", str(self.port("api")),
                      "--endpoint-reconciler-type", "none"]
         self._run_component(
@@ -154,7 +154,7 @@ class Cluster:
             "--service-account-signing-key-file", keys("accounts.key"),
             "--kubelet-preferred-address-types", "InternalIP", "--kubelet-certificate-authority", keys("ca.crt"),
             "--kubelet-client-certificate", keys("kubelet-client.crt"), "--kubelet-client-key", keys("kubelet-client.key"))
-        self._await_ready("kube-apiserver", f"{self.server}/readyz")  # with its roles and priority classes
+        self._await_ready("kube-apiserver", f"{self.server}/readyz")  # then its roles and priority classes exist
 
     def _client_flags(self, name):
         config = self.certificates.kubeconfig(name, self.server, f"system:{name}")
@@ -178,8 +178,8 @@ class Cluster:
     # ---- fake nodes
 
     def add_fake_nodes(self, count):
-        """Of 32 CPUs, 256 GiB, 8 GPUs, 500 pods each. A pod runs once it is scheduled, and ends when its annotation
-        e2e.muster.dev/finish says "succeeded" or "failed" (then e2e.muster.dev/exit-code, default 1, and
+        """Adds fake nodes of 32 CPUs, 256 GiB, 8 GPUs and 500 pods each. A pod runs once it is scheduled. It ends when
+        its annotation e2e.muster.dev/finish says "succeeded" or "failed" (then e2e.muster.dev/exit-code, default 1, and
         e2e.muster.dev/message, its termination message)."""
         self.start_program("kwok", [self.program("kwok"), "--kubeconfig", self.kubeconfig, "--config", KWOK_STAGES,
                                     "--manage-nodes-with-label-selector", "type=kwok", "--node-lease-duration-seconds", "40", "--cidr", PODS,
@@ -195,7 +195,7 @@ class Cluster:
     # ---- clients
 
     def account_kubeconfig(self, namespace, name):
-        """Path of a kubeconfig by which one is that ServiceAccount, with its rights only."""
+        """The path of a kubeconfig that has only the rights of that ServiceAccount."""
         token = self.kubectl("create", "token", name, "-n", namespace, "--duration=24h").strip()
         return self.certificates.write_kubeconfig(f"{namespace}-{name}", self.server, f"token: {token}")
 
@@ -204,7 +204,7 @@ class Cluster:
                               env=self.environment, timeout=seconds)
 
     def kubectl(self, *arguments, content=None, seconds=120):
-        """What it printed. Broken where it failed."""
+        """Runs kubectl and returns its output. Broken: it failed."""
         done = self.try_kubectl(*arguments, content=content, seconds=seconds)
         if done.returncode:
             raise Broken(f"kubectl {' '.join(arguments)} ended with {done.returncode}: {done.stderr.strip()}")
@@ -217,7 +217,7 @@ class Cluster:
         return json.loads(self.kubectl("get", *arguments, "-o", "json"))
 
     def await_object(self, name, wanted, namespace="default", seconds=120):
-        """The object `name` ("job/x") as soon as wanted(object) is true, by a watch. Broken tells how it was last."""
+        """The object `name` ("job/x") as soon as wanted(object) is true, by a watch. Broken contains its last state."""
         kind, _, name = name.partition("/")
         command = [self.program("kubectl"), "get", kind, "-n", namespace, "--field-selector", f"metadata.name={name}", "--watch", "-o", "json",
                    "--output-watch-events"]
@@ -237,7 +237,7 @@ class Cluster:
 
 
 def json_stream(pipe, until):
-    """The JSON values that come out of `pipe` until it ends or the time is over."""
+    """Yields the JSON values from `pipe` until it ends or the time is over."""
     decoder, text = json.JSONDecoder(), ""
     with selectors.DefaultSelector() as selector:
         selector.register(pipe, selectors.EVENT_READ)

@@ -1,12 +1,12 @@
-"""A Hugging Face hub beside a cluster in a network namespace, where pods reach it: the one of the initializers' tests.
+"""A fake Hugging Face hub, that of the initializers' tests, in a cluster's network namespace, where pods reach it.
 
     hub = Hub(cluster, "org/name", folder, hold_from=8 << 20)
     hub.ranges()
     hub.release()
     hub.stop()
 
-Ready when it is constructed. One at a time for each cluster. As a program, hub.py ADDRESS PORT NAME FOLDER HOLD_FROM serves
-the files of a folder until it is ended, and prints a JSON line for each range of bytes that a client asks for.
+Ready when it is constructed. A cluster has one at a time. As a program, hub.py ADDRESS PORT NAME FOLDER HOLD_FROM
+serves the files of a folder until it is killed, and prints a JSON line for each range of bytes that a client asks for.
 """
 import json
 import os
@@ -21,7 +21,7 @@ PORT = 9001
 
 
 class Hub:
-    """Serves the files of `folder` as the model `name`. A client that asks for bytes from `hold_from` on is not answered until release()."""
+    """Serves the files of `folder` as the model `name`. Requests for bytes from `hold_from` on wait for release()."""
 
     def __init__(self, cluster, name, folder, hold_from):
         self.cluster = cluster
@@ -30,7 +30,7 @@ class Hub:
         cluster.processes.await_url(NAME, f"{self.url}/api/models/{name}/revision/main")
 
     def ranges(self):
-        """[(first byte, last byte)] that clients have asked for until now."""
+        """The ranges that clients have asked for until now, as [(first byte, last byte)]."""
         with open(self.cluster.processes.log(NAME)) as log:
             return [tuple(json.loads(line)["range"]) for line in log if line.startswith("{")]
 

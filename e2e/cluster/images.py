@@ -1,4 +1,4 @@
-"""The images that a cluster for tests needs beside those of Muster."""
+"""The images that a test cluster needs in addition to Muster's."""
 import os
 import shutil
 import subprocess
@@ -8,7 +8,7 @@ PAUSE = "muster.dev/pause:1"
 
 
 def busybox_root(folder):
-    """A root with busybox under all of its names."""
+    """A root file system with busybox under all its names."""
     for name in ("bin", "etc", "tmp", "root", "proc", "sys", "dev"):
         os.makedirs(os.path.join(folder, name), exist_ok=True)
     os.chmod(os.path.join(folder, "tmp"), 0o1777)

@@ -1,9 +1,9 @@
-"""The real Kueue beside a cluster in a network namespace, for TrainJobs alone, with its webhooks.
+"""The real Kueue, with its webhooks, in the network namespace of a cluster. It manages only TrainJobs.
 
     kueue = Kueue(cluster, waitForPodsReady={"timeout": "8s"})
     kueue.stop()
 
-Keywords are fields of its configuration. Ready when it is constructed. One at a time for each cluster.
+Keywords are fields of Kueue's configuration. Ready when it is constructed. A cluster has one at a time.
 """
 import json
 import os
@@ -18,12 +18,12 @@ SETUP = os.path.join(ROOT, "build-support", "setup-go-server")
 NAME = "kueue"
 NAMESPACE = "kueue-system"
 HEALTH, METRICS, WEBHOOKS = 8097, 8098, 8099
-# Of its webhooks those that a cluster without other frameworks needs.
+# Kueue's webhooks that a cluster without other frameworks needs.
 KINDS = ("trainjobs", "pytorchjobs", "workloads", "workloads/status", "clusterqueues", "resourceflavors", "cohorts")
 
 
 def binary():
-    """Path of the program, which is built at the first call, in about 5 CPU minutes. Broken: it cannot be."""
+    """The path of the program, which the first call builds in about 5 CPU minutes. Broken: the build failed."""
     done = subprocess.run([SETUP, NAME], stdout=subprocess.PIPE, text=True)
     if done.returncode:
         raise Broken("Kueue could not be built")
@@ -40,7 +40,7 @@ class Kueue:
         cluster.kubectl("apply", "--server-side", "-f", os.path.join(files, "crd", "bases"))
         cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd", "--all")
         certificates = self._certificates()
-        # It takes the certificate of its metrics from there alone.
+        # Kueue reads the certificate of its metrics only from this folder.
         script = f"mount -t tmpfs none /etc && mkdir -p /etc/kueue/metrics && ln -s {certificates} /etc/kueue/metrics/certs && exec \"$@\""
         command = ["unshare", "--mount", "--", "sh", "-c", script, "kueue"]
         cluster.start_program(NAME, [*command, program, "--config", self._config(certificates, configuration), "--feature-gates", "VisibilityOnDemand=false"],
@@ -75,10 +75,10 @@ class Kueue:
         return path
 
     def _configure_webhooks(self, path):
-        """Kueue's own configurations, at the address where it listens."""
+        """Kueue's own webhook configurations, with the address where it listens."""
         rendered = self.cluster.kubectl("create", "--dry-run=client", "-f", path, "-o", "json")
         at = 0
-        while at < len(rendered.rstrip()):  # one object after the other
+        while at < len(rendered.rstrip()):  # the objects follow one another
             made, at = json.JSONDecoder().raw_decode(rendered, at)
             at += 1  # the end of its line
             made["metadata"] = {"name": "kueue"}

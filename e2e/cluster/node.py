@@ -1,5 +1,5 @@
-"""A real node of a cluster in a network namespace: containerd, kubelet and CoreDNS. Pod addresses, names, logs, exit codes,
-termination messages and memory limits are all real. Needs root, and the packages of debian-packages-e2e.txt.
+"""A real node of a cluster in a network namespace: containerd, kubelet and CoreDNS. Pod addresses, names, logs, exit
+codes, termination messages and memory limits are all real. Needs root, and the packages of debian-packages-e2e.txt.
 
     place = Place()
     cluster = Cluster(place.folder, binaries(), place.name)
@@ -9,9 +9,9 @@ termination messages and memory limits are all real. Needs root, and the package
     cluster.stop()
     place.clean()
 
-A place is what a node takes of its machine: a temporary folder, a network namespace and control groups, all of one name.
-Several nodes run side by side. clean_leftovers() takes away the places of killed runs: their mounts, and the processes of
-their containers, which outlive them.
+A place is what a node uses on its machine: a temporary folder, a network namespace and control groups, all of the same
+name. Several nodes can run at the same time. clean_leftovers() removes the places of killed runs: their mounts, and the
+processes of their containers, which outlive a run.
 """
 import fcntl
 import glob
@@ -64,8 +64,8 @@ disabled_plugins = ["io.containerd.nri.v1.nri", "io.containerd.snapshotter.v1.bl
   BinaryName = "{runc}"
   SystemdCgroup = false
 """
-# Of the bridge. One that has none of its own takes the lowest of its ports', and another one when that pod goes: the other
-# pods do not find it then until they ask anew, half a minute later.
+# The bridge gets a fixed MAC address. Without one it takes the lowest address of its ports, which changes when that pod
+# ends. The other pods would then not reach the bridge until their ARP entries expire, half a minute later.
 BRIDGE_MAC = "0a:58:0a:55:00:01"
 NETWORK = {"cniVersion": "1.0.0", "name": "pods", "plugins": [
     {"type": "bridge", "bridge": "cni0", "isGateway": True, "ipMasq": False, "hairpinMode": True,
@@ -85,7 +85,7 @@ COREDNS = """.:53 {{
 
 
 def why_not():
-    """Why no node can be run here, or None."""
+    """Why no node can run on this machine; None: it can."""
     if os.geteuid() != 0:
         return "a node takes root"
     missing = [name for name in ("curl", "runc", "ip", "nsenter", "setpriv", "openssl") if shutil.which(name) is None]
@@ -95,20 +95,20 @@ def why_not():
 
 
 def read_words(path):
-    """Of a file of /proc whose words end with a zero byte."""
+    """The words of a file of /proc that end with a zero byte each."""
     with open(path, "rb") as file:
         return file.read().decode(errors="replace").split("\0")
 
 
 def control_group_roots():
-    """Of each hierarchy, of version 1 and of version 2."""
+    """The root of each control group hierarchy, of version 1 and of version 2."""
     with open("/proc/self/mountinfo") as file:
         mounts = [line.split() for line in file]
     return [mount[4] for mount in mounts if mount[mount.index("-") + 1] in ("cgroup", "cgroup2")]
 
 
 class Place:
-    """`folder`: of an earlier run; none: a new one. Its lock is held as long as this lives."""
+    """`folder`: of an earlier run; None: a new place. This object holds the lock of the folder."""
 
     def __init__(self, folder=None):
         self.folder = folder or tempfile.mkdtemp(prefix=PREFIX)
@@ -125,7 +125,7 @@ class Place:
                 os.mkdir(os.path.join(root, self.name))
 
     def _make_network(self):
-        """With the bridge that pods hang on, and the API server's service address."""
+        """Makes the network namespace, with the bridge of the pods and the API server's service address."""
         name = self.name
         for command in (["ip", "netns", "add", name],
                         ["ip", "-n", name, "link", "set", "lo", "up"],
@@ -137,7 +137,7 @@ class Place:
             subprocess.run(command, check=True)
 
     def clean(self):
-        """Ends what still runs here, and takes the place away."""
+        """Ends all processes of the place, and removes it."""
         processes = Processes(self.folder)
         processes.stop("kubelet", "coredns", "containerd", seconds=5)
         self._kill_containers()
@@ -147,7 +147,7 @@ class Place:
             for path, _, _ in os.walk(os.path.join(root, self.name), topdown=False):
                 try:
                     os.rmdir(path)
-                except OSError as error:  # a process in it is still ending
+                except OSError as error:  # a process in the group is still ending
                     print(f"{path}: {error.strerror}", file=sys.stderr)
         if os.path.exists(f"/run/netns/{self.name}"):
             subprocess.run(["ip", "netns", "del", self.name], check=True)
@@ -155,7 +155,7 @@ class Place:
         self.lock.close()
 
     def _kill_containers(self):
-        """And their shims, which have the socket among their arguments."""
+        """Kills the containers, and their shims, which have the socket among their arguments."""
         socket = os.path.join(self.folder, "node", "containerd.sock").encode()
         doomed = []
         for process in filter(str.isdigit, os.listdir("/proc")):
@@ -183,7 +183,7 @@ class Place:
 
 
 def clean_leftovers():
-    """Of runs that were killed: nobody holds their lock."""
+    """Removes the places of killed runs: their locks are free."""
     for folder in glob.glob(os.path.join(tempfile.gettempdir(), f"{PREFIX}*")):
         if os.path.exists(os.path.join(folder, "lock")):
             try:
@@ -218,12 +218,12 @@ class Node:
         self.start_kubelet()
 
     def kill_kubelet(self):
-        """Its containers live on, and start_kubelet() finds them again."""
+        """Kills the kubelet. Its containers live on, and start_kubelet() finds them again."""
         self.cluster.processes.kill("kubelet")
 
     def processes_in_pods(self, program, variable=""):
-        """Ids of the processes in pods that have `program` among the words of their command line, with or without its folder,
-        and `variable` ("NAME=VALUE") in their environment."""
+        """The pids of processes in pods that have `program` as a word of their command line, with or without its
+        folder, and `variable` ("NAME=VALUE") in their environment."""
         found = []
         for process in filter(str.isdigit, os.listdir("/proc")):
             try:
@@ -287,14 +287,14 @@ class Node:
             "containerRuntimeEndpoint": f"unix://{self.socket}", "podLogsDir": self.path("podlogs"),
             "volumePluginDir": self.path("kubelet/plugins"), "resolvConf": self.write("resolv.conf", ""),
             "clusterDNS": [BRIDGE], "clusterDomain": "cluster.local",
-            # For a machine that is itself a container: version 1 control groups, swap and limits as they are found.
+            # The machine may be a container itself: accept version 1 control groups, swap and the limits that exist.
             "cgroupDriver": "cgroupfs", "cgroupRoot": f"/{cluster.namespace}", "failCgroupV1": False, "enforceNodeAllocatable": ["none"], "failSwapOn": False, "oomScoreAdj": 0,
             "makeIPTablesUtilChains": False, "localStorageCapacityIsolation": False, "featureGates": {"KubeletInUserNamespace": True},
             "imageGCHighThresholdPercent": 100,
             "evictionHard": {resource: "0%" for resource in ("memory.available", "nodefs.available", "nodefs.inodesFree",
                                                              "imagefs.available", "imagefs.inodesFree")},
             "nodeStatusUpdateFrequency": "5s", "syncFrequency": "5s", "serializeImagePulls": False,
-            "nodeLeaseDurationSeconds": 20,  # renewed four times as often
+            "nodeLeaseDurationSeconds": 20,  # s; the kubelet renews it every 5 s
         }
         kubeconfig = cluster.certificates.kubeconfig("kubelet", cluster.server, f"system:node:{NAME}", ["system:nodes"])
         cluster.start_program("kubelet", [cluster.program("kubelet"), "--config", self.write("kubelet.json", json.dumps(config)),

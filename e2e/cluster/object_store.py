@@ -1,10 +1,10 @@
-"""A real S3 server (MinIO) beside a cluster in a network namespace, where pods reach it.
+"""A real S3 server (MinIO) in the network namespace of a cluster, where pods reach it.
 
     store = ObjectStore(cluster)
     store.put("bucket", "train/digits.csv.gz", path)
     store.stop()
 
-Ready when it is constructed. One at a time for each cluster.
+Ready when it is constructed. A cluster has one at a time.
 """
 import os
 import shutil
@@ -22,7 +22,7 @@ KEY, SECRET = "muster-key", "muster-secret"
 
 
 def binary():
-    """Path of the server, which is built at the first call. Broken: it cannot be."""
+    """The path of the server, which the first call builds. Broken: the build failed."""
     done = subprocess.run([SETUP, NAME], stdout=subprocess.PIPE, text=True)
     if done.returncode:
         raise Broken("an S3 server could not be built")
@@ -42,12 +42,12 @@ class ObjectStore:
         cluster.processes.await_url(NAME, f"{self.url}/minio/health/ready")
 
     def put(self, bucket, key, path):
-        """The file as an object of a new bucket."""
+        """Stores the file as an object in a new bucket."""
         self._request("-X", "PUT", f"{self.url}/{bucket}")
         self._request("-T", path, f"{self.url}/{bucket}/{key}")
 
     def hold(self):
-        """It answers nobody until release(); the kernel goes on to accept connections for it."""
+        """Stops the server until release(): it answers no request, but the kernel still accepts connections."""
         self.cluster.processes.signal(NAME, signal.SIGSTOP)
 
     def release(self):

@@ -1,4 +1,4 @@
-"""The programs of one cluster: started with a log and a record of the process, and ended by that record.
+"""Starts the programs of one cluster, each with a log and a record of its process, and ends them by these records.
 
 The kernel ends them together with the program that started them, so a killed test leaves none of them running. Not thread-safe.
 """
@@ -15,11 +15,11 @@ AWAIT_URL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "await_url.
 
 
 class Broken(Exception):
-    """Something did not come up, or did not do what it was asked; the text says what, and where its log is."""
+    """A program did not start or did not work. The text says which one, and where its log is."""
 
 
 def start_time(pid):
-    """When the process began, in clock ticks since boot: with its id this names a process for good. None: there is none."""
+    """The start time in clock ticks since boot: with the pid it identifies a process for good. None: no process."""
     try:
         with open(f"/proc/{pid}/stat") as file:
             return int(file.read().rpartition(")")[2].split()[19])
@@ -28,7 +28,7 @@ def start_time(pid):
 
 
 def end_process(pid, began, seconds):
-    """TERM, and KILL after `seconds`, to that very process. Does nothing where it is gone."""
+    """Sends SIGTERM, and SIGKILL after `seconds`, to exactly that process. Does nothing if it is gone."""
     try:
         descriptor = os.pidfd_open(pid)
     except ProcessLookupError:
@@ -44,7 +44,7 @@ def end_process(pid, began, seconds):
 
 
 class Processes:
-    """`folder` gets logs/NAME.log and processes/NAME. `namespace`: name of a network namespace that all of them run in."""
+    """`folder` gets logs/NAME.log and processes/NAME. `namespace`: the network namespace in which all programs run."""
 
     def __init__(self, folder, namespace=None):
         self.logs = os.path.join(folder, "logs")
@@ -87,7 +87,7 @@ class Processes:
             os.unlink(path)
 
     def kill(self, name):
-        """KILL, without a word before it."""
+        """Sends SIGKILL at once."""
         self.children[name].kill()
         self.children[name].wait()
 
@@ -95,11 +95,11 @@ class Processes:
         self.children[name].send_signal(number)
 
     def stop_all(self):
-        """Of this run, or of an earlier one that had the same folder."""
+        """Stops all programs of this run, or of an earlier run with the same folder."""
         self.stop(*sorted(os.listdir(self.records)))
 
     def await_url(self, name, url, *keys, seconds=120):
-        """Until a GET is answered with 200 while program `name` lives. `keys`: files of a CA, a certificate and its key."""
+        """While program `name` lives, waits until a GET is answered with 200. `keys`: CA, certificate and key."""
         with subprocess.Popen(self.inside([sys.executable, AWAIT_URL, url, *keys]), stdin=subprocess.DEVNULL) as probe:
             try:
                 self._first_to_end(name, probe, seconds, f"{url} was not answered with 200")
@@ -120,7 +120,7 @@ class Processes:
             raise Broken(f"{name} was not ready within {seconds} s: {otherwise}; its log is {self.log(name)}")
 
     def await_socket(self, name, path, seconds=60):
-        """Until program `name` listens on the Unix socket."""
+        """Waits until program `name` listens on the Unix socket."""
         until = time.monotonic() + seconds
         while True:
             with socket.socket(socket.AF_UNIX) as probe:

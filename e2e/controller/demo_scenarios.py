@@ -1,4 +1,4 @@
-"""The demo's job.yaml, which `make demo` runs by `muster local`, with faults like the demo's."""
+"""The demo's job.yaml in a cluster, with faults like the demo's. `make demo` runs it by `muster local`."""
 import json
 import os
 import subprocess
@@ -21,8 +21,8 @@ CLAIM = {"accessModes": ["ReadWriteMany"], "capacity": {"storage": "1Gi"}, "pers
 
 class Demo(Scenario):
     def test_the_demos_job(self):
-        """The file as it is, but for the images: the nodes' is busybox, which is shown this machine's PyTorch and the program.
-        Rank 1 crashes after epoch 5, and a pod is gone after epoch 10: no epoch is lost or done twice."""
+        """Only the images differ from the file: nodes use busybox, with this machine's PyTorch and the program mounted.
+        Rank 1 crashes after epoch 5, and a pod is deleted after epoch 10. No epoch is lost or done twice."""
         data = subprocess.run([SETUP_DATA], check=True, capture_output=True, text=True).stdout.strip()
         self.cluster.kubectl("create", "configmap", "digits", f"--from-file={data}", "-n", self.namespace)
         self.made.add(("ConfigMap", "digits"))
@@ -51,7 +51,7 @@ class Demo(Scenario):
             self.assertEqual(json.load(file)["source"], "file:///source/digits.csv.gz")
 
     def until_epoch(self, number):
-        """Until that epoch is done."""
+        """Waits until that epoch is done."""
         self.cluster.kubectl("exec", "job/digits-node-0", "-n", self.namespace, "-c", "node", "--",
                              *shell(f"until grep -qs '\"epoch\": {number},' /workspace/events.jsonl; do sleep 0.1; done"))
 
@@ -62,10 +62,10 @@ class Demo(Scenario):
         return [pod["metadata"]["name"] for pod in sorted(pods, key=lambda pod: int(pod["metadata"]["labels"][index]))]
 
     def objects(self):
-        """Of the file, with images that this cluster has."""
+        """The objects of the file, with images that this cluster has."""
         objects = {made["kind"]: made for made in self.read(JOB)}
         volumes, mounts = host_folders([*DEBIAN, TRAINING])
-        mounts[-1]["mountPath"] = "/e2e/digits"  # the container runs in /
+        mounts[-1]["mountPath"] = "/e2e/digits"  # job.yaml's path is relative, and the container runs in /
         objects["TrainJob"]["spec"]["trainer"]["image"] = BUSYBOX
         objects["TrainJob"]["spec"]["trainer"]["env"].append({"name": "PATH", "value": "/usr/local/bin:/usr/bin:/bin"})
         initializer, node = (step["template"]["spec"]["template"]["spec"] for step in
@@ -76,7 +76,7 @@ class Demo(Scenario):
         return objects.values()
 
     def read(self, path):
-        """The objects of a YAML file, by kubectl: it writes one after the other."""
+        """The objects of a YAML file, read by kubectl, which prints one after the other."""
         text = self.cluster.kubectl("create", "--dry-run=client", "--validate=false", "-o", "json", "-f", path).strip()
         objects = []
         while text:

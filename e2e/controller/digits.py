@@ -1,4 +1,4 @@
-"""The digits' training on 2 nodes x 2 workers by PyTorch, Debian's own, for scenarios of several modules."""
+"""Trains the digits with Debian's PyTorch on 2 nodes x 2 workers. Scenarios of several modules use it."""
 import os
 import re
 import subprocess
@@ -15,7 +15,7 @@ SETUP_DATA = os.path.join(ROOT, "build-support", "setup-torch-data")
 
 
 class Digits(Scenario):
-    """What nodes share is in shared(): checkpoints/, and dataset/ where the initializer brings the data set."""
+    """shared() has the files of all nodes: checkpoints/, and dataset/ if an initializer fetches the data set."""
 
     def setUp(self):
         super().setUp()
@@ -25,7 +25,7 @@ class Digits(Scenario):
             os.makedirs(folder)
 
     def store_with_data(self):
-        """An S3 server that has the data set. Skips the scenario where none can be built."""
+        """An S3 server with the data set. Skips the scenario if the server cannot be built."""
         try:
             store = ObjectStore(self.cluster)
         except Broken as error:
@@ -35,7 +35,7 @@ class Digits(Scenario):
         return store
 
     def train(self, *options, store=None, epochs=24, pod=None):
-        """Creates the TrainJob `digits`. `store`: its initializer brings the data set from there; else nodes find it on the machine."""
+        """Creates the TrainJob `digits`. `store`: has the data set for the initializer; None: nodes read it locally."""
         volumes, mounts = host_folders([*DEBIAN, TRAINING, *([] if store else [os.path.dirname(self.data)])])
         for name, folder in (("checkpoints", self.checkpoints), ("dataset", self.dataset)):
             volumes.append({"name": name, "hostPath": {"path": folder}})
@@ -53,7 +53,7 @@ class Digits(Scenario):
         self.create(made, job)
 
     def bring_data(self, store, made, job):
-        """Before the nodes begin."""
+        """Adds an initializer of the data set."""
         container = {"name": INITIALIZER, "image": INITIALIZER_IMAGE, "imagePullPolicy": "IfNotPresent",
                      "volumeMounts": [{"name": "dataset", "mountPath": "/workspace/dataset"}]}
         put_before(made, INITIALIZER, {"containers": [container], "volumes": [{"name": "dataset", "hostPath": {"path": self.dataset}}]})

@@ -1,4 +1,4 @@
-"""Elastic jobs: the first round without a last call, and `kubectl scale` while they run."""
+"""Elastic jobs: the first round starts without waiting for more nodes, and `kubectl scale` works while they run."""
 import os
 import re
 
@@ -11,7 +11,7 @@ WORKER = UP + 'echo "world $WORLD_SIZE $(up)"\n: > /shared/world-$WORLD_SIZE\nun
 
 class Elastic(Scenario):
     def test_scale(self):
-        """The table has the times from the last pod's command to the last worker of the first round, and of the round with a third pod."""
+        """The table has the times from the last pod's command to the last worker: in round 1, and with a third pod."""
         container = {"command": shell(BEGIN), "env": [{"name": "WORKER", "value": WORKER}],
                      "volumeMounts": [{"name": "shared", "mountPath": "/shared"}]}
         policy = {"numNodes": None, "torch": {"elasticPolicy": {"minNodes": 1, "maxNodes": 4}, "numProcPerNode": 1}}
@@ -30,7 +30,7 @@ class Elastic(Scenario):
         self.condition(job, "Complete")
         self.assertEqual((job["status"]["restarts"], job["status"].get("failures", [])), (0, []))
         said = self.worlds(1)
-        # The pods came together. They may go one after the other.
+        # Pods join in one round. They may leave one after the other.
         self.assertRegex(" ".join(size for size, _ in said), r"^2 3( 2)? 1$")
         start, grown = (float(moment) for _, moment in said[:2])
         start = max(start, *(float(moment) for _, moment in first))
@@ -43,7 +43,7 @@ class Elastic(Scenario):
         self.cluster.await_object("job/elastic-node-0", lambda job: job["status"].get("active") == job["status"].get("ready") == nodes, self.namespace, 120)
 
     def worlds(self, nodes):
-        """[(size, moment)] of the rounds that the workers of the first so many pods began."""
+        """[(size, moment)] of the rounds that the workers of the first `nodes` pods began."""
         logs = self.logs("elastic")
         self.assertEqual(len(logs), nodes)
         return [found for log in logs for found in re.findall(r"world (\d+) ([0-9.]+)", log)]

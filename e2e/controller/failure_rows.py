@@ -1,7 +1,7 @@
-"""The failures of docs/restarts.md and docs/pytorchjob.md as one table: a job, what happens to it, and how it has to end.
+"""The failures of docs/restarts.md and docs/pytorchjob.md as a table: a job, what happens to it, how it must end.
 
-failure_rows_scenarios.py runs them in a cluster, tests/controller/local/failures_test.py by `muster local`. The objects are the
-same, so are the ends. Scripts need a shell and nothing else; what they tell is in the folder /shared of their row.
+failure_rows_scenarios.py runs the rows in a cluster, tests/controller/local/failures_test.py by `muster local`, with
+the same objects and the same expected ends. Scripts need only a shell. They write to /shared, a folder of their row.
 """
 import dataclasses
 import glob
@@ -16,7 +16,7 @@ from scenario import ANCESTOR, INITIALIZER, put_before, runtime, shell, train_jo
 OFF = {"muster.dev/agent": "off"}
 WHOLE = {"muster.dev/restart": "job"}
 POLICY = "muster.dev/restart-policy"
-UID, ROW = "POD_UID", "ROW"  # of a pod, in its containers' environment
+UID, ROW = "POD_UID", "ROW"  # variables in the containers' environment
 # Each life of a container, or of torchrun's worker, adds a line with its pod's UID to lives-RANK.
 BEGIN = ('who=${WHO:-${RANK:-$JOB_COMPLETION_INDEX}}; echo $POD_UID >> /shared/lives-$who; life=$(wc -l < /shared/lives-$who)\n'
          'await() { until [ -e /shared/$1 ]; do sleep 0.1; done; }\n')
@@ -25,14 +25,14 @@ HANGS = ": > /shared/hangs; exec sleep 1000"
 
 @dataclasses.dataclass
 class Row:
-    """`code`: of the failure that ended the job; 0: it ended well; 1: no pod failed. `lives`: rank -> (pods, starts of a container or worker)."""
+    """`code`: of the failure that ended the job; 0: success; 1: no pod failed. `lives`: rank -> (pods, starts)."""
     name: str
     objects: list  # the job comes last
     state: str
     code: int
     restarts: int
     lives: dict
-    most: int = 9  # starts that count: those after it race with the end of the job
+    most: int = 9  # how many starts are compared: later ones race with the end of the job
     killed: str = None  # the rank whose agent gets SIGKILL once it HANGS
 
     @property
@@ -49,7 +49,7 @@ def script(text):
 
 
 def once(how, who=1, others="exit 0", then="exit 0"):
-    """Of two, `who` does `how` in its first life, when the other has begun. Its later lives do `then`, the other's `others`."""
+    """A script for two ranks: `who` awaits the other and runs `how`, in later lives `then`. The other runs `others`."""
     return f"[ $who = {who} ] || {{ {others}; exit 0; }}\n[ $life = 1 ] || {{ {then}; exit 0; }}\nawait lives-{1 - who}; echo first life >&2; {how}"
 
 
@@ -65,7 +65,7 @@ def volumes(folder):
 
 
 def train(folder, name, text, annotations=None, policy=None, max_restarts=2, rules=None, torchrun=False, port=None, before=None, job=None, pod=None):
-    """A runtime and its TrainJob, both `name`. `policy`: the annotation of its nodes. `before`: the script of an initializer."""
+    """A runtime and its TrainJob `name`. `policy`: restart policy of its nodes. `before`: an initializer's script."""
     env = [{"name": "PET_MASTER_PORT", "value": str(port)}] if port else []
     made = runtime(name, 2, {"torch": {"numProcPerNode": 1}} if torchrun else None, annotations=annotations,
                    container=container(name, text, torchrun=torchrun, env=env), job=job,
@@ -83,12 +83,12 @@ def train(folder, name, text, annotations=None, policy=None, max_restarts=2, rul
 
 
 def both(pods, starts, other=(1, 1)):
-    """The lives of two: rank 1's, and rank 0's."""
+    """Row.lives for two ranks: rank 1 has (pods, starts), rank 0 has `other`."""
     return {"0": other, "1": (pods, starts)}
 
 
 def train_rows(folder_of, port):
-    """`folder_of`: name -> the row's folder. `port`: gives one that no other job has."""
+    """`folder_of`: name -> the folder of the row. `port`: returns a port that no other job has."""
     def row(name, text, state, code, restarts, lives, most=9, killed=None, **more):
         return Row(name, train(folder_of(name), name, text, **more), state, code, restarts, lives, most, killed)
 
@@ -139,12 +139,12 @@ def train_rows(folder_of, port):
     ]
 
 
-# restartPolicy -> code -> what a failure does to its pod: None: the job fails; "pod", "container": it is made anew, or starts again in its pod.
+# restartPolicy -> code -> effect. None: the job fails; "pod": the pod is replaced; "container": it restarts in its pod.
 PYTORCH = {"ExitCode": {3: None, 143: "pod"}, "OnFailure": {3: "container", 143: "container"}, "Never": {3: None, 143: None}}
 
 
 def pytorch_rows(folder_of, port):
-    """A Master and a Worker, ranks 0 and 1. The Master ends well when /shared/over is there; the one that has failed makes it in its next life."""
+    """Master: rank 0, Worker: rank 1. The Master ends with 0 once the failed rank's next life made /shared/over."""
     def row(name, text, state, code, restarts, lives, killed=None, restart="ExitCode", limit=1, most=9, torchrun=False, **more):
         folder = folder_of(name)
         made = container(name, text, torchrun=torchrun, ports=[{"name": "pytorchjob-port", "containerPort": port()}])
@@ -180,7 +180,7 @@ def pytorch_rows(folder_of, port):
 
 
 def lives(row, folder):
-    """As Row.lives, of what has run."""
+    """What has run, in the form of Row.lives."""
     told = {}
     for path in glob.glob(os.path.join(folder, "lives-*")):
         with open(path) as file:
@@ -190,13 +190,13 @@ def lives(row, folder):
 
 
 def kill_agent(row, folder, seconds):
-    """Once that rank hangs, in its newest pod."""
+    """Waits until the rank row.killed hangs, and kills the agent in its newest pod."""
     subprocess.run(shell(f"until [ -e {folder}/hangs ]; do sleep 0.1; done"), check=True, timeout=seconds)
     os.kill(agent_of(folder, row.killed), signal.SIGKILL)
 
 
 def agent_of(folder, rank):
-    """The process of the agent in the newest pod of that rank of the row whose folder it is, as this machine sees it."""
+    """The pid, on this machine, of the agent in the newest pod of that rank. `folder`: of the row."""
     with open(os.path.join(folder, f"lives-{rank}")) as file:
         entries = {f"{UID}={file.read().split()[-1]}".encode(), f"{ROW}={os.path.basename(folder)}".encode()}
     agents = {pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if is_agent(pid, entries)}

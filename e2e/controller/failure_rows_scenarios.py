@@ -1,11 +1,11 @@
-"""The table of failure_rows.py in a cluster with a real kubelet: each row ends as it does by `muster local`."""
+"""Runs the table of failure_rows.py in a cluster with a real kubelet. Each row must end as under `muster local`."""
 import os
 
 import failure_rows
 from pytorch_jobs import is_true
 from scenario import Scenario
 
-PORT = 29400  # each pod has a network of its own
+PORT = 29400  # the same for all, as each pod has its own network
 SECONDS = 240
 
 
@@ -16,7 +16,7 @@ class FailureTable(Scenario):
         return folder
 
     def run_rows(self, rows):
-        """All at the same time."""
+        """Runs all rows at the same time."""
         for row in rows:
             self.create(*row.objects)
         for row in rows:
@@ -26,7 +26,7 @@ class FailureTable(Scenario):
         self.assertFalse(wrong, "\n".join(wrong))
 
     def outcome(self, row):
-        """(state, code, restarts, lives) of a row when it has ended."""
+        """Waits for the end of a row. Returns its (state, code, restarts, lives)."""
         ends = ("Complete", "Succeeded", "Failed")
         job = self.cluster.await_object(f"{row.kind.lower()}/{row.name}", lambda job: any(is_true(job, end) for end in ends), self.namespace, SECONDS)
         state, = (end for end in ends if is_true(job, end))

@@ -1,24 +1,24 @@
-"""What dies, and what it costs: under the agent, in busybox."""
+"""Failures of busybox workers under the agent, and what they cost."""
 import os
 import re
 
 from scenario import Scenario, runtime, shell, train_job
 
-# The first life of each node ends badly, the second well: what nodes leave for their next life is in a folder of the machine.
+# The first life of each node fails, and the second succeeds. A file in a folder of the machine tells them apart.
 TWICE = 'mark=/shared/$JOB_COMPLETION_INDEX; [ -e "$mark" ] && exit 0; touch "$mark"; echo "first life" >&2; '
-# A worker that says when it starts. Once, when /shared/go is there, rank 3 says when it dies of SIGKILL.
+# A worker that prints when it starts. In its first life rank 3 waits for /shared/go, prints the time and kills itself.
 DIES_ONCE = shell('up() { cut -d " " -f 1 /proc/uptime; }; echo "start $TORCHELASTIC_RESTART_COUNT $(up)"\n'
                   '[ "$TORCHELASTIC_RESTART_COUNT" = 0 ] || exit 0\n[ "$RANK" = 3 ] || exec sleep 600\n'
                   "until [ -e /shared/go ]; do sleep 0.1; done; echo \"end 0 $(up)\"; sh -c 'kill -9 $PPID'; exit 0")
 
 
 def moments(logs):
-    """[(start or end, attempt, moment)] of what workers like DIES_ONCE said."""
+    """[(start or end, attempt, moment)] from the output of workers like DIES_ONCE."""
     return re.findall(r"(start|end) (\d+) ([0-9.]+)", "".join(logs))
 
 
 def till_last_start(said):
-    """Seconds from the death to the last start of the next attempt."""
+    """Seconds from the end of rank 3 to the last start of the next attempt."""
     last = {(what, attempt): float(moment) for what, attempt, moment in sorted(said, key=lambda each: float(each[2]))}
     return last["start", "1"] - last["end", "0"]
 
@@ -36,7 +36,7 @@ class Failures(Scenario):
         self.folder = self.shared()
 
     def test_a_retryable_code_is_counted(self):
-        """Each pod is replaced once, and tells of it."""
+        """Each pod is replaced once, and the status says why."""
         self.start(TWICE + "exit 143")
         job = self.finished("job")
         self.condition(job, "Complete")
@@ -59,7 +59,7 @@ class Failures(Scenario):
         self.assertEqual(job["status"]["attempt"], 0)
 
     def test_a_deleted_pod_costs_nothing(self):
-        """Rank 0's: it comes back, and the job goes on."""
+        """The pod of rank 0 is replaced, and the job goes on."""
         self.start("until [ -e /shared/go ]; do sleep 0.1; done")
         self.cluster.await_object("trainjob/job", lambda job: job.get("status", {}).get("state") == "Running", self.namespace)
         selector = ("-n", self.namespace, "-l", "batch.kubernetes.io/job-completion-index=0")
@@ -75,7 +75,7 @@ class Failures(Scenario):
         self.assertEqual((job["status"]["restarts"], job["status"]["attempt"]), (0, 0))
 
     def test_suspended_while_it_runs(self):
-        """Its pods end; at the resume others take their places, and nothing is counted."""
+        """A suspension ends the pods. A resume creates new ones, and no restart is counted."""
         self.start("until [ -e /shared/go ]; do sleep 0.1; done")
         self.cluster.await_object("trainjob/job", lambda job: job.get("status", {}).get("state") == "Running", self.namespace)
         self.cluster.kubectl("patch", "trainjob", "job", "-n", self.namespace, "--type=merge", "-p", '{"spec":{"suspend":true}}')
@@ -91,7 +91,7 @@ class Failures(Scenario):
 
 class InPlace(Scenario):
     def test_a_killed_worker_is_back(self):
-        """Workers of busybox, which start at once: the table has the time from the death to the last worker's start."""
+        """Workers of busybox start at once. The table shows the time from the kill to the last worker's start."""
         container = {"command": ["torchrun", "--no-python", *DIES_ONCE], "volumeMounts": [{"name": "shared", "mountPath": "/shared"}]}
         self.create(runtime("back", 2, {"torch": {"numProcPerNode": 2}}, container=container,
                             pod={"volumes": [{"name": "shared", "hostPath": {"path": self.shared()}}]}), train_job("back", "back"))

@@ -1,4 +1,4 @@
-"""Muster in a cluster with a real node: images of the binaries of this build, the manifests, and the controller ready."""
+"""Installs Muster on a real node: images of this build's binaries, then the manifests. Waits for the controller."""
 import os
 import re
 import shutil
@@ -10,8 +10,8 @@ ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)),
 MANIFESTS = os.path.join(ROOT, "controller", "manifests")
 NAMESPACE = "kubeflow-system"
 DEPLOYMENT = "kubeflow-trainer-controller-manager"
-TAG = "e2e"  # of its images
-BINARIES = ("muster", "muster-initializer", "muster-controller")  # each is an image, too
+TAG = "e2e"  # of Muster's images
+BINARIES = ("muster", "muster-initializer", "muster-controller")  # each of them has an image
 
 
 def missing_binaries(folder):
@@ -19,7 +19,7 @@ def missing_binaries(folder):
 
 
 def load_images(node, folder):
-    """Of `folder`'s binaries, as `make images` makes them."""
+    """Builds images of the binaries in `folder`, as `make images` does."""
     out = node.path("images")
     made = subprocess.run([os.path.join(ROOT, "build-support", "make-images"), "--bin", folder, "--out", out, "--tag", TAG], capture_output=True, text=True)
     if made.returncode:
@@ -30,7 +30,7 @@ def load_images(node, folder):
 
 
 def install(cluster, tag=TAG):
-    """Or upgrade it to images of another tag. Definitions first: the runtimes beside the controller are objects of theirs."""
+    """Installs Muster, or upgrades it to images of another tag. Definitions come first: runtimes need them."""
     cluster.kubectl("apply", "--server-side", "-k", os.path.join(MANIFESTS, "base", "crds"))
     cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd", "--all")
     rendered = cluster.kubectl("kustomize", os.path.join(ROOT, "e2e", "controller", "manifests"))
@@ -39,7 +39,7 @@ def install(cluster, tag=TAG):
 
 
 def save(cluster, namespace, folder):
-    """All objects, logs and events of `namespace` and of the controller, for whoever looks for a failure's cause."""
+    """Saves all objects, logs and events of `namespace` and of the controller, to find the cause of a failure."""
     os.makedirs(folder, exist_ok=True)
 
     def write(name, done):

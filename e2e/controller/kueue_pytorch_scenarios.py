@@ -15,7 +15,7 @@ class PyTorchQueue(Queued, PyTorchJobs):
     configuration = {"integrations": {"frameworks": ["kubeflow.org/pytorchjob"]}}
 
     def submit_job(self, name, script):
-        """A Master and a Worker, which ask for 0.1 CPU each."""
+        """Creates a job with a Master and a Worker, which request 0.1 CPU each."""
         container = {"image": BUSYBOX, "command": shell(script), "resources": {"requests": {"cpu": "100m"}}, **SHARED}
         job = pytorch_job(name, 1, container, pod={"volumes": [{"name": "shared", "hostPath": {"path": self.shared()}}]})
         job["metadata"]["labels"] = {QUEUE_NAME: "team"}
@@ -25,7 +25,7 @@ class PyTorchQueue(Queued, PyTorchJobs):
         return self.cluster.await_object(f"pytorchjob/{name}", wanted, self.namespace)
 
     def test_pytorchjobs_of_a_queue(self):
-        """Queued, admitted with the flavour's node selector, evicted, admitted again; Kueue sees pods that are ready, and the end."""
+        """A job is queued, admitted with the node selector, evicted, admitted again. Kueue sees it ready and ended."""
         self.queue("200m")
         self.submit_job("first", until("first"))
         self.await_running("first", 1)
@@ -47,4 +47,4 @@ class PyTorchQueue(Queued, PyTorchJobs):
         self.await_workload(workload, lambda found: verdict(found, "Finished")[0] == "True")
 
 
-del Queued, PyTorchJobs  # the runner takes the classes of this file
+del Queued, PyTorchJobs  # the runner would run these classes, too

@@ -1,4 +1,4 @@
-"""The real Kueue and Muster together: what Kueue reads of a TrainJob's status, and what Muster does at its word."""
+"""The real Kueue and Muster together: Kueue reads the status of TrainJobs, and Muster does what Kueue asks for."""
 import json
 
 import kueue
@@ -9,7 +9,7 @@ from scenario import INITIALIZER, Scenario, put_before, runtime, shell, train_jo
 QUEUE_NAME = "kueue.x-k8s.io/queue-name"
 KUEUE = "kueue.x-k8s.io/v1beta2"
 MULTIKUEUE = "kueue.x-k8s.io/multikueue"
-NODE_LABEL = "kubernetes.io/os"  # of the flavour: pods that Kueue has admitted ask for it
+NODE_LABEL = "kubernetes.io/os"  # of the flavour: admitted pods have it in their node selector
 SHARED = {"volumeMounts": [{"name": "shared", "mountPath": "/shared"}]}
 
 
@@ -32,8 +32,8 @@ def verdict(found, kind):
 
 
 class Queued(Scenario):
-    """One Kueue serves the scenarios of a class. They are skipped where it cannot be built."""
-    configuration = {}  # fields of Kueue's
+    """All scenarios of a class use one Kueue. They are skipped if Kueue cannot be built."""
+    configuration = {}  # fields of Kueue's configuration
     kueue = None
 
     def setUp(self):
@@ -42,7 +42,7 @@ class Queued(Scenario):
             kueue.binary()
         except Broken as error:
             self.skipTest(str(error))
-        if not self.kueue:  # its failure is the scenario's
+        if not self.kueue:  # a failure to start Kueue fails each scenario
             type(self).kueue = kueue.Kueue(self.cluster, **self.configuration)
 
     @classmethod
@@ -51,7 +51,7 @@ class Queued(Scenario):
             cls.kueue.stop()
 
     def queue(self, cpu, name="team", **spec):
-        """A LocalQueue of this namespace and the ClusterQueue behind it, of so many CPUs. `spec`: beside what is in the latter's."""
+        """Creates a LocalQueue and its ClusterQueue of so many CPUs. `spec`: further fields of the latter's spec."""
         flavor = {"apiVersion": KUEUE, "kind": "ResourceFlavor", "metadata": {"name": "linux"}, "spec": {"nodeLabels": {NODE_LABEL: "linux"}}}
         quota = {"coveredResources": ["cpu"], "flavors": [{"name": "linux", "resources": [{"name": "cpu", "nominalQuota": cpu}]}]}
         self.cluster.apply([flavor, {"apiVersion": KUEUE, "kind": "ClusterQueue", "metadata": {"name": name},
@@ -59,7 +59,7 @@ class Queued(Scenario):
         self.create({"apiVersion": KUEUE, "kind": "LocalQueue", "metadata": {"name": name}, "spec": {"clusterQueue": name}})
 
     def submit(self, name, script, nodes=2, initializer=None, queue="team", container=None, **spec):
-        """A TrainJob whose pods ask for 0.1 CPU each. `initializer`: the script of a step of one pod before the nodes."""
+        """Creates a TrainJob whose pods request 0.1 CPU each. `initializer`: the script of a step before the nodes."""
         resources = {"resources": {"requests": {"cpu": "100m"}}, **SHARED}
         pod = {"volumes": [{"name": "shared", "hostPath": {"path": self.shared()}}]}
         made = runtime(name, nodes, container={"command": shell(script), **resources, **(container or {})}, pod=pod)
@@ -74,7 +74,7 @@ class Queued(Scenario):
         return self.cluster.await_object(f"trainjob/{name}", wanted, self.namespace)
 
     def workload(self, name):
-        """Name of the Workload that Kueue has made for the TrainJob, after whose first sign of life this is asked."""
+        """The name of Kueue's Workload for the TrainJob. Call it when the TrainJob has a status."""
         found = [item["metadata"]["name"] for item in self.cluster.get("workloads", "-n", self.namespace)["items"]
                  if item["metadata"]["ownerReferences"][0]["name"] == name]
         self.assertEqual(len(found), 1, f"Kueue's Workloads for {name}")
@@ -101,7 +101,7 @@ class Kueue(Queued):
         self.submit("second", until("second"))
         self.await_job("second", is_suspended)
         self.assertEqual(self.pods("second"), [])
-        # Evicted: its pods go, and the next in the queue gets the quota.
+        # An eviction deletes the pods, and the next job in the queue gets the quota.
         workload = self.workload("first")
         self.cluster.kubectl("patch", workload, "-n", self.namespace, "--type=merge", "-p", json.dumps({"spec": {"active": False}}))
         self.await_job("first", lambda job: is_suspended(job) and job["status"]["jobsStatus"][0]["active"] == 0)
@@ -115,7 +115,7 @@ class Kueue(Queued):
         self.await_workload(workload, lambda found: verdict(found, "Finished")[0] == "True")
 
     def test_the_quota_of_a_finished_initializer(self):
-        """It is free for the next job as soon as the initializer has succeeded, while the job's nodes run."""
+        """An initializer that has succeeded frees its quota for the next job while the nodes run."""
         self.queue("200m")
         self.submit("first", until("first"), nodes=1, initializer=until("data"))
         self.await_job("first", lambda job: job.get("status", {}).get("state") == "Initializing")
@@ -133,8 +133,8 @@ class Kueue(Queued):
             self.condition(self.finished(name), "Complete")
 
     def test_a_job_of_multikueue(self):
-        """Kueue gives it to MultiKueue, or its user does; Muster makes nothing for it and says nothing, though Kueue has admitted
-        it here. The cluster where MultiKueue would have it run is not part of this."""
+        """Kueue or the user gives the job to MultiKueue. Muster creates and writes nothing for it, although Kueue
+        admits it here. The cluster where MultiKueue would run it is not part of this scenario."""
         self.queue("300m")
         self.cluster.apply([
             {"apiVersion": KUEUE, "kind": "MultiKueueConfig", "metadata": {"name": "others"}, "spec": {"clusters": ["other"]}},
@@ -146,7 +146,7 @@ class Kueue(Queued):
         self.submit("by-user", "true", nodes=1, managedBy=MULTIKUEUE)
         self.await_job("by-user", lambda job: job["spec"].get("suspend") is False)
         self.await_workload(self.workload("by-user"), lambda found: verdict(found, "Admitted")[0] == "True")
-        # Muster has seen all that is older when this one has ended.
+        # When this job has ended, Muster has seen all earlier events.
         self.submit("own", "true", nodes=1)
         self.condition(self.finished("own"), "Complete")
         for name in ("by-kueue", "by-user"):
@@ -160,7 +160,7 @@ class PodsReady(Queued):
     configuration = {"waitForPodsReady": {"timeout": "10s", "requeuingStrategy": {"backoffBaseSeconds": 1}}}
 
     def test_pods_that_are_not_ready_in_time(self):
-        """Their job loses its place, and gets it again; this time they become ready."""
+        """The job whose pods are not ready is evicted and admitted again. This time they become ready."""
         self.queue("200m")
         probe = {"exec": {"command": ["test", "-e", "/shared/ready"]}, "periodSeconds": 1}
         self.submit("slow", until("end"), container={"readinessProbe": probe})

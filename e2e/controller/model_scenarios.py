@@ -1,4 +1,4 @@
-"""A model from a hub: the model initializer brings it, and PyTorch, Debian's own, trains with its weights."""
+"""The model initializer fetches a model from a hub, and Debian's PyTorch trains with its weights."""
 import hashlib
 import os
 import re
@@ -12,16 +12,16 @@ from hub import Hub
 from scenario import DEBIAN, INITIALIZER_IMAGE, MODEL_INITIALIZER, Scenario, host_folders, put_before, runtime, train_job
 
 MODEL = "muster/features"
-WIDTH = 2048  # of the features: 8.5 MiB of weights
+WIDTH = 2048  # features of the model: 8.5 MiB of weights
 WEIGHTS = "pytorch_model.bin"
-RANGE = 4 << 20  # of the bytes that the initializer asks a hub for at once
+RANGE = 4 << 20  # bytes that the initializer requests from a hub at once
 SCRIPT = os.path.join(TRAINING, "fine_tune.py")
 WORKSPACE = "/workspace"
 
 
 class Model(Scenario):
     def test_a_model_of_a_hub(self):
-        """The initializer is killed when it has one range of the weights. It goes on with the others; then the nodes begin."""
+        """The initializer is killed after one range of the weights. It fetches only the others. Then nodes start."""
         data = subprocess.run([SETUP_DATA], check=True, capture_output=True, text=True).stdout.strip()
         files = tempfile.mkdtemp(dir=self.cluster.folder)
         subprocess.run(["/usr/bin/python3", "-B", SCRIPT, "--model", files, "--make", str(WIDTH)], check=True)
@@ -48,7 +48,7 @@ class Model(Scenario):
         self.assertEqual(workers, "2")
 
     def claim_workspace(self):
-        """A claim on a folder of the machine."""
+        """Creates a PersistentVolumeClaim on a folder of the machine."""
         room = {"storage": "1Gi"}
         self.cluster.apply([{"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": self.namespace}, "spec": {
             "capacity": room, "accessModes": ["ReadWriteMany"], "hostPath": {"path": self.shared()}, "storageClassName": "",
@@ -70,7 +70,7 @@ class Model(Scenario):
             "model": {"storageUri": f"hf://{MODEL}", "env": [{"name": "HF_ENDPOINT", "value": hub.url}]}}))
 
     def await_words(self, words, seconds=120):
-        """Until the initializer's log has them."""
+        """Waits until a line of the initializer's log has these words."""
         self.cluster.await_object(f"job/tune-{MODEL_INITIALIZER}-0", lambda job: job["status"].get("ready") == 1, self.namespace)
         command = [self.cluster.program("kubectl"), "logs", "--follow", f"job/tune-{MODEL_INITIALIZER}-0", "-n", self.namespace]
         with subprocess.Popen(self.cluster.inside(command), stdout=subprocess.PIPE, text=True, env=self.cluster.environment) as follow:

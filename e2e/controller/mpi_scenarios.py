@@ -1,4 +1,4 @@
-"""Open MPI, Debian's own, without sshd and without keys: a launcher and its nodes over `muster rsh`."""
+"""Debian's Open MPI without sshd and keys: a launcher reaches its nodes by `muster rsh`."""
 import os
 import re
 import shutil
@@ -10,7 +10,7 @@ from scenario import ANCESTOR, DEBIAN, Scenario, host_folders, runtime, train_jo
 PROGRAM = os.path.join(ROOT, "tests", "outer", "mpi_program.c")
 MPIRUN, MPICC = "/usr/bin/mpirun.openmpi", "/usr/bin/mpicc.openmpi"
 NODES, SLOTS = 3, 2  # the launcher is one of the nodes
-# A pod's network has no InfiniBand to look for, and runc's /dev/shm is enough for these messages.
+# No search for InfiniBand, which a pod's network lacks. runc's /dev/shm is large enough for these messages.
 QUIET = [{"name": f"OMPI_MCA_{name}", "value": value} for name, value in (("btl", "tcp,self"), ("pml", "ob1"), ("btl_base_warn_component_unused", "0"))]
 
 
@@ -24,7 +24,7 @@ class Mpi(Scenario):
         subprocess.run([MPICC, "-o", os.path.join(self.folder, "program"), PROGRAM], check=True)
 
     def start(self, *arguments):
-        """A TrainJob `solve` of the program, as the built-in runtimes of MPI run theirs."""
+        """Creates a TrainJob `solve` that runs the program as the built-in MPI runtimes do."""
         volumes, mounts = host_folders([*DEBIAN, "/etc/openmpi"])
         volumes.append({"name": "shared", "hostPath": {"path": self.folder}})
         mounts.append({"name": "shared", "mountPath": "/shared"})
@@ -49,7 +49,7 @@ class Mpi(Scenario):
         return self.cluster.kubectl("logs", "-n", self.namespace, "-c", "node", "-l", "jobset.sigs.k8s.io/replicatedjob-name=launcher", "--tail=-1")
 
     def check_ranks(self):
-        """Since the last restart every rank has met all others; they are on all nodes, the launcher's pod among them."""
+        """Checks that all ranks have met since the last restart, on all nodes, also in the launcher's pod."""
         log = self.launcher_log().rpartition("restart 1 of")[2]
         ranks = re.findall(r"rank (\d+) of 6 on (\S+) sum 15", log)
         self.assertEqual(sorted(int(rank) for rank, _ in ranks), list(range(6)), log)
@@ -63,7 +63,7 @@ class Mpi(Scenario):
         self.check_ranks()
 
     def test_a_rank_fails(self):
-        """The job fails with the rank's code at once; the nodes' pods end with it."""
+        """The job fails at once with the rank's exit code, and the pods of the nodes end."""
         self.start("abort", "3", "7")
         job = self.finished("solve")
         reason, message = self.condition(job, "Failed")
@@ -72,7 +72,7 @@ class Mpi(Scenario):
         self.assertEqual((job["status"]["restarts"], job["status"]["attempt"]), (0, 0))
 
     def test_a_node_is_lost(self):
-        """mpirun is started again in the launcher's pod when another pod has taken the lost one's place."""
+        """mpirun is started again in the launcher's pod when another pod has replaced the lost one."""
         self.start("firsthangs", "/shared/mark")
         self.cluster.await_object("trainjob/solve", lambda job: job.get("status", {}).get("state") == "Running", self.namespace)
         subprocess.run(["/bin/sh", "-c", f"until [ -e {self.folder}/mark ]; do sleep 0.1; done"], check=True, timeout=60)  # they hang

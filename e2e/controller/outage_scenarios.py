@@ -1,4 +1,4 @@
-"""The kubelet, the controller and the API server are killed while a job runs, and come back; the controller is upgraded."""
+"""The kubelet, the controller or the API server is killed while a job runs. The controller is upgraded."""
 import contextlib
 import os
 import signal
@@ -23,7 +23,7 @@ def touch(path):
 
 class Kubelet(Scenario):
     def test_the_kubelet_is_killed(self):
-        """Until its node is not ready. One pod runs on, the other ends meanwhile; neither is made anew, and nothing is counted."""
+        """The kubelet is away until its node is not ready. One pod runs on, one ends. None is replaced or counted."""
         folder = self.shared()
         self.create(runtime("wait", 2, pod={"volumes": [{"name": "shared", "hostPath": {"path": folder}}]}, container={
             "command": shell("until [ -e /shared/$JOB_COMPLETION_INDEX ]; do sleep 0.1; done; touch /shared/$JOB_COMPLETION_INDEX.done"),
@@ -52,12 +52,12 @@ class Kubelet(Scenario):
 
 
 class Training:
-    """What rank 0 says of its training, through a pipe in a folder that it shares."""
+    """The events of rank 0's training, from a pipe in a shared folder."""
 
     def __init__(self, folder):
         self.path = os.path.join(folder, "events.pipe")
         os.mkfifo(self.path)
-        # Read and write: it never reports an end of file between two writers.
+        # Opened also for writing, so that it reports no end of file between two writers.
         self.pipe = open(self.path, "rb+", buffering=0)
         self.events = json_stream(self.pipe, time.monotonic() + JOB_SECONDS)
 
@@ -74,13 +74,13 @@ class Training:
 
 class Outages(Digits):
     def test_the_controller_is_killed_in_each_phase(self):
-        self.through_all_phases(self.without_controller, epoch_seconds=1.2)  # the other one leads after 15 s
+        self.through_all_phases(self.without_controller, epoch_seconds=1.2)  # the other controller leads after 15 s
 
     def test_the_api_server_is_killed_in_each_phase(self):
         self.through_all_phases(self.without_api_server, epoch_seconds=0.5)
 
     def test_the_controller_is_upgraded(self):
-        """With the image of the agents, and back again. The job's pods stay; training is held meanwhile, so that it does not end."""
+        """Upgrades controller and agent image, and goes back. Pods stay. The training is stopped, so it cannot end."""
         for binary in BINARIES:
             self.node.tag_image(f"docker.io/library/{binary}:{TAG}", f"docker.io/library/{binary}:next")
         training = Training(self.checkpoints)
@@ -106,7 +106,7 @@ class Outages(Digits):
         return sorted((pod["metadata"]["uid"], pod["spec"]["initContainers"][0]["image"]) for pod in self.cluster.get("pods", "-n", self.namespace)["items"])
 
     def upgrade(self, tag):
-        """Until one with the new image leads. What is made of the runtimes from then on has agents of that tag."""
+        """Installs images of `tag`, and waits until a new controller leads, whose plans have the agent of that tag."""
         install(self.cluster, tag)
         new = {pod["metadata"]["name"] for pod in self.cluster.get("pods", "-n", NAMESPACE)["items"]
                if pod["spec"]["containers"][0]["image"].endswith(f"{CONTROLLER}:{tag}") and "deletionTimestamp" not in pod["metadata"]}
@@ -115,7 +115,7 @@ class Outages(Digits):
 
     @contextlib.contextmanager
     def held(self, rank):
-        """A worker, and with it all others."""
+        """Stops one worker, for which all others then wait."""
         worker, = self.node.processes_in_pods("train.py", f"RANK={rank}")
         os.kill(worker, signal.SIGSTOP)
         try:
@@ -124,7 +124,7 @@ class Outages(Digits):
             os.kill(worker, signal.SIGCONT)
 
     def through_all_phases(self, without, epoch_seconds):
-        """`without` kills at its beginning, and ends when what it killed is back; a phase goes on meanwhile."""
+        """Runs a job. In each phase `without` kills a program, and waits for its return while the phase goes on."""
         training, begin = Training(self.checkpoints), os.path.join(self.checkpoints, "begin")
         self.addCleanup(training.close)
         store = self.store_with_data()
@@ -174,13 +174,13 @@ class Outages(Digits):
         os.kill(worker, signal.SIGKILL)
 
     def leader(self):
-        """(its pod, its name as it is in the Lease)"""
+        """(pod of the leader, its identity in the Lease)"""
         name = self.cluster.get(LEASE, "-n", NAMESPACE)["spec"]["holderIdentity"]
         return name.rpartition("_")[0], name
 
     @contextlib.contextmanager
     def without_controller(self):
-        """The one that leads. Its pod goes, too, since the kubelet would let it wait for longer each time."""
+        """Kills the leader and deletes its pod, since the kubelet's back-off for its container grows each time."""
         pod, dead = self.leader()
         process, = self.node.processes_in_pods(CONTROLLER, f"HOSTNAME={pod}")
         os.kill(process, signal.SIGKILL)
@@ -198,7 +198,7 @@ class Outages(Digits):
 
     @contextlib.contextmanager
     def controllers_held(self):
-        """None of them does anything until the call of what this gives."""
+        """Stops all controllers. Yields a function that continues them."""
         held = self.node.processes_in_pods(CONTROLLER)
 
         def go_on():

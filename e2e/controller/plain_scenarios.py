@@ -1,14 +1,14 @@
-"""Commands in busybox, with the agent and without it."""
+"""Commands in busybox, with and without the agent."""
 import json
 
 from scenario import Scenario, runtime, shell, train_job
 
 OFF = {"muster.dev/agent": "off"}
 HELLO = shell('echo "index $JOB_COMPLETION_INDEX of $(hostname)"')
-# Each finds the other by its name, through the headless Service.
+# Each node finds the other by its name, through the headless Service.
 PEERS = shell('for i in 0 1; do until nslookup -type=a "$HOSTNAME_OF_ALL-$i.$SUBDOMAIN.$NAMESPACE.svc.cluster.local"; do sleep 1; done; done; echo found')
 THREE = shell('[ "$JOB_COMPLETION_INDEX" = 0 ] && exec sleep 600; echo "about to fail" >&2; exit 3')
-# The first process of a container is not ended by SIGTERM, so its pod's end takes as long as this allows.
+# SIGTERM does not end the first process of a container, so its pod takes the whole grace period to end.
 ONCE = {"pod": {"restartPolicy": "Never", "terminationGracePeriodSeconds": 1}, "job": {"backoffLimit": 0}}
 
 
@@ -53,7 +53,7 @@ class Plain(Scenario):
         self.assertEqual((first["exitCode"], first["nodeRank"], first["node"]), (3, 1, "node"), first)
 
     def test_failure_with_agent(self):
-        """A fatal exit code ends the job at once, and its status tells which node, which code and the last words."""
+        """A fatal exit code ends the job at once. The status names the node, the code and the last line of output."""
         self.create(runtime("three", 2, container={"command": THREE}), train_job("three", "three"))
         job = self.finished("three")
         self.condition(job, "Failed")
@@ -74,7 +74,7 @@ class Plain(Scenario):
         self.condition(self.finished("later"), "Complete")
 
     def test_unknown_runtime(self):
-        """Refused when it is written. Without webhooks it waits, as tests/controller/cluster says."""
+        """The job is refused when it is created. (Without webhooks it waits: see tests/controller/cluster.)"""
         refused = self.cluster.try_kubectl("create", "-n", self.namespace, "-f", "-", content=json.dumps(train_job("early", "hello")))
         self.assertEqual(refused.returncode, 1)
         self.assertIn("spec.runtimeRef: Invalid value: 'hello': specified trainingRuntime must be created before the TrainJob is created", refused.stderr)

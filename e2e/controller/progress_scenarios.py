@@ -1,4 +1,4 @@
-"""A job whose pod posts how far it is, with the program of docs/controller.md."""
+"""A pod posts the progress of its job, with the program of docs/controller.md."""
 import os
 import re
 
@@ -16,7 +16,7 @@ def documented_program():
 
 class Progress(Scenario):
     def test_a_pod_posts_its_progress(self):
-        """The controller's Service has no address that leads anywhere, as there is no kube-proxy: the pod knows its name otherwise."""
+        """Without kube-proxy the Service's address leads nowhere, so the pod's hosts file has the controller's name."""
         pods = self.cluster.get("pods", "-n", NAMESPACE, "-l", "app.kubernetes.io/component=manager")["items"]
         address = next(pod["status"]["podIP"] for pod in pods if not pod["metadata"].get("deletionTimestamp"))
         volumes, mounts = host_folders(DEBIAN)

@@ -1,4 +1,4 @@
-"""What scenarios of PyTorchJobs share: a job of a few words, and what v1 names its pods and conditions."""
+"""Helpers for scenarios of PyTorchJobs: short ways to write a job, and the names of v1 for pods and conditions."""
 from images import BUSYBOX
 from scenario import Scenario
 
@@ -8,7 +8,7 @@ LABEL = "training.kubeflow.org/"
 
 
 def pytorch_job(name, workers, container, restart="ExitCode", policy=None, annotations=None, pod=None, processes=None):
-    """A Master and so many Workers of the same template. `policy`: the runPolicy; `pod`, `container`: beside what is in their specs."""
+    """A Master and `workers` Workers of one template. `policy`: runPolicy. `pod`, `container`: further fields."""
     template = {"spec": {"containers": [{"name": CONTAINER, "image": BUSYBOX, "imagePullPolicy": "IfNotPresent", **container}], **(pod or {})}}
     replicas = {"Master": {"replicas": 1, "restartPolicy": restart, "template": template}}
     if workers:
@@ -24,31 +24,31 @@ def is_true(job, kind):
 
 
 class PyTorchJobs(Scenario):
-    """The helpers of Scenario, for jobs of this kind."""
+    """Like Scenario, with helpers for PyTorchJobs."""
 
     def finished(self, name, seconds=120):
-        """The PyTorchJob when it has Succeeded or Failed. That is its last condition, and it no longer runs or restarts."""
+        """The PyTorchJob when its last condition is Succeeded or Failed; then Running and Restarting are false."""
         job = self.cluster.await_object(f"pytorchjob/{name}", lambda job: is_true(job, "Succeeded") or is_true(job, "Failed"), self.namespace, seconds)
         self.assertIn(job["status"]["conditions"][-1]["type"], ("Succeeded", "Failed"), job["status"])
         self.assertFalse(is_true(job, "Running") or is_true(job, "Restarting"), job["status"])
         return job
 
     def succeeded(self, name, seconds=120):
-        """The status of the PyTorchJob, when it has ended well."""
+        """Waits until the PyTorchJob has succeeded, and returns its status."""
         job = self.finished(name, seconds)
         self.assertEqual(self.condition(job, "Succeeded"), ("PyTorchJobSucceeded", f"PyTorchJob {name} is successfully completed."))
         self.assertEqual(job["status"]["replicaStatuses"]["Master"]["succeeded"], 1, job["status"])
         return job["status"]
 
     def await_running(self, name, workers):
-        """Until the Master and all Workers run."""
+        """Waits until the Master and all Workers run."""
         def wanted(job):
             counts = job.get("status", {}).get("replicaStatuses", {})
             return is_true(job, "Running") and [counts.get(kind, {}).get("active", 0) for kind in ("Master", "Worker")] == [1, workers]
         return self.cluster.await_object(f"pytorchjob/{name}", wanted, self.namespace)
 
     def pods(self, name):
-        """By name. The Master comes first."""
+        """The pods, sorted by name, so the Master comes first."""
         found = self.cluster.get("pods", "-n", self.namespace, "-l", f"{LABEL}job-name={name}")["items"]
         found.sort(key=lambda pod: (pod["metadata"]["labels"][LABEL + "replica-type"], int(pod["metadata"]["labels"][LABEL + "replica-index"])))
         return {pod["metadata"]["name"]: pod for pod in found}
@@ -57,13 +57,13 @@ class PyTorchJobs(Scenario):
         return {pod: found["metadata"]["uid"] for pod, found in self.pods(name).items()}
 
     def await_gone(self, *names):
-        """`names`: pod/x, service/y. Some may have gone already."""
+        """Waits until `names` (pod/x, service/y) are gone."""
         self.cluster.kubectl("wait", "--for=delete", "-n", self.namespace, "--timeout=60s", *names)
 
     def logs(self, job):
-        """Of its pods that there are now. The Master's comes first."""
+        """The logs of the existing pods. The Master's comes first."""
         return [self.cluster.kubectl("logs", "-n", self.namespace, pod, "-c", CONTAINER) for pod in self.pods(job)]
 
     def in_pod(self, pod, script):
-        """Runs a shell's script in a pod. Its end is no matter: it may end the pod."""
+        """Runs a shell script in a pod. Its exit code is ignored, as the script may end the pod."""
         self.cluster.try_kubectl("exec", "-n", self.namespace, pod, "-c", CONTAINER, "--", "/bin/sh", "-c", script)

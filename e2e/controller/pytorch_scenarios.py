@@ -1,4 +1,4 @@
-"""PyTorchJobs of kubeflow.org/v1: what dies, what it costs, and real training that goes on."""
+"""PyTorchJobs of kubeflow.org/v1: failures and what they cost, and real training that goes on after them."""
 import os
 import re
 
@@ -8,7 +8,7 @@ from pytorch_jobs import PyTorchJobs, pytorch_job
 from scenario import DEBIAN, host_folders, shell
 
 WHOLE_JOB = {"muster.dev/restart": "job"}
-# A worker of v1 that wants to be started again where a peer is lost: 138 is the code that v1 leaves to users for that.
+# A worker that asks for a restart after the loss of a peer: v1 reserves exit code 138 for users, for example for this.
 AGAIN_WITHOUT_PEERS = """
 import os, runpy, sys
 try:
@@ -20,7 +20,7 @@ except RuntimeError as error:
 
 
 class PyTorchTraining(PyTorchJobs, Digits):
-    """The digits on a Master and 2 Workers."""
+    """Trains the digits on a Master and 2 Workers."""
 
     def start(self, command, *options, annotations=None, policy=None):
         volumes, mounts = host_folders([*DEBIAN, TRAINING, os.path.dirname(self.data)])
@@ -34,13 +34,13 @@ class PyTorchTraining(PyTorchJobs, Digits):
                                 pod={"volumes": volumes}, processes=1))
 
     def end_in_the_middle(self, pod):
-        """A worker there ends with 143, as soon as there is a checkpoint."""
+        """Ends the process of a worker with SIGTERM (code 143), as soon as a checkpoint exists."""
         self.await_running("digits", 2)
         self.in_pod(pod, """until [ -e /workspace/checkpoints/epoch_0003.pt ]; do sleep 0.1; done
             for process in /proc/[0-9]*; do case $(readlink $process/exe) in */python3*) kill -TERM ${process#/proc/};; esac; done""")
 
     def check_training(self):
-        """It went on from a checkpoint, with all workers, and is as good as one that nothing happened to."""
+        """Checks that training went on from a checkpoint, with all workers, and is as accurate as without a failure."""
         status = self.succeeded("digits", 300)
         said = self.logs("digits")[0]
         resumed = re.findall(r"resumed after epoch (\d+) with (\d+) workers", said)
@@ -51,7 +51,7 @@ class PyTorchTraining(PyTorchJobs, Digits):
         return status
 
     def test_torchrun_goes_on_after_143(self):
-        """restartPolicy ExitCode. The failure is one, whatever pods it ends, and the worker that was killed is its cause."""
+        """restartPolicy ExitCode. One failure is counted, however many pods it ends. The killed worker is its cause."""
         self.start(["torchrun"], "--epoch-seconds", "0.4")
         self.end_in_the_middle("digits-worker-1")
         status = self.check_training()
@@ -60,7 +60,7 @@ class PyTorchTraining(PyTorchJobs, Digits):
         self.assertNotEqual(self.uids("digits")["digits-worker-1"], cause["podUID"])
 
     def test_python_goes_on_after_143(self):
-        """No torchrun: the processes meet by MASTER_ADDR, MASTER_PORT, RANK and WORLD_SIZE alone."""
+        """Without torchrun: the processes meet by MASTER_ADDR, MASTER_PORT, RANK and WORLD_SIZE."""
         self.start(["python3", "-c", AGAIN_WITHOUT_PEERS], "--epoch-seconds", "0.4")
         self.end_in_the_middle("digits-worker-1")
         status = self.check_training()
@@ -68,14 +68,14 @@ class PyTorchTraining(PyTorchJobs, Digits):
         self.assertGreaterEqual(status["restarts"], 1)
 
     def test_python_trains(self):
-        """Nothing happens to it."""
+        """A training without a failure."""
         self.start(["python3"])
         status = self.succeeded("digits", 300)
         self.check_accuracy()
         self.assertEqual((status["restarts"], status["attempt"], status.get("failures", [])), (0, 0, []))
 
     def test_whole_job_restart_of_torchrun(self):
-        """A rank dies of SIGKILL. The agents restart all ranks in their pods."""
+        """SIGKILL ends a rank. The agents restart all ranks in their pods."""
         self.start(["torchrun"], "--epoch-seconds", "0.4", "--fault", "kill:rank=2,epoch=5", annotations=WHOLE_JOB, policy={"backoffLimit": 3})
         self.await_running("digits", 2)
         pods = self.uids("digits")
@@ -86,7 +86,7 @@ class PyTorchTraining(PyTorchJobs, Digits):
 
 class PyTorchInPlace(PyTorchJobs):
     def test_whole_job_restart_is_fast(self):
-        """Workers of busybox, which start at once: the table has the time from the death to the last worker's start."""
+        """Workers of busybox start at once. The table shows the time from the kill to the last worker's start."""
         container = {"command": ["torchrun", "--no-python", *DIES_ONCE], "volumeMounts": [{"name": "shared", "mountPath": "/shared"}]}
         self.create(pytorch_job("back", 1, container, policy={"backoffLimit": 3}, annotations=WHOLE_JOB, processes=2,
                                 pod={"volumes": [{"name": "shared", "hostPath": {"path": self.shared()}}]}))
@@ -103,7 +103,7 @@ class PyTorchInPlace(PyTorchJobs):
 
 
 class PyTorchFailures(PyTorchJobs):
-    """A Master and 2 Workers of busybox. The Master ends well when /shared/go is there."""
+    """A Master and 2 Workers of busybox. The Master ends with 0 when /shared/go exists."""
 
     def start(self, worker, policy=None, restart="ExitCode", **container):
         script = f'[ "$RANK" = 0 ] && {{ until [ -e /shared/go ]; do sleep 0.1; done; exit 0; }}\n{worker}'
@@ -115,7 +115,7 @@ class PyTorchFailures(PyTorchJobs):
             pass
 
     def test_exit_code_2_fails_the_job(self):
-        """At once: nothing is restarted, and the other pods, which would run for ever, are cleaned up."""
+        """The job fails at once. Nothing is restarted, and the other pods, which would run for ever, are deleted."""
         self.start('[ "$RANK" = 2 ] || exec sleep 600; echo "no such data" >&2; exit 2', {"cleanPodPolicy": "Running"})
         job = self.finished("job")
         reason, message = self.condition(job, "Failed")
@@ -132,7 +132,7 @@ class PyTorchFailures(PyTorchJobs):
         self.assertIn("no such data", self.logs("job")[0])
 
     def test_a_pod_out_of_memory_is_made_anew(self):
-        """Worker 0's second life lets the Master end."""
+        """The second pod of worker 0 lets the Master end."""
         self.start('[ "$RANK" = 1 ] || exec sleep 600\n[ -e /shared/mark ] && { touch /shared/go; exec sleep 600; }\n'
                    "touch /shared/mark; exec tail /dev/zero", {"backoffLimit": 2}, resources={"limits": {"memory": "64Mi"}})
         status = self.succeeded("job")
@@ -141,7 +141,7 @@ class PyTorchFailures(PyTorchJobs):
         self.assertNotEqual(self.uids("job")["job-worker-0"], failure["podUID"])
 
     def test_backoff_limit_of_exit_codes(self):
-        """v1 restarted such a pod for ever."""
+        """training-operator v1 would restart such a pod for ever."""
         self.start('[ "$RANK" = 1 ] || exec sleep 600; echo "no luck" >&2; exit 143', {"backoffLimit": 1, "cleanPodPolicy": "Running"})
         job = self.finished("job")
         reason, message = self.condition(job, "Failed")
@@ -152,7 +152,7 @@ class PyTorchFailures(PyTorchJobs):
         self.await_gone("pod/job-master-0", "pod/job-worker-1")
 
     def test_deleted_pods_of_a_pytorchjob_are_back(self):
-        """A Worker's, then the Master's. Each has the same name, and costs nothing."""
+        """First a Worker's pod, then the Master's. The new pod has the same name and costs no restart."""
         self.start("until [ -e /shared/go ]; do sleep 0.1; done", {"backoffLimit": 0})
         self.await_running("job", 2)
         for pod in ("job-worker-0", "job-master-0"):
@@ -168,7 +168,7 @@ class PyTorchFailures(PyTorchJobs):
         self.assertEqual((status["restarts"], status["attempt"]), (0, 0))
 
     def test_pytorchjob_suspended_while_it_runs(self):
-        """Its pods and Services go; at the resume others take their places, and nothing is counted."""
+        """A suspension deletes the pods and Services. A resume creates new ones, and no restart is counted."""
         self.start("until [ -e /shared/go ]; do sleep 0.1; done")
         self.await_running("job", 2)
         before = self.uids("job")
@@ -191,6 +191,6 @@ class PyTorchFailures(PyTorchJobs):
 
 
 def is_last(job, kind, status):
-    """Whether it is the job's state."""
+    """True if the condition is the state of the job."""
     conditions = job.get("status", {}).get("conditions", [])
     return bool(conditions) and (conditions[-1]["type"], conditions[-1]["status"]) == (kind, status)

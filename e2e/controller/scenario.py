@@ -1,4 +1,4 @@
-"""What scenarios share: a namespace each, runtimes and jobs of a few words, and waiting for what the controller says."""
+"""The base of all scenarios: a namespace for each, short ways to write objects, waiting for the controller."""
 import json
 import os
 import time
@@ -8,9 +8,9 @@ from images import BUSYBOX
 
 API = "trainer.kubeflow.org/v1alpha1"
 ANCESTOR = "trainer.kubeflow.org/trainjob-ancestor-step"
-INITIALIZER, MODEL_INITIALIZER = "dataset-initializer", "model-initializer"  # names of steps, and of their containers
+INITIALIZER, MODEL_INITIALIZER = "dataset-initializer", "model-initializer"  # names of steps and of their containers
 INITIALIZER_IMAGE = "docker.io/library/muster-initializer:e2e"
-# A pod's share of this machine's Debian: its Python and PyTorch, without an image of 2 GB.
+# Folders of this machine's Debian for pods: Python and PyTorch, without an image of 2 GB.
 DEBIAN = ("/usr", "/lib", "/lib64", "/etc/alternatives")
 
 
@@ -19,7 +19,7 @@ def shell(script):
 
 
 def runtime(name, nodes, policy=None, pod=None, job=None, container=None, annotations=None):
-    """A TrainingRuntime with one step `node` of busybox. `job`, `pod`, `container`: beside what is in their specs."""
+    """A TrainingRuntime with one step `node` of busybox. `job`, `pod`, `container`: further fields of their specs."""
     node = {"name": "node", "image": BUSYBOX, "imagePullPolicy": "IfNotPresent", **(container or {})}
     return {"apiVersion": API, "kind": "TrainingRuntime", "metadata": {"name": name, "annotations": annotations or {}},
             "spec": {"mlPolicy": {"numNodes": nodes, **(policy or {})}, "template": {"spec": {"replicatedJobs": [
@@ -28,7 +28,7 @@ def runtime(name, nodes, policy=None, pod=None, job=None, container=None, annota
 
 
 def put_before(made, name, pod):
-    """A runtime's step of one pod, which has to succeed before the nodes begin."""
+    """Adds a step of one pod to a runtime, which must succeed before the nodes start."""
     steps = made["spec"]["template"]["spec"]["replicatedJobs"]
     steps[-1].setdefault("dependsOn", []).append({"name": name, "status": "Complete"})
     steps.insert(0, {"name": name, "template": {"metadata": {"labels": {ANCESTOR: name}}, "spec": {"template": {"spec": pod}}}})
@@ -40,7 +40,7 @@ def train_job(name, runtime_name, annotations=None, **spec):
 
 
 def host_folders(paths):
-    """(volumes, volumeMounts) that show the machine's folders at the same places, read-only."""
+    """(volumes, volumeMounts) that mount folders of the machine read-only at the same paths."""
     names = {path: path.strip("/").replace("/", "-").replace(".", "-").lower()[-60:].strip("-") for path in paths}
     return ([{"name": name, "hostPath": {"path": path}} for path, name in names.items()],
             [{"name": name, "mountPath": path, "readOnly": True} for path, name in names.items()])
@@ -62,14 +62,14 @@ class Scenario(unittest.TestCase):
             self.cluster.kubectl("create", "-n", self.namespace, "-f", "-", content=json.dumps(made))
 
     def shared(self):
-        """A folder of the machine for this scenario's pods: what all nodes see, as a shared file system would give it to them."""
+        """A folder of the machine that all pods of this scenario share, like a shared file system."""
         folder = os.path.join(self.cluster.folder, "shared", self.namespace)
         os.makedirs(folder, exist_ok=True)
         return folder
 
     def check_that_nothing_is_left(self, seconds=120):
-        """Deletes the jobs; what was made of them goes, too. The garbage collector of a new cluster learns of a new
-        kind of owner within half a minute."""
+        """Deletes the jobs, and waits until their objects are gone. The garbage collector of a new cluster needs up to
+        half a minute to learn of a new kind of owner."""
         self.cluster.kubectl("delete", "trainjobs,pytorchjobs", "--all", "-n", self.namespace, f"--timeout={seconds}s")
         until = time.monotonic() + seconds
         while left := self.left():
@@ -78,25 +78,25 @@ class Scenario(unittest.TestCase):
             self.cluster.try_kubectl("wait", "--for=delete", "-n", self.namespace, f"--timeout={seconds}s", *left)
 
     def left(self):
-        """What is in the namespace beside what the scenario made itself."""
+        """The objects in the namespace that the scenario did not create itself."""
         found = self.cluster.get("jobs,pods,services,configmaps,secrets", "-n", self.namespace)["items"]
         names = [(item["kind"], item["metadata"]["name"]) for item in found]
         return [f"{kind.lower()}/{name}" for kind, name in names if (kind, name) not in self.made]
 
     def finished(self, name, seconds=120):
-        """The TrainJob when it is Complete or Failed."""
+        """Waits until the TrainJob is Complete or Failed, and returns it."""
         return self.cluster.await_object(f"trainjob/{name}", lambda job: any(
             condition["type"] in ("Complete", "Failed") and condition["status"] == "True" for condition in job.get("status", {}).get("conditions", [])),
             self.namespace, seconds)
 
     def condition(self, job, kind):
-        """(reason, message) of a condition that is true."""
+        """(reason, message) of a condition, which must be true."""
         found = [condition for condition in job["status"]["conditions"] if condition["type"] == kind and condition["status"] == "True"]
         self.assertEqual(len(found), 1, f"{kind} among {job['status']['conditions']}")
         return found[0]["reason"], found[0]["message"]
 
     def logs(self, job):
-        """Of all its nodes, by rank: of each the newest pod's container `node`."""
+        """The logs of all nodes by rank: of the container `node` in the newest pod."""
         pods = self.cluster.get("pods", "-n", self.namespace, "-l", f"jobset.sigs.k8s.io/jobset-name={job},jobset.sigs.k8s.io/replicatedjob-name=node")
         newest = {}
         for pod in sorted(pods["items"], key=lambda pod: pod["metadata"]["creationTimestamp"]):

@@ -1,6 +1,6 @@
-"""What a notebook does with the unmodified `kubeflow` SDK: sdk_client.py KUBECONFIG NAMESPACE RUNTIME, by the SDK's own venv.
+"""Uses the unmodified `kubeflow` SDK like a notebook, in the SDK's venv: sdk_client.py KUBECONFIG NAMESPACE RUNTIME.
 
-Prints one JSON object of what the SDK gave.
+Prints what the SDK returned as one JSON object.
 """
 import json
 import sys

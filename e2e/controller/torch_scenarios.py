@@ -1,4 +1,4 @@
-"""PyTorch, Debian's own: the digits on 2 nodes x 2 workers."""
+"""Debian's PyTorch trains the digits on 2 nodes x 2 workers."""
 import json
 import os
 
@@ -8,7 +8,7 @@ from scenario import INITIALIZER
 
 class Torch(Digits):
     def test_digits(self):
-        """The data set comes from an S3 server, by the initializer, before the nodes begin."""
+        """The initializer fetches the data set from an S3 server before the nodes start."""
         self.train(store=self.store_with_data())
         job = self.finished("digits", 300)
         self.condition(job, "Complete")
@@ -21,7 +21,7 @@ class Torch(Digits):
         self.assertLessEqual(initializer["completionTime"], node["startTime"])
 
     def test_digits_with_a_killed_worker(self):
-        """The agents restart the workers in their pods, from the newest checkpoint; no pod is made anew."""
+        """The agents restart the workers in their pods from the newest checkpoint. No pod is replaced."""
         self.train("--fault", "kill:rank=3,epoch=4")
         job = self.finished("digits", 300)
         self.condition(job, "Complete")

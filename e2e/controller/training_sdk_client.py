@@ -1,6 +1,6 @@
-"""What a notebook does with the unmodified `kubeflow-training` SDK: training_sdk_client.py KUBECONFIG NAMESPACE FOLDER, by the SDK's own venv.
+"""The unmodified `kubeflow-training` SDK, in its own venv: training_sdk_client.py KUBECONFIG NAMESPACE FOLDER.
 
-FOLDER: of the machine; pods see it as /shared. Prints one JSON object of what the SDK gave.
+FOLDER: a folder of the machine; pods see it as /shared. Prints what the SDK returned as one JSON object.
 """
 import contextlib
 import json
@@ -12,12 +12,12 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.append(os.path.join(HERE, "..", "cluster"))
 
 from kubeflow.training import TrainingClient  # noqa: E402
-from kubeflow.training import models  # noqa: E402  # Kubernetes' own, too
+from kubeflow.training import models  # noqa: E402  # also Kubernetes' own models
 
 from images import BUSYBOX  # noqa: E402
 from scenario import DEBIAN, host_folders  # noqa: E402
 
-# The Master does not end before the Workers have begun: the SDK has no logs of pods that are pending.
+# The Master does not end before the Workers have started, as the SDK gives no logs of pending pods.
 ALL_BEGIN = """echo "rank $RANK of $WORLD_SIZE"; : > /shared/began-$RANK
 until [ -e /shared/go ] && [ -e /shared/began-1 ] && [ -e /shared/began-2 ]; do sleep 0.1; done"""
 WAIT = {"wait_timeout": 240, "polling_interval": 1}
@@ -33,7 +33,7 @@ def train(parameters):
 
 
 def made_of_objects(name, folder, script, workers=0, restart="OnFailure"):
-    """A PyTorchJob whose pods run a shell's script."""
+    """A PyTorchJob whose pods run a shell script."""
     container = models.V1Container(name="pytorch", image=BUSYBOX, image_pull_policy="IfNotPresent", command=["/bin/sh", "-c", script],
                             volume_mounts=[models.V1VolumeMount(name="shared", mount_path="/shared")])
     template = models.V1PodTemplateSpec(spec=models.V1PodSpec(
@@ -46,7 +46,7 @@ def made_of_objects(name, folder, script, workers=0, restart="OnFailure"):
 
 
 def questions(client, name):
-    """What the SDK says of a job's state."""
+    """What the SDK reports about the state of a job."""
     return {kind: getattr(client, f"is_job_{kind}")(name) for kind in ("created", "running", "restarting", "succeeded", "failed")}
 
 
@@ -60,12 +60,12 @@ def from_objects(client, folder):
     given = {"running": questions(client, "objects"), "jobs": [job.metadata.name for job in client.list_jobs()]}
     job = client.get_job("objects")
     job.metadata.labels = {"team": "vision"}
-    job.metadata.resource_version = None  # else the SDK's patch is refused where the status has changed since
+    job.metadata.resource_version = None  # otherwise the SDK's patch conflicts if the status has changed
     client.update_job(job, "objects")
     given["labels"] = client.get_job("objects").metadata.labels
     with open(os.path.join(folder, "go"), "w"):
         pass
-    with contextlib.redirect_stdout(sys.stderr):  # it prints the lines
+    with contextlib.redirect_stdout(sys.stderr):  # the SDK prints the lines
         given["followed"] = client.get_job_logs("objects", follow=True)[0]
     job = client.wait_for_job_conditions("objects", **WAIT)
     given.update({
@@ -79,7 +79,7 @@ def from_objects(client, folder):
 
 
 def events(client, name):
-    """Without their times."""
+    """The events of a job and its pods, without their times."""
     found = client.get_job_logs(name, is_master=False, verbose=True)[1]
     return {of: [" ".join(event.split()[2:]) for event in those] for of, those in found.items()}
 
@@ -98,7 +98,7 @@ def from_a_function(client):
 
 
 def that_fails(client, folder):
-    """What the SDK raises while it waits for the job's success."""
+    """The exception of the SDK while it waits for the job's success."""
     client.create_job(made_of_objects("fails", folder, 'echo "no such data" >&2; exit 2', restart="ExitCode"))
     try:
         client.wait_for_job_conditions("fails", **WAIT)

@@ -1,4 +1,4 @@
-"""The unmodified `kubeflow-training` SDK of PyPI, which users of PyTorchJobs have, against Muster."""
+"""The unmodified `kubeflow-training` SDK of PyPI, which users of PyTorchJobs use, against Muster."""
 import json
 import os
 import subprocess
@@ -29,7 +29,7 @@ class TrainingSdk(PyTorchJobs):
         self.assertIn("404", given["gone"])
 
     def check_objects(self, given):
-        """A job made of the SDK's objects, while it runs and when it has ended."""
+        """A job made of the SDK's objects, while it runs and after its end."""
         self.assertEqual(given["running"], {"created": True, "running": True, "restarting": False, "succeeded": False, "failed": False})
         self.assertEqual(given["ended"], {"created": True, "running": False, "restarting": False, "succeeded": True, "failed": False})
         self.assertEqual((given["jobs"], given["labels"], given["times"]), (["objects"], {"team": "vision"}, [True, True]))
@@ -47,7 +47,7 @@ class TrainingSdk(PyTorchJobs):
             self.assertIn(f"rank {rank} of 3", given["logs"][f"objects-{pod}"])
 
     def check_function(self, given):
-        """A function on 2 workers, which the SDK makes a Master and a Worker under torchrun."""
+        """A function on 2 workers. The SDK makes a Master and a Worker under torchrun of them."""
         self.assertEqual((given["processes"], given["replicas"]), ("1", {"Master": 1, "Worker": 1}))
         self.assertEqual(given["states"][-1], "Succeeded")
         self.assertLessEqual(set(given["states"]), {"Created", "Running", "Succeeded"})
@@ -63,7 +63,7 @@ class TrainingSdk(PyTorchJobs):
             self.assertIn(part, given["message"])
 
     def check_events(self, given):
-        """Of the job and of its pods."""
+        """The events of the job and of its pods."""
         names = ", ".join(f"objects-{pod}" for pod in PODS)
         self.assertIn(f"Created pod: {names}", given["pytorchjob/objects"])
         for pod in PODS:

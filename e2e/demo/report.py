@@ -1,6 +1,6 @@
-"""What the attempts of a training run cost: the demo's table, and the promises it holds the launcher to.
+"""What the attempts of a training run cost: the demo's table, and the promises of the launcher that it checks.
 
-Pure: made from the records that the agents leave (docs/attempt-json.md) and from the events of the training (train.py).
+Pure. The input is the records of the agents (docs/attempt-json.md) and the events of the training (train.py).
 """
 import dataclasses
 import re
@@ -10,18 +10,18 @@ from training_run import epochs_done
 
 @dataclasses.dataclass
 class Attempt:
-    """One round over all its nodes. Times are Unix milliseconds."""
+    """One round on all nodes. Times are Unix milliseconds."""
     number: int
     round: int
     nodes: list
     world: int
     started: int
-    workers_started: int            # the last worker's
+    workers_started: int            # start of the last worker
     stopped: int                    # the first sign of its end
-    ended: int                      # no worker was left
+    ended: int                      # end of the last worker
     reason: str
-    cut_off: int                    # records that do not say how they ended: their agents were killed
-    resumed: int = 0                # the training's own first word; 0: it ended before
+    cut_off: int                    # records without an end, because the agents were killed
+    resumed: int = 0                # first event of the training; 0: the attempt ended before it
     first_epoch: int = 0
     last_epoch: int = 0
     last_epoch_at: int = 0
@@ -29,11 +29,11 @@ class Attempt:
 
 @dataclasses.dataclass
 class Loss:
-    """Time lost between an attempt that trained and the next that does."""
+    """The time lost between two attempts that trained."""
     total: int        # from the last checkpoint until the training goes on from it
     redone: int       # work since that checkpoint, done again
     launcher: int     # from the first sign of the end to the last new worker's start, of each attempt between
-    program: int      # python, torch and gloo coming up
+    program: int      # start of python, torch and gloo
 
 
 def gather(records, events):
@@ -45,7 +45,7 @@ def gather(records, events):
         group = sorted(rounds[key], key=lambda record: record["node_rank"])
         started = [r["workers_started_unix_ms"] for r in group]
         if None in started:
-            continue  # called off before its workers ran
+            continue  # the round was cancelled before its workers ran
         first = min(group, key=lambda r: r["stopping_unix_ms"] or r["ended_unix_ms"] or float("inf"))
         attempts.append(Attempt(
             number=len(attempts), round=key[1], nodes=[r["node"] for r in group], world=group[0]["world_size"],
@@ -62,7 +62,7 @@ def gather(records, events):
 
 
 def losses(attempts):
-    """By attempt: of each that trained, but for the last."""
+    """The losses by attempt: for each attempt that trained, except the last."""
     result = {}
     trained = [attempt for attempt in attempts if attempt.resumed]
     for before, after in zip(trained, trained[1:]):
@@ -75,7 +75,7 @@ def losses(attempts):
 
 
 def in_short(reason):
-    """Without what only a reader of logs needs: the process and the host of a node, the end of stderr, how the loss was seen."""
+    """The reason without details for readers of logs: process and host of a node, stderr, how a loss was found."""
     text = re.sub(r"(node [\w.-]+)_\d+( \(host [\w.-]+\))?", r"\1", reason).split(" (stderr:")[0]
     return re.sub(r" was lost.*", " was lost", text)
 
@@ -98,8 +98,8 @@ def table(attempts, lost):
 
 
 def broken_promises(attempts, events, *, workers, faults, killed, epochs, min_accuracy):
-    """Sentences; none when all is as promised: after each of the `faults` all `workers` train again, `killed` agents had
-    no time to say how their attempt ended, and no epoch was lost or done twice."""
+    """A sentence for each broken promise. The promises: after each of the `faults` all `workers` train again, exactly
+    `killed` records have no end, and no epoch is lost or done twice."""
     wrong = []
     worlds = [attempt.world for attempt in attempts if attempt.resumed]
     if worlds.count(workers) != faults + 1 or worlds[-1] != workers or max(worlds) != workers:
@@ -109,7 +109,7 @@ def broken_promises(attempts, events, *, workers, faults, killed, epochs, min_ac
         wrong.append(f"{cut_off} records do not say why the attempt ended; {killed} nodes were killed")
     trained = [attempt for attempt in attempts if attempt.resumed]
     for before, after in zip(trained, trained[1:]):
-        if after.first_epoch - before.last_epoch not in (0, 1):  # 1: stopped between a checkpoint and saying so
+        if after.first_epoch - before.last_epoch not in (0, 1):  # 1: stopped after a checkpoint, before its report
             wrong.append(f"attempt {after.number} went on after epoch {after.first_epoch}; the checkpoint before it was of epoch {before.last_epoch}")
     done = epochs_done(events)
     if [epoch for epoch, _ in done] != list(range(1, epochs + 1)):

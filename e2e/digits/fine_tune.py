@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Trains a new head for a model's body on handwritten digits, with DistributedDataParallel (gloo). Started by torchrun.
+"""Trains a new head of a model on handwritten digits, with DistributedDataParallel (gloo). Started by torchrun.
 
-A model is a folder with config.json (`width` of its features) and pytorch_model.bin: a table that has a row for each value of
-each pixel. `--make` writes one of random weights: its features are good enough for digits.
+A model is a folder with config.json (`width` of its features) and pytorch_model.bin: a table with a row for each value
+of each pixel. `--make` writes a model with random weights; its features are good enough for digits.
 """
 import argparse
 import hashlib

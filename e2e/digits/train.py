@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 """Trains a classifier of handwritten digits with DistributedDataParallel (gloo); works with torch 1.13 and the newest.
 
-Started by `muster run` or torchrun: reads their environment only. What makes it a fair test of elasticity:
-- a step is one global batch whatever the world size is, each rank takes every world-th sample of it, and the loss is scaled so
-  that the averaged gradient is that of the whole batch. So the loss curve does not depend on how many workers there are, nor
-  on how often they were restarted: an interrupted run can be compared with an undisturbed one, epoch by epoch.
-- rank 0 writes a checkpoint after each epoch (temp file, fsync, rename): epoch, model, optimizer, loss history. A restart
-  goes on from the newest one that can be read; rank 0 chooses and sends it to all, so that nobody can disagree.
+Started by `muster run` or torchrun: reads only their environment. What makes it a fair test of elasticity:
+- A step is one global batch for every world size. Each rank takes every world-th sample of it, and the loss is scaled
+  so that the averaged gradient is that of the whole batch. So the loss curve does not depend on the number of workers
+  or restarts, and an interrupted run can be compared with an undisturbed one, epoch by epoch.
+- Rank 0 writes a checkpoint after each epoch (temp file, fsync, rename): epoch, model, optimizer, loss history. A
+  restart goes on from the newest readable one, which rank 0 chooses and sends to all.
 
-Faults for tests, any number of `--fault KIND:rank=R,epoch=E[,attempt=A]` (attempt = TORCHELASTIC_RESTART_COUNT, default 0):
-`exit` ends with code 3, `raise` raises, `kill` sends itself SIGKILL; in the middle of that epoch.
+Faults for tests, any number of `--fault KIND:rank=R,epoch=E[,attempt=A]` (attempt: TORCHELASTIC_RESTART_COUNT, default
+0): `exit` ends with code 3, `raise` raises, `kill` sends itself SIGKILL; in the middle of that epoch.
 """
 import argparse
 import gzip
@@ -26,7 +26,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 SPLIT_SEED = 20
 MODEL_SEED = 1
-TEST_PART = 5  # every fifth sample of the shuffled set is for testing
+TEST_PART = 5  # every fifth sample of the shuffled set is test data
 KEEP_CHECKPOINTS = 3
 
 
@@ -64,7 +64,7 @@ def load_digits(path):
 
 
 class Events:
-    """Appends what happened, a line each, for whoever follows the training from outside."""
+    """Writes events, one per line, for a program that follows the training."""
 
     def __init__(self, path, rank, world):
         self.path = path if rank == 0 else None
@@ -78,7 +78,7 @@ class Events:
         if not self.path:
             return
         line = json.dumps({"event": event, "unix_ms": time.time_ns() // 10**6, **self.common, **fields}) + "\n"
-        try:  # a pipe that nobody reads any more must not hold the training up
+        try:  # a pipe without a reader must not stop the training
             file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK, 0o644)
             os.write(file, line.encode())
             os.close(file)
@@ -103,7 +103,7 @@ def save_checkpoint(folder, state):
 
 
 def newest_good_checkpoint(folder):
-    """None at the very start. One that cannot be read is named and passed over."""
+    """The newest readable checkpoint; None: there is none. An unreadable one is reported and skipped."""
     os.makedirs(folder, exist_ok=True)
     for name in sorted((name for name in os.listdir(folder) if name.endswith(".pt")), reverse=True):
         try:
@@ -111,13 +111,13 @@ def newest_good_checkpoint(folder):
             if len(state["history"]) == state["epoch"]:
                 return state
             print(f"checkpoint {name}: its history does not fit its epoch; an older one is taken", flush=True)
-        except Exception as error:  # torn or foreign: torch raises many kinds
+        except Exception as error:  # a damaged or foreign file: torch raises many types
             print(f"checkpoint {name} cannot be read ({error}); an older one is taken", flush=True)
     return None
 
 
 def beat(epoch, step, steps):
-    """Tells the agent that there is progress: the step count, in place once."""
+    """Reports progress to the agent: replaces the file with the step count."""
     path = os.environ.get("MUSTER_HEARTBEAT_FILE")
     if path:
         with open(path + ".tmp", "w") as file:
@@ -139,7 +139,7 @@ def strike(faults, epoch, rank):
 
 
 def train_epoch(model, optimizer, images, labels, epoch, options):
-    """Mean loss over all samples, the same number on every rank."""
+    """The mean loss over all samples. It is the same number on every rank."""
     rank, world = dist.get_rank(), dist.get_world_size()
     order = torch.randperm(len(images), generator=torch.Generator().manual_seed(epoch))
     batches = order.split(options.batch)
@@ -202,8 +202,8 @@ def main():
         print(f"test accuracy {final:.4f} after {len(history)} epochs", flush=True)
         events.add("end", epoch=len(history), accuracy=final, history=history)
     dist.barrier()
-    # The model has references to the group. The last one must not go with the model's own: PyTorch 1.13 then ends the
-    # group's threads with the GIL held, and waits for ever where one of them asks for it.
+    # The model has references to the process group, and its destruction must not drop the last one: PyTorch 1.13 then
+    # ends the group's threads while it holds the GIL, and waits for ever if one of these threads needs the GIL.
     del model
     dist.destroy_process_group()
     if final < options.min_accuracy:

@@ -1,7 +1,7 @@
-"""Runs train.py on several nodes of this machine and says what happens: the PyTorch tests are built on it.
+"""Runs train.py on several nodes of this machine and reports its events. The PyTorch tests use it.
 
-A node is a `muster run` agent in a session of its own, with its own log folder. Nothing is polled: the training writes its
-events into a pipe, an agent's end is seen through its pidfd, and next_event() waits for either. Not thread-safe.
+A node is a `muster run` agent in its own session, with its own log folder. Nothing is polled: the training writes its
+events into a pipe, a pidfd shows the end of an agent, and next_event() waits for both. Not thread-safe.
 """
 import collections
 import glob
@@ -26,7 +26,7 @@ RUN_ID = "digits"
 
 
 class Broken(Exception):
-    """Something is not as promised; the text is for the user."""
+    """A promise of the launcher was broken. The text is for the user."""
 
 
 def unix_ms():
@@ -34,13 +34,13 @@ def unix_ms():
 
 
 def digits_file():
-    """Path of the data set, fetched at the first call."""
+    """The path of the data set. The first call downloads it."""
     script = os.path.join(ROOT, "build-support", "setup-torch-data")
     return subprocess.run([script], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
 
 
 def wait_gone(pid, seconds):
-    """True when the process, whoever's child it is, has ended."""
+    """True if the process, which need not be a child, has ended."""
     try:
         descriptor = os.pidfd_open(pid)
     except ProcessLookupError:
@@ -53,8 +53,8 @@ def wait_gone(pid, seconds):
 
 
 def epochs_done(events):
-    """[(epoch, loss)] in the order they were done. One whose checkpoint was written, but whose rank 0 was stopped before it
-    could say so, is known by the next start's history."""
+    """[(epoch, loss)] in the order of the training. If rank 0 was stopped after it wrote a checkpoint and before it
+    reported the epoch, the history of the next start shows that epoch."""
     done = []
     for event in events:
         if event["event"] == "start" and event["epoch"] == len(done) + 1 and event["history"][:-1] == [loss for _, loss in done]:
@@ -68,7 +68,7 @@ class Node:
     def __init__(self, name, process, output):
         self.name = name
         self.process = process
-        self.output = output  # path of what it printed
+        self.output = output  # path of the file with its output
         self.pidfd = os.pidfd_open(process.pid)
         self.killed = False
 
@@ -78,10 +78,10 @@ class Node:
 
 
 class TrainingRun:
-    """folder: everything goes below it (checkpoints, logs, events). Use as a context manager: it ends what it started."""
+    """folder: for checkpoints, logs and events. As a context manager it ends all processes that it started."""
 
     def __init__(self, folder, *, python, nnodes, nproc=2, run_options=(), train_options=(), script=None, environment=None):
-        """script: run this, with train_options as its arguments, in place of train.py."""
+        """script: run this program, with train_options as its arguments, instead of train.py."""
         self.folder = folder
         self.python = python
         self.nodes = {}
@@ -98,7 +98,7 @@ class TrainingRun:
         os.mkfifo(pipe_path)
         self._command = [script, *train_options] if script else [
             TRAIN, "--checkpoints", f"{folder}/checkpoints", "--events", pipe_path, *train_options]
-        # Read and write: it never reports an end of file between two writers.
+        # Opened also for writing, so that it reports no end of file between two writers.
         self._pipe = os.open(pipe_path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
         self._selector.register(self._pipe, selectors.EVENT_READ, None)
         self._journal = open(f"{folder}/events.jsonl", "a")
@@ -110,7 +110,7 @@ class TrainingRun:
         self.close()
 
     def start_node(self, name, *, host):
-        """host: it serves the rendezvous endpoint (torchrun finds that by the host's name; on one machine it is said)."""
+        """host: this node serves the rendezvous endpoint. torchrun knows that by the host's name, here by a flag."""
         command, environment = self._agent(name, host)
         self._starts += 1
         output = f"{self.folder}/{name}.{self._starts}.txt"
@@ -123,7 +123,7 @@ class TrainingRun:
         return node
 
     def _agent(self, name, host):
-        """(command, environment) of a node's agent; a subclass may start it in another way."""
+        """(command, environment) of a node's agent. A subclass may override it."""
         command = [
             MUSTER, "run", "--nnodes", self._nnodes, "--nproc-per-node", str(self._nproc),
             "--rdzv-backend", "c10d", "--rdzv-endpoint", f"127.0.0.1:{self._port}", "--rdzv-id", RUN_ID,
@@ -136,12 +136,12 @@ class TrainingRun:
         return {**environment, "PYTHON_EXEC": self.python, "OMP_NUM_THREADS": "1", **self._environment, **more}
 
     def next_event(self, deadline):
-        """The training's next event, or {"event": "node_ended", "node", "code"}. deadline: time.monotonic() seconds."""
+        """The next event of the training, or {"event": "node_ended", "node", "code"}. deadline: by time.monotonic()."""
         while not self._pending:
             ready = self._selector.select(max(0.0, deadline - time.monotonic()))
             if not ready:
                 raise Broken(f"nothing more was heard in time\n{self.tails()}")
-            for key, _ in sorted(ready, key=lambda item: item[0].data is not None):  # the pipe first: it is older news
+            for key, _ in sorted(ready, key=lambda item: item[0].data is not None):  # the pipe first: older events
                 if key.data is None:
                     self._read_pipe()
                 else:
@@ -149,7 +149,7 @@ class TrainingRun:
         return self._pending.popleft()
 
     def wait_for(self, wanted, deadline, seen=lambda event: None):
-        """Passes each event to `seen` until wanted(event); gives that one. A node's unexpected end breaks it."""
+        """Passes events to `seen` until wanted(event), and returns that one. Broken: a node ended unexpectedly."""
         while True:
             event = self.next_event(deadline)
             seen(event)
@@ -159,7 +159,7 @@ class TrainingRun:
                 raise Broken(f"{event['node']} ended with code {event['code']}\n{self.tails()}")
 
     def kill_worker(self, rank, number):
-        """Sends the signal; gives the time (Unix ms)."""
+        """Sends the signal. Returns the time (Unix ms)."""
         record = max((r for r in self.attempts() if rank in [w["rank"] for w in r["workers"]]), key=_age)
         pid = next(w["pid"] for w in record["workers"] if w["rank"] == rank)
         now = unix_ms()
@@ -167,7 +167,7 @@ class TrainingRun:
         return now
 
     def kill_node(self, name, deadline):
-        """SIGKILL to the agent. Its workers must not outlive it; gives the time (Unix ms)."""
+        """Sends SIGKILL to the agent, whose workers must not outlive it. Returns the time (Unix ms)."""
         node = self.nodes[name]
         workers = [worker for record in self.attempts(name)[-1:] for worker in record["workers"]]
         node.killed = True
@@ -179,7 +179,7 @@ class TrainingRun:
         return now
 
     def attempts(self, name="*"):
-        """attempt.json of all attempts of a node, or of all nodes; oldest first."""
+        """attempt.json of all attempts of one node or of all nodes, oldest first."""
         records = []
         for path in glob.glob(f"{self.folder}/logs/{name}/{RUN_ID}/attempt_*/attempt.json"):
             with open(path) as file:

@@ -1,5 +1,5 @@
-"""A test case whose API server asks a controller's webhooks. That server reaches them by an address of this machine: it
-has no Service's address to go by, as there is no network of pods."""
+"""A test case whose API server calls a controller's webhooks. The API server reaches them by an address of this
+machine: there is no network of pods, so a Service would lead nowhere."""
 import json
 import os
 import time
@@ -22,7 +22,7 @@ class AdmissionCase(ControllerCase):
 
     @classmethod
     def serve(cls, name, *flags):
-        """A controller with webhooks, ready."""
+        """Starts a controller with webhooks; returns when it is ready."""
         port = cls.cluster.port(f"{name}-webhooks")
         child = cls.start_controller(name, "--webhook-listen", f"{cls.cluster.address}:{port}", *flags)
         cls.cluster.processes.await_url(name, f"http://{cls.cluster.address}:{cls.cluster.port(name)}/readyz", seconds=WAIT)
@@ -34,7 +34,7 @@ class AdmissionCase(ControllerCase):
 
     @classmethod
     def configure(cls, name, **changes):
-        """The configurations of the manifests, but for the way to the webhooks of the controller `name`."""
+        """Creates the webhook configurations of the manifests, with the URL of the controller `name`."""
         for made in json.loads(json.dumps(cls.configurations)):
             for webhook in made["webhooks"]:
                 webhook["clientConfig"] = {"url": cls.url(name) + webhook["clientConfig"]["service"]["path"]}
@@ -44,7 +44,7 @@ class AdmissionCase(ControllerCase):
 
     @classmethod
     def await_webhooks(cls):
-        """Until the API server, too, knows of a configuration and its authority: it watches them as others do."""
+        """Waits until the API server has heard, by a watch, of a configuration and its authority."""
         until = time.monotonic() + 5
         path = f"{cls.api.path('trainjobs')}?dryRun=All"
         while True:
@@ -60,7 +60,7 @@ class AdmissionCase(ControllerCase):
                 raise AssertionError(f"the API server does not ask the webhooks: {told}; the controller says: {open(cls.cluster.processes.log('one')).read()}")
 
     def refused(self, status, *parts):
-        """A context in which the API server refuses, with `parts` in its words."""
+        """A context that expects a refusal by the API server with `status` and `parts` in its message."""
         case = self
 
         class Expected:

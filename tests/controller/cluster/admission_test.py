@@ -66,7 +66,7 @@ class Admission(AdmissionCase):
         self.assertIsNone(self.api.find("trainjobs", "strict"))
 
     def test_a_runtime_and_its_job_at_once(self):
-        """The watch of runtimes may be later than the job: the API server is asked then."""
+        """If the job comes before the watch reports its runtime, the webhook asks the API server for the runtime."""
         for number in range(10):
             self.make(f"both-{number}", runtime("", 1, container=TRUE), suspend=True)
 
@@ -87,7 +87,7 @@ class Admission(AdmissionCase):
         stored, = old["spec"]["runtimePatches"]
         self.assertEqual(stored["manager"], "muster.dev/v21")
         self.assertTrue(stored["time"])
-        # The same again, in either shape, changes nothing.
+        # Writing the same spec again, in either shape, changes nothing.
         for again in (made, changed(old, "metadata.resourceVersion", None)):
             self.cluster.kubectl("replace", "-n", NAMESPACE, "-f", "-", content=json.dumps(again))
             self.assertEqual(self.api.get("trainjobs", "old")["metadata"]["generation"], old["metadata"]["generation"])
@@ -117,7 +117,7 @@ class Admission(AdmissionCase):
                     continue
                 with self.subTest(spec=spec, more=more), self.refused(422, message):
                     self.update("fixed", {**spec, **more})
-        # Written otherwise, as typed clients do.
+        # The same values in another form, as typed clients write them.
         self.update("fixed", {"trainer": {"resourcesPerNode": {"limits": {"cpu": "1"}}, "env": [], "args": None}, "ttlSecondsAfterFinished": 900})
         self.assertEqual(self.api.get("trainjobs", "fixed")["spec"]["ttlSecondsAfterFinished"], 900)
 
@@ -144,7 +144,7 @@ class Admission(AdmissionCase):
         self.api.delete("trainingruntimes", "orphan")
         self.update("orphan", {"suspend": True})
         self.await_job("orphan", lambda job: job["status"].get("state") == "Suspended" and not any(part["active"] for part in job["status"]["jobsStatus"]))
-        with self.refused(403, "has no job 'nodes'; there are: node"):  # by the snapshot
+        with self.refused(403, "has no job 'nodes'; there are: node"):  # the snapshot says so
             self.update("orphan", {"runtimePatches": [patch(job="nodes")]})
         self.update("orphan", {"runtimePatches": [patch()]})
         self.update("orphan", {"suspend": False})
@@ -159,7 +159,7 @@ class Admission(AdmissionCase):
             self.api.patch("trainjobs", "grows", {"spec": {"replicas": 5}}, "scale")
         with self.refused(403, "spec.trainer.numNodes: 5 is not between"):
             self.update("grows", {"trainer": {"numNodes": 5}})
-        # Who writes the job anew without the number does not change it.
+        # Writing the job without the number is no change of the number.
         again = train_job("grows", "grows", ttlSecondsAfterFinished=900)
         self.cluster.kubectl("replace", "-n", NAMESPACE, "-f", "-", content=json.dumps(again))
         self.assertEqual(self.api.get("trainjobs", "grows")["spec"]["trainer"]["numNodes"], 2)
@@ -186,7 +186,7 @@ class Admission(AdmissionCase):
         self.assertEqual(self.api.get("trainjobs", "applied")["spec"]["trainer"], {"numNodes": 2})
 
     def test_asked_again(self):
-        """Another webhook that changes the object makes the API server ask this one twice."""
+        """If another webhook changes the object, the API server calls Muster's webhook a second time."""
         reviews = []
 
         class Labels(http.server.BaseHTTPRequestHandler):
@@ -224,7 +224,7 @@ class Admission(AdmissionCase):
         self.addCleanup(self.cluster.kubectl, "delete", "mutatingwebhookconfiguration", "z-labels")
         self.api.create("trainingruntimes", runtime("twice", 1, container=TRUE))
         job = changed(train_job("twice", "twice", suspend=True), "metadata.labels", {"twice": "true"})
-        while not reviews:  # until the API server knows of it
+        while not reviews:  # until the API server calls that webhook
             stored = self.api.ask("POST", f"{self.api.path('trainjobs')}?dryRun=All", job)
         stored = self.api.create("trainjobs", job)
         entry, = stored["spec"]["runtimePatches"]
@@ -272,7 +272,7 @@ class Admission(AdmissionCase):
 
 
 class Certificates(AdmissionCase):
-    """Replicas that come and go, and certificates that somebody spoils."""
+    """Replicas start and end, and certificates are deleted or damaged."""
 
     def secret(self):
         return self.api.get("secrets", "kubeflow-trainer-webhook-cert", ACCOUNT[0])
@@ -285,7 +285,7 @@ class Certificates(AdmissionCase):
         return ssl.get_server_certificate((url.hostname, url.port))
 
     def served(self, name, wanted):
-        """Until `name` serves with that certificate: it heard of it when the API server did."""
+        """Waits until `name` serves with that certificate, of which it hears when the API server does."""
         for _ in range(1000):
             if self.certificate_of(name).strip() == wanted.strip():
                 return
@@ -297,27 +297,27 @@ class Certificates(AdmissionCase):
         self.addCleanup(self.cluster.processes.stop, "two")
         self.assertEqual(self.secret()["metadata"]["resourceVersion"], before["metadata"]["resourceVersion"])
         self.assertEqual(self.certificate_of("two"), self.certificate_of("one"))
-        self.configure("two")  # it does not lead
+        self.configure("two")  # this replica does not lead
         self.addCleanup(self.configure, "one")
 
     def test_what_is_spoilt_is_made_good(self):
         first = self.secret()["data"]
-        # Deleted: the same again.
+        # A deleted Secret comes back with the same certificates.
         self.api.ask("DELETE", self.api.path("secrets", "kubeflow-trainer-webhook-cert", namespace=ACCOUNT[0]))
         self.assertEqual(self.await_secret(lambda secret: True)["data"], first)
-        # A certificate that cannot be used: a new one of the same authority.
+        # An unusable certificate is replaced by a new one of the same authority.
         self.api.ask("PATCH", self.api.path("secrets", "kubeflow-trainer-webhook-cert", namespace=ACCOUNT[0]), {"data": {"tls.crt": first["ca.crt"]}},
                      "application/merge-patch+json")
         second = self.await_secret(lambda secret: secret["data"]["tls.crt"] not in (first["tls.crt"], first["ca.crt"]))["data"]
         self.assertEqual(second["ca.crt"], first["ca.crt"])
         self.served("one", base64.b64decode(second["tls.crt"]).decode())
         self.await_webhooks()
-        # A caBundle that somebody takes away.
+        # A removed caBundle is put back.
         for kind, name in KINDS.items():
             self.cluster.kubectl("patch", kind, name, "--type=json", "-p", '[{"op": "remove", "path": "/webhooks/0/clientConfig/caBundle"}]')
             self.cluster.kubectl("wait", f"{kind}/{name}", "--for=jsonpath={.webhooks[0].clientConfig.caBundle}", f"--timeout={WAIT}s")
         self.await_webhooks()
-        # Another authority, by somebody else: both are trusted.
+        # A lost authority: a new one is made, and caBundle has both.
         self.api.ask("PATCH", self.api.path("secrets", "kubeflow-trainer-webhook-cert", namespace=ACCOUNT[0]),
                      {"data": {"ca.crt": "", "ca.key": ""}}, "application/merge-patch+json")
         third = self.await_secret(lambda secret: secret["data"].get("ca.crt") not in (None, "", first["ca.crt"]))["data"]
@@ -333,7 +333,7 @@ class Certificates(AdmissionCase):
         os.makedirs(folder)
 
         def put(name):
-            """As a volume of a Secret has it: the files are links, and the folder that they lead to is changed at once."""
+            """Writes files as a Secret's volume does: links into a folder, which is replaced at once."""
             keys.serve(name, f"/CN={name}", [f"IP:{self.cluster.address}"])
             os.makedirs(os.path.join(folder, f"..{name}"))
             for kind in ("crt", "key"):
@@ -352,8 +352,8 @@ class Certificates(AdmissionCase):
         self.served("files", put("second"))
 
     def test_while_it_is_away(self):
-        """Nothing is stored that nobody has judged; what leaves the spec alone is stored; and the definitions judge alone where
-        the webhooks are taken away."""
+        """The API server refuses what a webhook must check, and stores changes outside the spec. Without webhook
+        configurations only the definitions check objects."""
         self.make("alone", runtime("", 1, container=TRUE), suspend=True)
         self.cluster.processes.stop("one")
         with self.refused(500, "failed calling webhook"):

@@ -1,4 +1,4 @@
-"""The API server as an administrator asks it, in this process: hundreds of kubectl would cost minutes."""
+"""A client of the API server with an administrator's rights, in this process: hundreds of kubectl take minutes."""
 import http.client
 import json
 import ssl
@@ -12,7 +12,7 @@ MERGE = "application/merge-patch+json"
 
 
 class Refused(Exception):
-    """`status` of HTTP; the text is the server's."""
+    """`status`: the HTTP status. The text is the server's."""
 
     def __init__(self, status, text):
         super().__init__(f"{status}: {text}")
@@ -32,7 +32,7 @@ class Api:
         return "/".join(part for part in parts if part)
 
     def _ask(self, method, path, body=None, content="application/json", seconds=60):
-        """Comes back when it is told to, as a server does for a second while it begins."""
+        """Retries when the server asks for it. A server that is starting does so for about a second."""
         until = time.monotonic() + seconds
         while True:
             connection = http.client.HTTPSConnection(self.upstream.hostname, self.upstream.port, context=self.context, timeout=seconds)
@@ -58,7 +58,7 @@ class Api:
         return self.ask("GET", self.path(resource, name, namespace=namespace))
 
     def find(self, resource, name):
-        """None where it is not there."""
+        """The object; None: it does not exist."""
         try:
             return self.get(resource, name)
         except Refused as refused:
@@ -70,7 +70,7 @@ class Api:
         return self.ask("GET", f"{self.path(resource)}?labelSelector={urllib.parse.quote(selector)}")["items"]
 
     def create(self, resource, made):
-        """`made`: also as JSON text."""
+        """`made`: an object, or its JSON text."""
         return self.ask("POST", self.path(resource), made)
 
     def patch(self, resource, name, change, subresource=None):
@@ -80,7 +80,7 @@ class Api:
         return self.ask("DELETE", self.path(resource, name), {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": policy})
 
     def events(self, resource, selector="", name=None, seconds=60, namespace=None, first=False):
-        """(type, object) of what is there, then of each change, for so long. `first`: (None, None) before all."""
+        """Yields (type, object) of what exists, then of changes, for `seconds`. `first`: (None, None) before all."""
         if first:
             yield None, None
         fields = {"watch": "true", "labelSelector": selector, "timeoutSeconds": str(seconds)}
@@ -108,7 +108,7 @@ class Api:
                              f"{json.dumps((last or {}).get('status'))}")
 
     def await_gone(self, resource, name, seconds=60):
-        """A watch of what has gone before it begins hears nothing, so each is a short one."""
+        """Waits until the object is gone. A watch misses a deletion before its start, so each watch is short."""
         until = time.monotonic() + seconds
         while self.find(resource, name) is not None:
             if time.monotonic() > until:

@@ -1,7 +1,7 @@
-"""An HTTP proxy between a controller and the API server that spoils what passes: ApiProxy(cluster).
+"""An HTTP proxy between a controller and the API server that injects faults: ApiProxy(cluster).
 
-The controller speaks plain HTTP to it, so its kubeconfig needs `proxy.url` as server, and its own token. `rule(request)` says
-what is done to a request: a Fault, or None where it passes. It is called with `lock` held, one request at a time.
+The controller speaks plain HTTP to it: its kubeconfig needs `proxy.url` as server, and its own token. `rule(request)`
+returns a Fault, or None to let the request pass. It is called with `lock` held, for one request at a time.
 """
 import contextlib
 import http.client
@@ -16,7 +16,7 @@ import urllib.parse
 
 
 class Request:
-    """As the controller sent it; `status` and `answer` (JSON, None for a watch) once the server has answered."""
+    """A request of the controller. `status` and `answer` (JSON; None for a watch) are set with the server's answer."""
 
     def __init__(self, method, target, body):
         self.method, self.body = method, body
@@ -34,14 +34,14 @@ class Request:
 
     @property
     def resource(self):
-        """trainjobs, jobs, pods, leases ..."""
+        """The plural: trainjobs, jobs, pods, leases ..."""
         parts = self.path.strip("/").split("/")
         parts = parts[2:] if parts[0] == "api" else parts[3:]
         return parts[2] if parts[0] == "namespaces" and len(parts) > 2 else parts[0]
 
     @property
     def is_write(self):
-        """Of anything but the Lease, which a candidate writes, too."""
+        """True for every write but that of a Lease, which candidates write, too."""
         return self.method != "GET" and self.resource != "leases"
 
     def __repr__(self):
@@ -49,11 +49,11 @@ class Request:
 
 
 class Fault:
-    """answer: (status, headers, body) in place of the server's. lost: the request does not reach the server, its connection is
-    reset. wait: an Event before it is passed on. query: what is asked in place of the request's. cut: a reset after so many
-    bytes of the answer's body, or, -1, before its head. by_byte: each byte of the body by itself. stream: of a watch,
-    function(lines, send): `lines` are those of the server as they come, and what it sends is what the controller gets; a reset
-    when it returns."""
+    """answer: (status, headers, body) instead of the server's. lost: the request does not reach the server, and its
+    connection is reset. wait: an Event before the request is passed on. query: replaces the request's. cut: a reset
+    after so many bytes of the answer's body; -1: before its head. by_byte: sends each byte of the body by itself.
+    stream: for a watch, function(lines, send): `lines` yields the server's lines, `send` sends to the controller; when
+    it returns, the connection is reset."""
 
     def __init__(self, answer=None, lost=False, wait=None, query=None, cut=None, by_byte=False, stream=None):
         self.answer, self.lost, self.wait, self.query = answer, lost, wait, query
@@ -61,7 +61,7 @@ class Fault:
 
 
 class WriteLimit:
-    """As rule of the proxy: so many writes pass."""
+    """A rule: lets `most` writes pass and loses the later ones."""
 
     def __init__(self, most):
         self.most, self.count, self.is_over = most, 0, False
@@ -77,7 +77,7 @@ class WriteLimit:
 
 
 def status_answer(code, reason, headers=None):
-    """A refusal as the API server writes it."""
+    """An error answer in the API server's format."""
     body = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": f"{reason}, says the proxy",
             "reason": reason, "code": code}
     return code, {"Content-Type": "application/json", **(headers or {})}, json.dumps(body).encode()
@@ -137,11 +137,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
             except (OSError, http.client.HTTPException):
                 self.upstream.close()
                 self.upstream = None
-                if fresh or is_last:  # what a server that has gone leaves is a connection that ends
+                if fresh or is_last:  # an idle connection to a server that has ended is closed
                     raise ConnectionResetError from None
 
     def reset(self):
-        """Nobody hears more of this connection."""
+        """Resets the connection to the controller."""
         self.close_connection = True
         self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         raise ConnectionResetError
@@ -161,7 +161,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.finish_sending()
 
     def finish_sending(self):
-        """The end of the connection, after what was sent has come: a reset would overtake it."""
+        """Closes the connection after all that was sent has arrived. A reset would overtake it."""
         self.close_connection = True
         self.connection.shutdown(socket.SHUT_RDWR)
         raise ConnectionResetError
@@ -212,7 +212,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
                     yield line + b"\n"
 
     def follow_client(self, upstream):
-        """A controller that has gone leaves no watch behind."""
+        """Ends the watch at the server when the controller has closed its connection."""
         with contextlib.suppress(OSError):
             self.connection.recv(1, socket.MSG_PEEK)
         with contextlib.suppress(OSError, ValueError):
@@ -231,8 +231,8 @@ class ApiProxy:
         self.lock = threading.RLock()
         self.changed = threading.Condition(self.lock)
         self.rule = lambda request: None
-        self.requests = []  # all, in their order
-        self.streams = {}   # of each watch that is under way, its connection
+        self.requests = []  # in the order of their arrival
+        self.streams = {}   # the connection of each watch that is under way
         self.server = Server((cluster.address, 0), Handler)
         self.server.proxy = self
         self.url = f"http://{cluster.address}:{self.server.server_address[1]}"
@@ -250,7 +250,7 @@ class ApiProxy:
         return connection
 
     def obey(self, rule=None):
-        """From now on; what passed before is forgotten."""
+        """Sets the rule, and forgets the requests until now."""
         with self.changed:
             self.rule = rule or (lambda request: None)
             self.requests.clear()
@@ -274,7 +274,7 @@ class ApiProxy:
                 del self.streams[request]
 
     def cut_watches(self, *resources):
-        """Those under way, of these resources or of all."""
+        """Cuts the watches of these resources, or all watches."""
         with self.lock:
             for request, connection in self.streams.items():
                 if not resources or request.resource in resources:
@@ -286,7 +286,7 @@ class ApiProxy:
             return [request for request in self.requests if request.is_write]
 
     def await_(self, happened, what, seconds=60):
-        """Until happened() is true; it is asked whenever something passes."""
+        """Waits until happened() is true, which is called whenever a request or an answer passes."""
         until = time.monotonic() + seconds
         with self.changed:
             while not (result := happened()):

@@ -1,4 +1,4 @@
-"""The real HorizontalPodAutoscaler controller makes an elastic TrainJob larger and smaller, by metrics that the test tells."""
+"""The real HorizontalPodAutoscaler controller makes an elastic TrainJob larger and smaller, by metrics that the test sets."""
 import urllib.parse
 
 from admission_case import AdmissionCase
@@ -13,7 +13,7 @@ LONG = 180  # the autoscaler's controller learns of a new kind within half a min
 
 
 def external(name):
-    """A metric of the cluster, of which each node is to have 10."""
+    """An external metric with a target of 10 for each node."""
     return {"type": "External", "external": {"metric": {"name": name}, "target": {"type": "AverageValue", "averageValue": "10"}}}
 
 
@@ -37,7 +37,7 @@ class Autoscaling(AdmissionCase):
         self.settled(name, 1)
 
     def settled(self, name, nodes):
-        """When the TrainJob wants so many, the Job has so many, and all pods have heard it."""
+        """Waits until the TrainJob asks for `nodes` nodes, its Job has as many, and all pods know the number."""
         def is_so(job):
             status = job.get("status", {})
             return job["spec"]["trainer"]["numNodes"] == status.get("nodes") == status.get("readyNodes") == nodes
@@ -66,7 +66,7 @@ class Autoscaling(AdmissionCase):
         job = self.settled("busy", 4)
         self.assertEqual(self.scaled_by(job), {"kube-controller-manager"})
         self.assertIn(first, {pod["metadata"]["uid"] for pod in self.items("pods", "busy")})
-        # The pods that are measured are those that the status names.
+        # The autoscaler measures the pods that status.selector matches.
         selectors = {urllib.parse.parse_qs(path.partition("?")[2])["labelSelector"][0] for path in self.metrics.asked if "/pods?" in path}
         self.assertEqual(selectors, {job["status"]["selector"]})
         self.metrics.cpu = "50m"
@@ -74,7 +74,7 @@ class Autoscaling(AdmissionCase):
         self.completes("busy")
 
     def test_by_a_metric_of_the_cluster(self):
-        """The number that it asks for is more than the most."""
+        """The metric asks for more nodes than the maximum."""
         self.metrics.external["samples"] = "10"
         self.make_elastic("queue", external("samples"), 3)
         self.metrics.external["samples"] = "1000"
@@ -84,7 +84,7 @@ class Autoscaling(AdmissionCase):
         self.completes("queue")
 
     def test_not_where_the_job_is_suspended(self):
-        """The number may change; no pod comes of it."""
+        """The number may be changed, but no pod is created."""
         self.metrics.external["late"] = "10"
         self.make_elastic("late", external("late"))
         self.patch("late", {"suspend": True})

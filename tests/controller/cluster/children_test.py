@@ -15,19 +15,19 @@ class Children(ControllerCase):
         cls.start_controller()
 
     def begin(self, name):
-        """The Job of a TrainJob of two nodes that runs."""
+        """Starts a TrainJob of two nodes, and returns its Job when it runs."""
         self.make(name, runtime("", 2, container=TRUE))
         self.running(name)
         job, = self.items("jobs", name)
         return job
 
     def made_anew(self, job):
-        """The Job of that name with another uid."""
+        """Waits for a Job of the same name with another uid."""
         name, uid = job["metadata"]["name"], job["metadata"]["uid"]
         return self.api.await_object("jobs", name, lambda same: same["metadata"]["uid"] != uid)
 
     def completes(self, name):
-        """Its two nodes run, by one Job; when they have ended, it is Complete."""
+        """Ends the two nodes when they run, in one Job, and waits until the TrainJob is Complete."""
         for _ in self.api.events("pods", f"{OWNER}={name}", first=True):
             job, = self.items("jobs", name)
             pods = [pod for pod in self.items("pods", name) if pod["metadata"]["ownerReferences"][0]["uid"] == job["metadata"]["uid"]]
@@ -37,7 +37,7 @@ class Children(ControllerCase):
         return self.await_job(name, is_true("Complete"))["status"]
 
     def test_a_failed_pod_is_made_anew(self):
-        """By Muster, from the Job's template; the Job controller takes it for its own, and makes no second one."""
+        """Muster replaces the pod from the Job's template. The Job controller accepts it and creates no second pod."""
         self.begin("comes-back")
         self.finish("comes-back", "failed", rank=1, code=143)
         for _ in self.api.events("pods", f"{OWNER}=comes-back", first=True):
@@ -47,11 +47,11 @@ class Children(ControllerCase):
         new, = (pod for pod in pods if pod["status"]["phase"] == "Running")
         old, = (pod for pod in pods if pod["status"]["phase"] == "Failed")
         self.assertEqual({field["manager"] for field in new["metadata"]["managedFields"] if "subresource" not in field}, {"muster"})
-        for pod in (old, new):  # but for names, times and places they are the same
+        for pod in (old, new):  # they differ only in names, times and nodes
             for key in ("name", "generateName", "uid", "resourceVersion", "creationTimestamp", "managedFields", "generation"):
                 pod["metadata"].pop(key, None)
             pod["metadata"]["annotations"] = {key: value for key, value in pod["metadata"]["annotations"].items() if "e2e.muster.dev" not in key}
-            pod["metadata"]["finalizers"] = None  # the Job controller takes it off the old one when it has counted it
+            pod["metadata"]["finalizers"] = None  # the Job controller removes it from a pod that it has counted
             pod["spec"].pop("nodeName")
             for volume in pod["spec"]["volumes"]:
                 volume["name"] = volume["name"].partition("kube-api-access")[1] or volume["name"]
@@ -85,13 +85,13 @@ class Children(ControllerCase):
         self.completes("no-service")
 
     def test_the_snapshot_is_deleted(self):
-        """It is made anew by the runtime when the plan is needed next."""
+        """It is created again from the runtime when the plan is needed next."""
         self.begin("no-snapshot")
         self.api.delete("configmaps", "no-snapshot-runtime-snapshot")
         self.completes("no-snapshot")
 
     def test_the_snapshot_is_spoiled(self):
-        """A job goes on by the plan that was made of it; a controller that comes later says what is wrong, until it is deleted."""
+        """A job goes on with its plan. A later controller reports what is wrong until the snapshot is deleted."""
         self.begin("spoiled")
         self.api.patch("configmaps", "spoiled-runtime-snapshot", {"data": {"runtime": "]"}})
         self.cluster.processes.stop("controller")
@@ -102,7 +102,7 @@ class Children(ControllerCase):
         self.completes("spoiled")
 
     def test_a_pods_label_is_removed(self):
-        """The Job counts it all the same."""
+        """The Job controller still counts the pod."""
         self.begin("no-label")
         pod = self.items("pods", "no-label")[0]["metadata"]["name"]
         self.api.patch("pods", pod, {"metadata": {"labels": {OWNER: None}}})
@@ -114,7 +114,7 @@ class Children(ControllerCase):
         self.begin("no-runtime")
         self.api.delete("trainingruntimes", "no-runtime")
         self.cluster.processes.stop("controller")
-        self.start_controller()  # it has not seen the runtime
+        self.start_controller()  # this controller has never seen the runtime
         self.completes("no-runtime")
 
     def test_a_job_is_suspended(self):
@@ -133,7 +133,7 @@ class Children(ControllerCase):
         self.completes("theirs")
 
     def test_a_jobs_attempt_is_edited(self):
-        """The Job is no older for it, and goes on."""
+        """A Job with a higher attempt counts as current, and goes on."""
         job = self.begin("no-attempt")
         self.api.patch("jobs", "no-attempt-node-0", {"metadata": {"labels": {ATTEMPT: "7"}}})
         self.completes("no-attempt")

@@ -28,7 +28,7 @@ class Clock(ControllerCase):
         self.proxy.await_(lambda: len(self.renewals()) > 2, "renewals of the Lease")
         lease = self.api.get("leases", LEASE, ACCOUNT[0])["spec"]
         self.assertEqual(lease["holderIdentity"], holder)
-        self.assertLess(lease["renewTime"], started)  # so the clock is its own
+        self.assertLess(lease["renewTime"], started)  # so the controller uses the fake clock
         self.finish("before")
         self.await_job("before", is_true("Complete"))
         self.make("after", runtime("", 2, container=TRUE), ttlSecondsAfterFinished=0)

@@ -1,4 +1,4 @@
-"""A test case with a Kubernetes cluster of its own class: API server, etcd, controllers, scheduler. Skips where its binaries are not built."""
+"""A test case whose class has its own Kubernetes control plane. Skips if the binaries are not built."""
 import copy
 import os
 import shutil
@@ -19,7 +19,7 @@ NAMESPACE = "vision"
 
 
 def changed(given, path, value):
-    """A copy of `given` with `value` at `path` ("spec.list.0.x"); None: without what is there."""
+    """A copy of `given` with `value` at `path` ("spec.list.0.x"). None: the field is removed."""
     made = copy.deepcopy(given)
     place = made
     *steps, last = [int(step) if step.isdigit() else step for step in path.replace("\\.", "\0").split(".")]
@@ -38,7 +38,7 @@ def changed(given, path, value):
 
 
 def pod_group_definition(group, version):
-    """The kind PodGroup of a scheduler, which takes anything."""
+    """A definition of a scheduler's kind PodGroup that accepts any fields."""
     return {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
             "metadata": {"name": f"podgroups.{group}", "annotations": {"api-approved.kubernetes.io": "unapproved, for tests"}},
             "spec": {"group": group, "scope": "Namespaced", "names": {"kind": "PodGroup", "plural": "podgroups", "singular": "podgroup"},

@@ -1,4 +1,4 @@
-"""A test case with a cluster of fake nodes, and controllers with no more rights than their ServiceAccount has."""
+"""A test case with a cluster of fake nodes, and controllers that have only the rights of their ServiceAccount."""
 import json
 import os
 import unittest
@@ -14,7 +14,7 @@ WEBHOOKS = "validatingwebhookconfigurations,mutatingwebhookconfigurations"
 OFF = {"muster.dev/agent": "off"}
 ONCE = {"job": {"backoffLimit": 0}, "pod": {"restartPolicy": "Never"}}
 TRUE = {"command": shell("true")}
-WAIT = 60  # for what takes a second
+WAIT = 60  # s; for events that usually take a second
 
 
 def is_true(kind):
@@ -29,15 +29,15 @@ class ControllerCase(ClusterCase):
             raise unittest.SkipTest(f"SKIPPED: {BIN} has no muster-controller")
         super().setUpClass()
         cls.cluster.kubectl("apply", "--server-side", "-k", os.path.join(MANIFESTS, "overlays", "default"))
-        cls.cluster.kubectl("delete", "deployment", ACCOUNT[1], "-n", ACCOUNT[0])  # its pods would be fakes
-        cls.cluster.kubectl("delete", WEBHOOKS, "--all")  # nobody serves them
+        cls.cluster.kubectl("delete", "deployment", ACCOUNT[1], "-n", ACCOUNT[0])  # fake nodes would not run it
+        cls.cluster.kubectl("delete", WEBHOOKS, "--all")  # no controller serves them
         cls.cluster.add_fake_nodes(2)
         cls.kubeconfig = cls.cluster.account_kubeconfig(*ACCOUNT)
         cls.api = Api(cls.cluster, NAMESPACE)
 
     @classmethod
     def start_controller(cls, name="controller", *flags, kubeconfig=None, command=(), program=PROGRAM):
-        """Returns when it is ready: it leads, or waits to."""
+        """Returns when the controller is ready: it leads, or waits for the Lease."""
         port = cls.cluster.port(name)
         child = cls.cluster.start_program(name, [*command, program, "run",
                                                  "--kubeconfig", kubeconfig or cls.kubeconfig, "--listen", f"{cls.cluster.address}:{port}",
@@ -47,14 +47,14 @@ class ControllerCase(ClusterCase):
 
     @classmethod
     def start_proxy(cls, name="proxy"):
-        """A proxy, and the path of a kubeconfig by which a controller uses it."""
+        """Starts a proxy. Returns it, and the path of a kubeconfig with which a controller uses it."""
         proxy = ApiProxy(cls.cluster)
         cls.addClassCleanup(proxy.close)
         token = cls.cluster.kubectl("create", "token", ACCOUNT[1], "-n", ACCOUNT[0], "--duration=24h").strip()
         return proxy, cls.cluster.certificates.write_kubeconfig(name, proxy.url, f"token: {token}")
 
     def make(self, name, made=None, annotations=None, **spec):
-        """A TrainJob `name` of the runtime `made`, which gets that name, too."""
+        """Creates a TrainJob `name` and its runtime `made`, which gets the same name."""
         if made:
             self.api.create("trainingruntimes", {**made, "metadata": {**made["metadata"], "name": name}})
         return self.api.create("trainjobs", train_job(name, name, annotations, **spec))
@@ -69,7 +69,7 @@ class ControllerCase(ClusterCase):
         return self.api.items(kind, f"jobset.sigs.k8s.io/jobset-name={name}")
 
     def finish(self, name, how="succeeded", rank=None, code=None, message=None):
-        """Ends the pods of a job, or the one with that rank."""
+        """Ends the pods of a job, or only the pod of that rank."""
         for pod in self.items("pods", name):
             its_rank = int(pod["metadata"]["labels"]["batch.kubernetes.io/job-completion-index"])
             if pod["status"]["phase"] == "Running" and rank in (None, its_rank):
@@ -78,7 +78,7 @@ class ControllerCase(ClusterCase):
                 try:
                     self.api.patch("pods", pod["metadata"]["name"], {"metadata": {"annotations": change}})
                 except Refused as refused:
-                    if refused.status != 404:  # one of a Job that has gone went meanwhile
+                    if refused.status != 404:  # 404: the pod was deleted with its Job meanwhile
                         raise
 
     def condition(self, job, kind):

@@ -1,4 +1,4 @@
-"""muster-controller on a real API server with fake nodes, with no more rights than its ServiceAccount has."""
+"""muster-controller on a real API server with fake nodes. It has only the rights of its ServiceAccount."""
 import signal
 
 from cluster_case import NAMESPACE
@@ -110,7 +110,7 @@ class Controller(ControllerCase):
         self.assertEqual(self.running("early")["status"].get("message", ""), "")
 
     def test_a_spec_that_cannot_be_read(self):
-        """Path, value and what is wanted are in the status; a better spec starts the job."""
+        """The status names the path, the value and what is allowed. A corrected spec starts the job."""
         self.make("odd", runtime("", 1, container=TRUE), podTemplateOverrides=[{"targetJobs": [{"name": "node"}], "spec": {"containers": 7}}])
         job = self.await_job("odd", lambda job: job.get("status", {}).get("message"))
         self.assertRegex(job["status"]["message"], r"^spec\..*\.containers: 7 is no list")
@@ -144,14 +144,14 @@ class Leaders(ControllerCase):
         self.make("one", runtime("", 1, container=TRUE))
         self.running("one")
         self.start_controller("second")
-        first.send_signal(signal.SIGTERM)  # it gives the Lease back
+        first.send_signal(signal.SIGTERM)  # it releases the Lease
         self.assertEqual(first.wait(WAIT), 0)
         self.finish("one")
         self.await_job("one", is_true("Complete"))
         self.start_controller("third")
         self.cluster.processes.kill("second")
         self.make("two", runtime("", 1, container=TRUE))
-        self.running("two")  # once the Lease has run out
+        self.running("two")  # after the Lease has expired
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-"""What `muster-controller convert` prints, judged by a real API server: the definitions know all of its fields, and the Jobs and
-pods that a plan makes of it, and of the PyTorchJob itself, are such as Kubernetes takes."""
+"""Checks the output of `muster-controller convert` with a real API server: the definitions have all its fields, and
+Kubernetes accepts the Jobs and pods that `plan` makes of the output and of the PyTorchJob itself."""
 import json
 import os
 import subprocess
@@ -49,7 +49,7 @@ class Convert(ClusterCase):
     def taken(self, objects):
         for made in objects:
             if made["kind"] == "PodGroup":
-                continue  # no such kind is installed
+                continue  # the kind is not installed
             made["metadata"]["namespace"] = NAMESPACE
             done = self.cluster.try_kubectl("create", "-f", "-", "--dry-run=server", content=json.dumps(made))
             self.assertEqual((done.returncode, done.stderr), (0, ""), made)

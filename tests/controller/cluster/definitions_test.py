@@ -1,4 +1,4 @@
-"""The custom resource definitions and manifests, judged by a real API server: what is accepted, refused, defaulted and shown."""
+"""What a real API server accepts, refuses, defaults and shows by the custom resource definitions and manifests."""
 import json
 import os
 import subprocess
@@ -24,7 +24,7 @@ RUNTIME = {"apiVersion": API, "kind": "TrainingRuntime", "metadata": {"name": "r
 REPLICATED = "spec.template.spec.replicatedJobs"
 PATCH = {"manager": "a.example.com/b", "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": [{"name": "node"}]}}}}
 
-# (object, path, value, what the refusal says)
+# (object, path, value, text of the refusal)
 REFUSED = [
     (JOB, "metadata.name", "1job", "metadata.name must match RFC 1035 DNS label format"),
     (JOB, "metadata.name", "a.b", "metadata.name must match RFC 1035 DNS label format"),
@@ -96,7 +96,7 @@ ACCEPTED = [
     (RUNTIME, f"{REPLICATED}.1.replicas", 3),
 ]
 
-# (object, path of what was not given, its default)
+# (object, path of a field that was not given, its default)
 DEFAULTS = [
     (JOB, "spec.suspend", False),
     (JOB, "spec.managedBy", "trainer.kubeflow.org/trainjob-controller"),
@@ -112,7 +112,7 @@ DEFAULTS = [
     (RUNTIME, f"{REPLICATED}.0.template.spec.template.spec", {"containers": [{"name": "node", "image": "x"}]}),
 ]
 
-# What `kubectl auth can-i` is asked about the controller, and the answer.
+# Questions for `kubectl auth can-i` about the controller, and the answers.
 RIGHTS = [
     ("watch trainjobs.trainer.kubeflow.org -A", "yes"),
     ("patch trainjobs.trainer.kubeflow.org --subresource=status -A", "yes"),
@@ -209,7 +209,7 @@ class Definitions(ClusterCase):
         for path, value in (("runtimeRef", {"name": "another"}), ("managedBy", "kueue.x-k8s.io/multikueue")):
             done = self.cluster.try_kubectl("patch", "trainjob", "fixed", "-n", NAMESPACE, "--type=merge", "-p", json.dumps({"spec": {path: value}}))
             self.assertIn("field is immutable", done.stderr)
-        # These are the webhook's business: a job that is suspended may change its number of nodes.
+        # The definition allows these, and the webhook checks them: a suspended job may change its number of nodes.
         self.cluster.kubectl("patch", "trainjob", "fixed", "-n", NAMESPACE, "--type=merge", "-p", '{"spec":{"trainer":{"numNodes":3}}}')
 
     def test_columns_and_scale(self):
@@ -237,7 +237,7 @@ class Definitions(ClusterCase):
 
     def test_the_whole_installation(self):
         done = self.cluster.try_kubectl("apply", "--server-side", "-k", os.path.join(MANIFESTS, "overlays", "default"))
-        self.assertEqual((done.returncode, done.stderr), (0, ""))  # no warning either: pods fit the restricted profile
+        self.assertEqual((done.returncode, done.stderr), (0, ""))  # without a warning about the restricted profile
         self.addCleanup(self.cluster.kubectl, "delete", "validatingwebhookconfigurations,mutatingwebhookconfigurations", "--all")
         for group, version in (("scheduling.x-k8s.io", "v1alpha1"), ("scheduling.volcano.sh", "v1beta1")):
             self.cluster.apply([pod_group_definition(group, version)])

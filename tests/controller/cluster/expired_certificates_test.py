@@ -1,4 +1,4 @@
-"""The webhooks' certificates at the end of their lives, as an installation has them that nobody ran for long."""
+"""The webhooks' certificates at the end of their lives, as in an installation that did not run for a long time."""
 import base64
 import datetime
 import json
@@ -15,7 +15,7 @@ from scenario import runtime
 SECRET = "kubeflow-trainer-webhook-cert"
 SERVICE = f"{ACCOUNT[1]}.{ACCOUNT[0]}.svc"
 DAYS = 365
-# Of OpenSSL's `ca`, which alone signs for a time that is over.
+# For `openssl ca`, the only command of OpenSSL that signs for a time in the past.
 CONFIG = """[ca]
 default_ca = own
 [own]
@@ -41,12 +41,12 @@ subjectAltName = DNS:{service},IP:{address}
 
 
 def days(number):
-    """From now, as `openssl ca` takes it."""
+    """The time `number` days from now, in the format of `openssl ca`."""
     return (datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(days=number)).strftime("%Y%m%d%H%M%SZ")
 
 
 class Certificate:
-    """An authority of its own, or one of `authority`: from `begin` to `end`, in days from now."""
+    """A certificate from `begin` to `end`, in days from now: a new authority, or signed by `authority`."""
 
     def __init__(self, case, begin, end, authority=None):
         kind = "server" if authority else "authority"
@@ -87,19 +87,19 @@ class ExpiredCertificates(AdmissionCase):
         return cls.numbers
 
     def put(self, data):
-        """Into the Secret, whether it is there or not."""
+        """Writes the Secret, whether it exists or not."""
         made = {"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/tls", "metadata": {"name": SECRET, "namespace": ACCOUNT[0]}, "data": data}
         self.cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", content=json.dumps(made))
 
     def trust(self, bundle):
-        """The API server knows that authority alone."""
+        """Makes the API server trust only `bundle`."""
         for kind, name in KINDS.items():
             count = len(self.cluster.get(kind, name)["webhooks"])
             change = [{"op": "add", "path": f"/webhooks/{number}/clientConfig/caBundle", "value": bundle} for number in range(count)]
             self.cluster.kubectl("patch", kind, name, "--type=json", "-p", json.dumps(change))
 
     def started_with(self, authority, server):
-        """What the Secret of a controller has that starts with these, once it is ready and the API server asks it."""
+        """Starts a controller with this Secret. Returns (data given, the Secret's data when all is served)."""
         self.cluster.processes.stop("one")
         given = data_of(authority, server)
         self.put(given)
@@ -110,18 +110,18 @@ class ExpiredCertificates(AdmissionCase):
         return given, self.secret()["data"]
 
     def changed(self, given):
-        """What stands in the Secret in place of what was put there."""
+        """Waits until the Secret differs from `given`, and returns its data."""
         return self.api.await_object("secrets", SECRET, lambda secret: secret["data"] != given, WAIT, ACCOUNT[0])["data"]
 
     def secret(self):
         return self.api.get("secrets", SECRET, ACCOUNT[0])
 
     def is_served(self):
-        """The Secret's certificate; a job passes both webhooks."""
+        """Waits until the Secret's certificate is served. A job must pass both webhooks."""
         url = urllib.parse.urlsplit(self.url("one"))
         wanted = base64.b64decode(self.secret()["data"]["tls.crt"]).decode().strip()
         seen = None
-        for _ in range(1000):  # it hears of the Secret when this test does
+        for _ in range(1000):  # the controller hears of the Secret when this test does
             seen = ssl.get_server_certificate((url.hostname, url.port)).strip()
             if seen == wanted:
                 break
@@ -134,7 +134,7 @@ class ExpiredCertificates(AdmissionCase):
         return [webhook["clientConfig"]["caBundle"] for kind, name in KINDS.items() for webhook in self.cluster.get(kind, name)["webhooks"]]
 
     def test_a_certificate_that_has_expired(self):
-        """A new one of the same authority, which is trusted already."""
+        """A new one of the same authority, which is trusted already, replaces it."""
         authority = Certificate(self, -DAYS, 8 * DAYS)
         given, now = self.started_with(authority, Certificate(self, -DAYS, -1, authority))
         self.assertEqual((now["ca.crt"], now["ca.key"]), (given["ca.crt"], given["ca.key"]))
@@ -142,7 +142,7 @@ class ExpiredCertificates(AdmissionCase):
         self.assertEqual(set(self.bundles()), {given["ca.crt"]})
 
     def test_an_authority_that_has_expired(self):
-        """All is made anew. The bundles have the new authority, and the old one no more."""
+        """All certificates are replaced. The bundles have the new authority and not the old one."""
         authority = Certificate(self, -10 * DAYS, -1)
         given, now = self.started_with(authority, Certificate(self, -DAYS, -1, authority))
         for key in ("ca.crt", "ca.key", "tls.crt", "tls.key"):
@@ -150,7 +150,7 @@ class ExpiredCertificates(AdmissionCase):
         self.assertEqual(set(self.bundles()), {now["ca.crt"]})
 
     def test_an_authority_that_has_expired_before_its_certificate(self):
-        """OpenSSL signs for longer than the authority lives."""
+        """OpenSSL signs certificates that outlive the authority."""
         authority = Certificate(self, -10 * DAYS, -1)
         given, now = self.started_with(authority, Certificate(self, -1, DAYS, authority))
         self.assertNotEqual(now["ca.crt"], given["ca.crt"])
@@ -158,7 +158,7 @@ class ExpiredCertificates(AdmissionCase):
         self.assertEqual(set(self.bundles()), {now["ca.crt"]})
 
     def test_what_is_not_valid_yet(self):
-        """Made by a machine whose clock was ahead."""
+        """The certificates were made on a machine whose clock was ahead."""
         authority = Certificate(self, 1, 10 * DAYS)
         given, now = self.started_with(authority, Certificate(self, 1, DAYS, authority))
         self.assertNotEqual(now["ca.crt"], given["ca.crt"])
@@ -166,7 +166,7 @@ class ExpiredCertificates(AdmissionCase):
             self.assertEqual(base64.b64decode(bundle), base64.b64decode(now["ca.crt"]) + base64.b64decode(given["ca.crt"]))
 
     def test_what_ends_while_the_controller_runs(self):
-        """The certificate, then the authority, is in the last third of its life: it is replaced, and the same process serves the new one."""
+        """In the last third of its life the certificate, then the authority, is replaced by the running controller."""
         controller = self.cluster.processes.children["one"]
         authority = Certificate(self, -DAYS, 8 * DAYS)
         self.trust(authority.read("crt"))
@@ -179,12 +179,12 @@ class ExpiredCertificates(AdmissionCase):
             seen.append([key for key in given if now[key] != given[key]])
             self.await_webhooks()
             self.is_served()
-        self.assertEqual(seen, [["tls.crt", "tls.key"], ["ca.crt"]])  # by its key the authority is the same one
+        self.assertEqual(seen, [["tls.crt", "tls.key"], ["ca.crt"]])  # the renewed authority has the same key
         self.assertIsNone(controller.poll())
         self.assertIs(self.cluster.processes.children["one"], controller)
 
     def test_its_time_comes(self):
-        """Two thirds of the certificate's life are over in some seconds: it is replaced then, without a sign from outside."""
+        """Two thirds of the certificate's life are over in seconds. Then the controller renews it by its own timer."""
         authority = Certificate(self, -DAYS, 8 * DAYS)
         seconds = 10 / 86400
         given = data_of(authority, Certificate(self, -20 * seconds, 11 * seconds, authority))  # renewed at 2/3 of 310 s: in 6.7 s

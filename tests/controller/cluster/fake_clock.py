@@ -1,12 +1,12 @@
-"""A wall clock of its own for a program, which a test sets while the program runs."""
+"""A fake wall clock for one program. A test can set it while the program runs."""
 import os
 
 from cluster_case import BIN
 
 
 class FakeClock:
-    """`command` begins the command line of a program that has this clock. Its timers and its monotonic clock are the
-    machine's."""
+    """`command`: the beginning of the command line of a program that gets this clock. Its timers and its monotonic
+    clock stay the machine's."""
 
     def __init__(self, folder):
         self.path = os.path.join(folder, "clock")
@@ -15,7 +15,7 @@ class FakeClock:
         self.set("+0")
 
     def set(self, offset):
-        """"-3600": an hour behind the machine's, from now on."""
+        """Sets the clock from now on. "-3600": an hour behind the machine's."""
         with open(self.path + ".new", "w") as file:
             file.write(offset + "\n")
         os.rename(self.path + ".new", self.path)

@@ -1,4 +1,4 @@
-"""Objects and messages that are huge, deep, forged or wrong: the job they belong to is told, the others go on."""
+"""Objects and messages that are huge, deep, forged or wrong. The status of their job says so, and other jobs go on."""
 import copy
 import json
 import sys
@@ -11,12 +11,12 @@ ANCESTOR = "trainer.kubeflow.org/trainjob-ancestor-step"
 
 
 def nested(depth):
-    """As JSON text: Python's own writer does not go so deep."""
+    """JSON text of so many levels. Python's json module cannot write so many."""
     return '{"a":' * depth + "1" + "}" * depth
 
 
 def written(code, kind="fatal", **more):
-    """What the agent writes, or something like it."""
+    """A termination message of the agent, or one like it."""
     return json.dumps({"version": 1, "exit_code": code, "class": kind, "reason": "a worker failed", **more})
 
 
@@ -31,7 +31,7 @@ class Hostile(ControllerCase):
         cls.controller = cls.start_controller()
 
     def tearDown(self):
-        """Another job is served by the same process."""
+        """The same process still serves another job."""
         name = "after-" + self.id().rpartition("_")[2]
         self.make(name, runtime("", 1, container=TRUE))
         self.running(name)
@@ -56,7 +56,7 @@ class Hostile(ControllerCase):
         self.running("large")
 
     def test_a_list_of_many_megabytes(self):
-        """More than the controller reads at once."""
+        """The list is longer than the controller accepts as one page."""
         for number in range(75):
             made = runtime(f"big-{number}", 1, container={**TRUE, "env": variables(100)})
             self.api.create("trainingruntimes", made)
@@ -68,8 +68,8 @@ class Hostile(ControllerCase):
         self.message("larger", 'ConfigMap "larger-runtime-snapshot" is invalid')
 
     def test_deep(self):
-        """By a watch, and by the list of a controller that comes later."""
-        sys.setrecursionlimit(20000)  # of this test's own reader
+        """A deep object arrives by a watch, and by the first list of a later controller."""
+        sys.setrecursionlimit(20000)  # for this test's own JSON reader
         self.api.create("trainingruntimes", {**runtime("", 1, container=TRUE), "metadata": {"name": "deep"}})
         for depth in (100, 300, 3000):
             made = train_job(f"deep-{depth}", "deep", podTemplateOverrides=[{"targetJobs": [{"name": "node"}], "spec": {"x": "DEEP"}}])
@@ -79,7 +79,7 @@ class Hostile(ControllerCase):
         type(self).controller = self.start_controller()
 
     def test_messages_that_are_not_the_agents(self):
-        """They are shown as text, on one line, 1 KiB of them."""
+        """They are shown as text on one line, 1 KiB at most."""
         rows = {
             "text": "no JSON at all\n" * 200, "other": '{"kind": "Status", "code": 3}', "types": written("3", kind=7, cause=[]),
             "number": written(3, restart_count=10**30), "longer": written(3, reason="r" * 200000), "success": written(0, kind="success"),
@@ -100,7 +100,7 @@ class Hostile(ControllerCase):
             self.assertNotIn("\n", failure["message"], row)
 
     def test_forged_messages_of_the_agent(self):
-        """They cannot change how the pod has ended, and the job ends by that."""
+        """They cannot change how the pod ended, and the job ends by the pod's real exit code."""
         rows = {
             "negative": written(3, restart_count=-5, max_restarts=-1, round=-9, node_rank=-2),
             "many": written(3, restart_count=2**31 - 1, max_restarts=2**31 - 1), "long": written(3, reason="r" * 3500),

@@ -1,7 +1,7 @@
-"""A controller that is killed between any two of its writes: the next one goes on by what it finds, and ends where nobody was killed.
+"""A controller is killed between any two of its writes. The next one must reach the same result as without a kill.
 
-Each job goes through one life: start, failure with the step made anew, suspend, resume, end. In each part a controller may
-write k times, the next write does not reach the API server, and it is killed. Another one takes over.
+Each job goes through one life: start, failure and restart of the step, suspend, resume, end. In each part a controller
+may write k times; its next write does not reach the API server, and it is killed. Another controller takes over.
 """
 import json
 
@@ -11,12 +11,12 @@ import class_runner
 from scenario import runtime
 
 
-UNHURT = "unhurt"  # the job that nobody is killed for
+UNHURT = "unhurt"  # the job during which no controller is killed
 PARTS = ("start", "failure", "suspend", "resume", "end")
 
 
 def plain(value, name):
-    """As JSON gives it back, the same for each job."""
+    """`value` as JSON gives it back, without the job's name, to compare jobs."""
     return json.loads(json.dumps(value).replace(name, "JOB"))
 
 
@@ -46,7 +46,7 @@ class Kills(ControllerCase):
         if part == "end":
             return is_true("Complete")(job)
         state, attempt = {"start": ("Running", 0), "failure": ("Running", 1), "suspend": ("Suspended", 1), "resume": ("Running", 1)}[part]
-        counts = (status.get("jobsStatus") or [{}])[0]  # empty before the plan is known
+        counts = (status.get("jobsStatus") or [{}])[0]  # the status has none before the job is planned
         is_quiet = part != "suspend" or (counts.get("suspended"), counts.get("active")) == (1, 0)
         return status.get("state") == state and status.get("attempt") == attempt and is_quiet
 
@@ -62,7 +62,7 @@ class Kills(ControllerCase):
 
     @staticmethod
     def status(job):
-        """All of it that a kill must not change."""
+        """The parts of the status that a kill must not change."""
         status = {key: value for key, value in job.get("status", {}).items() if key not in ("startTime", "completionTime")}
         status["conditions"] = [{key: value for key, value in condition.items() if key != "lastTransitionTime"}
                                 for condition in status.get("conditions", [])]
@@ -70,10 +70,10 @@ class Kills(ControllerCase):
         return plain(status, job["metadata"]["name"])
 
     def settled(self, part, name, wanted=None):
-        """(status, children) after the part. `wanted`: what they have to be."""
+        """(status, children) after the part. `wanted`: what they must become."""
         job = self.await_job(name, lambda job: self.is_reached(part, job) and (not wanted or self.status(job) == wanted[0]))
         phases = {"suspend": [], "end": ["Succeeded"] * 2}.get(part, ["Running"] * 2)
-        for _ in self.api.events("pods", f"jobset.sigs.k8s.io/jobset-name={name}", seconds=20, first=True):  # those of before go
+        for _ in self.api.events("pods", f"jobset.sigs.k8s.io/jobset-name={name}", seconds=20, first=True):
             seen = self.children(name)
             if [phase for _, phase in seen["pods"]] == phases:
                 break
@@ -84,7 +84,7 @@ class Kills(ControllerCase):
     # ---- one part with a kill
 
     def kill_after(self, count, part, name):
-        """False: the part is over before so many writes."""
+        """Kills the controller after `count` writes. False: the part has no more."""
         limit = WriteLimit(count)
         self.proxy.obey(limit)
         self.start_controller("killed", "--no-leader-elect", kubeconfig=self.through_proxy)
@@ -106,7 +106,7 @@ class Kills(ControllerCase):
             self.begin(part, UNHURT)
             wanted[part] = self.settled(part, UNHURT)
         self.cluster.processes.stop("next")
-        count, cut = 0, {part: None for part in PARTS}  # None: it has more writes than that
+        count, cut = 0, {part: None for part in PARTS}  # None: the part has more writes than `count`
         while None in cut.values():
             name = f"cut-{count}"
             for part in PARTS:

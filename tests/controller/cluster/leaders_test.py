@@ -1,4 +1,4 @@
-"""A leader that is stopped, as a frozen virtual machine is, and woken when another leads: nothing that it writes may arrive."""
+"""A leader is stopped, like a frozen virtual machine, and continued when another leads. It must write nothing."""
 import os
 import signal
 
@@ -8,8 +8,8 @@ import class_runner
 from scenario import runtime
 
 LEASE = "trainer.kubeflow.org"
-LOST = 200  # exit code
-TURNS = 60  # for what waits until a Lease has run out
+LOST = 200  # exit code after a lost Lease
+TURNS = 60  # s, for what follows the end of a Lease
 
 
 class StoppedLeader(ControllerCase):
@@ -27,7 +27,7 @@ class StoppedLeader(ControllerCase):
         return child
 
     def stop_until_another_leads(self, child):
-        """Stops it, with all of its threads; returns when another holds the Lease."""
+        """Stops the process. Returns when another process holds the Lease."""
         before = self.holder()
         child.send_signal(signal.SIGSTOP)
         self.addCleanup(lambda: child.poll() is not None or child.send_signal(signal.SIGCONT))
@@ -35,14 +35,14 @@ class StoppedLeader(ControllerCase):
         self.api.await_object("leases", LEASE, lambda lease: lease["spec"].get("holderIdentity", before) != before, TURNS, ACCOUNT[0])
 
     def wake(self, child):
-        """It ends as one that has lost the Lease, and has written nothing since."""
+        """Continues the process. It must end because it lost the Lease, without any further write."""
         self.old_proxy.obey()
         child.send_signal(signal.SIGCONT)
         self.assertEqual(child.wait(TURNS), LOST)
         self.assertEqual(self.old_proxy.writes(), [])
 
     def test_work_is_left(self):
-        """While the other one's writes are held back, the woken one sees work that nobody has done."""
+        """The writes of the new leader are lost, so the continued process sees work to do."""
         old = self.start("old")
         self.make("one", runtime("", 2, container=TRUE))
         self.running("one")
@@ -62,7 +62,7 @@ class StoppedLeader(ControllerCase):
         self.await_job("two", is_true("Complete"))
 
     def test_writes_are_under_way(self):
-        """What it had decided while it led is not sent any more: what waited for its turn, and what was told to come back later."""
+        """Writes decided on while it led are not sent any more: those that waited for the rate limit or Retry-After."""
         later = Fault(answer=(429, {"Retry-After": "5"}, b""))
         old = self.start("old", "--qps", "1", "--burst", "1")
         self.old_proxy.obey(lambda request: later if request.is_write and b'"later' in request.body else None)

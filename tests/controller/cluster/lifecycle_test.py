@@ -1,4 +1,4 @@
-"""A TrainJob is suspended and resumed in each of its states; one that has ended stays so, whatever becomes of its children."""
+"""A TrainJob is suspended and resumed in each of its states. One that has ended stays so, whatever its children do."""
 import itertools
 
 from cluster_case import NAMESPACE, changed
@@ -28,7 +28,7 @@ class Lifecycle(ControllerCase):
         cls.numbers = itertools.count()
 
     def suspended(self, name):
-        """Suspends it; returns when none of its pods is left."""
+        """Suspends the job. Returns when none of its pods is left."""
         self.patch(name, {"suspend": True})
         job = self.await_job(name, lambda job: is_true("Suspended")(job) and job["status"]["state"] == "Suspended"
                              and not any(count["active"] for count in job["status"]["jobsStatus"]))
@@ -39,12 +39,12 @@ class Lifecycle(ControllerCase):
         self.patch(name, {"suspend": False})
 
     def pods(self, name, step=None):
-        """Those that are not about to go."""
+        """The pods that are not being deleted."""
         return [pod for pod in self.items("pods", name)
                 if "deletionTimestamp" not in pod["metadata"] and step in (None, pod["metadata"]["labels"][STEP])]
 
     def completes_after_all(self, name):
-        """Whatever pods are still to come: each time that the status changes those end that run."""
+        """Ends running pods at each change of the status until the job is Complete: more may come."""
         for _, job in self.api.events("trainjobs", name=name, seconds=WAIT):
             if is_true("Complete")(job):
                 return job
@@ -62,7 +62,7 @@ class Lifecycle(ControllerCase):
     # ---- states
 
     def test_before_it_has_begun(self):
-        """The first status that anybody sees says so, and no pod has been."""
+        """Already the first status says Suspended, and no pod was created."""
         self.make("unborn", runtime("", 2, container=TRUE), suspend=True)
         job = self.await_job("unborn", lambda job: job.get("status"))
         self.assertEqual((job["status"]["state"], [condition["type"] for condition in job["status"]["conditions"]]), ("Suspended", ["Suspended"]))
@@ -75,7 +75,7 @@ class Lifecycle(ControllerCase):
         self.assertIn("startTime", self.completes("unborn")["status"])
 
     def shown_state(self, name):
-        """In kubectl's column."""
+        """In kubectl's column STATE."""
         titles, row = (line.split() for line in self.cluster.kubectl("get", "trainjob", name, "-n", NAMESPACE).splitlines())
         return row[titles.index("STATE")]
 
@@ -91,7 +91,7 @@ class Lifecycle(ControllerCase):
         self.completes("no-runtime")
 
     def test_while_it_is_initialized(self):
-        """The initializer begins anew; the trainer has not begun."""
+        """The initializer starts again after the resume; the trainer has not started."""
         self.make("data", with_initializer(2), initializer={"dataset": {"storageUri": "s3://a/b"}})
         self.await_job("data", lambda job: job.get("status", {}).get("state") == "Initializing" and self.pods("data", INITIALIZER))
         first, = self.pods("data", INITIALIZER)
@@ -103,7 +103,7 @@ class Lifecycle(ControllerCase):
         self.assertEqual(self.pods("data", "node"), [])
         self.finish_running(second)
         self.running("data")
-        # The trainer alone begins anew.
+        # Only the trainer starts again.
         self.suspended("data")
         self.resume("data")
         job = self.running("data")
@@ -112,12 +112,12 @@ class Lifecycle(ControllerCase):
         self.assertEqual(self.counts(self.completes("data")), {INITIALIZER: (0, 1, 0), "node": (0, 1, 0)})
 
     def finish_running(self, pod):
-        """Once it runs."""
+        """Ends the pod as soon as it runs."""
         self.api.await_object("pods", pod["metadata"]["name"], lambda same: same["status"]["phase"] == "Running")
         self.api.patch("pods", pod["metadata"]["name"], {"metadata": {"annotations": {"e2e.muster.dev/finish": "succeeded"}}})
 
     def test_while_it_begins_anew(self):
-        """The nodes take no pods meanwhile, so the step stays between its attempts."""
+        """The nodes accept no pods meanwhile, so the step stays between two attempts."""
         made = runtime("", 2, container=TRUE, annotations=OFF, **ONCE)
         made["spec"]["template"]["spec"]["failurePolicy"] = {"maxRestarts": 1}
         self.make("again", made)
@@ -140,7 +140,7 @@ class Lifecycle(ControllerCase):
             self.cluster.kubectl("patch", "node", node["metadata"]["name"], "-p", f'{{"spec": {{"unschedulable": {str(value).lower()}}}}}')
 
     def test_again_and_again_without_waiting(self):
-        """Each change comes while the one before is carried out; the last one counts."""
+        """Each change comes while the last one is carried out. The last change counts."""
         self.make("flaps", runtime("", 2, container=TRUE))
         self.running("flaps")
         for _ in range(5):
@@ -150,7 +150,7 @@ class Lifecycle(ControllerCase):
         self.assertEqual((job["status"]["restarts"], job["status"]["attempt"], job["status"].get("failures", [])), (0, 0, []))
 
     def test_where_it_is_placed_follows_the_patches(self):
-        """Nothing of an older patch is left in the pods of a resume."""
+        """After a resume the pods have nothing of an older patch."""
         patches = [{"nodeSelector": {"kubernetes.io/hostname": "kwok-000"}, "tolerations": [{"key": "a", "operator": "Exists"}]},
                    {"nodeSelector": {"type": "kwok"}, "tolerations": [{"key": "b", "operator": "Exists"}]}, None]
         self.make("placed", runtime("", 1, container=TRUE), suspend=True)
@@ -179,17 +179,17 @@ class Lifecycle(ControllerCase):
         self.finish("ordered")
         self.await_job("ordered", is_true("Complete"))
 
-    # ---- those that have ended
+    # ---- jobs that have ended
 
     def ended(self, name, how):
-        """Its status at the end."""
+        """Runs and ends a job. Returns its last status."""
         self.make(name, runtime("", 2, container=TRUE, annotations=OFF, **ONCE))
         self.running(name)
         self.finish(name, "succeeded" if how == "Complete" else "failed")
         return self.await_job(name, is_true(how))["status"]
 
     def kept(self, name):
-        """The uids of its Job and pods, once the Job is over: until then its own controller may end pods that run."""
+        """The uids of the Job and its pods when the Job is over: until then its controller may end pods."""
         over = lambda job: any(condition["type"] in ("Complete", "Failed") for condition in job.get("status", {}).get("conditions", []))
         self.api.await_object("jobs", f"{name}-node-0", over)
         children = {each["metadata"]["uid"] for each in self.items("jobs", name) + self.pods(name)}
@@ -197,7 +197,7 @@ class Lifecycle(ControllerCase):
         return children
 
     def stays(self, name, status):
-        """Another job is served from its beginning to its end meanwhile; then one by a controller that comes later."""
+        """Checks that the job stays as it is while another job runs, under this controller and then under a new one."""
         for _ in range(2):
             other = f"beside-{next(self.numbers)}"
             self.make(other, runtime("", 1, container=TRUE))

@@ -1,8 +1,8 @@
-"""What pods use, as a test says it: MetricsServer(cluster, api) is the API server's answer to metrics.k8s.io and
-external.metrics.k8s.io, by which a HorizontalPodAutoscaler decides.
+"""A fake metrics server, MetricsServer(cluster, api): serves metrics.k8s.io and external.metrics.k8s.io with values
+that a test sets. A HorizontalPodAutoscaler decides by them.
 
-The API server reaches it by a Service of type ExternalName that names its address, so it has to run with
---enable-aggregator-routing=false. `asked` has the paths with their queries that were read.
+The API server reaches it by a Service of type ExternalName, so it has to run with --enable-aggregator-routing=false.
+`asked`: the paths, with their queries, that were read.
 """
 import base64
 import http.server
@@ -47,7 +47,7 @@ class MetricsServer:
         self.server.server_close()
 
     def answer(self, path, query):
-        """None: there is no such thing."""
+        """The answer to a GET; None: 404."""
         group, _, rest = path.removeprefix("/apis/").partition("/v1beta1")
         if group not in GROUPS:
             return None

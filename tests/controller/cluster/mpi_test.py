@@ -1,4 +1,4 @@
-"""MPI jobs: a launcher and its nodes, their hosts, and keys where ssh is asked for."""
+"""MPI jobs: a launcher and its nodes, their hosts, and keys if the job uses ssh."""
 import base64
 import os
 import shutil
@@ -13,7 +13,7 @@ SSH = {"muster.dev/rsh": "ssh"}
 
 
 def mpi_runtime(**policy):
-    """A launcher that waits for its nodes, as the built-in runtimes have it."""
+    """A runtime with a launcher that waits for its nodes, like the built-in ones."""
     def job(name, command, **beside):
         return {"name": name, **beside, "template": {"metadata": {"labels": {ANCESTOR: "trainer"} if name == "launcher" else {}}, "spec": {"template": {
             "spec": {"containers": [{"name": "node", "image": "mpi:1", "command": command}]}}}}}
@@ -37,7 +37,7 @@ class Mpi(ControllerCase):
         return {count["name"]: (count["ready"], count["succeeded"]) for count in job["status"]["jobsStatus"]}
 
     def test_one_node_is_the_launcher(self):
-        """Its Job of nodes has no pod, and is complete at once."""
+        """The Job of the nodes has no pods and is complete at once."""
         self.make("single", mpi_runtime(runLauncherAsNode=True), trainer={"numNodes": 1})
         job = self.running("single")
         self.assertEqual(job["status"]["nodes"], 1)
@@ -61,7 +61,7 @@ class Mpi(ControllerCase):
         self.await_job("more", is_true("Complete"))
 
     def test_keys_for_ssh(self):
-        """OpenSSH takes them for a pair."""
+        """OpenSSH accepts the two keys as a pair."""
         made = self.make("keys", mpi_runtime(), annotations=SSH, trainer={"numNodes": 1})
         self.running("keys")
         secret = self.api.get("secrets", f"keys-mpi-ssh-auth-{made['metadata']['uid'][:8]}")

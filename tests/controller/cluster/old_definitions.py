@@ -1,5 +1,5 @@
-"""The definitions of Kubeflow Trainer v2.0 and v2.1 in one, as far as they judge what is stored: its own fields with their lists'
-keys, and anything where Kubernetes' types are. Names are not judged, so objects are stored that the newest ones refuse."""
+"""Definitions that accept the objects of Kubeflow Trainer v2.0 and v2.1: their own fields with the keys of lists, and
+any value for Kubernetes' types. Names are not checked, so objects are stored that the newest definitions refuse."""
 GROUP = "trainer.kubeflow.org"
 ANYTHING = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 TEXT = {"type": "string"}
@@ -45,6 +45,6 @@ def definition(kind, scope, schema):
 OLD_DEFINITIONS = [definition("TrainJob", "Namespaced", thing(spec=SPEC, status=STATUS)),
                    definition("TrainingRuntime", "Namespaced", thing(spec=ANYTHING)),
                    definition("ClusterTrainingRuntime", "Cluster", thing(spec=ANYTHING))]
-# What typed clients of the two generations have of a TrainJob's spec, beside what both have.
+# Fields of a TrainJob's spec that only typed clients of one of the two generations know.
 ONLY_OLD = ("labels", "annotations", "podTemplateOverrides", "podSpecOverrides")
 ONLY_NEW = ("runtimePatches", "activeDeadlineSeconds", "ttlSecondsAfterFinished")

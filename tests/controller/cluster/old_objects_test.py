@@ -1,5 +1,5 @@
-"""TrainJobs and runtimes that Kubeflow Trainer v2.0 and v2.1 have stored, when Muster is installed over it: each job is served, or is
-told what has to be changed, and nothing of it is lost."""
+"""Muster is installed over Kubeflow Trainer v2.0 or v2.1, which has stored TrainJobs and runtimes. Each job is served,
+or its status says what to change. No field of it is lost."""
 import json
 import os
 
@@ -10,7 +10,7 @@ from old_definitions import MULTI_KUEUE, OLD_DEFINITIONS, ONLY_NEW, ONLY_OLD
 import class_runner
 from scenario import runtime, shell, train_job
 
-IN_USE = "trainer.kubeflow.org/resource-in-use"  # a finalizer, of upstream's controller
+IN_USE = "trainer.kubeflow.org/resource-in-use"  # a finalizer of Kubeflow Trainer
 SELECTOR = {"type": "kwok"}
 OVERRIDES = [{"targetJobs": [{"name": "node"}], "metadata": {"annotations": {"note": "kept"}}, "spec": {"nodeSelector": SELECTOR}}]
 ASTRAY = [{"targetJobs": [{"name": "nodes"}], "spec": {"nodeSelector": SELECTOR}}]
@@ -27,14 +27,14 @@ STORED = {
     "four": ({"trainer": {"numProcPerNode": "4"}}, [], []),
     "oldest": ({"podSpecOverrides": OLD_OVERRIDES}, [], []),
     "halted": ({"suspend": True, "podTemplateOverrides": OVERRIDES}, [SUSPENDED], [{**NODE, "suspended": 1}]),
-    "going": ({}, [RESUMED], [{**NODE, "active": 1}]),  # its JobSet has gone with JobSet
+    "going": ({}, [RESUMED], [{**NODE, "active": 1}]),  # its JobSet was deleted with JobSet's definition
     "over": ({}, [RESUMED, COMPLETE], [{**NODE, "succeeded": 1}]),
     "mended": ({"podTemplateOverrides": ASTRAY}, [], []),
     "theirs": ({"managedBy": MULTI_KUEUE}, [], [{**NODE, "active": 1}]),
     **{name: ({"suspend": True, "podTemplateOverrides": OVERRIDES, "labels": {"team": "vision"}}, [SUSPENDED], [])
        for name in ("kept-by-old", "kept-by-new", "kept-by-both", "dropped")},
 }
-# name: (spec, what is to be changed)
+# name: (spec, what its status says)
 WRONG = {
     "many": ({"trainer": {"numProcPerNode": "many"}}, "spec.trainer.numProcPerNode: 'many' is neither a whole number"),
     "astray": ({"podTemplateOverrides": ASTRAY}, "the runtime has no job 'nodes'; there are: node"),
@@ -44,7 +44,7 @@ WRONG = {
 
 
 def as_old(job):
-    """As a client of v2.1 writes back what it has read; one of v2.3 beside."""
+    """The job as a client of v2.1 writes it back, without unknown fields. as_new: one of v2.3."""
     return {**job, "spec": {key: value for key, value in job["spec"].items() if key not in ONLY_NEW}}
 
 
@@ -57,7 +57,7 @@ class OldObjects(AdmissionCase):
 
     @classmethod
     def install_definitions(cls):
-        """The old ones, and objects; the controller's installation puts the new ones in their place."""
+        """Installs the old definitions, and objects. The controller's installation then replaces the definitions."""
         cls.cluster.apply(OLD_DEFINITIONS)
         establish(cls.cluster)
         made = runtime("plain", 2, {"torch": {"numProcPerNode": "auto"}}, container={"command": shell("torchrun x.py")})
@@ -82,7 +82,7 @@ class OldObjects(AdmissionCase):
         return self.await_job(name, is_true("Complete"))
 
     def write(self, job):
-        """All of it, as a typed client does."""
+        """Replaces the whole object, as a typed client does."""
         return self.api.ask("PUT", self.api.path("trainjobs", job["metadata"]["name"]), job)
 
     def test_they_are_served(self):
@@ -96,7 +96,7 @@ class OldObjects(AdmissionCase):
                 self.completes(name)
 
     def test_an_initialized_one_is_served(self):
-        """That of the documents of v2.1, with everything."""
+        """The job from the documentation of v2.1, with all its fields."""
         job = self.await_job("digits", lambda job: job.get("status", {}).get("state"))
         self.assertIn(job["status"]["state"], ("Initializing", "Waiting"))
         self.assertEqual([made["metadata"]["name"] for made in self.items("jobs", "digits")], ["digits-dataset-initializer-0"])
@@ -112,7 +112,7 @@ class OldObjects(AdmissionCase):
         self.assertEqual({line.split()[0] for line in lines[1:]} & self.before.keys(), self.before.keys())
 
     def test_what_is_wrong_is_mended(self):
-        """What is deleted comes back, as a client that does not know it deletes it; what is written empty goes."""
+        """A deleted field comes back: a client that does not know it may have dropped it. An empty one is removed."""
         self.await_job("dropped", is_true("Suspended"))
         gone = '{"spec": {"podTemplateOverrides": null, "labels": null}}'
         done = self.cluster.try_kubectl("patch", "trainjob", "dropped", "-n", NAMESPACE, "--type=merge", "-p", gone)
@@ -149,14 +149,14 @@ class OldObjects(AdmissionCase):
         self.assertEqual({pod["metadata"]["annotations"].get("note") for pod in self.items("pods", "halted")}, {"kept"})
 
     def test_clients_of_both_generations_write_it_back(self):
-        """What a client does not know of it drops; the job runs as it was meant."""
+        """A client drops the fields that it does not know. The job still runs with them."""
         for name, clients in (("kept-by-old", [as_old]), ("kept-by-new", [as_new]), ("kept-by-both", [as_old, as_new, as_old, as_new])):
             with self.subTest(name):
                 self.await_job(name, lambda job: job.get("status", {}).get("state") == "Suspended")
                 for turn, client in enumerate(clients):
                     self.write(client(changed(self.api.get("trainjobs", name), "metadata.labels", {"turn": str(turn)})))
                 resumed = client(changed(self.api.get("trainjobs", name), "spec.suspend", False))
-                del resumed["metadata"]["resourceVersion"]  # of whatever status is written meanwhile
+                del resumed["metadata"]["resourceVersion"]  # the status may be written meanwhile
                 self.cluster.kubectl("replace", "-n", NAMESPACE, "-f", "-", content=json.dumps(resumed))
                 self.running(name)
                 for pod in self.node_pods(name):
@@ -166,7 +166,7 @@ class OldObjects(AdmissionCase):
                 self.completes(name)
 
     def test_a_runtime_in_use_may_go(self):
-        """Once upstream's finalizer is taken away, as docs/install.md says."""
+        """It is deleted after Kubeflow Trainer's finalizer is removed, as docs/install.md says."""
         self.cluster.kubectl("delete", "trainingruntime", "old", "-n", NAMESPACE, "--wait=false")
         self.assertIn("deletionTimestamp", self.api.get("trainingruntimes", "old")["metadata"])
         self.cluster.kubectl("patch", "trainingruntime", "old", "-n", NAMESPACE, "--type=merge", "-p", '{"metadata": {"finalizers": null}}')

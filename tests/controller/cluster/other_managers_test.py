@@ -1,4 +1,4 @@
-"""TrainJobs of another manager, as MultiKueue has them on the cluster that hands them on: nothing is done for them or to them."""
+"""TrainJobs of another manager, like those of MultiKueue on its management cluster. Muster does not touch them."""
 from admission_case import AdmissionCase
 from cluster_case import NAMESPACE
 import class_runner
@@ -17,7 +17,7 @@ class MultiKueue(AdmissionCase):
         return self.api.create("trainjobs", train_job(name, name, managedBy=MULTI_KUEUE, **spec))
 
     def untouched(self, name):
-        """Another job is served from its beginning to its end after what was last written; then one by a new controller."""
+        """Checks that the job stays as it is while another job runs, under this controller and then under a new one."""
         before = self.api.get("trainjobs", name)
         for turn in range(2):
             other = f"own-{name}-{before['metadata']['resourceVersion']}-{turn}"
@@ -43,7 +43,7 @@ class MultiKueue(AdmissionCase):
         self.untouched("waits")
         self.patch("waits", {"suspend": True, "trainer": {"numNodes": 4}})
         self.untouched("waits")
-        self.cluster.kubectl("delete", "trainjob", "runs", "-n", NAMESPACE, "--timeout=60s")  # nobody has to let it go
+        self.cluster.kubectl("delete", "trainjob", "runs", "-n", NAMESPACE, "--timeout=60s")  # no finalizer is left
 
     def test_an_elastic_job_has_no_autoscaler(self):
         metrics = [{"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}}]
@@ -53,7 +53,7 @@ class MultiKueue(AdmissionCase):
         self.untouched("elastic")
 
     def test_what_another_writes_stays(self):
-        """MultiKueue copies the status of the other cluster; also its end, after which nothing is deleted."""
+        """MultiKueue copies the status from the worker cluster, also the job's end. Muster deletes nothing then."""
         self.make_theirs("copied", ttlSecondsAfterFinished=0)
         self.api.patch("trainjobs", "copied", {"status": {"conditions": [], "jobsStatus": COUNTS}}, "status")
         self.untouched("copied")
@@ -62,7 +62,7 @@ class MultiKueue(AdmissionCase):
         self.assertEqual(self.api.get("trainjobs", "copied")["status"], {"conditions": [END], "jobsStatus": COUNTS})
 
     def test_who_may_manage(self):
-        """The rules of the definition are upstream's."""
+        """The definition has the same rules as Kubeflow Trainer's."""
         self.api.create("trainingruntimes", {**runtime("", 1, container=TRUE), "metadata": {"name": "managed"}})
         words = "ManagedBy must be trainer.kubeflow.org/trainjob-controller or kueue.x-k8s.io/multikueue if set"
         for manager in ("somebody", "", "kueue.x-k8s.io/multikueue2", "Kueue.x-k8s.io/multikueue"):

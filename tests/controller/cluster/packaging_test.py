@@ -1,4 +1,4 @@
-"""The ways to install: kustomize overlays and components, and the Helm chart, which must come to the same objects."""
+"""Ways to install Muster: kustomize overlays and components, and the Helm chart, which must give the same objects."""
 import json
 import os
 import re
@@ -17,17 +17,17 @@ CHART = os.path.join(ROOT, "charts", "muster")
 HELM = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "muster", "go", "helm")
 SYSTEM = "kubeflow-system"
 DEPLOYMENT = "kubeflow-trainer-controller-manager"
-# Kinds of others that components make objects of. What these take is not judged here.
+# Foreign kinds that components create. Their definitions here accept all fields.
 OTHERS = [("cert-manager.io", "v1", "Issuer"), ("cert-manager.io", "v1", "Certificate"),
           ("monitoring.coreos.com", "v1", "ServiceMonitor"), ("monitoring.coreos.com", "v1", "PrometheusRule")]
 COMPONENTS = {"networkPolicy": "network-policy", "metrics": "monitoring", "webhook.certManager": "cert-manager",
               "statusServer": "status-server", "pytorchJobs": "pytorchjob"}
 PYTORCH_WEBHOOK = "validator.pytorchjob.training-operator.kubeflow.org"
-# Those of base/crds, and the one that a value of the chart turns on.
+# The definitions of base/crds, and the one that a value of the chart turns on.
 GROUPS = ("trainer.kubeflow.org", "kubeflow.org")
 ALL_ON = [word for switch in COMPONENTS for word in ("--set", f"{switch}.enabled=true")]
 
-# (values, path in the Deployment's pod, what is there)
+# (values, path in the Deployment's pod, the value there)
 VALUES = [
     (["image.repository=r.example.com/c", "image.tag=v1", "image.pullPolicy=Always"], "containers.0.image", "r.example.com/c:v1"),
     (["image.pullPolicy=Always"], "containers.0.imagePullPolicy", "Always"),
@@ -74,7 +74,7 @@ def value_at(given, path):
 
 
 class Packaging(ClusterCase):
-    """With the definitions that are there already: what is written is judged, and what is rendered is compared."""
+    """With the definitions installed: the API server checks the objects; the chart's are compared with kustomize's."""
 
     @classmethod
     def setUpClass(cls):
@@ -82,7 +82,7 @@ class Packaging(ClusterCase):
         install_others(cls.cluster)
 
     def objects(self, text):
-        """Of a YAML text: place -> object."""
+        """The objects of a YAML text, by place()."""
         text = self.cluster.kubectl("create", "--dry-run=client", "--validate=false", "-o", "json", "-f", "-", content=text)
         made, decoder, at = {}, json.JSONDecoder(), 0
         while at < len(text.rstrip()):
@@ -97,7 +97,7 @@ class Packaging(ClusterCase):
         return self.objects(self.cluster.kubectl("kustomize", folder))
 
     def with_components(self, names):
-        """A folder with a kustomization of the default overlay and components."""
+        """A folder with a kustomization: the default overlay and these components."""
         folder = tempfile.mkdtemp(dir=self.cluster.folder)
         with open(os.path.join(folder, "kustomization.yaml"), "w") as file:
             json.dump({"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization",
@@ -117,7 +117,7 @@ class Packaging(ClusterCase):
                 self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_applied_again(self):
-        """As for an upgrade, after Kubernetes has filled the role in that others add to."""
+        """As in an upgrade. Kubernetes has meanwhile filled in the rules of the aggregated role."""
         apply = ("apply", "--server-side", "-k", os.path.join(MANIFESTS, "overlays", "default"))
         self.cluster.kubectl(*apply, "--force-conflicts")
         self.cluster.await_object("clusterrole/kubeflow-trainer-admin", lambda role: role.get("rules"))
@@ -168,7 +168,7 @@ class Packaging(ClusterCase):
             self.skipTest(why_no_helm())
         for flags, folder in (((), os.path.join(MANIFESTS, "overlays", "default")), (ALL_ON, self.with_components(COMPONENTS.values()))):
             written = self.kustomized(folder)
-            del written["Namespace", None, SYSTEM]  # Helm's business
+            del written["Namespace", None, SYSTEM]  # Helm itself creates it
             rendered = self.rendered(*flags)
             self.assertEqual(sorted(map(str, rendered)), sorted(map(str, written)))
             for key, thing in written.items():
@@ -205,7 +205,7 @@ class Packaging(ClusterCase):
 
 
 class HelmRelease(ClusterCase):
-    """A cluster that knows nothing of Muster, and a namespace of another name."""
+    """A cluster without Muster's definitions, and a namespace of another name."""
 
     @classmethod
     def setUpClass(cls):
@@ -250,16 +250,16 @@ class HelmRelease(ClusterCase):
         self.assertEqual(self.cluster.get("poddisruptionbudgets", "-n", "training")["items"], [])
         self.assertEqual(self.cluster.get("servicemonitors", "-n", "training")["items"], [])
         self.assertNotIn(PYTORCH_WEBHOOK, self.webhooks())
-        self.cluster.kubectl("get", "crd", "pytorchjobs.kubeflow.org")  # also where it is turned off
+        self.cluster.kubectl("get", "crd", "pytorchjobs.kubeflow.org")  # it stays when it is turned off
         self.run_helm("uninstall", "muster", "--namespace", "training")
         self.assertEqual(self.cluster.try_kubectl("get", "deployment", DEPLOYMENT, "-n", "training").returncode, 1)
         for name in ("trainjobs.trainer.kubeflow.org", "pytorchjobs.kubeflow.org"):
-            self.cluster.kubectl("get", "crd", name)  # with it all its objects would be gone
+            self.cluster.kubectl("get", "crd", name)  # deleting it would delete all its objects
 
 
 class Metrics(PyTorchCase):
     def test_what_is_documented_is_served(self):
-        """docs_test has the other half: alerts and dashboard ask for documented metrics only."""
+        """All documented metrics are served. docs_test checks that alerts and dashboard use documented ones only."""
         self.serve()
         self.make("measured", runtime("", 1, container=TRUE))
         self.running("measured")

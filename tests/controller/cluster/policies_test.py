@@ -1,4 +1,4 @@
-"""Policies of JobSet and the Trainer on a real API server: rules of failures, claims, groups of pods, jobs that wait for jobs."""
+"""Policies of JobSet and Kubeflow Trainer: failure rules, volume claims, pod groups, and jobs that wait for jobs."""
 from cluster_case import NAMESPACE, pod_group_definition
 import class_runner
 from controller_case import OFF, ONCE, TRUE, WAIT, ControllerCase, is_true
@@ -16,7 +16,7 @@ class Policies(ControllerCase):
         cls.start_controller()
 
     def job_set(self, name, annotations=None, made=None, **spec):
-        """A TrainJob of two nodes; `spec` goes beside the runtime's replicatedJobs."""
+        """Creates a TrainJob of two nodes. `spec`: fields beside the runtime's replicatedJobs."""
         made = made or runtime("", 2, container=TRUE, annotations=OFF, **ONCE)
         made["spec"]["template"]["spec"].update(spec)
         return self.make(name, made, annotations)
@@ -65,7 +65,7 @@ class Policies(ControllerCase):
         group = self.cluster.get("podgroups.scheduling.x-k8s.io", "group", "-n", NAMESPACE)
         self.assertEqual(group["spec"], {"minMember": 2, "minResources": {"cpu": "1"}, "scheduleTimeoutSeconds": 60})
         self.assertEqual([pod["metadata"]["labels"]["scheduling.x-k8s.io/pod-group"] for pod in self.items("pods", "group")], ["group"] * 2)
-        # Changed while it is suspended: the group follows.
+        # A change while the job is suspended also changes its group.
         self.patch("group", {"suspend": True})
         self.await_job("group", is_true("Suspended"))
         self.patch("group", {"trainer": {"numNodes": 1}})
@@ -112,7 +112,7 @@ class Policies(ControllerCase):
         self.assertEqual(ended["status"]["ttlSecondsAfterFinished"], 3600)
         self.goes("jobs", "short-node-0")
         self.assertTrue(self.api.find("trainjobs", "short"))
-        self.patch("short", {"ttlSecondsAfterFinished": 0})  # its own goes before the runtime's
+        self.patch("short", {"ttlSecondsAfterFinished": 0})  # the job's value goes before the runtime's
         self.goes("trainjobs", "short")
 
 

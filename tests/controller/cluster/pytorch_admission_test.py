@@ -1,4 +1,4 @@
-"""The webhook of PyTorchJobs: what the real API server refuses when it asks a real controller, in training-operator's words."""
+"""The webhook of PyTorchJobs: what a real API server refuses when it calls it. The messages are training-operator's."""
 import json
 import os
 
@@ -12,7 +12,7 @@ MASTER, WORKER = f"{SPECS}.Master", f"{SPECS}.Worker"
 ELASTIC = {"minReplicas": 1, "maxReplicas": 2}
 SECOND = [{"name": "pytorch", "image": "busybox"}, {"name": "sidecar"}]
 
-# (what is changed in a good job, at which path; code; what the refusal says)
+# (changes of a valid job by path, code, text of the refusal)
 NOT_CREATED = [
     ({"metadata.name": "1st"}, 403, 'metadata.name: Invalid value: "1st": should match: a DNS-1035 label must consist of lower case'),
     ({"metadata.name": "a.b"}, 403, 'metadata.name: Invalid value: "a.b": should match'),
@@ -46,7 +46,7 @@ class PyTorchAdmission(AdmissionCase, PyTorchCase):
 
     @classmethod
     def configure(cls, name, **changes):
-        """The configurations are those that the component pytorchjob makes."""
+        """Uses the webhook configurations of the component pytorchjob."""
         folder = os.path.join(cls.cluster.folder, "with-component")
         os.makedirs(folder)
         with open(os.path.join(folder, "kustomization.yaml"), "w") as file:
@@ -94,7 +94,7 @@ class PyTorchAdmission(AdmissionCase, PyTorchCase):
         self.await_running("changed")
         with self.refused(403, f"{SPECS}[Worker].replicas: Forbidden: must be at least 1; it is 0"):
             self.api.patch("pytorchjobs", "changed", {"spec": {"pytorchReplicaSpecs": {"Worker": {"replicas": 0}}}})
-        with self.refused(422, "spec.runPolicy.managedBy: Invalid value: field is immutable"):  # the definition says so first
+        with self.refused(422, "spec.runPolicy.managedBy: Invalid value: field is immutable"):  # by the definition
             self.api.patch("pytorchjobs", "changed", {"spec": {"runPolicy": {"managedBy": "kueue.x-k8s.io/multikueue"}}})
         self.api.patch("pytorchjobs", "changed", {"spec": {"runPolicy": {"suspend": True}}})
         self.api.patch("pytorchjobs", "changed", {"metadata": {"labels": {"a": "b"}}})

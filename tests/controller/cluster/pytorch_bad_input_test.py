@@ -1,4 +1,4 @@
-"""PyTorchJobs that the webhook would have refused, where there is none: the status says what is wrong, and the mended job starts."""
+"""Without a webhook, wrong PyTorchJobs are stored. The status says what is wrong, and the corrected job starts."""
 import json
 
 from cluster_case import changed
@@ -11,7 +11,7 @@ CONTAINERS = f"{MASTER}.template.spec.containers"
 FIRST = [{"name": "pytorch", "image": "busybox"}]
 HUGE = [{"name": f"V{number}", "value": "x" * 9000} for number in range(50)]
 
-# name: (what is changed in a good job, what the status says)
+# name: (changes of a valid job, what the status says)
 WRONG = {
     "processes": ({"spec.nprocPerNode": "0"}, "spec.nprocPerNode: '0' is no whole number"),
     "both": ({"spec.nprocPerNode": "2", "spec.elasticPolicy": {"minReplicas": 1, "maxReplicas": 1, "nProcPerNode": 2}}, None),
@@ -21,14 +21,14 @@ WRONG = {
     "policy": ({"metadata.annotations": {"muster.dev/restart": "maybe"}}, "metadata.annotations.muster.dev/restart: 'maybe' is neither pod nor job"),
     "agent": ({"metadata.annotations": {"muster.dev/agent": "perhaps"}}, "metadata.annotations.muster.dev/agent: 'perhaps' is neither on nor off"),
     "a" * 56: ({}, "is too long: the Service"),
-    # What the API server says of a pod.
+    # The API server's refusal of a pod.
     "image": ({CONTAINERS: [{"name": "pytorch"}]}, "image"),
     "volume": ({f"{CONTAINERS}.0.volumeMounts": [{"name": "none", "mountPath": "/data"}]}, "volumeMounts"),
     "label": ({f"{MASTER}.template.metadata": {"labels": {"a": "no label!"}}}, "metadata.labels"),
     "port": ({f"{CONTAINERS}.0.ports": [{"name": "pytorchjob-port", "containerPort": 99999}]}, "port"),
     "large": ({f"{CONTAINERS}.0.env": HUGE}, None),
 }
-CANNOT_BE_MENDED = ("a" * 56,)  # a name stays
+CANNOT_BE_MENDED = ("a" * 56,)  # a name cannot be changed
 
 
 class BadInput(PyTorchCase):
@@ -38,7 +38,7 @@ class BadInput(PyTorchCase):
         cls.controller = cls.serve()
 
     def tearDown(self):
-        """Another job is served by the same process."""
+        """The same process still serves another job."""
         name = "after-" + self.id().rpartition("_")[2]
         self.create_job(name)
         self.await_running(name)
@@ -68,7 +68,7 @@ class BadInput(PyTorchCase):
                 self.assertEqual(job["status"].get("message", ""), "", name)
 
     def test_what_is_served_all_the_same(self):
-        """What training-operator's own code takes, although its webhook does not. Names of Services may begin with a digit by now."""
+        """Jobs that training-operator serves, though its webhook refuses them. Service names may begin with digits."""
         rows = {"masters": {f"{MASTER}.replicas": 2}, "no-worker": {"spec.elasticPolicy": {"minReplicas": 1, "maxReplicas": 2}, WORKER: None}, "1st": {}}
         for name, changes in rows.items():
             made = pytorch_job(name, workers=1)
@@ -91,7 +91,7 @@ class BadInput(PyTorchCase):
         self.assertEqual(conditions(job), ["Created", "Running"])
 
     def test_without_a_container_of_that_name(self):
-        """The first one counts as it, as training-operator has it."""
+        """The first container is used instead, as in training-operator."""
         made = changed(pytorch_job("unnamed", workers=1), f"{CONTAINERS}.0.name", "main")
         self.api.create("pytorchjobs", made)
         self.await_running("unnamed")
@@ -99,7 +99,7 @@ class BadInput(PyTorchCase):
         self.assertEqual([port["name"] for port in container["ports"]], ["pytorchjob-port"])
 
     def test_it_becomes_wrong_while_it_runs(self):
-        """Its pods stay as they are."""
+        """The pods of the job stay as they are."""
         self.create_job("spoilt", workers=1)
         self.await_running("spoilt")
         uids = {pod: made["metadata"]["uid"] for pod, made in self.of("pods", "spoilt").items()}
@@ -114,7 +114,7 @@ class BadInput(PyTorchCase):
         self.await_end("spoilt", "Succeeded")
 
     def test_a_status_of_others(self):
-        """Whatever it says, the job goes on."""
+        """The job goes on whatever another writer puts into its status."""
         self.create_job("forged", workers=1, policy={"backoffLimit": 3, "suspend": True})
         self.await_pytorch("forged", lambda job: "Suspended" in conditions(job))
         forged = {"restarts": 2, "attempt": 7, "startTime": "2026-01-01T00:00:00Z", "message": "forged",
@@ -127,10 +127,10 @@ class BadInput(PyTorchCase):
         self.await_end("forged", "Succeeded")
 
     def test_pods_with_labels_that_are_wrong(self):
-        """They are nobody's, and hurt nobody."""
+        """Such pods belong to no job and disturb none."""
         for number, index in enumerate(("-1", "99999999999999999999", "", "x")):
             own = {LABEL + "operator-name": "pytorchjob-controller", LABEL + "job-name": "beset", LABEL + "replica-type": "worker", LABEL + "replica-index": index}
-            if index == "-1":  # is no label
+            if index == "-1":  # it is not valid as a label
                 own[LABEL + "replica-index"], own[LABEL + "replica-type"] = "0", "chief"
             self.api.create("pods", {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"beset-{number}", "labels": own},
                                      "spec": {"containers": FIRST}})

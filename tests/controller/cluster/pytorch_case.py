@@ -12,7 +12,7 @@ FLAGS = ("--serve-pytorchjobs",)
 
 
 def pytorch_job(name, master="ExitCode", workers=0, worker="ExitCode", policy=None, annotations=None, container=None, **spec):
-    """`master`, `worker`: restart policies; None: there is no master."""
+    """A PyTorchJob. `master`, `worker`: restart policies; None: no master."""
     template = {"spec": {"containers": [{"name": "pytorch", "image": "busybox", "command": shell("true"), **(container or {})}]}}
     replicas = {}
     if master:
@@ -24,7 +24,7 @@ def pytorch_job(name, master="ExitCode", workers=0, worker="ExitCode", policy=No
 
 
 def conditions(job):
-    """["Created", "Running"]: those that are true, in their order."""
+    """The types of the true conditions, in order: ["Created", "Running"]."""
     return [condition["type"] for condition in job.get("status", {}).get("conditions") or [] if condition["status"] == "True"]
 
 
@@ -57,7 +57,7 @@ class PyTorchCase(ControllerCase):
         return self.api.await_object("pytorchjobs", name, wanted, seconds)
 
     def await_running(self, name):
-        """Until all of its replicas run."""
+        """Waits until all replicas run."""
         def wanted(job):
             specs = job["spec"]["pytorchReplicaSpecs"]
             return "Running" in conditions(job) and all(counts(job, kind)[0] == spec.get("replicas", 1) for kind, spec in specs.items())
@@ -72,24 +72,24 @@ class PyTorchCase(ControllerCase):
         return next(condition["message"] for condition in job["status"]["conditions"] if condition["type"] == kind)
 
     def of(self, kind, name):
-        """By name, those that have the labels of the job."""
+        """The objects of the kind with the labels of the job, by name."""
         return {item["metadata"]["name"]: item for item in self.api.items(kind, f"{LABEL}job-name={name}")}
 
     def end(self, pod, code=0, message=None, reason=None):
-        """Ends a pod that runs."""
+        """Ends a running pod."""
         how = {"finish": "succeeded" if code == 0 else "failed", "exit-code": str(code), "message": message}
         change = {f"e2e.muster.dev/{key}": value for key, value in how.items() if value is not None}
         self.api.patch("pods", pod, {"metadata": {"annotations": change}})
 
     def await_other(self, pod, uid):
-        """Until another pod of that name runs."""
+        """Waits until another pod of that name runs."""
         return self.api.await_object("pods", pod, lambda made: made["metadata"]["uid"] != uid and made.get("status", {}).get("phase") == "Running", WAIT)
 
     def uid(self, pod):
         return self.api.get("pods", pod)["metadata"]["uid"]
 
     def reasons(self, name):
-        """Of the events about the job."""
+        """The reasons of the events about the job."""
         events = self.api.ask("GET", self.api.path("events") + f"?fieldSelector=involvedObject.name={name}")["items"]
         return [event["reason"] for event in events]
 

@@ -1,8 +1,8 @@
-"""How PyTorchJobs end: every restart policy, exit code, role and backoffLimit, judged by the rule in words.
+"""How PyTorchJobs end, for every restart policy, exit code, role and backoffLimit.
 
-A pod that ends with 0 has succeeded. Never: any other code fails the job. ExitCode: 1-127 fails the job at once, 128-255 makes
-the pod anew. OnFailure: the kubelet starts the container again in its pod; Always: after a success, too. Each restart counts
-against backoffLimit, which is how many there may be.
+The rules. A pod that ends with 0 has succeeded. Never: any other code fails the job. ExitCode: 1-127 fails the job at
+once; after 128-255 the pod is replaced. OnFailure: the kubelet restarts the container in its pod. Always: it does so
+after a success, too. backoffLimit is the number of restarts that a job may have.
 """
 from pytorch_case import PyTorchCase, conditions, counts
 import class_runner
@@ -14,7 +14,7 @@ THEN = "2026-01-01T00:00:00Z"
 
 
 def restarts_by(policy, code):
-    """What happens to a pod that ends with `code`: "pod", "container"; None where the job is judged at once."""
+    """What is restarted when a pod ends with `code`: "pod" or "container". None: nothing, since the job ends."""
     if policy == "Always" or (policy == "OnFailure" and code != 0):
         return "container"
     if policy == "ExitCode" and code >= 128:
@@ -28,7 +28,7 @@ class Row:
         self.how = restarts_by(policy, code)
         self.name = f"{policy.lower()}-{code}-{role}-{limit}"
         self.pod = f"{self.name}-{role}-0"
-        self.restarts = limit if self.how else 0  # that the job goes through before it ends
+        self.restarts = limit if self.how else 0  # before the job ends
 
 
 class Codes(PyTorchCase):
@@ -38,7 +38,7 @@ class Codes(PyTorchCase):
         cls.serve("controller", "--qps", "1000", "--burst", "1000")
 
     def start_again(self, row, count):
-        """As the kubelet does it."""
+        """Restarts the container, in the pod's status, as the kubelet does."""
         ended = {"exitCode": row.code, "reason": "Completed" if row.code == 0 else "Error", "startedAt": THEN, "finishedAt": THEN}
         status = {"name": "pytorch", "image": "busybox", "imageID": "", "ready": True, "started": True, "restartCount": count,
                   "state": {"running": {"startedAt": THEN}}, "lastState": {"terminated": ended}}
@@ -51,7 +51,7 @@ class Codes(PyTorchCase):
         return self.end(row.pod, row.code)
 
     def goes_on(self, row, count):
-        """After so many restarts."""
+        """The job must go on after `count` restarts."""
         if row.how == "pod":
             self.await_other(row.pod, row.uid)
         job = self.await_pytorch(row.name, lambda job: job.get("status", {}).get("restarts") == count and conditions(job) == ["Created", "Running"])

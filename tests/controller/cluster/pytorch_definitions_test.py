@@ -1,4 +1,4 @@
-"""The definition of PyTorchJob and the component that installs it, judged by a real API server."""
+"""Checks the definition of PyTorchJob, and the component that installs it, with a real API server."""
 import json
 import os
 
@@ -32,7 +32,7 @@ WHOLE = job(
     pytorchReplicaSpecs={"Master": {"replicas": 1, "restartPolicy": "ExitCode", "template": TEMPLATE},
                          "Worker": {"replicas": 2, "restartPolicy": "OnFailure", "template": TEMPLATE}})
 
-# (path, value): what v1's definition takes. The webhook judges these, so that objects which are stored can still be written.
+# (path, value) that v1's definition accepts. Only the webhook checks these, so stored objects can still be written.
 ACCEPTED = [
     (REPLICAS, {}),
     (REPLICAS, {"worker": {"template": {}}, "Evaluator": {}}),
@@ -46,7 +46,7 @@ ACCEPTED = [
     ("spec.elasticPolicy", {"rdzvBackend": "mine", "rdzvConf": []}),
 ]
 
-# (path, value, what the refusal says)
+# (path, value, text of the refusal)
 REFUSED = [
     (REPLICAS, None, "spec.pytorchReplicaSpecs: Required value"),
     (f"{REPLICAS}.Worker.replicas", "two", "spec.pytorchReplicaSpecs.Worker.replicas"),
@@ -63,7 +63,7 @@ REFUSED = [
     ("spec.elasticPolicy", {"rdzvConf": {"a": "1"}}, "spec.elasticPolicy.rdzvConf"),
 ]
 
-# (runPolicy of a job that is there, a merge patch of it, what the refusal says; None: it is accepted)
+# (runPolicy of an existing job, a merge patch of it, text of the refusal; None: accepted)
 QUEUE, MANAGED_BY = "spec.runPolicy.schedulingPolicy.queue is immutable", "spec.runPolicy.managedBy: Invalid value"
 OTHER = "kueue.x-k8s.io/multikueue"
 UPDATES = [
@@ -75,7 +75,7 @@ UPDATES = [
     ({"managedBy": OTHER}, None, MANAGED_BY),
     ({"managedBy": OTHER}, {"suspend": True}, None),
     ({}, {"managedBy": OTHER}, MANAGED_BY),
-    ({}, {"managedBy": ""}, MANAGED_BY),  # a job that nobody serves
+    ({}, {"managedBy": ""}, MANAGED_BY),  # no controller serves such a job
     (None, {"managedBy": OTHER}, MANAGED_BY),
     (None, {"suspend": True}, None),
     ({"suspend": True}, None, None),
@@ -92,12 +92,12 @@ STATUS = {
     "conditions": [condition("Running", "False"), condition("Created", "True"), condition("Restarting", "True")],
     "replicaStatuses": {"Master": {"active": 1, "labelSelector": {"matchLabels": {"a": "b"}}}, "Worker": {"active": 2, "succeeded": 1, "failed": 3, "selector": "a=b"}},
     "startTime": MOMENT, "completionTime": MOMENT, "lastReconcileTime": MOMENT,
-    # Muster's own.
+    # Fields that only Muster has.
     "message": "waits", "attempt": 1, "restarts": 2, "countedPods": [{"uid": "u", "restarts": 1}],
     "failures": [{"time": MOMENT, "pod": "job-worker-0", "podUID": "u", "node": "n", "container": "pytorch", "rank": 2, "nodeRank": 1, "exitCode": 137,
                   "signal": "SIGKILL", "oom": True, "reason": "OOMKilled", "message": "m", "counted": True, "origin": "o"}]}
 
-# What `kubectl auth can-i` is asked about the controller, and the answer.
+# Questions for `kubectl auth can-i` about the controller, and the answers.
 RIGHTS = [
     ("watch pytorchjobs.kubeflow.org -A", "yes"),
     ("delete pytorchjobs.kubeflow.org -n vision", "yes"),
@@ -143,7 +143,7 @@ class PyTorchDefinitions(ClusterCase):
                 self.cluster.kubectl("create", "-f", os.path.join(folder, name))  # an unknown field would be refused
 
     def test_each_field_of_v1_is_kept(self):
-        """Labels of pod templates among them."""
+        """Labels of pod templates are kept, too."""
         self.assertEqual(self.create(WHOLE).stderr, "")
         self.assertEqual(self.stored("whole")["spec"], WHOLE["spec"])
 
@@ -181,7 +181,7 @@ class PyTorchDefinitions(ClusterCase):
         self.assertEqual(self.stored("shown")["status"], STATUS)
         titles, row = (line.split() for line in self.cluster.kubectl("get", "pytorchjob", "shown", "-n", NAMESPACE).splitlines())
         self.assertEqual((titles, row[:-1]), (["NAME", "STATE", "AGE"], ["shown", "Restarting"]))
-        # The list is written whole: the last one is the state.
+        # The list is written as a whole, in order: the last condition is the state.
         self.patch("shown", {"status": {"conditions": STATUS["conditions"][:1]}}, "--subresource=status")
         self.assertEqual(self.cluster.kubectl("get", "pytorchjob", "shown", "-n", NAMESPACE).split()[4], "Running")
         self.assertIn("status.conditions[0].status: Required value",
@@ -209,7 +209,7 @@ class PyTorchDefinitions(ClusterCase):
         for role, verb in (("admin", "create"), ("edit", "create"), ("view", "list"), ("kubeflow-trainer-admin", "create")):
             self.cluster.await_object(f"clusterrole/{role}", lambda given: any(
                 "pytorchjobs" in rule.get("resources", ()) and verb in rule["verbs"] for rule in given.get("rules") or ()))
-        # The webhooks of the base are as they were.
+        # The component does not change the webhooks of the base.
         *base, added = self.cluster.get("validatingwebhookconfiguration", "validator.trainer.kubeflow.org")["webhooks"]
         self.assertEqual(added["name"], "validator.pytorchjob.training-operator.kubeflow.org")
         self.assertEqual(added["clientConfig"]["service"], {**base[0]["clientConfig"]["service"], "path": "/validate-kubeflow-org-v1-pytorchjob"})

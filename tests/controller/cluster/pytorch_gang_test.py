@@ -1,4 +1,4 @@
-"""PyTorchJobs whose pods begin together: PodGroups of Volcano, and of the scheduler-plugins. The test plays those schedulers."""
+"""PyTorchJobs whose pods start together, by PodGroups of Volcano and scheduler-plugins, which the test plays."""
 from cluster_case import NAMESPACE, pod_group_definition
 from pytorch_case import PyTorchCase, conditions
 import class_runner
@@ -35,7 +35,7 @@ class Gang(PyTorchCase):
         self.api.ask("PATCH", self.group_path(VOLCANO, name), {"status": {"phase": phase}}, "application/merge-patch+json")
 
     def bind(self, *pods):
-        """As that scheduler does."""
+        """Binds the pods, as the gang scheduler does."""
         for pod in pods:
             self.api.await_object("pods", pod, lambda made: True)
             self.api.ask("POST", self.api.path("pods", pod, "binding"), {
@@ -51,7 +51,7 @@ class Gang(PyTorchCase):
         self.assertEqual(group["metadata"]["annotations"]["note"], "kept")
         owner, = group["metadata"]["ownerReferences"]
         self.assertEqual((owner["kind"], owner["name"], owner["controller"]), ("PyTorchJob", "gang", True))
-        # The Services are there; the pods wait.
+        # The Services exist; the pods are not created yet.
         for phase in ("", "Pending"):
             if phase:
                 self.let_in("gang", phase)
@@ -65,7 +65,7 @@ class Gang(PyTorchCase):
             self.assertEqual(pod["spec"]["schedulerName"], "volcano")
             notes = pod["metadata"]["annotations"]
             self.assertEqual((notes["scheduling.k8s.io/group-name"], notes["volcano.sh/task-spec"]), ("gang", name.split("-")[1]))
-        # Suspended: the group goes, too; resumed: it is asked for again.
+        # A suspension deletes the group, too. A resume creates it again.
         self.api.patch("pytorchjobs", "gang", {"spec": {"runPolicy": {"suspend": True}}})
         self.await_no_group(VOLCANO, "gang")
         self.api.await_gone("pods", "gang-master-0")
@@ -93,7 +93,7 @@ class Gang(PyTorchCase):
         self.end("group-master-0")
         self.await_end("group", "Succeeded")
         self.await_no_group(PLUGINS, "group")
-        # Somebody else's PodGroup of the name is not taken.
+        # A PodGroup of another owner with the job's name is not used.
         self.cluster.apply([{"apiVersion": "/".join(PLUGINS), "kind": "PodGroup", "metadata": {"name": "theirs", "namespace": NAMESPACE}, "spec": {"minMember": 9}}])
         self.create_job("theirs")
         self.await_pytorch("theirs", lambda job: "podgroups vision/theirs is needed, and belongs to nobody" in job.get("status", {}).get("message", ""))

@@ -1,8 +1,8 @@
-"""A controller that is killed between any two of its writes for a PyTorchJob: the next one goes on by what it finds, and ends
-where nobody was killed; each restart is counted once.
+"""A controller is killed between any two of its writes for a PyTorchJob. The next one must reach the same result as a
+controller that is never killed, and count each restart once.
 
-A job goes through a life of parts. In each part a controller may write k times, the next write does not reach the API server,
-and it is killed. Another one takes over.
+A job goes through a life of parts. In each part a controller may write k times; its next write does not reach the API
+server, and it is killed. Another controller takes over.
 """
 import json
 import re
@@ -14,10 +14,10 @@ from pytorch_case import FLAGS, LABEL, PyTorchCase, conditions, counts
 import class_runner
 
 
-UNHURT = "unhurt"  # the job that nobody is killed for
+UNHURT = "unhurt"  # the job during which no controller is killed
 RUNS = (["Created", "Running"], (1, 0, 0), (2, 0, 0), 3, 0)
-# What each part comes to: conditions that are true, counts of the master and of the workers, pods. By the status it has come
-# to that before the last writes where pods and Services are deleted afterwards: so many.
+# The result of each part: true conditions, counts of the master and of the workers, number of pods, and number of pods
+# and Services that are deleted (these deletions come after the last write of the status).
 PARTS = {"start": RUNS,
          "failure": RUNS,
          "suspend": (["Created", "Suspended"], (0, 0, 0), (0, 0, 0), 0, 6),
@@ -27,13 +27,13 @@ PARTS = {"start": RUNS,
 
 
 def plain(value, name):
-    """As JSON gives it back, the same for each job."""
+    """`value` as JSON gives it back, without the job's name, to compare jobs."""
     return json.loads(re.sub(r"kwok-\d+", "NODE", json.dumps(value)).replace(name, "JOB"))
 
 
 class KillsCase(PyTorchCase):
     LIFE = ()
-    CUT = ()  # those of its parts in which a controller is killed
+    CUT = ()  # the parts in which a controller is killed
 
     @classmethod
     def setUpClass(cls):
@@ -73,7 +73,7 @@ class KillsCase(PyTorchCase):
 
     @staticmethod
     def status(job):
-        """All of it that a kill must not change."""
+        """The parts of the status that a kill must not change."""
         status = {key: value for key, value in job["status"].items() if key not in ("startTime", "completionTime")}
         status["conditions"] = [{key: value for key, value in condition.items() if key not in ("lastTransitionTime", "lastUpdateTime")}
                                 for condition in status["conditions"]]
@@ -82,7 +82,7 @@ class KillsCase(PyTorchCase):
         return plain(status, job["metadata"]["name"])
 
     def settled(self, part, name, wanted=None):
-        """(status, children) after the part. `wanted`: what they have to be."""
+        """(status, children) after the part. `wanted`: what they must become."""
         try:
             job = self.await_pytorch(name, lambda job: self.is_reached(part, job) and (not wanted or self.status(job) == wanted[0]))
         except AssertionError:
@@ -91,7 +91,7 @@ class KillsCase(PyTorchCase):
         seen = self.children(name)
         until = time.monotonic() + WAIT
         while not (seen == wanted[1] if wanted else len(seen["pods"]) == PARTS[part][3]) and time.monotonic() < until:
-            # What has gone before a watch begins is not told, so each is a short one.
+            # A watch does not report objects that were gone before it began, so each watch is short.
             for _ in self.api.events("pods", f"{LABEL}job-name={name}", seconds=1):
                 seen = self.children(name)
             seen = self.children(name)
@@ -102,7 +102,7 @@ class KillsCase(PyTorchCase):
     # ---- one part with a kill
 
     def kill_after(self, count, part, name):
-        """False: the part is over before so many writes."""
+        """Kills the controller after `count` writes. False: the part has no more."""
         limit = WriteLimit(count)
         self.proxy.obey(limit)
         self.serve_by_proxy("killed")
@@ -125,7 +125,7 @@ class KillsCase(PyTorchCase):
         for part in self.LIFE:
             self.begin(part, UNHURT)
             wanted[part] = self.settled(part, UNHURT)
-        count, cut = 0, {part: None for part in self.CUT}  # None: it has more writes than that
+        count, cut = 0, {part: None for part in self.CUT}  # None: the part has more writes than `count`
         while None in cut.values():
             name = f"cut-{count}"
             for part in self.LIFE:

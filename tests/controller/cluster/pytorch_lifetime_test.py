@@ -1,4 +1,4 @@
-"""How long PyTorchJobs, their pods and their Services stay, who may touch them, and what they wait for."""
+"""How long PyTorchJobs, their pods and their Services exist, who may change them, and what they wait for."""
 from fake_clock import FakeClock
 from pytorch_case import FLAGS, PyTorchCase, conditions, counts
 import class_runner
@@ -13,7 +13,7 @@ class Lifetime(PyTorchCase):
         cls.serve()
 
     def test_what_is_left(self):
-        """By cleanPodPolicy: the master and a worker have ended, another worker runs."""
+        """What each cleanPodPolicy leaves. The master and a worker have ended, another worker runs."""
         rows = [(policy, how) for policy in POLICIES for how in ("Succeeded", "Failed")]
         for policy, how in rows:
             self.create_job(f"left-{policy}-{how}".lower(), workers=2, policy={"cleanPodPolicy": policy})
@@ -55,7 +55,7 @@ class Lifetime(PyTorchCase):
             self.end(f"ttl-{how}-master-0", code)
         for how in ("succeeded", "failed", "limit"):
             self.api.await_gone("pytorchjobs", f"ttl-{how}")
-        # One that is told later.
+        # A TTL that is changed after the end.
         self.create_job("ttl-late", policy={"ttlSecondsAfterFinished": 2000000000})
         self.await_running("ttl-late")
         self.end("ttl-late-master-0")
@@ -64,7 +64,7 @@ class Lifetime(PyTorchCase):
         self.api.await_gone("pytorchjobs", "ttl-late")
 
     def test_jobs_of_others(self):
-        """Not even a condition is written. The last job shows that the controller has had its turn."""
+        """Muster writes not even a condition. The last job shows that the controller had time to do so."""
         for name, manager in (("kueues", "kueue.x-k8s.io/multikueue"), ("nobodys", "")):
             self.create_job(name, policy={"managedBy": manager})
         self.create_job("mine", policy={"managedBy": "kubeflow.org/training-operator"})
@@ -94,7 +94,7 @@ class Lifetime(PyTorchCase):
         uid = self.uid("moved-worker-0")
         self.evict("moved-worker-0")
         self.await_other("moved-worker-0", uid)
-        # The kubelet's own: the pod has failed, without a code.
+        # An eviction by the kubelet: the pod has failed without an exit code.
         uid = self.uid("moved-worker-1")
         self.api.patch("pods", "moved-worker-1", {"status": {"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory.",
                                                              "containerStatuses": []}}, "status")
@@ -118,7 +118,7 @@ class Lifetime(PyTorchCase):
         self.api.ask("POST", self.api.path("pods", pod, "eviction"), body)
 
     def whole(self, name, agent=None, **spec):
-        """A whole job without agents, or with them: its uids by name, while it runs."""
+        """Starts a job with whole-job restart. Returns its pods' uids by name when it runs."""
         annotations = {"muster.dev/restart": "job", **({"muster.dev/agent": agent} if agent else {})}
         self.create_job(name, workers=2, annotations=annotations, policy={"backoffLimit": 2}, **spec)
         self.await_running(name)
@@ -141,7 +141,7 @@ class Lifetime(PyTorchCase):
         self.assertEqual((job["status"]["attempt"], job["status"]["restarts"]), (2, 2))
 
     def test_a_pod_is_lost_and_all_are_made_anew(self):
-        """It costs nothing."""
+        """The lost pod costs no restart."""
         uids = self.whole("lost", agent="off")
         self.api.delete("pods", "lost-worker-0")
         for pod, uid in uids.items():
@@ -167,7 +167,7 @@ class Lifetime(PyTorchCase):
         self.assertEqual((job["status"]["attempt"], job["status"]["restarts"]), (1, 1))
 
     def test_a_limit_ends_what_runs(self):
-        """Whatever cleanPodPolicy says; what has ended stays."""
+        """Running pods are deleted under every cleanPodPolicy. Pods that have ended stay."""
         self.create_job("limit", workers=1, policy={"backoffLimit": 0})
         self.create_job("late", workers=1, policy={"activeDeadlineSeconds": 8})
         self.await_running("limit")
@@ -219,7 +219,7 @@ class Clock(PyTorchCase):
         self.await_running("whole")
         self.await_running("bound")
         self.clock.set("-3600")
-        # Failures of pods that are an hour ahead: nothing waits for an hour.
+        # The failures are an hour in the future. Their pods are replaced without waiting for an hour.
         for count in (1, 2):
             uid = self.uid("before-worker-0")
             self.end("before-worker-0", 137)
@@ -230,7 +230,7 @@ class Clock(PyTorchCase):
         self.end("whole-master-0", 143)
         for pod, uid in uids.items():
             self.await_other(pod, uid)
-        # New jobs, their deadlines and times to live go by the new time.
+        # Deadlines and TTLs of new jobs use the new time.
         self.create_job("late", policy={"activeDeadlineSeconds": 1, "ttlSecondsAfterFinished": 0})
         self.api.await_gone("pytorchjobs", "late")
         self.create_job("after", policy={"ttlSecondsAfterFinished": 1})
@@ -240,7 +240,7 @@ class Clock(PyTorchCase):
         self.end("before-master-0")
         ended = self.await_end("before", "Succeeded")
         self.assertLess(ended["status"]["completionTime"], started)
-        # Set forward again: the deadline of before holds, and so does the time to live.
+        # The clock is set forward again. The deadline and the TTL of the older jobs still work.
         self.clock.set("+3600")
         self.api.patch("pytorchjobs", "bound", {"metadata": {"labels": {"look": "again"}}})
         self.api.patch("pytorchjobs", "before", {"metadata": {"labels": {"look": "again"}}})

@@ -1,4 +1,4 @@
-"""Services and pods that have the labels of a PyTorchJob, or its names, and are not what the controller has made."""
+"""Services and pods with the labels or the names of a PyTorchJob that the controller did not create."""
 from pytorch_case import LABEL, OPERATOR, PyTorchCase, conditions, counts
 import class_runner
 
@@ -27,7 +27,7 @@ class Services(PyTorchCase):
         return [self.api.get("services", name)["metadata"]["resourceVersion"] for name in names]
 
     def await_events(self, name, reason):
-        """The messages of those about the job."""
+        """Waits for an event about the job with `reason`. Returns the messages."""
         for _ in self.api.events("events", first=True):
             found = [event for event in self.api.items("events") if event["involvedObject"]["name"] == name and event["reason"] == reason]
             if found:
@@ -59,7 +59,7 @@ class Services(PyTorchCase):
         self.assertEqual(self.versions("before-0", "before-1"), versions)
 
     def test_one_that_was_there_before(self):
-        """Under another name: the job needs its own, for the name alone leads to the master."""
+        """A user's Service with another name. The job needs its own, because pods reach the master by that name."""
         self.api.create("services", service("board", labels("early"), type="NodePort"))
         version = self.versions("board")
         self.create_job("early", workers=1, policy={"cleanPodPolicy": "All"})
@@ -67,7 +67,7 @@ class Services(PyTorchCase):
         self.await_message("early", "Services board, early-master-0 all have the labels")
         own = self.versions("early-master-0")
         self.await_events("early", "ServiceConflict")
-        # With the labels taken off, as it says, all is well.
+        # The conflict ends when the labels are removed, as the message says.
         self.api.patch("services", "board", {"metadata": {"labels": {LABEL + "replica-index": None, LABEL + "job-name": None}}})
         job = self.await_pytorch("early", lambda job: job["status"].get("message", "") == "")
         self.assertEqual(conditions(job), ["Created", "Running"])
@@ -88,7 +88,7 @@ class Services(PyTorchCase):
         self.end("later-worker-0", 137)
         self.await_other("later-worker-0", uid)
         self.assertEqual(self.versions("later-master-0", "later-worker-0"), versions)
-        # While there is a conflict, none is made for that replica.
+        # During a conflict no Service is created for that replica.
         self.api.create("services", service("another", labels("later", "worker")))
         self.await_message("later", "another")
         self.api.delete("services", "later-worker-0")
@@ -101,7 +101,7 @@ class Services(PyTorchCase):
         self.succeeds("later")
 
     def test_those_of_monitoring(self):
-        """With some of the labels, or others, they are nobody's business."""
+        """Services with only some of the job's labels are not touched."""
         job = {LABEL + "job-name": "seen", LABEL + "operator-name": OPERATOR}
         given = {"metrics": {"app": "metrics"}, "all-of-seen": job, "masters": {**job, LABEL + "replica-type": "master"},
                  "third": {**labels("seen", "worker", 2)}, "chief": labels("seen", "chief"), "number": {**labels("seen"), LABEL + "replica-index": "zero"}}
@@ -121,7 +121,7 @@ class Services(PyTorchCase):
         self.assertNotIn("ServiceConflict", self.reasons("seen"))
 
     def test_somebody_elses_of_a_name_that_is_needed(self):
-        """Without the labels: the job says so, and goes on once it has gone."""
+        """A user's Service has a name that the job needs, without its labels. The status says so until its deletion."""
         self.api.create("services", service("taken-master-0", {"app": "other"}))
         version = self.versions("taken-master-0")
         self.create_job("taken", workers=1)
@@ -133,7 +133,7 @@ class Services(PyTorchCase):
         self.succeeds("taken")
 
     def test_somebody_elses_of_that_name_with_the_labels(self):
-        """It leads to the pod, so it is used; it stays when the job's own go."""
+        """A user's Service with name and labels is used: it leads to the pod. It stays when the job's own go."""
         self.api.create("services", service("used-master-0", labels("used"), clusterIP="None"))
         version = self.versions("used-master-0")
         self.create_job("used", workers=1, policy={"cleanPodPolicy": "All"})
@@ -150,7 +150,7 @@ class Services(PyTorchCase):
                                         "spec": {"containers": [{"name": "pytorch", "image": "busybox"}], "terminationGracePeriodSeconds": 1}})
 
     def test_adoption(self):
-        """A pod that has the labels and belongs to nobody is the job's."""
+        """The job adopts a pod that has its labels and no owner."""
         mine = self.orphan("found-worker-0", labels("found", "worker"))
         stray = self.orphan("found-worker-7", labels("found", "worker", 7))
         job = self.create_job("found", workers=1, policy={"cleanPodPolicy": "All"})
@@ -165,7 +165,7 @@ class Services(PyTorchCase):
         self.assertEqual(self.uid("found-worker-7"), stray["metadata"]["uid"])
 
     def test_release(self):
-        """A pod that loses the labels is let go; its replacement waits for the name."""
+        """A pod that loses the labels is released. Its replacement waits until the name is free."""
         self.create_job("let", workers=1)
         self.await_running("let")
         uid = self.uid("let-worker-0")
@@ -181,7 +181,7 @@ class Services(PyTorchCase):
         self.succeeds("let")
 
     def test_another_owners_pod(self):
-        """With the labels, and even with the name: it is not the job's."""
+        """A pod of another owner is not the job's, even with the job's labels and name."""
         other = self.api.create("configmaps", {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "other-owner"}})
         reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "other-owner", "uid": other["metadata"]["uid"], "controller": True}
         theirs = self.orphan("their-worker-0", labels("their", "worker"), ownerReferences=[reference])

@@ -1,6 +1,6 @@
-"""PyTorchJobs that training-operator 1.9 has started go on: their pods and Services stand as it makes them when the controller starts.
+"""PyTorchJobs that training-operator 1.9 has started go on under Muster, with the pods and Services that it made.
 
-The objects are made by hand, by the reference: training-operator itself is not run.
+The test creates these objects itself, by training-operator's source; training-operator does not run.
 """
 import copy
 
@@ -25,7 +25,7 @@ def labels(name, kind, index):
 
 
 class Takeover(PyTorchCase):
-    """Each job is there before the controller starts."""
+    """All jobs exist before the controller starts."""
 
     @classmethod
     def setUpClass(cls):
@@ -45,8 +45,8 @@ class Takeover(PyTorchCase):
     @classmethod
     def started(cls, name, policy="ExitCode", without=(), services=None, kinds=None, last="Running", status=None, annotations=None, limit=None,
                 clean=None, ttl=None, suspend=None):
-        """As training-operator leaves a job of one master and two workers. `without`: pods that are not there; `services`: those that
-        are, else all."""
+        """Creates a job of one master and two workers as training-operator leaves it. `without`: missing pods.
+        `services`: the existing Services; None: all."""
         run = {"backoffLimit": limit, "cleanPodPolicy": clean, "ttlSecondsAfterFinished": ttl, "suspend": suspend}
         job = cls.api.create("pytorchjobs", pytorch_job(name, master=policy, worker=policy, workers=2, annotations=annotations,
                                                         policy={key: value for key, value in run.items() if value is not None}))
@@ -90,7 +90,7 @@ class Takeover(PyTorchCase):
         cls.api.patch("pytorchjobs", name, {"status": {"conditions": told, "replicaStatuses": counted, "startTime": THEN, **(status or {})}}, "status")
 
     def check_pods(self, name, *replicas):
-        """These are the pods of before, and nobody ends them."""
+        """These must still be the old pods, and not be deleted."""
         for replica in replicas:
             pod = self.api.get("pods", f"{name}-{replica}")
             self.assertEqual(pod["metadata"]["uid"], self.uids[f"{name}-{replica}"], pod["metadata"]["name"])
@@ -102,7 +102,7 @@ class Takeover(PyTorchCase):
         self.assertEqual([container["name"] for container in made.get("initContainers", [])], [] if "master" in pod else ["init-pytorch"])
 
     def test_a_job_that_runs(self):
-        # One that fails is made anew as its peers are.
+        # A failed pod is replaced by one that is made like its peers.
         uid = self.uid("going-worker-1")
         self.end("going-worker-1", 137)
         self.await_other("going-worker-1", uid)
@@ -126,7 +126,7 @@ class Takeover(PyTorchCase):
         self.assertIn("completionTime", job["status"])
 
     def test_one_that_was_restarting(self):
-        """Its pod had gone, and training-operator, too."""
+        """training-operator was removed after it had deleted a failed pod."""
         job = self.await_running("torn")
         self.assertEqual(conditions(job), ["Created", "Running"])
         self.has_no_agent("torn-worker-1")
@@ -142,7 +142,7 @@ class Takeover(PyTorchCase):
             self.has_no_agent(worker)
 
     def test_a_whole_job(self):
-        """Without the agent all pods are made anew; nothing of training-operator runs then, so the new ones have it."""
+        """Without agents a failure replaces all pods. No pod of training-operator is left, so new ones have agents."""
         self.check_pods("whole", "master-0", "worker-0", "worker-1")
         self.end("whole-worker-0", 143)
         for replica in ("master-0", "worker-0", "worker-1"):
@@ -157,7 +157,7 @@ class Takeover(PyTorchCase):
         self.assertNotEqual(job["status"]["startTime"], THEN)
 
     def test_those_that_have_ended(self):
-        """Also that which an exit code failed: training-operator left out its completionTime, so its ttl never came."""
+        """After a fatal code training-operator set no completionTime, so the TTL never ended. Muster sets it."""
         self.api.await_gone("pytorchjobs", "left")
         job = self.await_pytorch("kept", lambda job: "completionTime" in job["status"])
         self.assertEqual((job["status"]["completionTime"], conditions(job)), (THEN, ["Created", "Failed"]))

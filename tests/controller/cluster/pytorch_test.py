@@ -1,4 +1,4 @@
-"""PyTorchJobs on a real API server: what is made of them, how they end, and what restarts cost."""
+"""PyTorchJobs on a real API server: which objects are created, how jobs end, and what restarts cost."""
 from pytorch_case import LABEL, OPERATOR, PyTorchCase, conditions, counts, pytorch_job
 import class_runner
 

@@ -1,5 +1,5 @@
-"""A runtime is edited, or goes, while a TrainJob of it runs or is suspended: the job goes on by its snapshot, its changes are
-judged by that, and nothing speaks of the runtime."""
+"""A runtime is edited or deleted while a TrainJob of it runs or is suspended. The job goes on with its snapshot, and
+its changes are checked against the snapshot. No message mentions the runtime."""
 import json
 
 from admission_case import AdmissionCase
@@ -25,7 +25,7 @@ class RuntimeChanges(AdmissionCase):
             self.await_job(name, is_true("Suspended"))
 
     def edit(self, name):
-        """Another image, command and number of nodes, and a step of another name beside."""
+        """Changes the image, the command and the number of nodes, and adds a step."""
         made = changed(runtime(name, 3, container={"command": shell("false")}), IMAGE, "edited")
         jobs = made["spec"]["template"]["spec"]["replicatedJobs"]
         jobs.append({"name": "more", "template": {"spec": {"template": {"spec": {"containers": [{"name": "more", "image": "edited"}]}}}}})
@@ -35,7 +35,7 @@ class RuntimeChanges(AdmissionCase):
         self.api.delete("trainingruntimes", name)
 
     def replace_by_other(self, name):
-        """The name belongs to a runtime of another shape."""
+        """Replaces the runtime by one of the same name with other steps."""
         self.delete(name)
         made = runtime(name, 1, container=TRUE)
         made["spec"]["template"]["spec"]["replicatedJobs"][0]["name"] = "worker"
@@ -50,13 +50,13 @@ class RuntimeChanges(AdmissionCase):
         self.await_job(name, lambda job: job["status"].get("state") == "Suspended" and not any(count["active"] for count in job["status"]["jobsStatus"]))
 
     def new_controller(self):
-        """It has never seen the runtime."""
+        """Starts a controller that has never seen the old runtime."""
         self.cluster.processes.stop("one")
         self.serve("one")
         self.await_webhooks()
 
     def goes_on(self, name, nodes=2):
-        """By the snapshot, to its end, and nothing says anything of the runtime."""
+        """The job must run to its end by the snapshot, without a message about the runtime."""
         self.running(name)
         job, = self.items("jobs", name)
         node, = job["spec"]["template"]["spec"]["containers"]
@@ -94,7 +94,7 @@ class RuntimeChanges(AdmissionCase):
                 self.goes_on(name, 3)
 
     def test_while_it_is_suspended(self):
-        """Also where it has never begun: its first pass has made the snapshot."""
+        """Also for a job that was never started: its first pass has created the snapshot."""
         for word, change in self.changes.items():
             for began in (True, False):
                 with self.subTest(word, began=began):
@@ -115,7 +115,7 @@ class RuntimeChanges(AdmissionCase):
             self.patch(name, {"trainer": {"image": "another"}})
         self.patch(name, {"runtimePatches": patch()})
         self.patch(name, {"trainer": {"numNodes": 3}})
-        # A client writes all of it back, as Kueue does.
+        # A client writes the whole object back, as Kueue does.
         whole = self.api.get("trainjobs", name)
         whole["metadata"].setdefault("labels", {})["seen"] = "yes"
         del whole["metadata"]["managedFields"], whole["metadata"]["resourceVersion"]

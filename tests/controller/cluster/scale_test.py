@@ -1,4 +1,4 @@
-"""Elastic TrainJobs become larger and smaller while they run: by /scale, as kubectl and a HorizontalPodAutoscaler do it."""
+"""Running elastic TrainJobs are scaled up and down by /scale, as kubectl and a HorizontalPodAutoscaler do."""
 from controller_case import ControllerCase, is_true
 import class_runner
 from scenario import runtime, shell
@@ -23,7 +23,7 @@ class Scale(ControllerCase):
         self.api.patch("trainjobs", name, {"spec": {"replicas": nodes}}, "scale")
 
     def settled(self, name, nodes):
-        """When so many pods run, and all have heard that."""
+        """Waits until so many pods run and all of them know the number."""
         self.await_job(name, lambda job: job.get("status", {}).get("readyNodes") == job.get("status", {}).get("nodes") == nodes)
         for _ in self.api.events("pods", f"jobset.sigs.k8s.io/jobset-name={name}", first=True):
             pods = self.items("pods", name)

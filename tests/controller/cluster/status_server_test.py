@@ -1,4 +1,4 @@
-"""Pods post how far their training is: tokens of the real API server, and a real controller."""
+"""Pods post the progress of their training to a real controller, with tokens of a real API server."""
 import http.client
 import json
 import os
@@ -26,14 +26,14 @@ class StatusServer(ControllerCase):
         cls.cluster.processes.await_url("controller", f"http://{cls.cluster.address}:{cls.cluster.port('controller')}/readyz", seconds=WAIT)
 
     def started(self, name):
-        """Its pod."""
+        """Starts a job and returns its pod."""
         self.make(name, runtime("", 1, container=TRUE))
         self.running(name)
         [pod] = self.items("pods", name)
         return pod
 
     def token(self, pod, audience):
-        """As the kubelet asks for it."""
+        """A token, requested as the kubelet does."""
         name = pod["metadata"]["name"]
         answer = self.api.ask("POST", self.api.path("serviceaccounts", "default", "token"), {
             "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {
@@ -42,7 +42,7 @@ class StatusServer(ControllerCase):
         return answer["status"]["token"]
 
     def post(self, pod, body, job=None, token=None):
-        """As a callback in the pod does, by what it was told: (code, answer)."""
+        """Posts as a program in the pod does, by its environment. Returns (code, answer)."""
         [container] = [one for one in pod["spec"]["containers"] if one["name"] == "node"]
         told = {one["name"]: one.get("value") for one in container["env"]}
         url = told["KUBEFLOW_TRAINER_SERVER_URL"]
@@ -74,12 +74,12 @@ class StatusServer(ControllerCase):
         self.assertEqual(self.trainer_status("posts"), PROGRESS)
         less = {"progressPercentage": 50, "lastUpdatedTime": "2026-01-01T00:01:00Z"}
         self.assertEqual(self.post(pod, {"trainerStatus": less})[0], 200)
-        self.assertEqual(self.trainer_status("posts"), less)  # all of it is replaced
+        self.assertEqual(self.trainer_status("posts"), less)  # the whole trainerStatus is replaced
         self.assertEqual(self.post(pod, {}), (200, {}))
         self.assertEqual(self.trainer_status("posts"), less)
         self.finish("posts")
         job = self.await_job("posts", lambda job: job["status"]["state"] == "Complete")
-        self.assertEqual(job["status"]["trainerStatus"], less)  # the controller's own writes leave it
+        self.assertEqual(job["status"]["trainerStatus"], less)  # the controller's own writes do not change it
         self.assertIn("trainer-status", [one["manager"] for one in job["metadata"]["managedFields"]])
 
     def test_what_is_wrong_is_refused(self):

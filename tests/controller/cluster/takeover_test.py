@@ -1,4 +1,4 @@
-"""TrainJobs that Kubeflow Trainer has started go on under their JobSets; JobSet's own controller is played by the test."""
+"""TrainJobs that Kubeflow Trainer has started go on under their JobSets. The test acts as JobSet's controller."""
 import os
 
 from cluster_case import MANIFESTS, establish
@@ -17,7 +17,7 @@ class Takeover(ControllerCase):
         establish(cls.cluster)
 
     def made_by_upstream(self, name, **spec):
-        """A TrainJob and its JobSet, as they are when Kubeflow Trainer is replaced."""
+        """Creates a TrainJob and its JobSet as Kubeflow Trainer leaves them."""
         job = self.make(name, runtime("", 1, container=TRUE), **spec)
         owner = {"apiVersion": API, "kind": "TrainJob", "name": name, "uid": job["metadata"]["uid"], "controller": True, "blockOwnerDeletion": True}
         pod = {"restartPolicy": "Never", "containers": [{"name": "node", "image": "busybox"}]}
@@ -47,7 +47,7 @@ class Takeover(ControllerCase):
         self.assertEqual(self.condition(self.await_job("lost", is_true("Failed")), "Failed"), ("FailedJobs", "jobset failed due to one or more job failures"))
         for kind in ("jobs", "services"):
             self.assertEqual([made["metadata"]["name"] for name in ("done", "lost") for made in self.items(kind, name)], [])
-        # One that nobody has started is Muster's own.
+        # A job that was not started yet is Muster's own.
         self.make("own", runtime("", 1, container=TRUE))
         self.running("own")
 

@@ -1,5 +1,5 @@
-"""Another version of the controller, with another image of the agent, takes over in the middle of jobs. What runs is not
-touched; what is made from then on is the new version's."""
+"""Another version of the controller, with another image of the agent, takes over while jobs run. It does not touch
+running pods. Objects that it creates are of the new version."""
 import os
 
 from cluster_case import ROOT, changed
@@ -10,7 +10,7 @@ from scenario import runtime
 VERSION = "muster.dev/version"
 ATTEMPT = "jobset.sigs.k8s.io/restart-attempt"
 OLD_IMAGE, NEW_IMAGE = "agent:old", "agent:new"
-# A code by which the whole step begins anew, though its pods have the agent.
+# After this exit code the whole step is restarted, although its pods have the agent.
 ANEW = {"maxRestarts": 2, "rules": [{"action": "RestartJobSet", "onJobFailureReasons": ["PodFailurePolicy"], "onJobFailureMessagePatterns": ["exit code 42 "]}]}
 
 
@@ -23,7 +23,7 @@ class Upgrade(ControllerCase):
 
     @classmethod
     def make_new_version(cls):
-        """The same program that says another version of itself: both versions."""
+        """Makes a copy of the program that reports another version. Returns both versions."""
         cls.new_program = os.path.join(cls.cluster.folder, "muster-controller")
         with open(os.path.join(ROOT, "CMakeLists.txt")) as sources:
             old = sources.read().partition("project(muster VERSION ")[2].split()[0]
@@ -41,7 +41,7 @@ class Upgrade(ControllerCase):
         self.addCleanup(self.cluster.processes.stop, "old", "new")
 
     def upgrade(self):
-        """Both are there for a moment, as replicas are; the new one leads when it has been back to one of its own jobs."""
+        """Starts the new controller, then stops the old one. Returns when the new one has started a job."""
         self.proxy.obey()
         self.start_controller("new", "--agent-image", NEW_IMAGE, kubeconfig=self.through_proxy, program=self.new_program)
         self.cluster.processes.stop("old")
@@ -56,7 +56,7 @@ class Upgrade(ControllerCase):
         self.assertEqual(self.made_by(name), [(self.old_version, OLD_IMAGE, "0")])
 
     def made_by(self, name):
-        """Of each of its Jobs: version, agent's image, attempt."""
+        """For each Job of the TrainJob: version, agent's image, attempt."""
         return [(job["metadata"]["annotations"][VERSION], self.agent_image(job["spec"]["template"]), job["metadata"]["labels"][ATTEMPT])
                 for job in self.items("jobs", name)]
 
@@ -66,7 +66,7 @@ class Upgrade(ControllerCase):
         return image
 
     def children(self, name):
-        """All that may tell of a write."""
+        """The parts of all children that a write would change."""
         return {(kind, item["metadata"]["uid"]): (item["spec"], item["metadata"].get("annotations"), item["metadata"].get("labels"))
                 for kind in ("jobs", "pods", "services") for item in self.items(kind, name)}
 
@@ -91,7 +91,7 @@ class Upgrade(ControllerCase):
         self.assertEqual({request.path.rpartition("/")[2] for request in self.writes_to("steady")}, {"status"})
 
     def test_a_lost_pod_is_made_from_its_job(self):
-        """So its agent is that of its peers."""
+        """So the new pod has the same agent as its peers."""
         self.begin("lost")
         self.upgrade()
         self.finish("lost", "failed", rank=1, code=143)
@@ -108,7 +108,7 @@ class Upgrade(ControllerCase):
         self.assertEqual(self.made_by("anew"), [(self.new_version, NEW_IMAGE, "1")])
 
     def test_a_resume(self):
-        """Suspended by the one, resumed by the other; and both by the new one."""
+        """The old controller suspends one job, the new one the other, and resumes both."""
         for name in ("sleeps", "wakes"):
             self.begin(name)
         self.suspend("sleeps")
@@ -126,7 +126,7 @@ class Upgrade(ControllerCase):
         self.await_job(name, lambda job: job["status"]["state"] == "Suspended" and not any(count["active"] for count in job["status"]["jobsStatus"]))
 
     def test_back_to_the_old_one(self):
-        """It goes on by what the new one has made."""
+        """The old controller goes on with the new one's objects."""
         self.upgrade()
         self.make("back", runtime("", 2, container=TRUE))
         self.running("back")

@@ -1,4 +1,4 @@
-"""What keeps a TrainJob from beginning is said in its status, and in an event that the SDK shows; it begins once that has gone."""
+"""The status, and an event that the SDK shows, say why a TrainJob does not start. It starts when the reason is gone."""
 from cluster_case import changed
 from controller_case import TRUE, ControllerCase, is_true
 from api_client import Refused
@@ -15,11 +15,11 @@ class Waiting(ControllerCase):
         cls.start_controller()
 
     def told(self, name, words):
-        """The status, when it says that."""
+        """The status, when its message contains `words`."""
         return self.await_job(name, lambda job: words in job.get("status", {}).get("message", ""))["status"]
 
     def await_event(self, name, words):
-        """The SDK leaves out those without a first time. An earlier one may say that the runtime is not there: its watch is another."""
+        """Waits for a warning with `words`, and firstTimestamp for the SDK. One about the runtime may come first."""
         for _ in self.api.events("events", first=True):
             for event in self.api.items("events"):
                 if event["involvedObject"]["kind"] == "TrainJob" and event["involvedObject"]["name"] == name and event["reason"] == EVENT and words in event["message"]:
@@ -45,7 +45,7 @@ class Waiting(ControllerCase):
         self.begins("no-room")
 
     def test_a_quota_of_pods(self):
-        """Kubernetes' Job controller is refused, and says so in an event of the Job alone."""
+        """Kubernetes' Job controller may not create pods. It reports this only in an event about the Job."""
         self.api.create("resourcequotas", {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "one-pod"}, "spec": {"hard": {"pods": "1"}}})
         self.api.await_object("resourcequotas", "one-pod", lambda made: "hard" in made.get("status", {}))
         self.make("too-many", runtime("", 2, container=TRUE))
@@ -56,7 +56,7 @@ class Waiting(ControllerCase):
         self.begins("too-many")
 
     def test_a_policy_of_the_cluster(self):
-        """As a webhook of others refuses."""
+        """A ValidatingAdmissionPolicy refuses Jobs, as a foreign webhook might."""
         rule = {"apiGroups": ["batch"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["jobs"]}
         kind = "ValidatingAdmissionPolicy"
         self.cluster.apply([
@@ -67,7 +67,7 @@ class Waiting(ControllerCase):
                 "policyName": "closed", "validationActions": ["Deny"]}}])
         self.addCleanup(self.cluster.try_kubectl, "delete", f"{kind},{kind}Binding", "closed")
         with self.assertRaisesRegex(Refused, "no jobs at night"):
-            for _ in range(1000):  # until the API server has heard of it
+            for _ in range(1000):  # until the API server knows of the policy
                 self.api.ask("POST", f"{self.api.path('jobs')}?dryRun=All", {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "probe"}, "spec": {
                     "template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "node", "image": "x"}]}}}})
         self.make("at-night", runtime("", 1, container=TRUE))
@@ -77,7 +77,7 @@ class Waiting(ControllerCase):
         self.begins("at-night")
 
     def test_a_field_that_kubernetes_would_refuse(self):
-        """With its path in the runtime."""
+        """The message has the field's path in the runtime."""
         container = "spec.template.spec.replicatedJobs.0.template.spec.template.spec.containers.0"
         self.make("wrong", changed(runtime("", 1, container=TRUE), f"{container}.ports", [{"containerPort": 70000}]))
         words = "template.spec.containers[0].ports[0].containerPort: 70000 is more than 65535"

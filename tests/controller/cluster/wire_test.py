@@ -1,4 +1,4 @@
-"""The way between controller and API server is bad: a TrainJob runs and completes all the same, with one Job, Service and snapshot."""
+"""The network to the API server is bad. A TrainJob still completes, with one Job, one Service and one snapshot."""
 import itertools
 import json
 import threading
@@ -20,10 +20,10 @@ class Wire(ControllerCase):
         cls.proxy, cls.through_proxy = cls.start_proxy()
 
     def setUp(self):
-        self.tries = {}  # of each request, by method and path
+        self.tries = {}  # how often each request came, by method and path
 
     def first_tries(self, *faults, of=lambda request: True):
-        """A rule: each request is met by these faults in turn, then it passes."""
+        """A rule: the first tries of each request get these faults in turn; the next try passes."""
         def rule(request):
             if not of(request):
                 return None
@@ -34,7 +34,7 @@ class Wire(ControllerCase):
         return rule
 
     def trains(self, name, rule, seconds=120):
-        """A job from its creation to its end, with a controller of its own."""
+        """Runs a job from its creation to its end, with its own controller."""
         self.proxy.obey(rule)
         child = self.start_controller(name, "--no-leader-elect", kubeconfig=self.through_proxy)
         self.addCleanup(self.cluster.processes.stop, name)
@@ -63,7 +63,7 @@ class Wire(ControllerCase):
         self.assertEqual([next(left, None) for left in sizes.values()], [None] * 3)
 
     def test_a_watch_is_cut_at_each_byte_of_an_event(self):
-        """A bookmark comes before it, so the informer goes on at once."""
+        """A bookmark comes before the event, so the informer starts the next watch at once."""
         held, cuts = [], itertools.count()
 
         def stream(lines, send):
@@ -88,7 +88,7 @@ class Wire(ControllerCase):
         self.assertGreater(next(cuts), len(held[0]))
 
     def test_versions_have_expired(self):
-        """Watches that are resumed, by an answer and by an event; lists that are read on, of one object a page."""
+        """Error 410 for a resumed watch, as answer and as event, and for the next page of a list (of 1 object each)."""
         gone = status_answer(410, "Expired")
         told = watch_line("ERROR", json.loads(gone[2]))
         faults = {"watch": self.first_tries(Fault(cut=700), Fault(answer=gone), Fault(cut=600), Fault(answer=(200, {}, told))),
@@ -101,14 +101,14 @@ class Wire(ControllerCase):
                 return None
             return faults["list"](request) or Fault(query=request.query.replace("limit=500", "limit=1"))
 
-        for number in range(2):  # so that there are pages
+        for number in range(2):  # so that lists have several pages
             self.api.create("trainingruntimes", {**runtime("", 1, container=TRUE), "metadata": {"name": f"page-{number}"}})
         self.trains("expired", rule)
         lists = [request for request in self.proxy.requests if request.is_list and request.resource != "jobsets"]  # there are none here
         self.assertEqual({request.status for request in lists}, {200, None})
 
     def test_history_is_compacted_while_watches_stand_still(self):
-        """The API server forgets, too: it is started anew. What was held back is listed."""
+        """The API server is restarted, so its cache is empty. The informer must list what the held watches missed."""
         held = threading.Event()
         self.addCleanup(held.set)
         self.proxy.obey()
@@ -129,7 +129,7 @@ class Wire(ControllerCase):
         held.set()
         self.await_job("stays", is_true("Complete"))
         self.running("comes")
-        self.make("goes")  # of the same name as one that has gone unseen
+        self.make("goes")  # the same name as the job whose deletion no watch reported
         self.running("goes")
         self.assertIsNone(child.poll())
         lists = {request.resource for request in self.proxy.requests if request.is_list}
@@ -145,7 +145,7 @@ class Wire(ControllerCase):
         self.trains("drops", lambda request: Fault(by_byte=True))
 
     def test_answers_of_writes_are_lost(self):
-        """The write has landed: before the head of its answer the connection ends, or with its body, or amid it."""
+        """The write has succeeded, but its answer is cut: before its head, after its head, or in its body."""
         lost = [Fault(cut=-1), Fault(cut=0), Fault(cut=100)]
 
         def rule(request):

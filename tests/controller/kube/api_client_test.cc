@@ -147,11 +147,11 @@ TEST_F(ApiClientTest, WhatGotNoAnswerIsAskedOnceMore) {
   auto handle = client_->Replace(kPods, "ns", "p", Json::object(), Keep());
   EXPECT_TRUE(Heard().ok());
   then = {kEnd, kSilent, kSilent, kEnd};
-  handle = client_->Get(kPods, "ns", "p", Keep());  // leaves a connection
+  handle = client_->Get(kPods, "ns", "p", Keep());  // leaves an idle connection
   EXPECT_TRUE(Heard().ok());
   handle = client_->Create(kPods, "ns", Json::object(), Keep());
   const auto created = Heard();
-  // libcurl asks again by itself where a connection that was left brings nothing: the second silence.
+  // The second kSilent: libcurl itself sends a request again if an idle connection brings no answer.
   EXPECT_TRUE(absl::IsUnavailable(created.status())) << created.status();
   then = {kSilent, kSilent};
   handle = client_->Get(kPods, "ns", "p", Keep());
@@ -186,7 +186,7 @@ TEST_F(ApiClientTest, ComesBackWhenItIsToldTo) {
   EXPECT_EQ(client_->counts().writes, 1U);
 }
 
-// A second write of that pace would wait for hours.
+// With this rate limit a second write would wait for hours.
 TEST_F(ApiClientTest, ALeaseDoesNotWaitBehindOtherWrites) {
   const Resource leases{"coordination.k8s.io/v1", "leases"};
   Begin(

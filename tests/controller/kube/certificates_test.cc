@@ -27,7 +27,7 @@ std::shared_ptr<X509> Read(const std::string& pem) {
   return {PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr), X509_free};
 }
 
-// As a client that trusts `ca` alone.
+// Verifies `certificate` as a client does that trusts only `ca`.
 bool Trusts(const std::string& ca, const std::string& certificate, WallTime now) {
   const auto root = Read(ca), leaf = Read(certificate);
   const std::shared_ptr<X509_STORE> store(X509_STORE_new(), X509_STORE_free);
@@ -76,9 +76,9 @@ TEST(Certificates, ARenewedAuthorityIsTheSameOne) {
   const CertificateStep renewed = Next(made.set, later);
   EXPECT_NE(renewed.set.ca, made.set.ca);
   EXPECT_EQ(renewed.set.ca_key, made.set.ca_key);
-  EXPECT_TRUE(Trusts(made.set.ca, renewed.set.certificate, later));  // who has not heard of the new one
+  EXPECT_TRUE(Trusts(made.set.ca, renewed.set.certificate, later));  // a client that knows only the old authority
   EXPECT_TRUE(Trusts(renewed.set.ca, renewed.set.certificate, later));
-  // Long after its end, nobody trusts it, and it is made anew.
+  // Long after its end no client trusts the authority: it gets a new key.
   const CertificateStep another = Next(made.set, kNow + 5000 * kDay);
   EXPECT_NE(another.set.ca_key, made.set.ca_key);
   EXPECT_TRUE(Trusts(another.set.ca, another.set.certificate, kNow + 5000 * kDay));
@@ -108,7 +108,7 @@ TEST(Certificates, WhatCannotBeUsedIsMadeAnew) {
   }
   auto elsewhere = NextCertificates(good, {"service.other.svc"}, kNow);
   ASSERT_TRUE(elsewhere.ok());
-  EXPECT_TRUE(elsewhere->changed);  // it does not name the service
+  EXPECT_TRUE(elsewhere->changed);  // the certificate does not name the new host
 }
 
 TEST(Certificates, LieInASecret) {
@@ -135,7 +135,7 @@ TEST(Certificates, BundlesKeepOtherAuthorities) {
   EXPECT_EQ(BundleWith(one, two, kNow), two + one);
   EXPECT_EQ(BundleWith(two + one, one, kNow), two + one);
   EXPECT_EQ(BundleWith("garbage", one, kNow), one);
-  EXPECT_EQ(BundleWith(one, two, kNow + 5000 * kDay), two);  // the other one has ended
+  EXPECT_EQ(BundleWith(one, two, kNow + 5000 * kDay), two);  // the first certificate has expired
 }
 
 TEST(Certificates, ThePatchOfAConfiguration) {

@@ -16,7 +16,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Pair;
 
-// A folder with files, gone at the end.
+// A temporary folder with files. The destructor removes it.
 class Folder {
  public:
   Folder() : path_(testing::TempDir() + "/cluster-access-XXXXXX") {
@@ -34,7 +34,7 @@ class Folder {
   std::string path_;
 };
 
-// A kubeconfig of one context, whose cluster and user have those fields.
+// A kubeconfig with one context, whose cluster and user have the given fields.
 std::string Config(std::string_view cluster, std::string_view user, std::string_view context = "") {
   return fmt::format(
       "apiVersion: v1\nkind: Config\ncurrent-context: here\ncontexts: [{{name: here, context: {{cluster: c, user: "
@@ -175,7 +175,7 @@ TEST(Kubeconfig, SaysWhatIsWrongAndWhere) {
               HasSubstr("contexts 'other', which --context names, is not there; there are 'here'"));
 }
 
-// No key goes into a log.
+// Error messages go to the log.
 TEST(Kubeconfig, ShowsNoSecret) {
   for (std::string_view user : {"client-key-data: 's3cr3t!', client-certificate-data: 'Q0E='", "token: \"s3cr3t x\"",
                                 "username: s3cr3t-user, token: s3cr3t"}) {

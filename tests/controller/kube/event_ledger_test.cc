@@ -74,7 +74,7 @@ TEST_F(LedgerTest, EachObjectHasItsShareOfWrites) {
       {0, "b", "3", true}, {99, "a", "1", false}, {101, "a", "1", true}, {101, "a", "3", false}, {202, "a", "3", true},
   };
   for (const auto& row : rows) EXPECT_EQ(Note(row.object, row.message, row.after).has_value(), row.writes) << row.after;
-  // What was not written was counted.
+  // The repetitions that were not written are counted.
   const auto key = Note("a", "1", 400);
   EXPECT_EQ(ledger_.BodyOf(*key)->json["count"], 6);
 }

@@ -46,7 +46,7 @@ std::string Shown(const InformerState::Actions& actions) {
 Json Object(const std::string& name, const std::string& version) {
   return {{"kind", "Pod"}, {"metadata", {{"namespace", "ns"}, {"name", name}, {"resourceVersion", version}}}};
 }
-// Of objects "a@1 b@2".
+// A page of a list. `objects`: name@resourceVersion, such as "a@1 b@2".
 Json Page(std::string_view objects, const std::string& version, const std::string& more = "") {
   Json page = {{"kind", "PodList"}, {"apiVersion", "v1"}, {"metadata", {{"resourceVersion", version}}}};
   if (!more.empty()) page["metadata"]["continue"] = more;
@@ -73,7 +73,7 @@ std::string Error(int code) {
 const Status kExpired = absl::OutOfRangeError("expired");
 const Status kDown = absl::UnavailableError("down");
 
-// In step with a@1 and b@2, and watching from 10.
+// An informer that knows a@1 and b@2 and watches from version 10.
 InformerState InStep() {
   InformerState state("pods");
   state.Begin();
@@ -113,7 +113,7 @@ TEST(InformerState, FollowsTheWatch) {
   } rows[] = {
       {Event("ADDED", "c", "11"), "put c@11"},
       {Event("MODIFIED", "a", "12"), "put a@12"},
-      {Event("MODIFIED", "a", "12"), ""},  // told already
+      {Event("MODIFIED", "a", "12"), ""},  // reported already
       {Event("DELETED", "b", "13"), "gone ns/b"},
       {Event("DELETED", "b", "13"), ""},
       {Event("DELETED", "unknown", "14"), ""},
@@ -134,7 +134,7 @@ TEST(InformerState, GoesOnWhereAWatchWasCut) {
   EXPECT_EQ(Shown(state.Ended(absl::OkStatus(), {})), "watch 30");
 }
 
-// One that ends with nothing is not asked for again at once.
+// A watch that ended without events is not started again at once.
 TEST(InformerState, PausesAfterAWatchThatBroughtNothing) {
   InformerState state = InStep();
   EXPECT_EQ(Shown(state.Ended(absl::OkStatus(), {})), "pause 500");
@@ -156,7 +156,7 @@ TEST(InformerState, ListsAnewWhereTheVersionIsTooOld) {
     EXPECT_EQ(Shown(by_line ? state.Line(Error(410)) : state.Ended(kExpired, {})), "list") << by_line;
     EXPECT_EQ(Shown(state.Listed(Page("a@1 c@30", "40", "next"))), "put c@30, list next");
     EXPECT_EQ(Shown(state.Listed(Page("d@31", "40"))), "put d@31, gone ns/b, watch 40");
-    // The second time in a row is an outage.
+    // The second 410 in a row counts as an outage.
     EXPECT_EQ(Shown(by_line ? state.Line(Error(410)) : state.Ended(kExpired, {})).substr(0, 10), "say pods: ");
     EXPECT_EQ(Shown(state.Resume()), "list");
   }

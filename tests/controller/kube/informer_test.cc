@@ -1,4 +1,4 @@
-// An informer and the client, against a server that cuts, refuses and forgets.
+// An informer with its client, against a server that cuts connections, refuses, and expires versions.
 #include "controller/kube/informer.h"
 
 #include <gmock/gmock.h>
@@ -37,7 +37,7 @@ Reply Page(const std::vector<std::string>& items, const std::string& version, co
 
 class InformerTest : public testing::Test {
  protected:
-  // Each request is answered by the next of `replies`; after the last nothing comes any more.
+  // The server answers each request by the next one of `replies`. After the last it sends nothing.
   void Begin(std::vector<Reply> replies, size_t longest_answer = size_t{1} << 20) {
     replies_ = std::move(replies);
     server_.emplace(loop_, [this](const ScriptServer::Asked&) {
@@ -52,7 +52,7 @@ class InformerTest : public testing::Test {
     informer_->Begin();
   }
 
-  // Keeps each pod's phase; one that is "bad" cannot be read, and counts as not there.
+  // Keeps each pod's phase. A pod of phase "bad" counts as unreadable and is not kept.
   void Put(const Json& pod) {
     const std::string key = TextField(pod["metadata"], "namespace") + "/" + TextField(pod["metadata"], "name");
     const std::string phase = pod["status"]["phase"];
@@ -91,10 +91,10 @@ TEST_F(InformerTest, KeepsInStep) {
   Begin({
       Page({Pod("a", "1", "A")}, "10", "more of/it"),
       Page({Pod("b", "2", "B")}, "10"),
-      // Cut in the middle of a line.
+      // The watch is cut in the middle of a line.
       {.chunks = {added.substr(0, 20), added.substr(20), changed.substr(0, 30)}, .then = Reply::Then::kCut},
       {.chunks = {changed, Event("BOOKMARK", R"({"metadata":{"resourceVersion":"20"}})")}},
-      // That version is forgotten.
+      // The version has expired.
       {.chunks = {Event("ERROR", R"({"kind":"Status","code":410,"reason":"Expired"})")}},
       ScriptServer::Refusal(429, "TooManyRequests", "Retry-After: 0\r\n"),
       Page({Pod("b", "2", "B"), Pod("c", "25", "Done")}, "30"),

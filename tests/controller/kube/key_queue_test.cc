@@ -12,7 +12,7 @@ using std::chrono::seconds;
 
 const TimePoint kStart = TimePoint(seconds(1000));
 
-// All that can be begun now: "a b".
+// Takes all keys that can be worked on now: "a b".
 std::string TakeAll(KeyQueue& queue) {
   std::string taken;
   while (auto key = queue.Take()) taken += (taken.empty() ? "" : " ") + *key;
@@ -47,7 +47,7 @@ TEST(KeyQueue, AKeyRestsWhoeverAddsIt) {
   queue.Advance(kStart + milliseconds(100));
   EXPECT_EQ(TakeAll(queue), "long");
   queue.Done("long", false, kStart + milliseconds(101), milliseconds(100));
-  queue.Forget("long");  // one of its name that comes later is another one
+  queue.Forget("long");  // a later object of that name does not inherit the rest
   queue.Add("long");
   EXPECT_EQ(TakeAll(queue), "long");
 }
@@ -100,7 +100,7 @@ TEST(KeyQueue, WorksOnAKeyOnceAtATime) {
   EXPECT_EQ(TakeAll(queue), "a");
   queue.Done("a", false, kStart);
   EXPECT_EQ(TakeAll(queue), "");
-  queue.Done("a", false, kStart);  // of nothing
+  queue.Done("a", false, kStart);  // no work is under way
   EXPECT_EQ(queue.working(), 0U);
 }
 
@@ -150,7 +150,7 @@ TEST(KeyQueue, ForgetsWhatIsGone) {
   queue.Add("again");
   EXPECT_EQ(TakeAll(queue), "again");
   queue.Forget("again");
-  queue.Add("again");  // it is there anew
+  queue.Add("again");  // the object was created again
   queue.Done("again", false, kStart);
   EXPECT_EQ(TakeAll(queue), "again");
 }

@@ -1,5 +1,4 @@
-// Candidates against a server that keeps one lease as an API server does: a write with an old resourceVersion
-// conflicts.
+// Candidates against a server that keeps one Lease. As on an API server, a write with an old resourceVersion conflicts.
 #include "controller/kube/leader.h"
 
 #include <gmock/gmock.h>
@@ -20,7 +19,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using Reply = ScriptServer::Reply;
 
-// Its holder is kept for as long as a test takes, and it is looked at all the time.
+// The Lease does not expire during a test, and candidates read it every millisecond.
 const LeaseRules kRules{
     .duration = std::chrono::hours(1), .renew_deadline = std::chrono::minutes(30), .retry = milliseconds(1)};
 
@@ -91,7 +90,7 @@ TEST_F(LeaderTest, TakesALeaseThatIsNotThereAndRenewsIt) {
   EXPECT_THAT(one.told, ElementsAre("began"));
   EXPECT_THAT(one.said, IsEmpty());
   EXPECT_EQ(holder(), "one");
-  // A renewal is one request.
+  // A renewal takes one request.
   EXPECT_THAT(server_.lines().at(0), "GET /apis/coordination.k8s.io/v1/namespaces/ns/leases/lock");
   EXPECT_THAT(server_.lines().at(1), "POST /apis/coordination.k8s.io/v1/namespaces/ns/leases?fieldManager=muster");
   EXPECT_THAT(server_.lines().at(2), "PUT /apis/coordination.k8s.io/v1/namespaces/ns/leases/lock?fieldManager=muster");
@@ -175,14 +174,14 @@ TEST_F(LeaderTest, IsLostWhereItCannotBeRenewed) {
   EXPECT_EQ(one.leader->deadline(), std::nullopt);
 }
 
-// A process that was stopped knows it as soon as it runs again, whatever it hears first.
+// A process that was stopped for too long may not act when it continues, whichever event it handles first.
 TEST_F(LeaderTest, MayNotActWhereItWasStoppedMeanwhile) {
   Candidate& one = Begin(
       "one", {.duration = std::chrono::hours(1), .renew_deadline = std::chrono::seconds(2), .retry = milliseconds(1)});
   ASSERT_TRUE(Until([&] { return !one.told.empty(); }));
   const PipeEnds nothing = *MakePipe();
   at_write_ = [&] {
-    // All of this process stands still.
+    // This blocks the whole process.
     ReadyBy(nothing.reading.get(), POLLIN, MonotonicClock::now() + std::chrono::seconds(2));
     EXPECT_FALSE(one.leader->MayAct());
     at_write_ = nullptr;

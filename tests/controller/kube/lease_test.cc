@@ -28,7 +28,7 @@ TEST(NextLeaseStep, TakesWhatNobodyKeeps) {
   const struct {
     std::string_view what;
     Json lease;
-    int age;  // s since it was first seen so
+    int age;  // s since this state was first seen
     LeaseStep step;
   } rows[] = {
       {"none", nullptr, 0, LeaseStep::kAcquire},
@@ -53,7 +53,7 @@ TEST(NextLeaseStep, TakesWhatNobodyKeeps) {
   }
 }
 
-// No clock but our own counts: a renewTime of the far past or future is a text that changes or does not.
+// Only the own clock counts. renewTime is compared as a text, so one in the far past or future makes no difference.
 TEST(NextLeaseStep, CountsFromTheLastChange) {
   SeenLease seen;
   See(HeldBy("them", "2001-01-01T00:00:00.000000Z"), kStart, &seen);

@@ -15,7 +15,7 @@ using ::testing::IsEmpty;
 
 class PyTorchJobCacheTest : public ::testing::Test {
  protected:
-  // metadata of an object of the namespace `ns`; the uid tells two of one name apart.
+  // The metadata of an object in the namespace `ns`. The uid distinguishes two objects of one name.
   static Json Metadata(const std::string& name, int version, const std::string& uid) {
     return {{"name", name},
             {"namespace", "ns"},
@@ -78,7 +78,7 @@ class PyTorchJobCacheTest : public ::testing::Test {
   std::vector<std::string> Heard() { return std::exchange(heard_, {}); }
 
   boost::asio::io_context loop_;
-  ApiClient client_{loop_, {.server = "http://127.0.0.1:1"}, {}};  // nothing is asked
+  ApiClient client_{loop_, {.server = "http://127.0.0.1:1"}, {}};  // no request is made
   std::vector<std::string> heard_;
   PyTorchJobCache cache_{loop_,
                          client_,
@@ -115,7 +115,7 @@ TEST_F(PyTorchJobCacheTest, WhatBelongsToAJobWakesIt) {
 TEST_F(PyTorchJobCacheTest, TheEndOfAnOldPodIsNotTheNewOnes) {
   PutJob("a", 1);
   PutPod("a-worker-0", 2, "old");
-  PutPod("a-worker-0", 5, "new");  // the answer to its creation came first
+  PutPod("a-worker-0", 5, "new");  // the answer to its creation comes before the watch's event
   Gone(kPods, "a-worker-0", 4);
   EXPECT_THAT(Pods(), ElementsAre("a-worker-0 new Running"));
   PutPod("a-worker-0", 3, "old", "a", "Failed");
@@ -142,7 +142,7 @@ TEST_F(PyTorchJobCacheTest, OlderStatesAreDropped) {
   EXPECT_THAT(Heard(), IsEmpty()) << "what is known wakes nobody";
 }
 
-// Fields of the status that another writer owns stay: an apply comes back as it was known.
+// An apply may change nothing, as others own fields of the status: its answer must wake nobody.
 TEST_F(PyTorchJobCacheTest, WhatIsKnownWakesNobody) {
   PutJob("a", 2);
   PutJob("a", 2);
@@ -159,7 +159,7 @@ TEST_F(PyTorchJobCacheTest, AJobMadeAnewBeginsWithNothing) {
   PutJob("a", 5, "new");
   EXPECT_EQ(cache_.Find("ns/a")->plan, nullptr);
   EXPECT_FALSE(Of("a").has_objects);
-  PutJob("a", 3, "old");  // the answer to a write of before
+  PutJob("a", 3, "old");  // the late answer to an earlier write
   EXPECT_EQ(cache_.Find("ns/a")->job.meta.uid, "new");
   Gone(kPyTorchJobs, "a", 4);
   EXPECT_NE(cache_.Find("ns/a"), nullptr);
@@ -192,7 +192,7 @@ TEST_F(PyTorchJobCacheTest, WhatGetsAnotherJobsLabelLeavesItsOwn) {
   EXPECT_THAT(Pods("a"), ElementsAre("y uid-y Running"));
   EXPECT_THAT(Services("a"), ElementsAre("y uid-y"));
   EXPECT_THAT(Pods("b"), ElementsAre("x uid-x Running"));
-  PutPod("x", 7, "", "");  // and of none
+  PutPod("x", 7, "", "");  // the pod loses its label
   PutService("x", 8, "", "");
   EXPECT_THAT(Pods("b"), IsEmpty());
   EXPECT_THAT(Services("b"), IsEmpty());

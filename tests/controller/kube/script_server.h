@@ -1,4 +1,4 @@
-// A server on 127.0.0.1 that answers by a script, on the loop of its clients: cut where the script says, or kept open.
+// An HTTP server on 127.0.0.1, on the loop of its clients. It answers by a script, which may cut a connection.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -27,10 +27,10 @@ class ScriptServer {
   };
   struct Reply {
     int status = 200;
-    std::string headers;  // more of them, each with its "\r\n"
+    std::string headers;  // further headers, each with its "\r\n"
     std::string body;
-    std::vector<std::string> chunks;  // in place of a body: as HTTP frames them
-    // kCut: the connection ends; kStay: nothing more comes; kSilent: it ends without a word.
+    std::vector<std::string> chunks;  // sent as HTTP chunks instead of `body`
+    // kCut: closes the connection; kStay: keeps it open and sends nothing more; kSilent: closes it without an answer.
     enum class Then { kEnd, kCut, kStay, kSilent } then = Then::kEnd;
   };
   using Script = std::function<Reply(const Asked&)>;
@@ -128,7 +128,7 @@ class ScriptServer {
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
-// Runs the loop until `done`; false: not within a minute.
+// Runs the loop until `done`. False: not within 60 s.
 inline bool RunUntil(boost::asio::io_context& loop, const std::function<bool()>& done) {
   const TimePoint deadline = MonotonicClock::now() + std::chrono::seconds(60);
   loop.restart();

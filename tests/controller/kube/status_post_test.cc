@@ -89,7 +89,7 @@ TEST(JudgeToken, WantsATokenOfAPodForThisJob) {
       "authentication.kubernetes.io/pod-uid: [u]}}";
   const struct {
     std::string status;
-    const char* why;  // "": it is good
+    const char* why;  // "": accepted
   } rows[] = {
       {fmt::format("{{authenticated: true, audiences: [{}], {}}}", kPath, user), ""},
       {fmt::format("{{authenticated: false, audiences: [{}], {}}}", kPath, user), "not valid"},

@@ -11,7 +11,7 @@ using testing::ElementsAre;
 
 constexpr size_t kLongest = 20;
 
-// What comes of `pieces`, one Take each.
+// The lines of `pieces`, with one Take for each piece.
 std::vector<std::string> LinesOf(const std::vector<std::string_view>& pieces) {
   WatchLines lines(kLongest);
   std::vector<std::string> got;

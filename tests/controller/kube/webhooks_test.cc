@@ -44,7 +44,7 @@ class WebhooksTest : public testing::Test {
     webhooks_ = *std::move(webhooks);
   }
 
-  // What is answered: the status of HTTP, and the body.
+  // The HTTP status and the body of the answer to `review`.
   std::pair<int, std::string> Asked(const std::string& path, const Json& review) {
     std::optional<http::Answer> answer;
     const http::Request request{.method = "POST",

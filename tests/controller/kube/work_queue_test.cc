@@ -26,7 +26,7 @@ TEST_F(WorkQueueTest, WorksInOrderAndNeverAtOnce) {
   Make({}, [&](const std::string& key, const WorkQueue::Done& done) {
     worked_.push_back(key);
     done(Outcome::kDone, {});
-    done(Outcome::kAgain, {});  // the first counts
+    done(Outcome::kAgain, {});  // ignored: only the first call counts
   });
   for (const char* key : {"b", "a", "b"}) queue_->Add(key);
   EXPECT_THAT(worked_, ElementsAre());

@@ -138,7 +138,7 @@ TEST(Decide, AWaitingPodIsSaid) {
 TEST(Decide, PodsThatCannotBeMadeAreSaid) {
   const struct {
     const char* what;
-    int active;        // of two
+    int active;        // of two pods
     WallTime refused;  // one pod was made 5 s ago
     const char* state;
   } rows[] = {

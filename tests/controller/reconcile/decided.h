@@ -1,4 +1,4 @@
-// A TrainJob `a`, what is observed of it, and a decision about it in words.
+// Helpers for tests of decide.h: a TrainJob `a`, the objects observed of it, and decisions as short texts.
 #pragma once
 
 #include <map>
@@ -26,7 +26,7 @@ inline TrainJob Job() {
   return job;
 }
 
-// A trainer of two pods under the agent, with a budget of three.
+// A trainer step of two pods under the agent, with a budget of three restarts.
 inline Plan TwoNodes(bool agent = true, int budget = 3) {
   Plan plan;
   plan.subdomain = "a";
@@ -80,7 +80,7 @@ inline ObservedPod Failed(ObservedPod pod, int code, std::optional<TerminationMe
   return pod;
 }
 
-// What the agent writes of a worker that ended with `code`.
+// The termination message of an agent whose worker ended with `code`.
 inline TerminationMessage Told(int code, ExitClass exit_class, int restarts, const std::string& why) {
   TerminationMessage message;
   message.exit_code = code;
@@ -95,7 +95,7 @@ inline TerminationMessage Told(int code, ExitClass exit_class, int restarts, con
   return message;
 }
 
-// What a node of an MPI job writes when the launcher has told it that the job has ended.
+// The termination message of a node of an MPI job after the launcher told it that the job has ended.
 inline TerminationMessage ToldBy(int code, ExitClass exit_class, const std::string& why) {
   TerminationMessage message;
   message.exit_code = code;

@@ -23,7 +23,7 @@ TEST(MatchRule, TheFirstRuleThatMatchesAJob) {
       {"a-driver-0", "driver", kNow + kSecond, "DeadlineExceeded", "Job was active longer than specified deadline"}};
   struct Row {
     std::vector<FailureRule> rules;
-    std::string matches;  // rule, job
+    std::string matches;  // the rule and the Job
   };
   const std::vector<Row> rows = {
       {{}, ""},
@@ -48,7 +48,7 @@ TEST(MatchRule, TheFirstRuleThatMatchesAJob) {
   EXPECT_FALSE(MatchRule({{"any", Rule::kFail, {}, {}, {}}}, {}));
 }
 
-// One step of one pod, with a budget of two, of which one is used up.
+// A job with one step of one pod. One of its two restarts is used.
 struct Scene {
   TrainJob job;
   Plan plan;
@@ -99,9 +99,9 @@ TEST(FailureRules, WhatIsDecided) {
     std::string name;
     std::vector<FailureRule> rules;
     bool agent;
-    int code;            // of its pod; 0: none fails
-    std::string reason;  // of the Job's failure; empty: it has not failed yet
-    std::string failed;  // the condition's reason; empty: the step is made anew
+    int code;            // of the pod; 0: it has not failed
+    std::string reason;  // of the Job's failure; empty: the Job has not failed yet
+    std::string failed;  // the reason of condition Failed; empty: the step is restarted
     int restarts;
   };
   const FailureRule fail = {"r", Rule::kFail, {}, {}, {}}, again = {"r", Rule::kRestart, {}, {}, {}},
@@ -144,7 +144,7 @@ TEST(FailureRules, TheBudgetHolds) {
     Scene scene({{"again", action, {}, {}, {}}});
     scene.job.status.restarts = 2;
     scene.observed.jobs[0].meta.annotations["muster.dev/restarts-left"] = "0";
-    scene.PodFails(137);  // the third
+    scene.PodFails(137);  // the third failure
     const Decision decision = Decide(scene.job, scene.plan, scene.observed, kNow);
     if (action == Rule::kRestart) {
       const Condition* failed = decision.status.Find("Failed");

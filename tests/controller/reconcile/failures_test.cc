@@ -14,7 +14,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// The watch of Jobs brought the end first.
+// The watch of Jobs reports the end first.
 TEST(Decide, WhatPodsSaidAtTheirEndIsAwaited) {
   Observed observed;
   observed.service = true;
@@ -120,7 +120,7 @@ TEST(Decide, APodThatIsAboutToFailIsWaitedFor) {
   EXPECT_THAT(Actions(DecideFinished(job, observed, kNow + 9 * kSecond)), ElementsAre("suspend a-node-0"));
   observed.pods[1].phase = "Failed";
   EXPECT_THAT(Actions(DecideFinished(job, observed, kNow)), ElementsAre("suspend a-node-0"));
-  observed.jobs[0].failed_at = kNow;  // by its own rules
+  observed.jobs[0].failed_at = kNow;  // by the Job controller's rules
   EXPECT_THAT(Actions(DecideFinished(job, observed, kNow)), IsEmpty());
 }
 

@@ -1,4 +1,4 @@
-// A planned Job of the TrainJob `a`, as far as reconcile looks at it.
+// A planned Job of the TrainJob `a`, with the fields that reconcile reads.
 #pragma once
 
 #include <string>

@@ -9,7 +9,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// "Created Running=False Succeeded": in their order.
+// The conditions in their order, such as "Created Running=False Succeeded".
 std::string Texts(const PyTorchJobStatus& status) {
   std::vector<std::string> texts;
   for (const JobCondition& condition : status.conditions) {

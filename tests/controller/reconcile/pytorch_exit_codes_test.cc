@@ -1,9 +1,9 @@
 // Every restartPolicy with every kind of exit code, in every role, under every limit.
 //
-// The rules: with Never a code other than 0 fails the job. With ExitCode 1-127 fail it, and after 128-255 the pod is
-// made anew. With OnFailure the kubelet starts the container again after a code other than 0, with Always after every
-// code; the controller counts. backoffLimit N: the job bears N restarts, and fails by the next one; none: it bears all.
-// A pod that ends with 0 for good has succeeded; the master's success is the job's.
+// Never: a code other than 0 fails the job. ExitCode: codes 1-127 fail it; after 128-255 the pod is replaced.
+// OnFailure: the kubelet restarts the container after a code other than 0. Always: after every code. The controller
+// counts these. backoffLimit N allows N restarts, and the next one fails the job; without it all are allowed. A pod
+// that ends with 0 and is not restarted has succeeded. The job succeeds with its master.
 #include "tests/controller/reconcile/pytorch_world.h"
 
 namespace muster::controller {
@@ -62,7 +62,7 @@ void Check(const Case& of) {
       EXPECT_EQ(world.Pod(name).meta.uid, uid) << "it is not run again";
       return;
     }
-    // What ends with 0 is no failure, although Always starts it again and the limit counts that.
+    // Code 0 is no failure, although under Always it is a restart that the limit counts.
     ASSERT_EQ(status.failures.empty(), of.code == 0);
     EXPECT_EQ(of.code == 0 ? 0 : status.failures.back().exit_code, of.code);
     const bool over = of.limit && ends > *of.limit;
@@ -122,7 +122,7 @@ TEST(PyTorchExitCodes, Table) {
   }
 }
 
-// Pods that v1 deletes and makes anew: the phase Failed under a policy by which the kubelet restarts containers.
+// A pod may become Failed although the kubelet restarts containers. training-operator v1 replaces such a pod.
 TEST(PyTorchExitCodes, APodThatFailedAsAWhole) {
   struct Row {
     const char *policy, *reason;

@@ -1,4 +1,4 @@
-// What counts as the cause where several things happened to the pods of a PyTorchJob.
+// Which failure counts as the cause when several pods of a PyTorchJob fail.
 #include "controller/reconcile/pytorch_replicas.h"
 #include "tests/controller/reconcile/pytorch_world.h"
 
@@ -98,7 +98,7 @@ TEST(PyTorchFailures, ADeletedPodCostsNothingUnderEachPolicy) {
     EXPECT_EQ(world.State(), "Restarting");
     EXPECT_EQ(world.job.status.worker->failed, 1);
     EXPECT_EQ(world.job.status.worker->active, 1);
-    world.Ends("a-worker-0", 1);  // in its grace; it is still there
+    world.Ends("a-worker-0", 1);  // it ends in its grace period and still exists
     world.Pass();
     EXPECT_EQ(world.State(), "Restarting");
     world.End();
@@ -139,12 +139,12 @@ TEST(PyTorchFailures, AnEvictionIsNotCountedWhateverItsCode) {
   }
 }
 
-// Plain python: the peers of a rank that was killed end with 1 when their collective operation breaks.
+// Without an agent, the peers of a killed rank end with 1 when their collective operation fails.
 TEST(PyTorchFailures, APeersFailureExplainsA1ThatCameAfterIt) {
   struct Row {
     const char* what;
-    int peer;                    // code
-    std::chrono::seconds after;  // the 1 comes so much later
+    int peer;                    // exit code of the peer
+    std::chrono::seconds after;  // how much later the pod ends with 1
     bool fatal;
   };
   const Row rows[] = {
@@ -197,7 +197,7 @@ TEST(PyTorchFailures, APodThatWasMadeAfterwardsIsNotExplained) {
   EXPECT_EQ(world.State(), "Failed") << "it cannot start from its checkpoint";
 }
 
-// Times are seconds: the new pod seems to have been under way when the old one ended.
+// Times are whole seconds, so the new pod seems to have run already when the old pod ended.
 TEST(PyTorchFailures, NorOneThatWasMadeInTheSecondOfItsPredecessorsEnd) {
   PyTorchWorld world = LongRunning(ByCode());
   world.Ends("a-worker-0", 137);
@@ -218,7 +218,7 @@ TEST(PyTorchFailures, AWaitForTheMasterExplainsNoEndOfIt) {
   EXPECT_EQ(world.State(), "Failed");
 }
 
-// The new master meets a worker that is about to end for the old master's sake.
+// The new master starts beside a worker that will end because of the old master.
 TEST(PyTorchFailures, AConsequenceExplainsFurtherOnesForAWhile) {
   PyTorchWorld world = LongRunning(ByCode("{backoffLimit: 1}"));
   world.Ends("a-master-0", 143);
@@ -243,7 +243,7 @@ TEST(PyTorchFailures, ABugAfterAPeersFailureEndsTheJobAtLast) {
   world.Run();
   const WallTime begin = world.now;
   for (int turn = 0; turn < 1000 && world.State() != "Failed"; ++turn) {
-    world.Wait(25 * kSecond);  // so each lives for more than a minute, and no pause separates them
+    world.Wait(25 * kSecond);  // each pod lives for more than a minute, so there are no pauses
     const std::string name = std::vector<std::string>{"a-worker-0", "a-master-0", "a-worker-1"}[turn % 3];
     if (world.Has(name) && world.Pod(name).phase == "Running") world.Ends(name, 1);
     world.Pass();
@@ -271,7 +271,7 @@ TEST(PyTorchFailures, ManyPodsEndForOneCause) {
   EXPECT_EQ(world.job.status.failures[0].exit_code, 143) << "the cause stays";
 }
 
-// More than the status keeps, and none of them is made anew yet.
+// More failures than the status keeps, and no failed pod is replaced yet.
 TEST(PyTorchFailures, ManyThatWaitAreToldOnce) {
   PyTorchWorld world = LongRunning({.workers = 30, .policy = "ExitCode"});
   for (int round = 0; round < 2; ++round) {
@@ -311,7 +311,7 @@ TEST(PyTorchFailures, AgentsThatEndForOneFailureAreChargedOnce) {
   EXPECT_EQ(world.job.status.restarts, 1);
 }
 
-// A torchrun in the pod has its own restarts, and each end of its pod or container is one of the job's.
+// The restarts of torchrun inside a pod do not count for the job. Each end of the pod or its container counts.
 TEST(PyTorchFailures, WherePodsRestartTheAgentsOwnRestartsArePartOfNoLimit) {
   for (const char* policy : {"OnFailure", "ExitCode"}) {
     SCOPED_TRACE(policy);

@@ -1,4 +1,4 @@
-// How a PyTorchJob ends, is suspended and resumed, is scaled, and goes.
+// How a PyTorchJob ends, is suspended, resumed and scaled, and is deleted.
 #include "tests/controller/reconcile/pytorch_world.h"
 
 namespace muster::controller {
@@ -124,7 +124,7 @@ TEST(PyTorchTtl, ZeroIsAtOnceButAfterTheStatus) {
   EXPECT_THAT(Actions(decision), ElementsAre("delete job a"));
 }
 
-// training-operator leaves completionTime out where an exit code was fatal, and then never deletes the job.
+// training-operator does not set completionTime after a fatal exit code, and so never deletes the job.
 TEST(PyTorchTtl, OfAFailedJobWithoutCompletionTime) {
   PyTorchWorld world({.run = "{ttlSecondsAfterFinished: 60}"});
   world.job.status.conditions = {{"Created", true, "PyTorchJobCreated", "", world.now, world.now},
@@ -234,7 +234,7 @@ TEST(PyTorchSuspend, FromTheStart) {
   world.Settle();
 }
 
-// The pods of before end still while the job goes on.
+// The job is resumed while its old pods are still ending.
 TEST(PyTorchSuspend, AResumeThatComesSoonIsNoRestart) {
   for (const char* annotations : {"{}", "{muster.dev/restart: job}"}) {
     SCOPED_TRACE(annotations);
@@ -256,7 +256,7 @@ TEST(PyTorchSuspend, AResumeThatComesSoonIsNoRestart) {
   }
 }
 
-// The API server's clock is behind, so its pods look older than the resume.
+// The API server's clock is behind, so new pods look older than the resume.
 TEST(PyTorchSuspend, APodThatIsDeletedLaterIsALostOne) {
   PyTorchWorld world = RunningWorld({.policy = "ExitCode", .annotations = "{muster.dev/restart: job}"});
   PyTorchParts parts = world.parts();

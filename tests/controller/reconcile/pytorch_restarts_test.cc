@@ -1,4 +1,4 @@
-// Restarts of PyTorchJobs: each counted once, of one pod or of the whole job, in their time.
+// Restarts of one pod or of the whole PyTorchJob: each is counted once and happens after its pause.
 #include "tests/controller/reconcile/pytorch_world.h"
 
 namespace muster::controller {
@@ -58,13 +58,13 @@ TEST(PyTorchRestarts, WhatWasChargedForAPodIsForgottenWithIt) {
 TEST(PyTorchRestarts, ByTheKubelet) {
   PyTorchWorld world = LongRunning({.run = "{backoffLimit: 3}"});
   world.StartsAgain("a-worker-0", 137);
-  world.StartsAgain("a-worker-0", 137);  // two that no pass has seen
+  world.StartsAgain("a-worker-0", 137);  // a second restart before the next pass
   world.Pass();
   EXPECT_EQ(world.job.status.restarts, 2);
   world.Settle();
   EXPECT_EQ(world.job.status.restarts, 2);
   EXPECT_EQ(world.job.status.counted.size(), 1U);
-  // A new pod of that name begins at 0, and what was used up stays.
+  // A new pod of that name counts from 0, and the restarts used so far stay.
   world.Vanishes("a-worker-0");
   world.Settle();
   EXPECT_EQ(world.job.status.restarts, 2);
@@ -170,7 +170,7 @@ TEST(PyTorchRestarts, TheWholeJobWithoutAgents) {
   for (const std::string& uid : world.Uids()) EXPECT_EQ(before.count(uid), 0U);
 }
 
-// The agents of a command that is no torchrun hear nothing of each other.
+// Agents under a command other than torchrun do not know of each other.
 TEST(PyTorchRestarts, TheWholeJobsLimit) {
   for (const char* container : {"{}", "{command: [python, t.py]}"}) {
     SCOPED_TRACE(container);

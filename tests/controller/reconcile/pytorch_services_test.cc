@@ -1,4 +1,4 @@
-// What a PyTorchJob finds in the cluster: Services, pods of nobody and of others, objects beside them, its PodGroup.
+// What a PyTorchJob finds in the cluster: Services, pods of no owner or another one, other objects, its PodGroup.
 #include "controller/reconcile/pytorch_conditions.h"
 #include "tests/controller/reconcile/pytorch_world.h"
 
@@ -51,7 +51,7 @@ TEST(PyTorchServices, OneThatIsGoneIsMadeAnew) {
 TEST(PyTorchServices, SeveralForOneReplicaAreLeftAsTheyAre) {
   struct Row {
     const char* what;
-    bool own;  // the job's own is among them
+    bool own;  // the job's own Service is one of them
   };
   for (const Row& row : {Row{"beside the job's own", true}, Row{"two of users", false}}) {
     SCOPED_TRACE(row.what);
@@ -69,7 +69,7 @@ TEST(PyTorchServices, SeveralForOneReplicaAreLeftAsTheyAre) {
     EXPECT_EQ(world.job.status.message, said);
     EXPECT_EQ(world.State(), "Running") << "an event, and no condition: the last condition is the state";
     EXPECT_THAT(Reasons(world.Pass()), IsEmpty()) << "it is said once";
-    // Whatever ends the replica: a scale down leaves them, too.
+    // The Services also stay when the replica is scaled away.
     PyTorchParts fewer;
     fewer.workers = 0;
     world.Change(fewer);
@@ -145,10 +145,10 @@ TEST(PyTorchAdoption, APodOfAnEarlierJobOfThatNameIsNone) {
   EXPECT_EQ(world.State(), "Created") << "its success is not this job's";
 }
 
-// Its pods and Services, and the status as it writes it.
+// A job of training-operator: its pods, its Services and its status.
 PyTorchWorld TakenOver(const std::string& policy, const std::string& annotations) {
   PyTorchOptions options = PyTorchTestOptions();
-  options.with_agent = false;  // as the controller plans beside pods without it
+  options.with_agent = false;  // the controller plans so beside pods without the agent
   PyTorchWorld world = RunningWorld({.policy = policy, .annotations = annotations, .container = kTorchrun}, options);
   for (ObservedPod& pod : world.seen.pods) {
     pod.meta.annotations.clear();
@@ -169,7 +169,7 @@ TEST(PyTorchTakeover, WhatTrainingOperatorMadeGoesOn) {
   }
 }
 
-// v1 leaves such a job in Restarting before 1.8 (kubeflow/trainer#2044).
+// training-operator before 1.8 leaves such a job in Restarting for ever (kubeflow/trainer#2044).
 TEST(PyTorchTakeover, AJobThatIsStuckInRestartingFails) {
   PyTorchWorld world = TakenOver("ExitCode", "{}");
   world.Ends("a-worker-0", 2);

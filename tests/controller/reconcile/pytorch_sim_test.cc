@@ -1,5 +1,5 @@
-// Random lives of PyTorchJobs in the model of pytorch_world.h, under a controller that ends between two writes at
-// times. The seed of a failed life is printed: MUSTER_SIM_SEED runs that one alone.
+// Random lives of PyTorchJobs in the model of pytorch_world.h. The controller is sometimes killed between two writes.
+// The seed of a failed life is printed; MUSTER_SIM_SEED=SEED runs only that life.
 #include <cstdlib>
 #include <random>
 
@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kSeeds = 1'500;
 constexpr int kChaos = 60;   // steps with failures
-constexpr int kQuiet = 100;  // steps in which a job that goes well has to end
+constexpr int kQuiet = 100;  // steps without failures, within which a job has to end
 
 class Life {
  public:
@@ -48,7 +48,7 @@ class Life {
   PyTorchParts Parts() {
     parts_.master = Chance(2);
     parts_.workers = parts_.master ? Pick(4) : 1 + Pick(3);
-    // A job of Always has no end.
+    // Not Always: such a job never ends.
     parts_.policy =
         std::vector<std::string>{"ExitCode", "ExitCode", "OnFailure", "Never"}[static_cast<size_t>(Pick(4))];
     if (Chance(2)) parts_.annotations = "{muster.dev/restart: job}";
@@ -124,7 +124,7 @@ class Life {
     world_.seen.pods.erase(std::remove_if(world_.seen.pods.begin(), world_.seen.pods.end(),
                                           [this, chaos](const ObservedPod& pod) {
                                             const bool ended = pod.phase != "Running" && pod.meta.deleted;
-                                            return ended || (chaos && Chance(60));  // somebody deletes it at once
+                                            return ended || (chaos && Chance(60));  // a forced deletion from outside
                                           }),
                            world_.seen.pods.end());
   }
@@ -158,9 +158,9 @@ class Life {
   std::string clean_;
   std::optional<int> limit_;
   bool suspended_ = false;
-  bool fatal_ = false;  // something happened that may end the job
+  bool fatal_ = false;  // an event may have ended the job
   int charges_ = 0;     // failures that may be counted
-  PyTorchWorld world_;  // the last: it begins with the parts
+  PyTorchWorld world_;  // last: its initialiser uses the others
 };
 
 TEST(PyTorchSimulation, EveryJobEnds) {

@@ -1,4 +1,4 @@
-// A PyTorchJob `a`, its pods and Services in a model of a cluster, and decisions about it that are carried out there.
+// A model of a cluster with a PyTorchJob `a`, its pods and its Services. Decisions about the job are carried out in it.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -29,12 +29,12 @@ class PyTorchWorld {
   PyTorchPlan plan;
   ObservedReplicas seen;
   WallTime now = kNow;
-  std::set<std::string> objects;  // kinds of PyTorchPlan::objects that are there
-  bool gone = false;              // the job itself
+  std::set<std::string> objects;  // kinds of PyTorchPlan::objects that exist
+  bool gone = false;              // the job was deleted
 
   const PyTorchParts& parts() const { return parts_; }
 
-  // The spec is changed.
+  // Changes the spec of the job.
   void Change(const PyTorchParts& parts) {
     parts_ = parts;
     const PyTorchStatusAndMeta kept{job.status, job.meta};
@@ -46,12 +46,12 @@ class PyTorchWorld {
   }
 
   PyTorchDecision Decide() const {
-    // What has ended or is suspended is not planned, as the controller has it.
+    // As in the controller, a job that has ended or is suspended has no plan.
     if (job.status.Finished() || job.suspend) return DecidePyTorchJob(job, PyTorchPlan(), seen, now);
     return DecidePyTorchJob(job, plan, seen, now);
   }
 
-  // Carries out the first `writes` of the decision's writes: the controller may end after any. True: that were all.
+  // Carries out the first `writes` writes of the decision: a controller may be killed after any. True: these were all.
   bool CarryOut(const PyTorchDecision& decision, int writes = 1'000'000) {
     const bool changes = !(decision.status == job.status);
     if (changes && decision.status_first && writes-- > 0) job.status = decision.status;
@@ -72,7 +72,7 @@ class PyTorchWorld {
     return decision;
   }
 
-  // Passes, with a kubelet before each, until nothing is left to do now.
+  // Runs passes, with the kubelets before each, until nothing is left to do now.
   void Settle() {
     for (int pass = 0; pass < 30 && !gone; ++pass) {
       End();
@@ -87,7 +87,7 @@ class PyTorchWorld {
     if (!gone) ADD_FAILURE() << "it never settles: " << ::testing::PrintToString(Actions(Decide()));
   }
 
-  // The kubelets: pods that are to end are gone; those that are new run.
+  // The kubelets: End removes pods that are being deleted, Run starts new pods.
   void End() {
     std::erase_if(seen.pods, [](const ObservedPod& pod) { return pod.meta.deleted.has_value(); });
   }
@@ -122,7 +122,7 @@ class PyTorchWorld {
     return none;
   }
 
-  // A container of the pod has ended.
+  // The end of a container.
   static ObservedEnd EndOf(int code, WallTime when, const std::string& container = "pytorch") {
     ObservedEnd end;
     end.container = container;
@@ -131,7 +131,7 @@ class PyTorchWorld {
     end.finished = when;
     return end;
   }
-  // The pod has ended by its container.
+  // The pod ends, because its container ends with `code`.
   ObservedPod& Ends(const std::string& name, int code) {
     ObservedPod& pod = Pod(name);
     pod.phase = code == 0 ? "Succeeded" : "Failed";
@@ -139,20 +139,20 @@ class PyTorchWorld {
     pod.ran = true;
     return pod;
   }
-  // Its container has ended, and the kubelet has started it again.
+  // The container ends with `code`, and the kubelet restarts it.
   ObservedPod& StartsAgain(const std::string& name, int code) {
     ObservedPod& pod = Pod(name);
     pod.ends = {EndOf(code, now)};
     ++pod.restarts;
     return pod;
   }
-  // Somebody deletes it; it ends in its grace.
+  // Deleted from outside, and in its grace period.
   void IsDeleted(const std::string& name) { Pod(name).meta.deleted = now + kGrace; }
   void Vanishes(const std::string& name) {
     EXPECT_EQ(std::erase_if(seen.pods, [&](const auto& pod) { return pod.meta.name == name; }), 1U) << name;
   }
 
-  // The last condition.
+  // The type of the last condition.
   std::string State() const { return job.status.conditions.empty() ? "" : job.status.conditions.back().type; }
   std::string Message(std::string_view type) const {
     const JobCondition* condition = job.status.Find(type);

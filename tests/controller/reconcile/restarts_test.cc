@@ -159,7 +159,7 @@ TEST(Decide, NeverMeansNever) {
     ASSERT_TRUE(decision.status.Finished());
     EXPECT_EQ(decision.status.Find("Failed")->reason, "FailedJobs");
 
-    observed.pods[0].disrupted = true;  // the Job fails all the same
+    observed.pods[0].disrupted = true;  // the Job fails nevertheless
     EXPECT_THAT(Actions(Decide(Job(), plan, observed, kNow)), IsEmpty()) << "no pod takes its place";
     observed.jobs[0].failed_at = kNow;
     observed.jobs[0].failed_reason = "BackoffLimitExceeded";

@@ -13,7 +13,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// An elastic job of four pods, that had two.
+// An elastic job whose Job has `from` pods and whose plan has `to`.
 struct Scaled {
   Plan plan;
   Observed observed;

@@ -1,5 +1,5 @@
-// Random lives of TrainJobs against a model of the Job controller, the kubelet and an API server whose calls fail at
-// times. The seed of a failed life is printed: MUSTER_SIM_SEED runs that one alone.
+// Random lives of TrainJobs against a model of the Job controller, the kubelet and an API server whose calls sometimes
+// fail. The seed of a failed life is printed; MUSTER_SIM_SEED=SEED runs only that life.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kSeeds = 20'000;
 constexpr int kChaos = 60;   // steps with failures
-constexpr int kQuiet = 200;  // steps in which a job that goes well has to end
+constexpr int kQuiet = 200;  // steps without failures, within which a job has to end
 constexpr int kBudget = 2;
 
 struct ModelPod {
@@ -28,7 +28,7 @@ struct ModelJob {
   ObservedJob job;
   std::vector<ModelPod> pods;
   int limit = 0;  // backoffLimit
-  int told = 0;   // its template says that there are meant to be so many pods
+  int told = 0;   // the planned number of pods in the template
 };
 
 class Life {
@@ -66,12 +66,12 @@ class Life {
       EXPECT_TRUE(job.job.complete || job.job.failed_at || job.job.suspended) << name << " still runs after the end";
     }
     EXPECT_NE(end.Find("Complete") != nullptr, end.Find("Failed") != nullptr);
-    // A Job that completes before its failures are seen may have used more than the budget: it has completed.
+    // status.restarts is not checked: a Job may complete before failures beyond the budget are seen.
     EXPECT_TRUE(!bounded_ || end.attempt <= kBudget) << "its step was made anew beyond the budget";
   }
 
  private:
-  // Some lives have rules. One that makes a step anew for nothing leaves no bound on the attempts.
+  // Adds a failurePolicy to some lives. With a rule for uncounted restarts the attempts are not bounded.
   void AddRules() {
     using Rule = FailureRule::Action;
     while (Chance(2)) {
@@ -114,7 +114,7 @@ class Life {
       EXPECT_TRUE(!bounded_ || decision.status.restarts >= job_.status.restarts);
       job_.status = decision.status;
     };
-    auto fails = [&] { return chaos && Chance(8); };  // the call, or the controller with it
+    auto fails = [&] { return chaos && Chance(8); };  // the call fails, or the controller is killed
     if (decision.status_first) {
       if (fails()) return;
       write();
@@ -214,7 +214,7 @@ class Life {
       if (job.job.complete || job.job.failed_at || job.job.suspended) continue;
       int failed = 0, succeeded = 0, ready = 0;
       bool fatal = false;
-      for (ModelPod& pod : job.pods) {  // of an index that there is no more
+      for (ModelPod& pod : job.pods) {  // deletes pods of indexes that are scaled away
         if (pod.pod.index >= job.job.pods && !pod.over) pod.pod.meta.deleted = now_;
       }
       for (const ModelPod& pod : job.pods) {
@@ -240,10 +240,10 @@ class Life {
       }
       for (int index = 0; index < job.job.pods; ++index) {
         const bool there = std::any_of(job.pods.begin(), job.pods.end(), [&](const ModelPod& pod) {
-          // podReplacementPolicy: Failed beside a podFailurePolicy, which the agent brings; else TerminatingOrFailed.
+          // podReplacementPolicy: Failed beside a podFailurePolicy (under the agent), else TerminatingOrFailed.
           return pod.pod.index == index && pod.pod.phase != "Failed" && (agent || !pod.pod.meta.deleted);
         });
-        // Its back-off is longer than most of these lives.
+        // The Job controller's back-off is longer than most of these lives.
         if (there || (failed > 0 && !Chance(6))) continue;
         job.pods.push_back(NewPod(job, index, fmt::format("{}-{}-{}", name, index, ++uids_)));
       }
@@ -257,7 +257,7 @@ class Life {
       for (ModelPod& pod : job.pods) {
         if (pod.over || pod.pod.meta.deleted || !Chance(2)) continue;
         if (chaos && Chance(12)) {
-          pod.pod.meta.deleted = now_;  // and its node is lost: it never ends
+          pod.pod.meta.deleted = now_;  // its node is lost, so the pod never ends
           pod.pod.disrupted = true;
         } else if (pod.pod.phase == "Pending") {
           pod.pod.phase = "Running";

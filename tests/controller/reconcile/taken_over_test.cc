@@ -18,7 +18,7 @@ TrainJob Job() {
   return job;
 }
 
-// As Kubeflow Trainer and JobSet write it.
+// As Kubeflow Trainer and JobSet's controller write it.
 ObservedJobSet JobSetWith(std::string_view status, std::string_view spec = "suspend: false") {
   auto read = ReadJobSet(YamlOf(fmt::format(
       "{{metadata: {{name: a, namespace: ns, uid: uid-js, ownerReferences: [{{kind: TrainJob, name: a, uid: "

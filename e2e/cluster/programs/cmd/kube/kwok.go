@@ -10,10 +10,10 @@ import (
 	"sigs.k8s.io/kwok/pkg/utils/signals"
 )
 
-// kwok plays nodes, and the life of their pods.
+// kwok simulates nodes and the life of their pods.
 func init() {
 	commands["kwok"] = func() int {
-		// Without the flags that other components register globally: their --version is no bool.
+		// Without the global flags of other components: their --version is no bool.
 		pflag.CommandLine = pflag.NewFlagSet(os.Args[0], pflag.ExitOnError)
 		flags := pflag.NewFlagSet("global", pflag.ContinueOnError)
 		flags.ParseErrorsAllowlist.UnknownFlags = true

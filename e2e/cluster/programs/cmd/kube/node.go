@@ -8,7 +8,7 @@ import (
 	kubelet "k8s.io/kubernetes/cmd/kubelet/app"
 )
 
-// What a real node needs.
+// The programs that a real node needs.
 func init() {
 	commands["kubelet"] = func() int { return cli.Run(kubelet.NewKubeletCommand(context.Background())) }
 	commands["kube-proxy"] = func() int { return cli.Run(proxy.NewProxyCommand()) }

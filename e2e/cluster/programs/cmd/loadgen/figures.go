@@ -76,7 +76,7 @@ func samplePeaks(ps []proc) (stop func(), peaks func() map[string]int) {
 }
 
 func stats(x []float64) map[string]float64 {
-	x = slices.DeleteFunc(x, func(v float64) bool { return v < 0 }) // what was never seen
+	x = slices.DeleteFunc(x, func(v float64) bool { return v < 0 }) // negative: never seen
 	if len(x) == 0 {
 		return nil
 	}

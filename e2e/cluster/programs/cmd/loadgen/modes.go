@@ -151,7 +151,7 @@ func (g *gen) failure(ctx context.Context, mode string, n int, out map[string]an
 		g.mu.Unlock()
 		g.delete(ctx, name)
 	}
-	// Kubernetes' own part: its Job controller says that the Job fails, and, when its Pods are gone, that it failed
+	// Kubernetes' own part: the Job controller sets FailureTarget and, when the Pods are gone, Failed
 	out["pod_failed_to_job_failuretarget_s"], out["pod_failed_to_job_failed_s"] = stats(target), stats(failed)
 	if mode == "restart" {
 		out["pod_failed_to_new_job_s"], out["pod_failed_to_last_new_pod_s"], out["pod_failed_to_all_running_s"] = stats(first), stats(second), stats(third)
@@ -171,7 +171,7 @@ func (g *gen) finished(ctx context.Context, n, par int, status string) {
 	})
 }
 
-// each of n names, `par` of them at a time; returns them
+// each calls f for n names, `par` of them at the same time, and returns the names
 func (g *gen) each(n, par int, f func(name string)) []string {
 	names := make([]string, n)
 	work := make(chan string)

@@ -106,7 +106,7 @@ func (g *gen) watch(ctx context.Context) {
 	d.WaitForCacheSync(ctx.Done())
 }
 
-// trainJobOf: names are PREFIX-NNNNN, then "-"
+// trainJobOf returns the TrainJob's name PREFIX-NNNNN, with which an object's name begins
 func (g *gen) trainJobOf(name string) string {
 	if n := len(g.prefix) + 6; strings.HasPrefix(name, g.prefix+"-") && len(name) >= n {
 		return name[:n]
@@ -124,7 +124,7 @@ func (g *gen) runningPods(tj string) int {
 	return n
 }
 
-// ended: when the first of its Pods failed
+// ended returns when the first of the TrainJob's Pods failed
 func (g *gen) ended(tj string) (t time.Time) {
 	for _, p := range g.pods[tj] {
 		if t.IsZero() || !p.ended.IsZero() && p.ended.Before(t) {
