@@ -10,8 +10,8 @@
 #include <set>
 
 #include "agent/start_check.h"
-#include "agent/torch/failure_summary.h"
 #include "agent/torch/log_layout.h"
+#include "agent/torch/peer_loss.h"
 #include "base/environment.h"
 #include "base/exit_codes.h"
 #include "base/host_fs.h"

@@ -22,6 +22,7 @@
 #include <mutex>
 #include <thread>
 
+#include "agent/peer_round_trip.h"
 #include "base/descriptors.h"
 #include "base/host_facts.h"
 #include "base/text.h"

@@ -5,7 +5,7 @@
 #include <set>
 #include <tuple>
 
-#include "agent/torch/failure_summary.h"
+#include "agent/torch/peer_loss.h"
 #include "base/exit_codes.h"
 #include "base/json_fields.h"
 #include "base/text.h"

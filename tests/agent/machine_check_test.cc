@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "agent/check_report.h"
+#include "agent/peer_round_trip.h"
 #include "base/text.h"
 
 namespace muster::agent {

@@ -1,4 +1,5 @@
 #include "agent/torch/failure_summary.h"
+#include "agent/torch/peer_loss.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
