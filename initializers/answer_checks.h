@@ -1,4 +1,4 @@
-// What the head of an HTTP answer, of any store, says about the bytes that follow it. Pure; outside bytes.
+// What the head of an HTTP answer, of any store, says about the bytes that follow it. Pure; untrusted input.
 #pragma once
 
 #include <cstdint>

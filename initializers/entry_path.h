@@ -1,6 +1,6 @@
 // Checks the path below the target at which an object is stored: it must not leave the target or collide with another.
 //
-// Object names are outside bytes: "..", a leading slash, "//", NUL, names beyond the file system's limits, two names
+// Object names are untrusted input: "..", a leading slash, "//", NUL, names beyond the file system's limits, two names
 // that collide on disk ("a" and "a/b"; equal names). Such an object is an error that names it and the remedy
 // (--ignore); it is never skipped in silence and never renamed. Pure.
 #pragma once

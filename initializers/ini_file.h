@@ -1,4 +1,4 @@
-// The AWS SDKs' ~/.aws/config and ~/.aws/credentials, parsed by botocore's rules. Pure; outside bytes.
+// The AWS SDKs' ~/.aws/config and ~/.aws/credentials, parsed by botocore's rules. Pure; untrusted input.
 #pragma once
 
 #include <functional>

@@ -1,7 +1,7 @@
 // The completion manifest, TARGET/.muster/manifest.json. It is written last: if it is present, every file that it names
 // was in place. `verify` and the next start read it. docs/initializers.md has its layout.
 //
-// Pure: text <-> struct; staging.h does the file I/O. When read, the file is outside bytes: its length is bounded
+// Pure: text <-> struct; staging.h does the file I/O. When read, the file is untrusted input: its length is bounded
 // (kLongestManifest), and any field may be wrong.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Reads an XML document from a server with expat, and reports each element when it ends. Pure; outside bytes.
+// Reads an XML document from a server with expat, and reports each element when it ends. Pure; untrusted input.
 //
 // A document that is not well-formed is refused. So is one with a DTD: only the five entities of XML itself remain.
 // Depth, names and texts are bounded. The caller that reads from the network bounds the size of the document.

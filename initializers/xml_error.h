@@ -1,4 +1,4 @@
-// An error document of S3, of STS, or of Google's XML API. Pure; outside bytes.
+// An error document of S3, of STS, or of Google's XML API. Pure; untrusted input.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Error answers of an API server as absl codes. Pure; outside bytes.
+// Error answers of an API server as absl codes. Pure; untrusted input.
 #pragma once
 
 #include <string_view>

@@ -1,5 +1,5 @@
 // The webhooks' certificates: Muster's own certificate authority and the server certificate that it signs (ECDSA
-// P-256). Pure, except for the random numbers of keys; outside bytes.
+// P-256). Pure, except for the random numbers of keys; untrusted input.
 //
 // A renewed authority keeps its key and its name. So a client that knows its old or its new certificate trusts all that
 // it has signed, before and after the renewal.

@@ -1,4 +1,4 @@
-// The input and the output of a credential plugin (client.authentication.k8s.io/v1 and v1beta1). Pure; outside bytes.
+// The input and the output of a credential plugin (client.authentication.k8s.io/v1 and v1beta1). Pure; untrusted input.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // The state machine of an informer: (state, a page | a line of the watch | the end of the watch) -> actions. Pure;
-// outside bytes.
+// untrusted input.
 //
 // Begin -> list page by page -> watch from the list's resourceVersion -> watch again from that of the last line. Each
 // resourceVersion of an object is reported once: an object that a second list brings unchanged is not reported again.

@@ -1,4 +1,4 @@
-// Reads and checks one POST of a pod to the status server. Pure; outside bytes.
+// Reads and checks one POST of a pod to the status server. Pure; untrusted input.
 //
 // The error code decides the HTTP status: NotFound 404, PermissionDenied 403, InvalidArgument 422, others 500. Messages
 // begin with the words of Kubeflow Trainer's messages, because its clients know them.

@@ -1,4 +1,4 @@
-// Splits the body of a watch, which comes in any pieces, into lines of one JSON object each. Pure; outside bytes.
+// Splits the body of a watch, which comes in any pieces, into lines of one JSON object each. Pure; untrusted input.
 #pragma once
 
 #include <cstddef>

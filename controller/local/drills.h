@@ -1,5 +1,5 @@
 // Faults that the user orders in a local run (--kill): a signal to a process, an exit code of a process, or a cut of a
-// node's link, and when. Pure; outside bytes.
+// node's link, and when. Pure; untrusted input.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
 // The layers and the settings of an image, as its JSON files name them: an OCI image layout (index.json), or the output
-// of `docker save` (manifest.json). Pure; outside bytes. Sources: OCI image-spec 1.1, image-layout.md, manifest.md,
+// of `docker save` (manifest.json). Pure; untrusted input. Sources: OCI image-spec 1.1, image-layout.md, manifest.md,
 // config.md; moby's image/tarexport.
 #pragma once
 

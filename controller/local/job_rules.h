@@ -1,5 +1,5 @@
 // The rules of one Indexed batch/v1 Job: its spec with Kubernetes' defaults, and what its policies decide about pods
-// and indexes. Pure; outside bytes.
+// and indexes. Pure; untrusted input.
 // Source: Kubernetes 1.36, pkg/controller/job: pod_failure_policy.go, success_policy.go, indexed_job_utils.go;
 // pkg/apis/batch/v1/defaults.go.
 #pragma once

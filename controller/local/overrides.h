@@ -1,4 +1,4 @@
-// Changes a job by the command line of `muster local`, before it is planned. Pure; outside bytes.
+// Changes a job by the command line of `muster local`, before it is planned. Pure; untrusted input.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
 // Finds what keeps the pods of a job from running here, before the first pod starts. In a cluster somebody may add a
-// missing Secret later; here nobody can. Pure; outside bytes.
+// missing Secret later; here nobody can. Pure; untrusted input.
 #pragma once
 
 #include <string>

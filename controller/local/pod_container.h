@@ -1,4 +1,4 @@
-// Reads one container of a pod. Pure; outside bytes.
+// Reads one container of a pod. Pure; untrusted input.
 #pragma once
 
 #include "base/status.h"

@@ -1,4 +1,4 @@
-// The variables of a container, and texts that refer to variables. Pure; outside bytes.
+// The variables of a container, and texts that refer to variables. Pure; untrusted input.
 // Source: Kubernetes, kubelet_pods.go (makeEnvironmentVariables), third_party/forked/golang/expansion.
 #pragma once
 

@@ -1,4 +1,4 @@
-// ConfigMaps and Secrets as a pod uses them. Pure; outside bytes.
+// ConfigMaps and Secrets as a pod uses them. Pure; untrusted input.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// Reads startupProbe, livenessProbe and readinessProbe of a container. Pure; outside bytes.
+// Reads startupProbe, livenessProbe and readinessProbe of a container. Pure; untrusted input.
 #pragma once
 
 #include <optional>

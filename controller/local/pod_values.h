@@ -1,4 +1,4 @@
-// The values of fieldRef and resourceFieldRef. Pure; outside bytes.
+// The values of fieldRef and resourceFieldRef. Pure; untrusted input.
 // Source: Kubernetes, pkg/fieldpath/fieldpath.go, pkg/api/v1/resource/helpers.go.
 #pragma once
 

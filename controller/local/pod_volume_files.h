@@ -1,4 +1,4 @@
-// The files in volumes of the types configMap, secret, downwardAPI and projected. Pure; outside bytes.
+// The files in volumes of the types configMap, secret, downwardAPI and projected. Pure; untrusted input.
 // Source: Kubernetes, pkg/volume/{configmap,secret,downwardapi,projected} (MakePayload, CollectData).
 #pragma once
 

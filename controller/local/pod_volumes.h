@@ -1,4 +1,4 @@
-// The volumes of a pod: the folders and files to make, and the mounts of each container. Pure; outside bytes.
+// The volumes of a pod: the folders and files to make, and the mounts of each container. Pure; untrusted input.
 #pragma once
 
 #include <map>

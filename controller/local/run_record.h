@@ -1,4 +1,4 @@
-// run.json: the record of one local run, which `muster ps` and others read. Pure; outside bytes.
+// run.json: the record of one local run, which `muster ps` and others read. Pure; untrusted input.
 #pragma once
 
 #include <cstdint>

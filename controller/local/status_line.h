@@ -1,4 +1,4 @@
-// One line for a terminal that shows the state of a run. Pure; outside bytes.
+// One line for a terminal that shows the state of a run. Pure; untrusted input.
 #pragma once
 
 #include <map>

@@ -1,5 +1,5 @@
 // The annotation muster.dev/after: TrainJobs of the same namespace that must end before a job creates its Jobs. Pure;
-// outside bytes.
+// untrusted input.
 #pragma once
 
 #include <functional>

@@ -1,6 +1,6 @@
 // The Jobs, pods and Services of a job in the cluster, with the fields that decisions need. An API object is read once,
 // when a watch brings it, and the rest is dropped: memory grows with the number of pods, not with the size of YAML.
-// Pure; outside bytes.
+// Pure; untrusted input.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
 // A TrainJob that Kubeflow Trainer has started. Its JobSet goes on under JobSet's own controller, and Muster copies the
-// JobSet's status to the TrainJob. Muster creates no objects for it. Pure; outside bytes. Source: Kubeflow Trainer
+// JobSet's status to the TrainJob. Muster creates no objects for it. Pure; untrusted input. Source: Kubeflow Trainer
 // v2.3, plugins/jobset.
 #pragma once
 

@@ -1,5 +1,5 @@
 // Parses the JSON of what gives out temporary AWS keys: the container's endpoint, the instance's metadata service, the
-// SSO portal, a credential_process. s3_answers.h parses the XML of STS. Pure; outside bytes.
+// SSO portal, a credential_process. s3_answers.h parses the XML of STS. Pure; untrusted input.
 //
 // Keys that cannot stand in a header are refused. No message shows a key.
 #pragma once

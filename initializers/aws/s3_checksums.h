@@ -1,4 +1,4 @@
-// What the headers of an S3 object say about its content: checksums and ETag. Pure; outside bytes.
+// What the headers of an S3 object say about its content: checksums and ETag. Pure; untrusted input.
 //
 // Sources: S3 User Guide, "Checking object integrity".
 #pragma once

@@ -1,5 +1,5 @@
 // Parses the answers of what gives out Google's bearer tokens: OAuth and STS endpoints, metadata server, IAM
-// credentials API; and the subject tokens that are exchanged. Pure; outside bytes. No message shows a token.
+// credentials API; and the subject tokens that are exchanged. Pure; untrusted input. No message shows a token.
 //
 // Sources: RFC 6749 section 5 (answers), RFC 8693 section 2.2.
 #pragma once

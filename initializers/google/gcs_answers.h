@@ -1,4 +1,4 @@
-// Parses the answers of Google Cloud Storage's JSON API: pages of objects, one object, errors. Pure; outside bytes. In
+// Parses the answers of Google Cloud Storage's JSON API: pages of objects, one object, errors. Pure; untrusted input. In
 // that JSON sizes and generations are strings; crc32c and md5Hash are base64.
 #pragma once
 
