@@ -120,14 +120,14 @@ void ReadRest(Fields container, ContainerKind kind, const PodPaths& paths, const
   }
 }
 
-// Sets the root folder, and the working folder unless the container sets one.
+// Sets the root folder, in which the folder of --workdir is visible, and the working folder unless the container sets
+// one.
 void UseRoot(const ImageRoot& root, const PodPlace& place, ContainerProgram* program) {
   program->root = root.folder;
+  const std::string& shown = place.shown_folder;
+  if (!shown.empty()) program->mounts.push_back(PodMount{.source = shown, .target = shown});
   if (!program->working_directory.empty()) return;
-  program->working_directory = root.working_directory.empty() ? "/" : root.working_directory;
-  if (place.shown_folder.empty()) return;
-  program->working_directory = place.shown_folder;
-  program->mounts.push_back(PodMount{.source = place.shown_folder, .target = place.shown_folder});
+  program->working_directory = !shown.empty() ? shown : root.working_directory.empty() ? "/" : root.working_directory;
 }
 
 Restart RestartOfContainer(Fields container, ContainerKind kind, Restart of_pod) {

@@ -83,6 +83,14 @@ class Roots(ImageCase):
         self.assertRegex(said, rf"(?s)\[shown-node-0-0\] {self.folder}/work\n.*\[shown-node-0-0\] mine")
         self.assertTrue(os.path.exists(os.path.join(self.folder, "work", "made")))
 
+    def test_a_container_with_a_working_folder_sees_it_too(self):
+        os.mkdir(os.path.join(self.folder, "work"))
+        self.file("work/mine", "mine")
+        pod = "containers: [{name: node, image: i, workingDir: /opt/app}]"
+        said = self.run_job(plain_job("both", f"pwd; cat {self.folder}/work/mine", runtime_name="own"), runtime("own", pod),
+                            arguments=["--image-root", self.root(), "--workdir", "work"])
+        self.assertRegex(said, r"(?s)\] /opt/app\n.*\] mine")
+
     def test_what_is_wrong(self):
         self.file("plain-file", "")
         for value, message in (("/nowhere", "--image-root '/nowhere': No such file"), ("i=plain-file", "--image-root 'plain-file': it is no folder")):
