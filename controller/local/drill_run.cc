@@ -3,6 +3,7 @@
 #include "base/exit_codes.h"
 #include "base/text.h"
 #include "controller/api/lenient.h"
+#include "controller/api/pytorch_job.h"
 #include "controller/local/pod_names.h"
 #include "controller/local/pod_reading.h"
 #include "controller/plan/pod_fields.h"

@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "controller/api/labels.h"
 #include "controller/api/lenient.h"
+#include "controller/api/pytorch_job.h"
 #include "controller/plan/pod_fields.h"
 
 namespace muster::controller {
