@@ -111,7 +111,9 @@ class Life {
     const Decision decision = finished ? DecideFinished(job_, observed, now_) : Decide(job_, plan_, observed, now_);
     auto write = [&] {
       EXPECT_GE(decision.status.attempt, job_.status.attempt);
-      EXPECT_TRUE(!bounded_ || decision.status.restarts >= job_.status.restarts);
+      // The failure that exceeds the budget is counted until the job fails for it.
+      EXPECT_TRUE(!bounded_ || decision.status.restarts >= std::min(job_.status.restarts, kBudget));
+      EXPECT_TRUE(!bounded_ || !decision.status.Finished() || decision.status.restarts <= kBudget);
       job_.status = decision.status;
     };
     auto fails = [&] { return chaos && Chance(8); };  // the call fails, or the controller is killed
