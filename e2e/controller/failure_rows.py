@@ -110,7 +110,7 @@ def train_rows(folder_of, port):
         row("command-killed", once(die), again, 0, 1, stays),
         row("command-fatal", once("exit 3"), "Failed", 3, 0, both(1, 1)),
         row("command-not-found", once("exec nothing-of-that-name"), "Failed", 127, 0, both(1, 1)),
-        row("command-budget", once("exit 143", then="exit 137"), "Failed", 137, 2, stays, max_restarts=1),
+        row("command-budget", once("exit 143", then="exit 137"), "Failed", 137, 1, stays, max_restarts=1),
         row("agent-killed", once(HANGS), again, 0, 1, stays, killed="1"),
         row("agent-of-workers-killed", worker(HANGS), again, 0, 1, both(2, 2, (1, 2)), killed="1", torchrun=True, port=port()),
         row("initializer-fatal", "exit 0", "Failed", 3, 0, {"first": (2, 2)}, before="exit 3"),
@@ -118,7 +118,7 @@ def train_rows(folder_of, port):
         row("kubelets-own-fatal", once("exit 3", others=hang, then=hang), "Failed", 3, 0, both(1, 1), most=1, pod={"restartPolicy": "OnFailure"}),
         # Policies of roles, with the agent.
         row("on-failure-fatal", once("exit 3"), again, 0, 1, stays, policy="on-failure"),
-        row("on-failure-budget", once("exit 3", then="exit 4"), "Failed", 4, 2, stays, policy="on-failure", max_restarts=1),
+        row("on-failure-budget", once("exit 3", then="exit 4"), "Failed", 4, 1, stays, policy="on-failure", max_restarts=1),
         row("never-retryable", once("exit 143"), "Failed", 143, 0, both(1, 1), policy="never"),
         row("never-fatal", once("exit 3"), "Failed", 3, 0, both(1, 1), policy="never"),
         # Rules of the runtime, with the agent.

@@ -144,20 +144,20 @@ class Copies(LocalCase):
                                   group=4321, extra_groups=[], env=self.environment(), timeout=DEADLINE)
             return done.returncode, done.stderr
         for flags in (("--ignore=mine/*",), ("--ignore=mine/",), ("--include=train/*",), ("--include=train/a", "--include=train/c")):
-            code, said = bring(*flags)
+            code, said = fetch(*flags)
             self.assertEqual(code, 0, f"{flags}: {said}")
             self.assertEqual("lost+found: Permission denied: it is left out" in said, "--ignore" in flags[0], said)
             self.check_right(files)
-        code, said = bring("--ignore=mine")
+        code, said = fetch("--ignore=mine")
         self.assertEqual(code, 0, said)
         self.assertIn("claim/mine: Permission denied: it is left out", said)
         for flags in ((), ("--include=*.txt",), ("--ignore=*.txt",)):
-            code, said = bring(*flags)
+            code, said = fetch(*flags)
             self.assertEqual(code, 1, f"{flags}: {said}")
             self.assertIn("claim/mine: Permission denied to user 4321", said)
         os.rmdir(lost)
         os.mkdir(os.path.join(self.source, "train", "lost+found"), 0o700)
-        code, said = bring("--include=train/*")
+        code, said = fetch("--include=train/*")
         self.assertEqual(code, 1, said)
         self.assertIn("train/lost+found: Permission denied to user 4321", said)
         os.rmdir(os.path.join(self.source, "train", "lost+found"))
@@ -165,7 +165,7 @@ class Copies(LocalCase):
         shutil.rmtree(self.target)
         os.mkdir(self.target)
         os.chmod(self.target, 0o777)
-        code, said = bring("--include=train/*")
+        code, said = fetch("--include=train/*")
         self.assertEqual(code, 1, said)
         self.assertIn("train/c: Permission denied to user 4321", said)
         self.assertFalse(os.path.exists(os.path.join(self.target, ".muster", "staging")) and

@@ -39,7 +39,7 @@ class Probes(LocalCase):
 
     def test_an_exec_probe_sees_what_the_container_sees(self):
         """Files, /dev/shm, host name, processes, environment and working folder. The node is ready once the probe has succeeded."""
-        probe = shell("echo asked $(hostname) $(pwd) $COLOR $(ls /dev/shm) $(cat /proc/self/comm) $(pgrep -x -c idle) >> asked; test -e /dev/shm/up")
+        probe = shell("test -e /dev/shm/up && echo asked $(hostname) $(pwd) $COLOR $(ls /dev/shm) $(cat /proc/self/comm) $(pgrep -x -c idle) >> asked")
         pod = f"containers: [{{name: node, image: i, env: [{{name: COLOR, value: red}}], readinessProbe: {{exec: {{command: {probe}}}, periodSeconds: 1}}}}]"
         job = self.start(plain_job("seen", f"cp $(command -v sleep) idle; ./idle 1000 & touch /dev/shm/up; {until(self.folder + '/go')}; kill $!", runtime_name="seen"),
                          runtime("seen", pod))

@@ -79,7 +79,7 @@ class Private(LocalCase):
         for name in ("up", "go"):
             os.mkfifo(os.path.join(self.folder, name))
         job = self.file("job.yaml", plain_job("forwards", "echo > up; cat go"))
-        script = ("ip link set lo up; show() { echo $1 $(cat /proc/sys/net/ipv4/ip_forward); }; show before; "
+        script = ("ip link set lo up; echo 0 > /proc/sys/net/ipv4/ip_forward; show() { echo $1 $(cat /proc/sys/net/ipv4/ip_forward); }; show before; "
                   f"{BIN}/muster-local --network private -f {job} & cat up; show during; echo > go; wait $!; echo ended $?; show after")
         done = subprocess.run(["unshare", "--net", "sh", "-c", script], cwd=self.folder, capture_output=True, text=True, timeout=DEADLINE,
                               env=clean(XDG_STATE_HOME=os.path.join(self.folder, "state")))
