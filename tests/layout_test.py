@@ -88,6 +88,26 @@ def wrong_includes_inside(path, source):
             (len(rest) == 1 or (rest[0] in order and order.index(rest[0]) > order.index(folders[0])))]
 
 
+TYPE = re.compile(r"^(?:struct|class|enum class|enum) (\w+)(?: final)?(?: : [^{;]*)? \{")
+
+
+def types_defined_twice(files):
+    """Types of one name and namespace that several files define: the linker takes the functions of one for both. `files`:
+    path -> text. What is in a namespace without a name is the file's own."""
+    places = {}
+    for path, source in files.items():
+        namespaces = []
+        for line in source.splitlines():
+            opens = re.match(r"namespace ([\w:]* ?)\{", line)
+            if opens:
+                namespaces.append(opens[1].strip())
+            elif line.startswith("}  // namespace") and namespaces:
+                namespaces.pop()
+            elif TYPE.match(line) and "" not in namespaces:
+                places.setdefault("::".join([*namespaces, TYPE.match(line)[1]]), set()).add(path)
+    return {name: sorted(paths) for name, paths in places.items() if len(paths) > 1}
+
+
 def unit_of(path):
     """The unit of `path` in the order inside its room: a folder of the room, else a header together with its source."""
     room, *inside = pathlib.PurePath(path).with_suffix("").parts
@@ -163,6 +183,14 @@ class Layout(unittest.TestCase):
         self.assertEqual(wrong_includes_inside("controller/api/x.cc", includes), ["controller/plan/plan.h", "controller/health.h"])
         self.assertEqual(wrong_includes_inside("controller/kube/x.cc", includes), ["controller/health.h"])
         self.assertEqual(wrong_includes_inside("controller/x.cc", includes), [])
+
+    def test_each_type_is_defined_once(self):
+        self.assertEqual(types_defined_twice({str(path): text(path) for room in ALLOWED for path in tracked(room) if path.suffix in SOURCES}), {})
+
+    def test_the_scan_sees_a_type_of_two_files(self):
+        files = {"a.h": "namespace m::x {\nstruct Rule {\n};\n}  // namespace m::x\n", "b.h": "namespace m::x {\nclass Rule final : public A {\n",
+                 "c.cc": "namespace m::x {\nnamespace {\nstruct Rule {\n};\n}  // namespace\n", "d.h": "namespace m::y {\nstruct Rule {\n"}
+        self.assertEqual(types_defined_twice(files), {"m::x::Rule": ["a.h", "b.h"]})
 
     def test_a_folder_inside_a_room_is_in_no_loop(self):
         """A folder may include files beside it, but only those that do not include the folder."""

@@ -32,8 +32,8 @@ std::set<int> ReadCodes(Fields exit_codes) {
   return codes;
 }
 
-FailureRule ReadFailureRule(Fields fields) {
-  FailureRule rule;
+PodFailureRule ReadPodFailureRule(Fields fields) {
+  PodFailureRule rule;
   fields.NeedText("action");
   rule.action = fields.Word("action", {"FailJob", "FailIndex", "Ignore", "Count"});
   if (Fields exit_codes = fields.Object("onExitCodes")) {
@@ -53,7 +53,7 @@ FailureRule ReadFailureRule(Fields fields) {
 void ReadPolicies(Fields spec, JobRules* rules) {
   if (Fields policy = spec.Object("podFailurePolicy")) {
     rules->has_failure_policy = true;
-    for (Fields& rule : policy.Objects("rules")) rules->failure_rules.push_back(ReadFailureRule(rule));
+    for (Fields& rule : policy.Objects("rules")) rules->failure_rules.push_back(ReadPodFailureRule(rule));
   }
   for (Fields& fields : spec.Object("successPolicy").Objects("rules")) {
     SuccessRule rule;
@@ -66,7 +66,7 @@ void ReadPolicies(Fields spec, JobRules* rules) {
 }
 
 // The first container whose exit code matches the rule; null: none.
-const Json* MatchExitCodes(const FailureRule& rule, const Json& status) {
+const Json* MatchExitCodes(const PodFailureRule& rule, const Json& status) {
   for (const char* list : {"containerStatuses", "initContainerStatuses"}) {
     for (const Json& container : ListField(status, list)) {
       const Json* ended = FindField(PartOf(container, "state"), "terminated");
@@ -79,7 +79,7 @@ const Json* MatchExitCodes(const FailureRule& rule, const Json& status) {
   return nullptr;
 }
 
-const Json* MatchConditions(const FailureRule& rule, const Json& status) {
+const Json* MatchConditions(const PodFailureRule& rule, const Json& status) {
   for (const Json& condition : ListField(status, "conditions")) {
     const std::pair is{TextField(condition, "type"), TextField(condition, "status")};
     if (std::find(rule.conditions.begin(), rule.conditions.end(), is) != rule.conditions.end()) return &condition;
@@ -88,7 +88,7 @@ const Json* MatchConditions(const FailureRule& rule, const Json& status) {
 }
 
 // Why the pod matches the rule, as Kubernetes words it; empty: it does not.
-std::string WhyMatched(const FailureRule& rule, size_t number, const Json& pod) {
+std::string WhyMatched(const PodFailureRule& rule, size_t number, const Json& pod) {
   const Json& metadata = PartOf(pod, "metadata");
   const std::string name = fmt::format("{}/{}", TextField(metadata, "namespace"), TextField(metadata, "name"));
   const Json& status = PartOf(pod, "status");
@@ -170,7 +170,7 @@ StatusOr<JobRules> ReadJobRules(const Json& job) {
 FailureMatch MatchFailure(const JobRules& rules, const Json& pod) {
   FailureMatch match;
   for (size_t i = 0; i < rules.failure_rules.size(); ++i) {
-    const FailureRule& rule = rules.failure_rules[i];
+    const PodFailureRule& rule = rules.failure_rules[i];
     std::string why = WhyMatched(rule, i, pod);
     if (why.empty()) continue;
     if (rule.action == "FailJob") match.fails_job = std::move(why);

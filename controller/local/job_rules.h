@@ -23,7 +23,7 @@ Indexes ReadIndexes(const std::string& text, int completions);
 std::string WriteIndexes(const Indexes& indexes);
 
 // A rule of podFailurePolicy. It matches the exit code of a container, or a condition of the pod.
-struct FailureRule {
+struct PodFailureRule {
   std::string action;  // FailJob, FailIndex, Ignore, Count
   bool by_exit_codes = false;
   std::string container;  // empty: any
@@ -48,7 +48,7 @@ struct JobRules {
   bool only_replace_failed = false;     // a pod counts as failed, and is replaced, only once it has ended
   bool restarts_on_failure = false;     // the pods' restartPolicy is OnFailure
   bool has_failure_policy = false;
-  std::vector<FailureRule> failure_rules;
+  std::vector<PodFailureRule> failure_rules;
   std::vector<SuccessRule> success_rules;
 };
 
