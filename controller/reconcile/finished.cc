@@ -1,14 +1,10 @@
 #include "controller/reconcile/finished.h"
 
+#include <algorithm>
+
 namespace muster::controller {
-namespace {
-
-constexpr std::chrono::seconds kFailsSoon{10};  // from a container's bad end to its pod's
-
-}  // namespace
-
 // Deletes each Job that runs, but suspends one with failed pods, which so stay with their logs (the Job controller may
-// fail it by its own rules). Suspending deletes running pods: one whose container has just failed gets kFailsSoon.
+// fail it by its own rules). Suspending deletes running pods: one whose container has just failed is awaited.
 void StopWhatRuns(const Observed& observed, WallTime now, Decision* decision) {
   decision->actions.clear();
   decision->again.reset();
@@ -18,13 +14,9 @@ void StopWhatRuns(const Observed& observed, WallTime now, Decision* decision) {
     std::optional<WallTime> fails_until;
     for (const ObservedPod& pod : observed.pods) {
       if (!pod.meta.IsControlledBy(job.meta) || pod.phase == "Succeeded") continue;
-      for (const ObservedEnd& end : pod.ends) {
-        if (end.exit_code == 0) continue;
-        tells = true;
-        if (pod.phase == "Failed" || !end.finished || now >= *end.finished + kFailsSoon) continue;
-        fails_until = *end.finished + kFailsSoon;
-      }
-      tells = tells || pod.phase == "Failed";
+      tells = tells || pod.phase == "Failed" ||
+              std::any_of(pod.ends.begin(), pod.ends.end(), [](const ObservedEnd& end) { return end.exit_code != 0; });
+      if (const auto until = FailsUntil(pod, now)) fails_until = until;
     }
     if (fails_until) {
       decision->LookAgain(*fails_until);

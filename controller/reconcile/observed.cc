@@ -55,9 +55,11 @@ std::optional<int> IndexOf(const Meta& meta) {
 // The end of a container. Of a container that runs again: its last end.
 std::optional<ObservedEnd> EndOf(const Json& status, bool init) {
   const Json* ended = FindField(PartOf(status, "state"), "terminated");
-  if (ended == nullptr) ended = FindField(PartOf(status, "lastState"), "terminated");
+  const bool started_again = ended == nullptr;
+  if (started_again) ended = FindField(PartOf(status, "lastState"), "terminated");
   if (ended == nullptr) return std::nullopt;
   ObservedEnd end;
+  end.started_again = started_again;
   end.container = TextField(status, "name");
   end.init = init;
   end.exit_code = CountField(*ended, "exitCode");
@@ -103,6 +105,17 @@ std::vector<std::pair<int, int>> ReadIndexRanges(const std::string& text) {
 
 bool StillRuns(const ObservedPod& pod) {
   return pod.phase != "Succeeded" && pod.phase != "Failed" && !pod.meta.deleted;
+}
+
+std::optional<WallTime> FailsUntil(const ObservedPod& pod, WallTime now) {
+  constexpr std::chrono::seconds kFailsSoon{10};  // from the container's end to the pod's
+  std::optional<WallTime> until;
+  if (pod.phase == "Succeeded" || pod.phase == "Failed") return until;
+  for (const ObservedEnd& end : pod.ends) {
+    if (end.started_again || end.exit_code == 0 || !end.finished || now >= *end.finished + kFailsSoon) continue;
+    until = std::max(until.value_or(WallTime::min()), *end.finished + kFailsSoon);
+  }
+  return until;
 }
 
 StatusOr<ObservedJob> ReadJob(const Json& object) {

@@ -47,6 +47,7 @@ struct ObservedRefusal {
 struct ObservedEnd {
   std::string container;
   bool init = false;
+  bool started_again = false;  // or waits to: it is the container's last end
   int exit_code = 0;
   std::string reason;  // Error, OOMKilled, ContainerCannotRun ...
   std::optional<WallTime> finished;
@@ -75,6 +76,10 @@ struct ObservedPod {
 };
 
 bool StillRuns(const ObservedPod& pod);  // it has not ended and is not being deleted
+
+// A container of the pod has just failed, and the kubelet has not set the pod's phase yet: until when that is awaited.
+// Such a pod counts as failed, so that its logs stay. nullopt: any other pod.
+std::optional<WallTime> FailsUntil(const ObservedPod& pod, WallTime now);
 
 // core/v1 Service of a replica of a PyTorchJob.
 struct ObservedService {

@@ -63,9 +63,14 @@ void CleanUp(const PyTorchJob& job, const ObservedReplicas& observed, WallTime n
     Delete(
         job, observed, [](const ObservedPod&) { return true; }, decision);
   } else if (job.clean == CleanPodPolicy::kRunning || IsPastLimit(decision->status)) {
-    Delete(
-        job, observed, [](const ObservedPod& pod) { return pod.phase == "Running" || pod.phase == "Pending"; },
-        decision);
+    const auto runs = [now, decision](const ObservedPod& pod) {
+      if (const auto fails = FailsUntil(pod, now)) {
+        decision->LookAgain(*fails);
+        return false;
+      }
+      return pod.phase == "Running" || pod.phase == "Pending";
+    };
+    Delete(job, observed, runs, decision);
   }
   DeletePodGroup(job, observed, decision);
   if (!job.ttl_seconds_after_finished || !decision->status.completion_time) return;

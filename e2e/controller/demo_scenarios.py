@@ -46,7 +46,9 @@ class Demo(Scenario):
         self.assertEqual([epoch for epoch, _ in done], list(range(1, 25)))
         self.assertEqual(events[-1]["history"], [loss for _, loss in done])
         self.assertGreaterEqual(events[-1]["accuracy"], MIN_ACCURACY)
-        self.assertGreaterEqual([event["world"] for event in events if event["event"] == "start"].count(4), 3)
+        worlds = [event["world"] for event in events if event["event"] == "start"]
+        self.assertEqual(worlds[:2], [4, 4])
+        self.assertGreaterEqual(len(worlds), 3)  # the job is elastic: it may end before the deleted pod's replacement joins
         with open(os.path.join(self.shared(), "dataset", ".muster", "manifest.json")) as file:
             self.assertEqual(json.load(file)["source"], "file:///source/digits.csv.gz")
 

@@ -288,6 +288,22 @@ TEST(PyTorchFailures, ManyThatWaitAreToldOnce) {
   EXPECT_TRUE(decision.again);
 }
 
+TEST(PyTorchFailures, APodWhosePhaseIsNotYetFailedKeepsItsLogs) {
+  PyTorchWorld world = LongRunning({.policy = "ExitCode", .run = "{cleanPodPolicy: Running}", .container = kTorchrun});
+  ObservedPod& failed = world.Ends("a-worker-0", 2);
+  failed.phase = "Running";
+  failed.ends[0].message = Told(2, ExitClass::kFatal, 0, "no such data");
+  const PyTorchDecision decision = world.Pass();
+  EXPECT_EQ(world.State(), "Failed");
+  world.End();
+  EXPECT_EQ(world.PodNames(), std::vector<std::string>{"a-worker-0"});
+  ASSERT_TRUE(decision.again.has_value()) << "the kubelet may never set it";
+  world.now = *decision.again;
+  world.Pass();
+  world.End();
+  EXPECT_THAT(world.PodNames(), IsEmpty());
+}
+
 TEST(PyTorchFailures, WhatTheAgentSaysDecides) {
   PyTorchWorld world = LongRunning({.policy = "ExitCode", .run = "{backoffLimit: 3}", .container = kTorchrun});
   for (const char* name : {"a-master-0", "a-worker-0", "a-worker-1"}) {

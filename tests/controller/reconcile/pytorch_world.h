@@ -143,6 +143,7 @@ class PyTorchWorld {
   ObservedPod& StartsAgain(const std::string& name, int code) {
     ObservedPod& pod = Pod(name);
     pod.ends = {EndOf(code, now)};
+    pod.ends[0].started_again = true;
     ++pod.restarts;
     return pod;
   }
