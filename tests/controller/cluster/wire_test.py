@@ -33,8 +33,8 @@ class Wire(ControllerCase):
 
         return rule
 
-    def trains(self, name, rule, seconds=120):
-        """Runs a job from its creation to its end, with its own controller."""
+    def trains(self, name, rule, seconds=120, also=None):
+        """Runs a job from its creation to its end, with its own controller, which ends once the event `also` is set."""
         self.proxy.obey(rule)
         child = self.start_controller(name, "--no-leader-elect", kubeconfig=self.through_proxy)
         self.addCleanup(self.cluster.processes.stop, name)
@@ -51,6 +51,8 @@ class Wire(ControllerCase):
             owned = [each for each in self.api.items(kind) if any(owner["uid"] == done["metadata"]["uid"]
                                                                   for owner in each["metadata"].get("ownerReferences", []))]
             self.assertEqual(len(owned), 1, kind)
+        if also is not None:
+            self.assertTrue(also.wait(seconds))
         self.cluster.processes.stop(name)
 
     def test_watches_are_cut_after_some_bytes(self):
@@ -63,8 +65,8 @@ class Wire(ControllerCase):
         self.assertEqual([next(left, None) for left in sizes.values()], [None] * 3)
 
     def test_a_watch_is_cut_at_each_byte_of_an_event(self):
-        """A bookmark comes before the event, so the informer starts the next watch at once."""
-        held, cuts = [], itertools.count()
+        """A bookmark comes before the event, so the informer starts the next watch at once. It may list the job meanwhile."""
+        held, cuts, all_cut = [], itertools.count(), threading.Event()
 
         def stream(lines, send):
             for line in lines:
@@ -80,12 +82,12 @@ class Wire(ControllerCase):
                 return Fault(stream=stream)
             size = next(cuts)
             if size >= len(held[0]):
+                all_cut.set()
                 return None
             bookmark = watch_line("BOOKMARK", {"kind": "TrainJob", "metadata": {"resourceVersion": request.fields["resourceVersion"]}})
             return Fault(answer=(200, {"Content-Type": "application/json"}, bookmark + held[0]), cut=len(bookmark) + size)
 
-        self.trains("each-byte", rule)
-        self.assertGreater(next(cuts), len(held[0]))
+        self.trains("each-byte", rule, also=all_cut)
 
     def test_versions_have_expired(self):
         """Error 410 for a resumed watch, as answer and as event, and for the next page of a list (of 1 object each)."""
