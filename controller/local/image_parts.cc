@@ -98,6 +98,7 @@ class Reader {
     if (!manifests.is_array() || manifests.empty()) return Wrong(kPath, "it has no image");
     if (manifests.size() > 1) return Wrong(kPath, fmt::format("it has {} images; save one", manifests.size()));
     const std::string path = TextField(manifests[0], "Config");
+    if (path.empty()) return Wrong(kPath, "it names no Config");
     MUSTER_ASSIGN_OR_RETURN(const std::string config_text, read_(path));
     MUSTER_ASSIGN_OR_RETURN(const Json config, Parse(path, config_text));
     ImageParts parts{.layers = {}, .settings = Settings(config)};

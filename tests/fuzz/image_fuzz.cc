@@ -50,7 +50,7 @@ void Parts(std::string_view text, bool of_docker) {
   files[of_docker ? "manifest.json" : "index.json"] = texts[0];
   const ReadImageFile read = [&files](const std::string& path) -> StatusOr<std::string> {
     const auto found = files.find(path);
-    if (found == files.end()) return absl::NotFoundError(path);
+    if (found == files.end()) return absl::NotFoundError(fmt::format("no file {}", path));
     return found->second;
   };
   const auto parts = ReadImageParts(read, "amd64");
@@ -61,12 +61,23 @@ void Parts(std::string_view text, bool of_docker) {
   for (const std::string& entry : parts->settings.environment) Must(entry.find('=') != std::string::npos);
 }
 
+// A folder in memory, removed at the end of the process.
+struct MemoryFolder {
+  MemoryFolder() {
+    char name[] = "/dev/shm/muster-image-fuzz-XXXXXX";
+    path = mkdtemp(name);
+  }
+  ~MemoryFolder() {
+    std::error_code ignored;
+    fs::remove_all(path, ignored);
+  }
+  fs::path path;
+};
+
 // Nothing lands beside the root, and all in it may be removed.
 void Unpack(std::string_view bytes, bool is_layer) {
-  static const fs::path around = [] {
-    char name[] = "/dev/shm/muster-image-fuzz-XXXXXX";
-    return fs::path(mkdtemp(name));
-  }();
+  static const MemoryFolder memory;
+  const fs::path& around = memory.path;
   const Descriptor file(memfd_create("fuzz", MFD_CLOEXEC));
   if (write(file.get(), bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size())) return;
   Must(lseek(file.get(), 0, SEEK_SET) == 0);
