@@ -11,6 +11,7 @@
 #include "base/exit_codes.h"
 #include "base/print.h"
 #include "base/state_folder.h"
+#include "base/text.h"
 #include "base/version.h"
 #include "controller/admission/validate_files.h"
 #include "controller/api/lenient.h"
@@ -216,8 +217,7 @@ class Session {
 
   int End() {
     const LocalJobState state = job_->State();
-    const std::string restarts =
-        state.restarts == 0 ? "" : fmt::format(", {} restart{}", state.restarts, state.restarts == 1 ? "" : "s");
+    const std::string restarts = state.restarts == 0 ? "" : ", " + Counted(state.restarts, "restart");
     PrintTo(stderr, "muster local: {} {}: {}{}{}{}\n", state.kind, state.name, state.state, restarts,
             state.message.empty() ? "" : ": ", state.message);
     if (state.succeeded) return 0;

@@ -51,13 +51,16 @@ StatusOr<Namespace> NamespaceOf(const std::string& pid, const char* kind) {
 }
 
 // Without root, a process may join these namespaces only from the user namespace that owns them. bubblewrap creates
-// that one, and another one inside it for the command.
-Status JoinAll(const std::string& pid) {
+// that one, and another one inside it for the command. True: children of this process are in another PID namespace now.
+StatusOr<bool> JoinAll(const std::string& pid) {
   MUSTER_ASSIGN_OR_RETURN(const Namespace user, NamespaceOf(pid, "user"));
   std::vector<Namespace> theirs;
+  bool other_pids = false;
   for (const char* kind : kNamespaces) {
     MUSTER_ASSIGN_OR_RETURN(Namespace one, NamespaceOf(pid, kind));
-    if (!IsOurs(one.place, kind)) theirs.push_back(std::move(one));
+    if (IsOurs(one.place, kind)) continue;
+    other_pids = other_pids || std::string_view(kind) == "pid";
+    theirs.push_back(std::move(one));
   }
   if (!theirs.empty()) {
     const Namespace owner{.name = fmt::format("the owner of {}", theirs.back().name),
@@ -68,7 +71,8 @@ Status JoinAll(const std::string& pid) {
   // Checked before the mount namespace changes, and /proc with it.
   const bool has_inner = !IsOurs(user.place, "user");
   for (const Namespace& one : theirs) MUSTER_RETURN_IF_ERROR(Join(one));
-  return has_inner ? Join(user) : absl::OkStatus();
+  if (has_inner) MUSTER_RETURN_IF_ERROR(Join(user));
+  return other_pids;
 }
 
 // Forks, and returns in the child only: setns(2) puts only the caller's children into a PID namespace. The parent
@@ -96,14 +100,12 @@ Status GoOnInChild() {
 StatusOr<int> Enter(const std::vector<std::string>& arguments) {
   if (arguments.size() < 3) return absl::InvalidArgumentError("want PID FOLDER COMMAND...");
   const pid_t parent = getppid();
-  MUSTER_ASSIGN_OR_RETURN(const Namespace processes, NamespaceOf(arguments[0], "pid"));
-  const bool has_own_processes = !IsOurs(processes.place, "pid");
-  MUSTER_RETURN_IF_ERROR(JoinAll(arguments[0]));
+  MUSTER_ASSIGN_OR_RETURN(const bool other_pids, JoinAll(arguments[0]));
   // Joining a user namespace clears the parent-death signal.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) raise(SIGKILL);
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-  if (has_own_processes) MUSTER_RETURN_IF_ERROR(GoOnInChild());
+  if (other_pids) MUSTER_RETURN_IF_ERROR(GoOnInChild());
   if (chdir(arguments[1].c_str()) != 0) return ErrnoStatus(errno, arguments[1]);
   MUSTER_ASSIGN_OR_RETURN(const GuardedProcess process, StartGuarded({.words = {arguments.begin() + 2, arguments.end()},
                                                                       .environment = Environment::OfProcess().entries(),

@@ -48,7 +48,7 @@ class PodLimits {
  private:
   Status Open();
   StatusOr<std::string> FindBase();
-  Status MoveInto(const std::string& leaf);
+  Status MoveInto(const std::string& base);
   void MoveBack();
 
   const std::string mount_, own_, record_, job_;

@@ -16,20 +16,20 @@ void Pass(RequestLimit& limit, int windows, TimePoint* now, Rate rate, bool busy
   }
 }
 
-class PaceTest : public testing::Test {
+class RequestLimitTest : public testing::Test {
  protected:
-  PaceTest() { request_limit_.Progressed(0, 0, true, now_); }
+  RequestLimitTest() { request_limit_.Progressed(0, 0, true, now_); }
   RequestLimit request_limit_{RequestLimitOptions{}};
   TimePoint now_{std::chrono::hours(1)};
 };
 
-TEST_F(PaceTest, ClimbsWhileMoreBringMore) {
+TEST_F(RequestLimitTest, ClimbsWhileMoreBringMore) {
   EXPECT_EQ(request_limit_.target(), 8);
   Pass(request_limit_, 10, &now_, [](int target) { return 50e6 * target; });
   EXPECT_EQ(request_limit_.target(), 32);
 }
 
-TEST_F(PaceTest, GoesBackWhereMoreBringNothing) {
+TEST_F(RequestLimitTest, GoesBackWhereMoreBringNothing) {
   int most = 0;
   int at_eight = 0;
   for (int i = 0; i < 40; ++i) {
@@ -41,13 +41,13 @@ TEST_F(PaceTest, GoesBackWhereMoreBringNothing) {
   EXPECT_GT(at_eight, 30);  // but seldom
 }
 
-TEST_F(PaceTest, DoesNotJudgeWhatWasNotAskedFor) {
+TEST_F(RequestLimitTest, DoesNotJudgeWhatWasNotAskedFor) {
   Pass(
       request_limit_, 10, &now_, [](int target) { return 50e6 * target; }, false);
   EXPECT_EQ(request_limit_.target(), 8);
 }
 
-TEST_F(PaceTest, HalvesOnceInAWindow) {
+TEST_F(RequestLimitTest, HalvesOnceInAWindow) {
   Pass(request_limit_, 10, &now_, [](int target) { return 50e6 * target; });
   for (int i = 0; i < 10; ++i) request_limit_.Throttled(now_);
   EXPECT_EQ(request_limit_.target(), 16);

@@ -84,11 +84,11 @@ class Roots(ImageCase):
         self.assertTrue(os.path.exists(os.path.join(self.folder, "work", "made")))
 
     def test_a_container_with_a_working_folder_sees_it_too(self):
-        os.mkdir(os.path.join(self.folder, "work"))
-        self.file("work/mine", "mine")
+        os.mkdir(os.path.join(self.folder, "shared"))
+        self.file("shared/mine", "mine")
         pod = "containers: [{name: node, image: i, workingDir: /opt/app}]"
-        said = self.run_job(plain_job("both", f"pwd; cat {self.folder}/work/mine", runtime_name="own"), runtime("own", pod),
-                            arguments=["--image-root", self.root(), "--workdir", "work"])
+        said = self.run_job(plain_job("both", f"pwd; cat {self.folder}/shared/mine", runtime_name="own"), runtime("own", pod),
+                            arguments=["--image-root", self.root(), "--workdir", "shared"])
         self.assertRegex(said, r"(?s)\] /opt/app\n.*\] mine")
 
     def test_what_is_wrong(self):
