@@ -65,9 +65,9 @@ Kind KindBelow(std::string_view line) {
 }
 
 bool ReportsAnotherProcess(std::string_view exception_name) {
-  constexpr auto kNames = std::to_array<std::string_view>({"CalledProcessError", "ChildFailedError",
-                                                           "ProcessRaisedException", "ProcessExitedException",
-                                                           "BrokenProcessPool"});
+  constexpr auto kNames =
+      std::to_array<std::string_view>({"CalledProcessError", "ChildFailedError", "ProcessRaisedException",
+                                       "ProcessExitedException", "BrokenProcessPool"});
   const std::string_view name = exception_name.substr(exception_name.rfind('.') + 1);  // npos + 1 is 0
   return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
 }
@@ -102,11 +102,24 @@ Kind KindOfFatalPythonError(std::string_view line) {
 Kind KindOfLine(std::string_view line) {
   constexpr std::string_view kFatalPython = "Fatal Python error: ";
   constexpr auto kStarts = std::to_array<std::string_view>({
-      "terminate called ", "libc++abi: ", "panic: ", "fatal error: ", "Exception in thread \"",  // C++, Go, Java
-      "free(): ", "malloc(): ", "realloc(): ", "munmap_chunk(): ", "mremap_chunk(): ", "malloc_consolidate(): ",
-      "double free or corruption", "corrupted size vs. prev_size", "corrupted double-linked list",
+      "terminate called ",
+      "libc++abi: ",
+      "panic: ",
+      "fatal error: ",
+      "Exception in thread \"",  // C++, Go, Java
+      "free(): ",
+      "malloc(): ",
+      "realloc(): ",
+      "munmap_chunk(): ",
+      "mremap_chunk(): ",
+      "malloc_consolidate(): ",
+      "double free or corruption",
+      "corrupted size vs. prev_size",
+      "corrupted double-linked list",
       "Fatal glibc error: ",
-      "*** stack smashing detected ***", "*** buffer overflow detected ***", "*** Error in `",
+      "*** stack smashing detected ***",
+      "*** buffer overflow detected ***",
+      "*** Error in `",
       "Assertion failed: ",  // musl
   });
   if (line.starts_with(kFatalPython)) return KindOfFatalPythonError(line.substr(kFatalPython.size()));

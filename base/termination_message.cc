@@ -293,7 +293,8 @@ StatusOr<TerminationMessage> ParseTerminationMessage(std::string_view text) {
   message.round = fields.Number("round");
   message.restart_count = ReadInt(fields, "restart_count", 0);
   message.max_restarts = ReadInt(fields, "max_restarts", 0);
-  if (fields.Find("inner_exit_code") != nullptr) message.inner_exit_code = ReadInt(fields, "inner_exit_code", 0, 0, 255);
+  if (fields.Find("inner_exit_code") != nullptr)
+    message.inner_exit_code = ReadInt(fields, "inner_exit_code", 0, 0, 255);
   message.truncated = fields.Flag("truncated");
   MUSTER_RETURN_IF_ERROR(fields.status());
   if (const Json* cause = fields.Find("cause")) {

@@ -46,7 +46,7 @@ struct TerminationMessage {
   // The job's root cause, on any node. After a success: the last failure that a restart repaired, or the failure that
   // the command's code hides.
   std::optional<WorkerFailure> cause;
-  bool truncated = false;              // something was cut to make it fit
+  bool truncated = false;  // something was cut to make it fit
   bool operator==(const TerminationMessage&) const = default;
 };
 

@@ -121,9 +121,7 @@ TransferEnd::Kind KindOf(CURLcode code) {
 
 }  // namespace
 
-std::optional<std::string_view> ResponseHead::Find(std::string_view name) const {
-  return FindHeader(headers, name);
-}
+std::optional<std::string_view> ResponseHead::Find(std::string_view name) const { return FindHeader(headers, name); }
 
 std::optional<uint64_t> ResponseHead::ContentLength() const {
   auto text = Find("content-length");

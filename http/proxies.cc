@@ -41,8 +41,8 @@ StatusOr<std::string> ReadProxy(const std::optional<Environment::Variable>& vari
   const size_t slashes = value.find("://");
   const std::string scheme = slashes == std::string::npos ? "http" : Lower(value.substr(0, slashes));
   if (std::find(std::begin(kSchemes), std::end(kSchemes), scheme) == std::end(kSchemes)) {
-    return bad(fmt::format("its scheme {} is none of http, https, socks4, socks4a, socks5 and socks5h",
-                           Quoted(scheme, 20)));
+    return bad(
+        fmt::format("its scheme {} is none of http, https, socks4, socks4a, socks5 and socks5h", Quoted(scheme, 20)));
   }
   const std::string rest = slashes == std::string::npos ? value : value.substr(slashes + 3);
   const size_t at = rest.rfind('@');
@@ -64,7 +64,8 @@ bool IsInNetwork(const ip::address& address, std::string_view network) {
   const size_t slash = network.find('/');
   const auto base = AddressOf(network.substr(0, slash));
   const auto bits = ParseInt(network.substr(slash + 1));
-  if (!base || !bits || *bits < 0 || base->is_v4() != address.is_v4() || *bits > (base->is_v4() ? 32 : 128)) return false;
+  if (!base || !bits || *bits < 0 || base->is_v4() != address.is_v4() || *bits > (base->is_v4() ? 32 : 128))
+    return false;
   const auto length = static_cast<unsigned short>(*bits);
   if (base->is_v4()) {
     return ip::network_v4(base->to_v4(), length).canonical() == ip::network_v4(address.to_v4(), length).canonical();
@@ -107,14 +108,15 @@ bool Matches(std::string_view entry, const EndpointUrl& url) {
 StatusOr<Proxies> Proxies::Read(const Environment& environment) {
   Proxies proxies;
   const bool is_cgi = environment.Get("REQUEST_METHOD").has_value();
-  const auto http = FirstSet(environment, is_cgi ? "http_proxy all_proxy ALL_PROXY"
-                                                 : "http_proxy HTTP_PROXY all_proxy ALL_PROXY");
+  const auto http =
+      FirstSet(environment, is_cgi ? "http_proxy all_proxy ALL_PROXY" : "http_proxy HTTP_PROXY all_proxy ALL_PROXY");
   MUSTER_ASSIGN_OR_RETURN(proxies.http_, ReadProxy(http));
   const auto https = FirstSet(environment, "https_proxy HTTPS_PROXY all_proxy ALL_PROXY");
   MUSTER_ASSIGN_OR_RETURN(proxies.https_, ReadProxy(https));
   const auto without = FirstSet(environment, "no_proxy NO_PROXY");
   std::string list = Lower(without ? without->value : "");
-  std::replace_if(list.begin(), list.end(), [](char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }, ',');
+  std::replace_if(
+      list.begin(), list.end(), [](char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }, ',');
   for (std::string_view entry : Split(list, ',')) {
     if (!entry.empty()) proxies.without_.emplace_back(entry);
   }

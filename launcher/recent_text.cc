@@ -13,8 +13,8 @@ void RecentText::Add(std::string_view bytes, TimePoint now) {
   const size_t longest = most_ / 4;  // size of a piece
   if (bytes.size() > most_) bytes.remove_prefix(bytes.size() - most_);
   while (!bytes.empty()) {
-    const bool joins = !pieces_.empty() && now - pieces_.back().came < kSameMoment &&
-                       pieces_.back().bytes.size() < longest;
+    const bool joins =
+        !pieces_.empty() && now - pieces_.back().came < kSameMoment && pieces_.back().bytes.size() < longest;
     if (!joins) pieces_.push_back({now, ""});
     std::string& last = pieces_.back().bytes;
     const size_t taken = std::min(bytes.size(), std::max<size_t>(longest - last.size(), 1));

@@ -185,7 +185,8 @@ void Workers::Impl::Finish() {
   if (!done_) return;
   std::vector<std::string> deaf;
   for (const Worker& worker : workers_) {
-    if (!worker.heard && (worker.expected || worker.met)) deaf.push_back(worker.detail.empty() ? worker.address : worker.address + ": " + worker.detail);
+    if (!worker.heard && (worker.expected || worker.met))
+      deaf.push_back(worker.detail.empty() ? worker.address : worker.address + ": " + worker.detail);
   }
   std::exchange(done_, nullptr)(std::move(deaf));
 }

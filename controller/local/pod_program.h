@@ -35,7 +35,8 @@ struct PodPlace {
   // {"/usr/bin/muster"}}.
   std::map<std::string, std::vector<std::string>> entrypoints;
   ImageRoots images;
-  // A folder that containers with an image root see at the same path. Those without a workingDir run there. Empty: none.
+  // A folder that containers with an image root see at the same path. Those without a workingDir run there. Empty:
+  // none.
   std::string shown_folder;
   std::vector<std::string> environment;  // "KEY=VALUE" for each container, unless it sets KEY itself: PATH ..
 };

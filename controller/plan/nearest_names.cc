@@ -38,7 +38,8 @@ std::vector<std::string> NearestNames(std::string_view name, const std::vector<s
     const size_t distance = EditDistance(name, known);
     const bool begins = std::min(name.size(), known.size()) >= kLeastBeginning &&
                         (known.starts_with(name) || name.starts_with(std::string_view(known)));
-    if (begins || distance <= std::max<size_t>(1, (std::min(name.size(), kLongest) + 1) / 3)) found.emplace_back(distance, known);
+    if (begins || distance <= std::max<size_t>(1, (std::min(name.size(), kLongest) + 1) / 3))
+      found.emplace_back(distance, known);
   }
   std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<std::string> nearest;

@@ -1,9 +1,9 @@
 // Reads a tar, tar.gz, tar.zst or zip member by member through libarchive, in bounded memory (decompress.h). All
 // checksums in it are checked. The memory for the windows of zip members is bounded like that of zstd.
 //
-// An archive is untrusted input. A member's path must pass CheckEntryPath, after a leading "./" is dropped (a tar of "."
-// has it); else it is InvalidArgument. So must a link's target, relative to the folder of the link (symbolic) or to the
-// top of the archive (hard). The content decides the kind of archive, not the name.
+// An archive is untrusted input. A member's path must pass CheckEntryPath, after a leading "./" is dropped (a tar of
+// "." has it); else it is InvalidArgument. So must a link's target, relative to the folder of the link (symbolic) or to
+// the top of the archive (hard). The content decides the kind of archive, not the name.
 //
 // Sources: libarchive 3.6, archive_read_data(3), archive_entry_paths(3); POSIX pax; APPNOTE 6.3 (zip).
 #pragma once

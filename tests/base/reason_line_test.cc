@@ -77,8 +77,7 @@ const std::map<std::string, std::string> kRecorded = {
     {"rich", "RuntimeError: epoch 4 failed after a long sentence that explains in many words"},
     {"rich_ascii", "RuntimeError: epoch 4 failed after a long sentence that explains in many words"},
     {"rich_group", "ExceptionGroup: loading failed (2 sub-exceptions)"},
-    {"rust_panic",
-     "thread 'main' (25032) panicked at p.rs:1:55: index out of bounds: the len is 0 but the index is 3"},
+    {"rust_panic", "thread 'main' (25032) panicked at p.rs:1:55: index out of bounds: the len is 0 but the index is 3"},
     {"sh_not_found", "sh: 1: foo: not found"},
     {"torch_dataloader", "ValueError: bad sample"},
     {"torch_spawn", "ValueError: bad batch"},
@@ -118,7 +117,8 @@ TEST(ReasonLine, OfTexts) {
              "[W1126 ProcessGroup.cpp:1] Warning: process group has NOT been destroyed before we destruct "
              "ProcessGroupNCCL. (function operator())\n"),
        "ValueError: bad batch"},
-      {"bad batch\n[rank0]:[W1126 02:19:50.862656321 ProcessGroupNCCL.cpp:1250] Warning: WARNING: process group has NOT "
+      {"bad batch\n[rank0]:[W1126 02:19:50.862656321 ProcessGroupNCCL.cpp:1250] Warning: WARNING: process group has "
+       "NOT "
        "been destroyed before we destruct ProcessGroupNCCL.\n",
        "bad batch"},
       {"[rank0]: Traceback (most recent call last):\n[rank1]: Traceback (most recent call last):\n[rank0]:   File "
@@ -134,7 +134,8 @@ TEST(ReasonLine, OfTexts) {
        "group watchdog thread terminated with exception: [Rank 1] Watchdog caught collective operation timeout"},
       {After("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has 1 MiB free."),
        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has 1 MiB free."},
-      {After("RuntimeError: Error(s) in loading state_dict for Net:", "\tMissing key(s) in state_dict: \"fc.weight\".\n"),
+      {After("RuntimeError: Error(s) in loading state_dict for Net:",
+             "\tMissing key(s) in state_dict: \"fc.weight\".\n"),
        "RuntimeError: Error(s) in loading state_dict for Net: Missing key(s) in state_dict: \"fc.weight\"."},
       {After("ValueError: bad batch") + After("torch.distributed.elastic.multiprocessing.errors.ChildFailedError: ",
                                               std::string(60, '=') + "\nt.py FAILED\n" + std::string(60, '-') +
@@ -150,7 +151,8 @@ TEST(ReasonLine, OfTexts) {
            After("ValueError: b"),
        ""},
       {"Exception ignored in: <module 'threading'>\nTypeError: 'NoneType' object is not callable\n", ""},
-      {" 45%|\u2588\u2588  | 45/100 [00:01<00:01, 40.00it/s]" + After("ValueError: bad batch"), "ValueError: bad batch"},
+      {" 45%|\u2588\u2588  | 45/100 [00:01<00:01, 40.00it/s]" + After("ValueError: bad batch"),
+       "ValueError: bad batch"},
       {"\x1b[31m" + After("\x1b[1mValueError\x1b[0m: bad \x1b]8;;file:///t.py\x1b\\batch\x1b]8;;\x1b\\"),
        "ValueError: bad batch"},
       {After("AssertionError"), "AssertionError"},
@@ -159,9 +161,10 @@ TEST(ReasonLine, OfTexts) {
       {std::string(kTrace) + "INFO: step 3\nwandb: syncing\nValueError: between others' lines\n",
        "ValueError: between others' lines"},
       {After("ValueError: bad batch", "wandb: Find logs at: ./wandb/run-1/logs\n"), "ValueError: bad batch"},
-      {After("ValueError: bad batch", "/usr/lib/python3.11/multiprocessing/resource_tracker.py:224: UserWarning: "
-                                      "resource_tracker: There appear to be 5 leaked semaphore objects\n"
-                                      "  warnings.warn('resource_tracker: There appear to be %d '\n"),
+      {After("ValueError: bad batch",
+             "/usr/lib/python3.11/multiprocessing/resource_tracker.py:224: UserWarning: "
+             "resource_tracker: There appear to be 5 leaked semaphore objects\n"
+             "  warnings.warn('resource_tracker: There appear to be %d '\n"),
        "ValueError: bad batch"},
       {"Fatal Python error: init_fs_encoding: failed to get the Python codec of the filesystem encoding\n"
        "Python runtime state: core initialized\nModuleNotFoundError: No module named 'encodings'\n",
@@ -169,8 +172,10 @@ TEST(ReasonLine, OfTexts) {
       // The frames of a dump are no traceback, and the line below them is no exception.
       {"Stack (most recent call last):\n  File \"t.py\", line 3, in f\nDone\n", "Done"},
       // Other launchers and languages
-      {std::string(74, '-') + "\nprterun noticed that process rank 3 with PID 123 on node n1 exited on\nsignal 9 "
-       "(Killed).\n" + std::string(74, '-') + "\n",
+      {std::string(74, '-') +
+           "\nprterun noticed that process rank 3 with PID 123 on node n1 exited on\nsignal 9 "
+           "(Killed).\n" +
+           std::string(74, '-') + "\n",
        "prterun noticed that process rank 3 with PID 123 on node n1 exited on signal 9 (Killed)."},
       {"(train_fn pid=123, ip=10.0.0.1) Traceback (most recent call last):\n(train_fn pid=123, ip=10.0.0.1)   File "
        "\"t.py\", line 3, in f\n(train_fn pid=123, ip=10.0.0.1) ValueError: bad batch\n",

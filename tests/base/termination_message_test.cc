@@ -60,15 +60,16 @@ TerminationMessage Full() {
 }
 
 TEST(TerminationMessage, HasEachFieldUnderItsName) {
-  EXPECT_EQ(Encode(Full()),
-            R"({"version":1,"exit_code":137,"class":"retryable",)"
-            R"("reason":"rank 11 on train-node-0-1 was killed by SIGKILL: out of memory",)"
-            R"("run_id":"train","node":"train-node-0-0","host":"ip-10-0-0-6","node_rank":0,"round":7,)"
-            R"("restart_count":2,"max_restarts":3,"inner_exit_code":0,"cause":{"rank":11,"local_rank":3,"node":"train-node-0-1",)"
-            R"("host":"ip-10-0-0-7","pid":4242,"exit_code":137,"signal":"SIGKILL","core_dumped":true,)"
-            R"("oom_killed":true,"consequence":true,"ended_unix_ms":1700000000123,)"
-            R"("error_message":"RuntimeError: CUDA error","error_file":"/logs/r/attempt_0/3/error.json",)"
-            R"("stderr_tail":["older","newer"]}})");
+  EXPECT_EQ(
+      Encode(Full()),
+      R"({"version":1,"exit_code":137,"class":"retryable",)"
+      R"("reason":"rank 11 on train-node-0-1 was killed by SIGKILL: out of memory",)"
+      R"("run_id":"train","node":"train-node-0-0","host":"ip-10-0-0-6","node_rank":0,"round":7,)"
+      R"("restart_count":2,"max_restarts":3,"inner_exit_code":0,"cause":{"rank":11,"local_rank":3,"node":"train-node-0-1",)"
+      R"("host":"ip-10-0-0-7","pid":4242,"exit_code":137,"signal":"SIGKILL","core_dumped":true,)"
+      R"("oom_killed":true,"consequence":true,"ended_unix_ms":1700000000123,)"
+      R"("error_message":"RuntimeError: CUDA error","error_file":"/logs/r/attempt_0/3/error.json",)"
+      R"("stderr_tail":["older","newer"]}})");
   EXPECT_EQ(Parsed(Encode(Full())), Full());
 }
 

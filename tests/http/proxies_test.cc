@@ -47,10 +47,14 @@ TEST(Proxies, WhatIsNone) {
     const char* value;
     const char* what;
   } rows[] = {
-      {"\"http://secret@q:3128\"", "quotes in its value"}, {"'http://q:3128'", "quotes in its value"},
-      {"http://q :3128", "white space"},                   {"http://q:3128 http://r:1", "white space"},
-      {"ftp://q:21", "its scheme 'ftp' is none of"},       {"http://q:port", "its port is no number"},
-      {"http://u:secret@q:70000", "its port is no number"}, {"http://", "its host is none"},
+      {"\"http://secret@q:3128\"", "quotes in its value"},
+      {"'http://q:3128'", "quotes in its value"},
+      {"http://q :3128", "white space"},
+      {"http://q:3128 http://r:1", "white space"},
+      {"ftp://q:21", "its scheme 'ftp' is none of"},
+      {"http://q:port", "its port is no number"},
+      {"http://u:secret@q:70000", "its port is no number"},
+      {"http://", "its host is none"},
       {"http://u:secret@", "its host is none"},
   };
   for (const auto& row : rows) {

@@ -299,7 +299,8 @@ TEST(Source, ShowsNoSecrets) {
     EXPECT_THAT(error, Not(HasSubstr("passw0rd")));
   }
   // The message names a variable that can be set.
-  for (std::string_view uri : {"hf://user:passw0rd@a/b", "hf://hf_passw0rd@a/b", "hf://user:passw0rd@huggingface.co/a/b"}) {
+  for (std::string_view uri :
+       {"hf://user:passw0rd@a/b", "hf://hf_passw0rd@a/b", "hf://user:passw0rd@huggingface.co/a/b"}) {
     EXPECT_THAT(Read(uri), AllOf(HasSubstr("set HF_TOKEN from a Secret"), Not(HasSubstr("passw0rd")))) << uri;
   }
   EXPECT_THAT(Read("s3://user:passw0rd@b/a"), HasSubstr("AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY from a Secret"));

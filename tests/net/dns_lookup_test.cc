@@ -21,14 +21,20 @@ TEST(SearchRules, AreThoseOfResolvConf) {
   const Row rows[] = {
       {"", "", "", "box", {}},
       {"", "", "", "box.corp.example", {{"corp.example"}, 1}},
-      {"nameserver 10.0.0.10\nsearch ns.svc.cluster.local svc.cluster.local\noptions ndots:5\n", "", "", "box.corp",
+      {"nameserver 10.0.0.10\nsearch ns.svc.cluster.local svc.cluster.local\noptions ndots:5\n",
+       "",
+       "",
+       "box.corp",
        {{"ns.svc.cluster.local", "svc.cluster.local"}, 5}},
       {"search a.example\nsearch b.example.\n", "", "", "", {{"b.example"}, 1}},
       {"search a.example\r\ndomain b.example c.example\r\n", "", "", "", {{"b.example"}, 1}},
       {"search .\n", "", "", "", {{""}, 1}},
       {"# search a.example\n;domain b\noptions\tedns0 ndots:2 ndots:x\nsearch\n", "", "", "", {{}, 2}},
       {"options ndots:99\n", "", "", "", {{}, 15}},
-      {"search a.example\noptions ndots:5\n", "c.example d.example", "timeout:1 ndots:0", "",
+      {"search a.example\noptions ndots:5\n",
+       "c.example d.example",
+       "timeout:1 ndots:0",
+       "",
        {{"c.example", "d.example"}, 0}},
   };
   for (const Row& row : rows) {

@@ -94,17 +94,17 @@ class FakeDns {
         open->socket, boost::asio::buffer(open->size), [this, open](const boost::system::error_code& error, size_t) {
           if (error) return;
           open->question.resize(static_cast<size_t>(open->size[0]) << 8 | open->size[1]);
-          boost::asio::async_read(open->socket, boost::asio::buffer(open->question),
-                                  [this, open](const boost::system::error_code& failed, size_t) {
-                                    if (failed) return;
-                                    std::string answer = Answer(open->question, true);
-                                    open->answer = {static_cast<char>(answer.size() >> 8),
-                                                    static_cast<char>(answer.size() & 0xff)};
-                                    open->answer += answer;
-                                    boost::system::error_code ignored;
-                                    boost::asio::write(open->socket, boost::asio::buffer(open->answer), ignored);
-                                    Read(open);
-                                  });
+          boost::asio::async_read(
+              open->socket, boost::asio::buffer(open->question),
+              [this, open](const boost::system::error_code& failed, size_t) {
+                if (failed) return;
+                std::string answer = Answer(open->question, true);
+                open->answer = {static_cast<char>(answer.size() >> 8), static_cast<char>(answer.size() & 0xff)};
+                open->answer += answer;
+                boost::system::error_code ignored;
+                boost::asio::write(open->socket, boost::asio::buffer(open->answer), ignored);
+                Read(open);
+              });
         });
   }
 

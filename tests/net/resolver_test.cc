@@ -139,7 +139,9 @@ TEST_F(ResolverTest, OneFamilyIsEnough) {
       {"neither has data", [](const Question&) { return Reply{}; }, {}, absl::StatusCode::kNotFound},
       {"both fail", [](const Question&) { return FakeDns::Error(2); }, {}, absl::StatusCode::kUnavailable},
       {"both fail, then answer",
-       [&](const Question& q) { return q.nth == 1 ? FakeDns::Error(2) : q.v4 ? four : six; },
+       [&](const Question& q) { return q.nth == 1 ? FakeDns::Error(2)
+                                       : q.v4     ? four
+                                                  : six; },
        {"10.1.2.3", "fd00::7"}},
       {"truncated, whole by TCP",
        [&](const Question& q) { return q.tcp ? (q.v4 ? four : six) : Reply{.truncated = true}; },
