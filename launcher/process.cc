@@ -78,7 +78,8 @@ void ResetSignals() {
 // A separate function: the caller of vfork must not return before the child has called exec, and must keep no variable
 // in a register across it.
 __attribute__((noinline)) pid_t StartChild(const Child& child) {
-  const pid_t pid = vfork();
+  // posix_spawn cannot set the death signal.
+  const pid_t pid = vfork();  // NOLINT(clang-analyzer-security.insecureAPI.vfork)
   if (pid == 0) Become(child);
   return pid;
 }

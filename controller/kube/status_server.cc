@@ -64,13 +64,13 @@ class StatusServer::Posts {
 
   asio::awaitable<Status> Apply(const StatusPost& post, const std::string& body) {
     const Json question = TokenReviewOf(post);
-    const auto review =
-        co_await Answer([&](ApiClient::Done done) { return client_.Create(kTokenReviews, "", question, done); });
+    const auto review = co_await Answer(
+        [&](ApiClient::Done done) { return client_.Create(kTokenReviews, "", question, std::move(done)); });
     if (!review.ok()) co_return Internal(review.status());
     const auto token_pod = JudgeToken(post, *review);
     if (!token_pod.ok()) co_return token_pod.status();
-    const auto pod =
-        co_await Answer([&](ApiClient::Done done) { return client_.Get(kPods, post.ns, token_pod->name, done); });
+    const auto pod = co_await Answer(
+        [&](ApiClient::Done done) { return client_.Get(kPods, post.ns, token_pod->name, std::move(done)); });
     if (!pod.ok() && !absl::IsNotFound(pod.status())) co_return Internal(pod.status());
     const Json none;
     const Status own = CheckPod(post, *token_pod, pod.ok() ? *pod : none);
@@ -79,8 +79,9 @@ class StatusServer::Posts {
     if (!status.ok()) co_return status.status();
     if (status->is_null()) co_return absl::OkStatus();
     const Json object = StatusWith(post, *status);
-    const auto applied = co_await Answer(
-        [&](ApiClient::Done done) { return client_.Apply(kTrainJobs, post.ns, post.name, "status", object, done); });
+    const auto applied = co_await Answer([&](ApiClient::Done done) {
+      return client_.Apply(kTrainJobs, post.ns, post.name, "status", object, std::move(done));
+    });
     if (absl::IsNotFound(applied.status())) co_return absl::NotFoundError("Train job not found");
     if (absl::IsInvalidArgument(applied.status()) || applied.ok()) co_return applied.status();
     co_return Internal(applied.status());
