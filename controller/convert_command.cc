@@ -47,7 +47,7 @@ void AddConvertCommand(CLI::App* app, std::function<int()>* run) {
   command->add_option("-o,--output", flags->output, "yaml | json; default yaml")
       ->check(CLI::IsMember({"yaml", "json"}));
   command->add_option("--gang-scheduler-name", flags->convert.gang_scheduler,
-                      "what training-operator is run with: volcano, or a scheduler with the coscheduling plugin");
+                      "training-operator's flag: volcano, or the name of a scheduler with the coscheduling plugin");
   command->callback([flags, run] { *run = [flags] { return Run(*flags); }; });
 }
 

@@ -14,7 +14,7 @@ namespace muster::controller {
 namespace {
 
 int Main(int argc, char** argv) {
-  CLI::App app{"TrainJobs become Services and Jobs; PyTorchJobs, Services and pods", "muster-controller"};
+  CLI::App app{"Runs TrainJobs and PyTorchJobs on Kubernetes", "muster-controller"};
   app.set_version_flag("--version", fmt::format("muster-controller {} (commit {})", Version(), Commit()));
   app.require_subcommand(1);
   std::function<int()> run;

@@ -45,7 +45,7 @@ void AddPlanCommand(CLI::App* app, std::function<int()>* run) {
   auto flags = std::make_shared<Flags>();
   flags->plan.version = Version();
   auto* command = app->add_subcommand(
-      "plan", "print the Service and the Jobs that a TrainJob comes to, or the Services and the pods of a PyTorchJob");
+      "plan", "print the Service and the Jobs of a TrainJob, or the Services and the pods of a PyTorchJob");
   command
       ->add_option("-f,--filename", flags->files,
                    "a file of TrainJobs, runtimes and PyTorchJobs, YAML or JSON; -: stdin")

@@ -55,7 +55,7 @@ void Declare(CLI::App& app, Flags* flags) {
   app.add_option(
       "--kubeconfig", flags->kubeconfig,
       "file that says how to reach the cluster; else $KUBECONFIG, the pod's service account, ~/.kube/config");
-  app.add_option("--context", flags->context, "of the kubeconfig; else its current one");
+  app.add_option("--context", flags->context, "context of the kubeconfig; else its current context");
   app.add_option("--namespace", flags->ns, "serve this namespace alone; else all of them");
   app.add_option("--agent-image", flags->agent_image, "image of the init container that brings the agent")
       ->envname("MUSTER_AGENT_IMAGE")
@@ -63,35 +63,36 @@ void Declare(CLI::App& app, Flags* flags) {
   app.add_option("--listen", flags->listen, "[HOST]:PORT of /healthz, /readyz and /metrics")->capture_default_str();
   app.add_option("--webhook-listen", flags->webhook_listen,
                  "[HOST]:PORT of the admission webhooks, such as :9443; else there are none");
-  app.add_option(
-      "--webhook-cert-dir", flags->webhook_cert_dir,
-      "folder with tls.crt and tls.key for them; else muster-controller makes certificates, and tells the API "
-      "server of them");
+  app.add_option("--webhook-cert-dir", flags->webhook_cert_dir,
+                 "folder with tls.crt and tls.key of the webhooks; else muster-controller makes certificates and "
+                 "writes the caBundles");
   app.add_option("--status-listen", flags->status_listen,
-                 "[HOST]:PORT where pods post how far their training is, such as :10443, with the webhooks' "
-                 "certificate; else they are not told to");
+                 "[HOST]:PORT of the status server, to which pods post their progress, such as :10443; else there is "
+                 "none. It has the webhooks' certificate");
   app.add_flag("--serve-pytorchjobs", flags->serve_pytorch_jobs,
                "serve PyTorchJobs of kubeflow.org/v1, too; training-operator must not serve them at the same time");
   app.add_option("--pytorchjob-restart", flags->pytorch_restart,
-                 "what is made anew when a pod of a PyTorchJob fails, where it has no annotation muster.dev/restart: "
-                 "that pod, or the whole job")
+                 "what restarts when a pod of a PyTorchJob without annotation muster.dev/restart fails: that pod, or "
+                 "the whole job")
       ->check(CLI::IsMember({"pod", "job"}))
       ->capture_default_str();
   app.add_option("--pytorch-init-container-image", flags->pytorch.wait_image,
                  "image of the init container by which workers of a PyTorchJob wait for its master; it has a `muster`. "
                  "Else the agent's");
-  app.add_option("--pytorch-init-container-max-tries", flags->pytorch.wait_tries, "how often it tries, 2 s each")
+  app.add_option("--pytorch-init-container-max-tries", flags->pytorch.wait_tries,
+                 "how often that container looks for the master, once in 2 s")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
   app.add_option("--pytorch-init-container-template-file", flags->wait_template_file,
-                 "YAML list of containers to use in its place, with {{.MasterAddr}}, {{.InitContainerImage}} and "
-                 "{{.MaxTries}}");
-  app.add_option("--gang-scheduler-name", flags->pytorch.gang_scheduler,
-                 "volcano, or the name of a scheduler with the coscheduling plugin: each PyTorchJob has a PodGroup");
+                 "file with a YAML list of init containers to use instead, with {{.MasterAddr}}, "
+                 "{{.InitContainerImage}} and {{.MaxTries}}");
+  app.add_option(
+      "--gang-scheduler-name", flags->pytorch.gang_scheduler,
+      "volcano, or the name of a scheduler with the coscheduling plugin; each PyTorchJob then gets a PodGroup");
   app.add_flag("--leader-elect,!--no-leader-elect", flags->leader_elect,
                "act only while holding the Lease trainer.kubeflow.org (default)");
   app.add_option("--lease-namespace", flags->lease_namespace,
-                 "namespace of the Lease, and of the webhooks' certificates; else the pod's, or the context's");
+                 "namespace of the Lease and of the webhooks' Secret; else the pod's namespace, or the context's");
   app.add_option("--qps", flags->writes_per_second, "writes to the API server a second")
       ->check(CLI::Range(1.0, 100000.0))
       ->capture_default_str();
@@ -234,12 +235,12 @@ class Running {
   Status ServeStatus(const std::string& ca) {
     if (ca.empty()) {
       return absl::FailedPreconditionError(
-          "--status-listen: pods need the authority of the certificate, and there is no ca.crt beside tls.crt");
+          "--status-listen: there is no ca.crt beside tls.crt, and pods check the certificate with it");
     }
     if (!status_server_) {
       MUSTER_ASSIGN_OR_RETURN(status_server_,
                               StatusServer::Listen(loop_, access_, status_listen_.host, status_listen_.port, tls_));
-      log::Info(fmt::format("progress of training is taken on port {}", status_server_->port()));
+      log::Info(fmt::format("the status server is served on port {}", status_server_->port()));
       const std::string host = status_listen_.host.empty() ? WebhookHost(lease_namespace_) : status_listen_.host;
       status_server_address_ = {.url = "https://" + JoinHostPort(host, status_server_->port()), .ca = ""};
     }

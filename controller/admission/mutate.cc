@@ -96,10 +96,10 @@ Verdict MutateTrainJob(const AdmissionRequest& request, const Json* runtime, Wal
   }
   verdict.warnings = std::move(made->warnings);
   if (kept) {
-    verdict.warnings.push_back(fmt::format(
-        "spec: {} of v2.1 stay, since clients that do not know them drop them; to be rid of one write it empty ([] or "
-        "{{}})",
-        Join({std::begin(kOldPatchFields), std::end(kOldPatchFields)}, ", ")));
+    verdict.warnings.push_back(
+        fmt::format("spec: {} of v2.1 stay, since a client that does not know them leaves them out; to remove one, set "
+                    "it to [] or {{}}",
+                    Join({std::begin(kOldPatchFields), std::end(kOldPatchFields)}, ", ")));
   }
   const auto spec = made->object.find("spec");
   if (spec == made->object.end() || !spec->is_object()) return verdict;

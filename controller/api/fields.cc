@@ -76,8 +76,7 @@ std::string Fields::Text(const char* name) {
   const Json* value = Find(name);
   if (value == nullptr) return "";
   if (value->is_string()) return value->get<std::string>();
-  complaints_->Wrong(PathOf(name), *value,
-                     value->is_primitive() ? "is no text; put it in quotes" : "stands where a text is wanted");
+  complaints_->Wrong(PathOf(name), *value, value->is_primitive() ? "is no string; put it in quotes" : "is no string");
   return "";
 }
 
@@ -120,7 +119,7 @@ std::map<std::string, std::string> Fields::TextMap(const char* name) {
       texts.emplace(key, value.get<std::string>());
     } else if (!value.is_null()) {
       complaints_->Wrong(map.PathOf(key), value,
-                         value.is_primitive() ? "is no text; put it in quotes" : "stands where a text is wanted");
+                         value.is_primitive() ? "is no string; put it in quotes" : "is no string");
     }
   }
   return texts;
@@ -130,14 +129,14 @@ std::optional<std::vector<std::string>> Fields::Texts(const char* name) {
   const Json* value = Find(name);
   if (value == nullptr) return std::nullopt;
   std::vector<std::string> texts;
-  if (!value->is_array()) return complaints_->Wrong(PathOf(name), *value, "is no list of texts"), std::nullopt;
+  if (!value->is_array()) return complaints_->Wrong(PathOf(name), *value, "is no list of strings"), std::nullopt;
   for (size_t i = 0; i < value->size(); ++i) {
     const Json& item = (*value)[i];
     if (item.is_string()) {
       texts.push_back(item.get<std::string>());
     } else {
       complaints_->Wrong(controller::PathOf(PathOf(name), i), item,
-                         item.is_primitive() ? "is no text; put it in quotes" : "stands where a text is wanted");
+                         item.is_primitive() ? "is no string; put it in quotes" : "is no string");
     }
   }
   return texts;

@@ -97,7 +97,7 @@ std::vector<Dependency> ReadDependencies(Fields& job, const Names& earlier) {
     dependency.until = until == "Ready" ? Dependency::Until::kReady : Dependency::Until::kComplete;
     if (!earlier.contains(dependency.job)) {
       fields.Wrong("name", dependency.job,
-                   earlier.empty() ? "is no job above this one; none is: leave dependsOn out"
+                   earlier.empty() ? "is no job above this one, which is the first; leave dependsOn out"
                                    : fmt::format("is no job above this one; these are: {}", Listed(earlier)));
     }
     dependencies.push_back(std::move(dependency));
@@ -168,7 +168,7 @@ FailureRule::Action ReadAction(Fields& rule) {
                                                   "RestartJob", "RestartJobAndIgnoreMaxRestarts"});
   if (action.empty()) rule.Wrong("action", "it is missing");
   if (action.starts_with("RestartJob") && !action.starts_with("RestartJobSet")) {
-    rule.Wrong("action", action, "is not served: the Jobs of a step are made anew together; RestartJobSet does that");
+    rule.Wrong("action", action, "is not served: all Jobs of a step restart together; use RestartJobSet");
   }
   if (action == "RestartJobSet") return FailureRule::Action::kRestart;
   if (action == "RestartJobSetAndIgnoreMaxRestarts") return FailureRule::Action::kRestartUncounted;

@@ -76,13 +76,13 @@ class Builder : public YAML::EventHandler {
   void OnDocumentEnd() override {}
 
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    if (WantsKey()) throw YAML::ParserException(mark, "a key is empty; a text was to be there");
+    if (WantsKey()) throw YAML::ParserException(mark, "a key is empty; write a string");
     Leaf(mark, anchor, Json());
   }
 
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto found = anchors_.find(anchor);
-    if (found == anchors_.end()) throw YAML::ParserException(mark, "the alias is inside of what it stands for");
+    if (found == anchors_.end()) throw YAML::ParserException(mark, "the alias is inside the node that it refers to");
     const auto& [value, weight] = found->second;
     budget_.Take(mark, weight.nodes, weight.bytes);
     CheckDepth(mark, weight.depth);
@@ -173,7 +173,7 @@ class Builder : public YAML::EventHandler {
     if (tag != "?" && tag != "!" && tag != fmt::format("{}{}", kYamlTag, kind)) {
       throw YAML::ParserException(mark, fmt::format("the tag {} is not known; leave it out", Quoted(tag)));
     }
-    if (WantsKey()) throw YAML::ParserException(mark, "a key is a list or a map; a text was to be there");
+    if (WantsKey()) throw YAML::ParserException(mark, "a key is a list or a map; write a string");
     budget_.Take(mark, 1);
     CheckDepth(mark, 1);
     Enter(mark);
@@ -198,7 +198,7 @@ class Builder : public YAML::EventHandler {
   void Key(const YAML::Mark& mark, const Json& value) {
     Frame& frame = stack_.back();
     if (value.is_structured() || value.is_null()) {
-      throw YAML::ParserException(mark, "a key is no text; a text was to be there");
+      throw YAML::ParserException(mark, "a key is no string; write a string");
     }
     frame.key = value.is_string() ? value.get<std::string>() : WriteJson(value);
     if (frame.value.contains(frame.key)) {
@@ -248,7 +248,7 @@ class Builder : public YAML::EventHandler {
   static void AddMerge(const YAML::Mark& mark, Frame& frame, Json value) {
     Json maps = value.is_array() ? std::move(value) : Json::array({std::move(value)});
     for (Json& map : maps) {
-      if (!map.is_object()) throw YAML::ParserException(mark, "<< wants a map, or a list of maps");
+      if (!map.is_object()) throw YAML::ParserException(mark, "<< needs a map, or a list of maps");
       frame.merges.push_back(std::move(map));
     }
   }
@@ -316,7 +316,7 @@ StatusOr<std::vector<YamlDocument>> Parse(std::string_view text, size_t most_nod
       if (document.object.is_null()) continue;
       if (!document.object.is_object()) {
         return WrongAt(builder.start().line, builder.start().column,
-                       fmt::format("{} stands where an object is wanted", Shown(document.object)));
+                       fmt::format("{} is no object", Shown(document.object)));
       }
       documents.push_back(std::move(document));
     }

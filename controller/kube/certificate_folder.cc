@@ -25,8 +25,8 @@ StatusOr<bool> CertificateFolder::Give() {
 
 void CertificateFolder::Look() {
   const auto given = Give();
-  if (!given.ok()) log::Warning(fmt::format("the webhooks' certificate stays as it was: {}", Message(given.status())));
-  if (given.ok() && *given) log::Info(fmt::format("the webhooks' certificate is read anew from {}", folder_));
+  if (!given.ok()) log::Warning(fmt::format("the webhooks' certificate was not replaced: {}", Message(given.status())));
+  if (given.ok() && *given) log::Info(fmt::format("the webhooks have a new certificate from {}", folder_));
 }
 
 }  // namespace muster::controller

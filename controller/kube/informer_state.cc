@@ -90,7 +90,7 @@ InformerState::Actions InformerState::Listed(StatusOr<Json> page) {
     const bool whole = page->is_object() && FindField(*page, "metadata") != nullptr &&
                        (items == nullptr || items->is_array()) && !IdentityOf(*page).version.empty();
     if (!whole)
-      page = absl::FailedPreconditionError("what the server lists is no list; is it a Kubernetes API server?");
+      page = absl::FailedPreconditionError("the answer is no list of objects; is this a Kubernetes API server?");
   }
   if (absl::IsOutOfRange(page.status())) {  // a continuation expires after minutes
     ListAnew();
@@ -134,7 +134,7 @@ void InformerState::Complete(const std::string& version, Actions* actions) {
   listing_ = false;
   version_ = version;
   if (std::exchange(said_, false)) {
-    actions->push_back({.kind = Kind::kSay, .text = fmt::format("{}: in step again", what_)});
+    actions->push_back({.kind = Kind::kSay, .text = fmt::format("{}: up to date again", what_)});
   }
   if (!std::exchange(synced_, true)) actions->push_back({.kind = Kind::kSynced});
 }

@@ -129,13 +129,13 @@ void OwnCertificates::Patch(const std::string& name) {
         asio::post(loop_, [handle = std::move(written.writing)] {});
         written.writing.reset();
         if (answer.ok()) {
-          log::Info(fmt::format("{} has the authority of the webhooks' certificates", name));
+          log::Info(fmt::format("{}: the caBundle is written", name));
           written.failures = 0;
           written.object = *std::move(answer);
           return Patch(name);
         }
         if (!absl::IsAborted(answer.status())) {  // after a conflict the watch brings the newer object
-          log::Warning(fmt::format("the caBundle of {} cannot be written: {}", name, Message(answer.status())));
+          log::Warning(fmt::format("{}: the caBundle cannot be written: {}", name, Message(answer.status())));
         }
         written.again = std::make_unique<asio::steady_timer>(loop_, BackOff({}, ++written.failures));
         written.again->async_wait([this, name](boost::system::error_code error) {

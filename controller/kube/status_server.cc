@@ -56,7 +56,8 @@ class StatusServer::Posts {
       answer({.content_type = "application/json", .body = std::move(body)});
     } else {
       if (AnswerOf(done).code == 500) {
-        log::Warning(fmt::format("a post of the status of {}/{} is lost: {}", post.ns, post.name, Message(done)));
+        log::Warning(
+            fmt::format("TrainJob {}/{}: a posted status was not written: {}", post.ns, post.name, Message(done)));
       }
       Refuse(done, answer);
     }

@@ -58,10 +58,9 @@ class Webhooks::Reviews {
     auto request = ReadReview(asked.body);
     Status wrong = request.status();
     if (request.ok() && request->resource != resource) {
-      wrong =
-          absl::InvalidArgumentError(fmt::format("request.resource: {} is asked here, and {} came; see the rules of "
-                                                 "the webhook's configuration",
-                                                 resource, request->resource));
+      wrong = absl::InvalidArgumentError(fmt::format(
+          "request.resource: this path reviews {}, and {} came; correct the rules of the webhook's configuration",
+          resource, request->resource));
     }
     if (!wrong.ok()) return answer({.status = 400, .body = fmt::format("{}\n", Message(wrong))});
     under_way_.Begin(Answered(*std::move(request), judge, answer));
@@ -73,8 +72,9 @@ class Webhooks::Reviews {
     if (!verdict.ok()) {
       const std::string why(Message(verdict.status()));
       verdict.emplace();
-      verdict->Refuse(kUnavailable,
-                      fmt::format("muster-controller could not look up what it judges by: {}; try again", why));
+      verdict->Refuse(
+          kUnavailable,
+          fmt::format("muster-controller could not read an object that the review needs: {}; try again", why));
     }
     answer({.content_type = "application/json", .body = WriteReview(uid, *verdict)});
   }

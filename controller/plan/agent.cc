@@ -124,8 +124,8 @@ bool SetFailurePolicy(const Runtime& runtime, int max_restarts, RestartPolicy po
   if (!restart_policy.empty() && restart_policy != "Never") {
     if (policy != RestartPolicy::kExitCode) return false;
     Note("RestartPolicyKept",
-         fmt::format("{} says restartPolicy {}: the kubelet starts its containers again after every exit code, also "
-                     "after 1-127, which no restart changes; leave restartPolicy out and Muster stops at those",
+         fmt::format("{} has restartPolicy {}: the kubelet restarts its containers after every exit code; leave "
+                     "restartPolicy out, and the exit codes 1-127 fail the job",
                      where, restart_policy),
          notices);
     return false;
@@ -142,8 +142,8 @@ bool SetFailurePolicy(const Runtime& runtime, int max_restarts, RestartPolicy po
   if (FindField(spec, "backoffLimitPerIndex") != nullptr) return false;
   if (const Json* limit = FindField(spec, "backoffLimit")) {
     Note("BackoffLimitKept",
-         fmt::format("{} says backoffLimit {}, which stays: so many of its pods are replaced after a failure, whatever "
-                     "is left of the budget of {}",
+         fmt::format("{} has backoffLimit {}, which stays: Kubernetes replaces as many failed pods, even if fewer are "
+                     "left of the job's {}",
                      where, WriteJson(*limit), Counted(max_restarts, "restart")),
          notices);
     return false;

@@ -86,9 +86,10 @@ class Converter {
     const std::string& text = pods_.processes;
     if (const auto number = ParseInt(text)) return *number;
     if (text == "auto" || text == "cpu" || text == "gpu") return text;
-    Remark("spec.nprocPerNode", fmt::format("{} is no word that a runtime has; it is auto, by which torchrun takes the "
-                                            "devices that its PyTorch finds",
-                                            Quoted(text)));
+    Remark(
+        "spec.nprocPerNode",
+        fmt::format("{} is no value of a runtime; it becomes auto: torchrun takes the devices that its PyTorch finds",
+                    Quoted(text)));
     return "auto";
   }
 
@@ -100,15 +101,14 @@ class Converter {
     RestartPolicy policy = spec.restart;
     if (policy == RestartPolicy::kAlways && !WithAgent()) {
       Remark(path,
-             "Always needs the agent, which runs a command that is known; it is on-failure: Kubernetes starts no "
-             "command anew that has succeeded");
+             "Always needs the agent, and the agent needs a known command; it becomes on-failure: Kubernetes restarts "
+             "no command that has succeeded");
       policy = RestartPolicy::kOnFailure;
     }
     if (policy == RestartPolicy::kNever && own_restarts_.value_or(0) > 0) {
-      Remark(path,
-             fmt::format("Never, and torchrun restarts its workers {} times (PET_MAX_RESTARTS); it is on-failure, "
-                         "so that these restarts stay: one of them may replace a pod",
-                         *own_restarts_));
+      Remark(path, fmt::format("Never, but torchrun restarts its workers {} times (PET_MAX_RESTARTS); it becomes "
+                               "on-failure, which keeps these restarts: one of them may replace a pod",
+                               *own_restarts_));
       policy = RestartPolicy::kOnFailure;
     }
     job_template_["metadata"]["annotations"][kRestartPolicyAnnotation] = RestartPolicyName(policy);

@@ -18,8 +18,8 @@ void Look(const std::string& path, const Json& object, const Names& known, std::
   for (const auto& [name, value] : object.items()) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
     const Names nearest = NearestNames(name, known);
-    unknown->push_back(fmt::format("{}: is no field of a TrainJob: it counts for nothing{}", PathOf(path, name),
-                                   nearest.empty() ? "" : fmt::format("; {} is one", Quoted(nearest.front()))));
+    unknown->push_back(fmt::format("{}: is no field of a TrainJob: it is ignored{}", PathOf(path, name),
+                                   nearest.empty() ? "" : fmt::format("; the nearest is {}", Quoted(nearest.front()))));
   }
 }
 

@@ -8,7 +8,7 @@
 
 namespace muster::controller {
 
-// "spec.trainer.numNode: is no field of a TrainJob: it counts for nothing; 'numNodes' is one". Looks at spec,
+// "spec.trainer.numNode: is no field of a TrainJob: it is ignored; the nearest is 'numNodes'". Looks at spec,
 // runtimeRef, trainer, initializer and its two parts, in either shape. An API server drops such fields.
 std::vector<std::string> UnknownTrainJobFields(const Json& job);
 

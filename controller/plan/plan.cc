@@ -92,10 +92,11 @@ class Planner {
     for (const auto& [name, injection] : injections_) {
       if (injection.done) return;
     }
-    draft_.notices.push_back({"RestartStrategyIgnored",
-                              fmt::format("runtime '{}': spec.template.spec.failurePolicy.restartStrategy: "
-                                          "InPlaceRestart is the agent's, and no pod has it: its step is made anew",
-                                          runtime_.meta.name)});
+    draft_.notices.push_back(
+        {"RestartStrategyIgnored",
+         fmt::format("runtime '{}': spec.template.spec.failurePolicy.restartStrategy: InPlaceRestart needs the agent, "
+                     "and no pod has it: the whole step starts again",
+                     runtime_.meta.name)});
   }
 
   Status ReadNames() {
@@ -126,9 +127,9 @@ class Planner {
       for (const auto& [field, count] : indexes) {
         const Json* index = FindField(runtime_.coordinator, field);
         if (index == nullptr || *index < count) continue;
-        return absl::InvalidArgumentError(
-            fmt::format("runtime '{}': spec.template.spec.coordinator.{}: {} is too many: job '{}' has {}, from 0 on",
-                        runtime_.meta.name, field, WriteJson(*index), of.name, count));
+        return absl::InvalidArgumentError(fmt::format(
+            "runtime '{}': spec.template.spec.coordinator.{}: {} is too large: job '{}' has {}, counted from 0",
+            runtime_.meta.name, field, WriteJson(*index), of.name, count));
       }
     }
     return absl::OkStatus();

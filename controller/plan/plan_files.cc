@@ -89,7 +89,7 @@ StatusOr<PlannedPyTorchJob> PlanOne(const FileObject& pytorch_job, const PyTorch
   if (!plan.ok()) return pytorch_job.Wrong(Message(plan.status()));
   planned.plan = *std::move(plan);
   for (const std::string& path : UnknownFieldsOf(pytorch_job.document.object)) {
-    remarks->push_back(pytorch_job.Say(fmt::format("{}: is no field of a PyTorchJob: it counts for nothing", path)));
+    remarks->push_back(pytorch_job.Say(fmt::format("{}: is no field of a PyTorchJob: it is ignored", path)));
   }
   for (const Notice& notice : planned.plan.notices) remarks->push_back(pytorch_job.Say(notice.message));
   if (planned.job.suspend) {

@@ -73,8 +73,7 @@ Status ApplyRestartPolicy(const Runtime& runtime, RestartPolicy policy, bool age
     case RestartPolicy::kAlways:
       return agent ? absl::OkStatus()
                    : Wrong(runtime, *of, policy,
-                           "without the agent Kubernetes starts no command anew that has succeeded; on-failure is "
-                           "what a Job can do");
+                           "without the agent, Kubernetes restarts no command that has succeeded; use on-failure");
     case RestartPolicy::kNever:
       MUSTER_RETURN_IF_ERROR(put(spec, "backoffLimit", 0));
       return put(PodSpec(of->job_template), "restartPolicy", "Never");

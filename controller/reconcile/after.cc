@@ -76,9 +76,9 @@ std::optional<Hold> HoldBy(const Awaited& awaited, const LookUp& look_up) {
   if (other->status.Finished()) {
     return Hold{
         "TrainJobEndedOtherwise",
-        fmt::format("it waits for TrainJob {} {}, and that one has ended otherwise ({}); make that one anew, or "
-                    "change the annotation {}",
-                    awaited.job, Wanted(awaited.until), other->status.state, kAfterAnnotation),
+        fmt::format(
+            "it waits for TrainJob {} {}, which has ended: {}; make that TrainJob anew, or change the annotation {}",
+            awaited.job, Wanted(awaited.until), other->status.state, kAfterAnnotation),
         true};
   }
   return Hold{"WaitingForTrainJob", fmt::format("it waits for TrainJob {} {}", awaited.job, Wanted(awaited.until))};
@@ -95,8 +95,8 @@ StatusOr<std::vector<Awaited>> ReadAfter(const TrainJob& job) {
     const size_t equals = part.find('=');
     Awaited awaited{.job = std::string(part.substr(0, equals))};
     if (!IsLabel(awaited.job)) {
-      return Wrong(fmt::format("{} is no name of a TrainJob; it looks like prepare, or prepare=Any,tune=Failed",
-                               Quoted(awaited.job)));
+      return Wrong(
+          fmt::format("{} is no name of a TrainJob; write prepare, or prepare=Any,tune=Failed", Quoted(awaited.job)));
     }
     if (equals != std::string_view::npos) {
       const std::string_view until = part.substr(equals + 1);

@@ -232,7 +232,7 @@ class Deciding {
     status().restarts = counted ? std::max(status().restarts, base_ + 1) : base_;
     const std::string which =
         counted ? fmt::format("restart {} of {}", status().restarts, plan_.max_restarts) : "not counted";
-    Event(true, kRestarting, fmt::format("all of the step begins anew ({}): {}", which, cause));
+    Event(true, kRestarting, fmt::format("the whole step starts again ({}): {}", which, cause));
     RemoveLeftOvers();
     all_ = Place(plan_, observed_, status().attempt);
     failures_.clear();
@@ -343,8 +343,8 @@ class Deciding {
         decision_.actions.back().index = *lost.index;
         if (!replacement.stuck) continue;
         Event(true, "PodLost",
-              fmt::format("pod {} (node {}) was to end and is still there; a new pod takes its place: {}",
-                          lost.meta.name, lost.node, replacement.name));
+              fmt::format("pod {} (node {}) is still terminating; pod {} replaces it", lost.meta.name, lost.node,
+                          replacement.name));
       }
     }
   }

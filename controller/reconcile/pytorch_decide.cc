@@ -232,7 +232,8 @@ class Deciding {
     if (replica.old || replica.failure || replica.Succeeded()) return;
     restarting_ = true;
     if (status().Is(kJobRestarting)) return;
-    Event(true, "PodDeleted", fmt::format("pod {} is being deleted: it is made anew, and costs nothing", replica.name));
+    Event(true, "PodDeleted",
+          fmt::format("pod {} is being deleted; it is made anew, which uses no restart", replica.name));
   }
 
   std::string Used() const {
@@ -258,8 +259,8 @@ class Deciding {
     if (now_ < lost) return decision_.LookAgain(lost);
     Do(Action::Kind::kDropPod, pod.meta);
     Event(true, "PodLost",
-          fmt::format("pod {} (node {}) was to end and is still there: it is dropped, so that it can be made anew",
-                      pod.meta.name, pod.node));
+          fmt::format("pod {} (node {}) is still terminating; it is deleted by force, and made anew", pod.meta.name,
+                      pod.node));
   }
 
   // A pod that was deleted after all pods of the job ran: its exit code may never have been read. Empty: none.
@@ -276,8 +277,7 @@ class Deciding {
     if (vanished.empty()) return;
     restarting_ = true;
     Event(true, "PodDeleted",
-          fmt::format("pod {} was deleted before its exit code was read: that counts as retryable and costs nothing; "
-                      "it is made anew",
+          fmt::format("pod {} was deleted before its exit code was read; it is made anew, which uses no restart",
                       vanished));
   }
 
@@ -315,7 +315,8 @@ class Deciding {
     }
     for (const ObservedPod* pod : replicas_.orphans) {
       Do(Action::Kind::kAdoptPod, pod->meta);
-      Event(false, "AdoptedPod", fmt::format("pod {} has the job's labels and belonged to nobody", pod->meta.name));
+      Event(false, "AdoptedPod",
+            fmt::format("pod {} has the job's labels and had no owner: the job owns it now", pod->meta.name));
     }
     ServiceSteps services = SettleServices(job_, plan_, observed_);
     if (!services.conflict.empty() && services.conflict != job_.status.message) {

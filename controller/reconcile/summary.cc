@@ -97,7 +97,7 @@ std::vector<EventText> EventsOf(const TrainJob& job, const TrainJobStatus& statu
   if (before == after) return events;
   if (after == kSuspended) events.push_back({false, "Suspended", "its Jobs are suspended, their pods end"});
   if (before == kSuspended && !job.suspend) {
-    events.push_back({false, "Resumed", "its Jobs begin anew from their templates"});
+    events.push_back({false, "Resumed", "its Jobs are made anew from their templates"});
   }
   if (after == kRunning) {
     events.push_back({false, kRunning, fmt::format("all {} are ready", Counted(status.nodes, "node"))});

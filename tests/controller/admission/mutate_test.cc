@@ -161,7 +161,7 @@ TEST(Mutate, FieldsThatANewerClientDropsArePutBack) {
         << row.what;
     const Verdict verdict =
         MutateTrainJob(RequestOf("UPDATE", "trainjobs", job(row.given), job(row.before)), nullptr, kNow);
-    const auto says = Contains(HasSubstr("to be rid of one write it empty ([] or {})"));
+    const auto says = Contains(HasSubstr("to remove one, set it to [] or {}"));
     if (row.kept) {
       EXPECT_THAT(verdict.warnings, says) << row.what;
       EXPECT_EQ(stored["spec"]["runtimePatches"][0]["manager"], "muster.dev/v21") << row.what;

@@ -136,7 +136,7 @@ TEST(OldShape, Refuses) {
       {"trainer: {numProcPerNode: \"99999999999\"}",
        "spec.trainer.numProcPerNode: '99999999999' is neither a whole number of 1 or more nor auto, cpu or gpu"},
       {"labels: 5", "spec.labels: 5 is no object"},
-      {"labels: {a: 1}", "spec.labels.a: 1 is no text; put it in quotes"},
+      {"labels: {a: 1}", "spec.labels.a: 1 is no string; put it in quotes"},
       {"runtimePatches: 5, labels: {}", "spec.runtimePatches: 5 is no list"},
       {"podTemplateOverrides: {}", "spec.podTemplateOverrides: an object is no list"},
       {"podTemplateOverrides: [5]", "spec.podTemplateOverrides[0]: 5 is no object"},

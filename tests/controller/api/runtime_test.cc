@@ -198,8 +198,8 @@ TEST(Runtime, RefusesFieldsOfTheJobSet) {
        "spec.template.spec.failurePolicy.rules[0].onJobFailureReasons[0]: 'Bad' is not one of BackoffLimitExceeded, "
        "DeadlineExceeded, FailedIndexes, MaxFailedIndexesExceeded, PodFailurePolicy"},
       {"failurePolicy: {rules: [{action: RestartJob}]}",
-       "spec.template.spec.failurePolicy.rules[0].action: 'RestartJob' is not served: the Jobs of a step are made anew "
-       "together; RestartJobSet does that"},
+       "spec.template.spec.failurePolicy.rules[0].action: 'RestartJob' is not served: all Jobs of a step restart "
+       "together; use RestartJobSet"},
       {"failurePolicy: {rules: [{action: FailJobSet, onJobFailureMessagePatterns: ['a', '(']}]}",
        "spec.template.spec.failurePolicy.rules[0].onJobFailureMessagePatterns[1]: '(' is no regular expression of RE2: "
        "'missing ): ('"},
@@ -287,7 +287,7 @@ TEST(Runtime, RefusesJobs) {
       {fmt::format("[{}, {}]", kNode, kNode), jobs + "[1].name: 'node' is there twice; give each job its own name"},
       {"[{name: m, replicas: -1}]", jobs + "[0].replicas: -1 is less than 0"},
       {"[{name: m, dependsOn: [{name: x, status: Ready}]}]",
-       jobs + "[0].dependsOn[0].name: 'x' is no job above this one; none is: leave dependsOn out"},
+       jobs + "[0].dependsOn[0].name: 'x' is no job above this one, which is the first; leave dependsOn out"},
       {fmt::format("[{}, {{name: m, dependsOn: [{{name: m, status: Ready}}]}}]", kNode),
        jobs + "[1].dependsOn[0].name: 'm' is no job above this one; these are: node"},
       {fmt::format("[{}, {{name: m, dependsOn: [{{name: node}}]}}]", kNode),
@@ -295,7 +295,7 @@ TEST(Runtime, RefusesJobs) {
       {fmt::format("[{}, {{name: m, dependsOn: [{{name: node, status: Done}}]}}]", kNode),
        jobs + "[1].dependsOn[0].status: 'Done' is not one of Ready, Complete"},
       {Replaced(std::string(kNode), "{name: node}", "{name: a, env: [{name: A, value: 1}]}"),
-       jobs + "[0].template.spec.template.spec.containers[0].env[0].value: 1 is no text; put it in quotes"},
+       jobs + "[0].template.spec.template.spec.containers[0].env[0].value: 1 is no string; put it in quotes"},
       {Replaced(std::string(kNode), "{name: node}", "{name: a}, {name: a}"),
        jobs + "[0].template.spec.template.spec.containers[1].name: 'a' is there twice; give each its own name"},
       {Replaced(std::string(kNode), "{name: node}", "{name: a, ports: [{name: http}]}"),
@@ -306,7 +306,7 @@ TEST(Runtime, RefusesJobs) {
        jobs + "[0].template.spec.template.spec.restartPolicy: 'Sometimes' is not one of Always, OnFailure, Never"},
       {Replaced(std::string(kNode), "template: {spec: {template",
                 "template: {metadata: {labels: {a: 1}}, spec: {template"),
-       jobs + "[0].template.metadata.labels.a: 1 is no text; put it in quotes"},
+       jobs + "[0].template.metadata.labels.a: 1 is no string; put it in quotes"},
   };
   for (const auto& row : rows) {
     const std::string list =

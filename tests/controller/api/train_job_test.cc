@@ -98,20 +98,20 @@ TEST(TrainJob, Refuses) {
       {"trainer: {numProcPerNode: many}",
        "spec.trainer.numProcPerNode: 'many' is neither a whole number of 1 or more nor auto, cpu or gpu"},
       {"trainer: [1]", "spec.trainer: a list is no object"},
-      {"trainer: {image: 5}", "spec.trainer.image: 5 is no text; put it in quotes"},
-      {"trainer: {command: torchrun}", "spec.trainer.command: 'torchrun' is no list of texts"},
-      {"trainer: {args: [a, 1]}", "spec.trainer.args[1]: 1 is no text; put it in quotes"},
-      {"trainer: {args: [[a]]}", "spec.trainer.args[0]: a list stands where a text is wanted"},
+      {"trainer: {image: 5}", "spec.trainer.image: 5 is no string; put it in quotes"},
+      {"trainer: {command: torchrun}", "spec.trainer.command: 'torchrun' is no list of strings"},
+      {"trainer: {args: [a, 1]}", "spec.trainer.args[1]: 1 is no string; put it in quotes"},
+      {"trainer: {args: [[a]]}", "spec.trainer.args[0]: a list is no string"},
       {"trainer: {env: {}}", "spec.trainer.env: an object is no list"},
       {"trainer: {env: [A]}", "spec.trainer.env[0]: 'A' is no object"},
       {"trainer: {env: [null]}", "spec.trainer.env[0]: null is no object"},
       {"trainer: {env: [{value: x}]}", "spec.trainer.env[0].name: it is missing"},
-      {"trainer: {env: [{name: A, value: 1}]}", "spec.trainer.env[0].value: 1 is no text; put it in quotes"},
+      {"trainer: {env: [{name: A, value: 1}]}", "spec.trainer.env[0].value: 1 is no string; put it in quotes"},
       {"trainer: {env: [{name: A}, {name: A}]}",
        "spec.trainer.env[1].name: 'A' is there twice; give each its own name"},
       {"trainer: {env: [{name: A, valueFrom: x}]}", "spec.trainer.env[0].valueFrom: 'x' is no object"},
       {"trainer: {resourcesPerNode: {limits: {cpu: four}}}",
-       "spec.trainer.resourcesPerNode.limits.cpu: 'four' is no quantity; it looks like 4, 500m, 16Gi or 2e3"},
+       "spec.trainer.resourcesPerNode.limits.cpu: 'four' is no quantity such as 4, 500m, 16Gi or 2e3"},
       {"trainer: {resourcesPerNode: {requests: {cpu: -1}}}",
        "spec.trainer.resourcesPerNode.requests.cpu: -1 is less than 0"},
       {"trainer: {resourcesPerNode: {requests: [cpu]}}", "spec.trainer.resourcesPerNode.requests: a list is no object"},
@@ -133,7 +133,7 @@ TEST(TrainJob, Refuses) {
       {"runtimePatches: [{manager: a/b, trainingRuntimeSpec: {template: {spec: {replicatedJobs: [{name: m, template: "
        "{spec: {template: {spec: {nodeSelector: {gpu: 1}}}}}}]}}}}]",
        "spec.runtimePatches[0].trainingRuntimeSpec.template.spec.replicatedJobs[0].template.spec.template.spec."
-       "nodeSelector.gpu: 1 is no text; put it in quotes"},
+       "nodeSelector.gpu: 1 is no string; put it in quotes"},
   };
   for (const auto& row : rows) EXPECT_EQ(Message(ReadTrainJob(JobWith(row.spec)).status()), row.message) << row.spec;
 }

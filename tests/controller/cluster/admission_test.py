@@ -266,7 +266,7 @@ class Admission(AdmissionCase):
         self.assertEqual((status, json.loads(text)["response"]["status"]["code"]), (200, 422))
         status, text = self.post(VALIDATE.replace("trainjob", "trainingruntime"), json.dumps(review))
         self.assertEqual(status, 400)
-        self.assertIn("trainingruntimes is asked here, and trainjobs came", text)
+        self.assertIn("this path reviews trainingruntimes, and trainjobs came", text)
         self.assertEqual(self.post("/elsewhere", "{}")[0], 404)
         self.assertEqual(self.post(VALIDATE, None, {"Content-Length": str(7 << 20)})[0], 413)
 

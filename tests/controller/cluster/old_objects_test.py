@@ -116,7 +116,7 @@ class OldObjects(AdmissionCase):
         self.await_job("dropped", is_true("Suspended"))
         gone = '{"spec": {"podTemplateOverrides": null, "labels": null}}'
         done = self.cluster.try_kubectl("patch", "trainjob", "dropped", "-n", NAMESPACE, "--type=merge", "-p", gone)
-        self.assertIn("to be rid of one write it empty", done.stderr)
+        self.assertIn("to remove one, set it to", done.stderr)
         self.assertEqual(self.api.get("trainjobs", "dropped")["spec"]["podTemplateOverrides"], OVERRIDES)
         self.patch("dropped", {"podTemplateOverrides": [], "labels": None})
         self.assertNotIn("runtimePatches", self.api.get("trainjobs", "dropped")["spec"])

@@ -182,7 +182,7 @@ TEST(InformerState, ListsAnewAfterAnyError) {
     InformerState state = InStep();
     EXPECT_EQ(Shown(state.Line(row.line)), row.told);
     EXPECT_EQ(Shown(state.Resume()), "list");
-    EXPECT_EQ(Shown(state.Listed(Page("b@9", "50"))), "put b@9, gone ns/a, say pods: in step again, watch 50");
+    EXPECT_EQ(Shown(state.Listed(Page("b@9", "50"))), "put b@9, gone ns/a, say pods: up to date again, watch 50");
   }
 }
 
@@ -205,7 +205,7 @@ TEST(InformerState, BeginsAnewWhereAContinuationIsTooOld) {
   EXPECT_EQ(Shown(state.Listed(Page("b@2", "20", "next"))), "put b@2, list next");
   EXPECT_THAT(Shown(state.Listed(kExpired)), HasSubstr("pause 1000"));
   EXPECT_EQ(Shown(state.Resume()), "list");
-  EXPECT_EQ(Shown(state.Listed(Page("b@2", "30"))), "gone ns/a, say pods: in step again, synced, watch 30");
+  EXPECT_EQ(Shown(state.Listed(Page("b@2", "30"))), "gone ns/a, say pods: up to date again, synced, watch 30");
 }
 
 TEST(InformerState, AFailedPageIsAskedForAgain) {
@@ -216,7 +216,7 @@ TEST(InformerState, AFailedPageIsAskedForAgain) {
   EXPECT_EQ(Shown(state.Resume()), "list next");
   EXPECT_EQ(Shown(state.Listed(kDown)), "pause 1000");
   EXPECT_EQ(Shown(state.Resume()), "list next");
-  EXPECT_EQ(Shown(state.Listed(Page("b@2", "10"))), "put b@2, say pods: in step again, synced, watch 10");
+  EXPECT_EQ(Shown(state.Listed(Page("b@2", "10"))), "put b@2, say pods: up to date again, synced, watch 10");
 }
 
 TEST(InformerState, PausesUpToThirtySeconds) {
@@ -234,7 +234,7 @@ TEST(InformerState, ListsWhatIsNoListAgain) {
                            Json{{"metadata", {{"resourceVersion", "7"}}}, {"items", 7}}}) {
     InformerState state("pods");
     state.Begin();
-    EXPECT_THAT(Shown(state.Listed(page)), HasSubstr("what the server lists is no list")) << page;
+    EXPECT_THAT(Shown(state.Listed(page)), HasSubstr("the answer is no list of objects")) << page;
     EXPECT_EQ(Shown(state.Resume()), "list");
   }
   InformerState state("pods");

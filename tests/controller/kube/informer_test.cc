@@ -135,7 +135,7 @@ TEST_F(InformerTest, GoesOnAfterAnOutage) {
   EXPECT_TRUE(RunUntil(loop_, [&] { return told_.size() >= 3; }));
   EXPECT_THAT(told_, ElementsAre("put A", "synced", "put B"));
   EXPECT_THAT(said_, Contains(HasSubstr("500 'InternalError'")));
-  EXPECT_THAT(said_, Contains("pods: in step again"));
+  EXPECT_THAT(said_, Contains("pods: up to date again"));
 }
 
 TEST_F(InformerTest, WhatBecomesUnreadableIsGone) {

@@ -108,9 +108,11 @@ TEST_F(WebhooksTest, EachPathHasItsResource) {
   for (const auto& [path, resource] : paths) {
     const auto [status, body] = Asked(path, ReviewOf("CREATE", "pods", Json::object()));
     EXPECT_EQ(status, 400) << path;
-    EXPECT_EQ(body, fmt::format("request.resource: {} is asked here, and pods came; see the rules of the webhook's "
-                                "configuration\n",
-                                resource));
+    EXPECT_EQ(
+        body,
+        fmt::format(
+            "request.resource: this path reviews {}, and pods came; correct the rules of the webhook's configuration\n",
+            resource));
   }
   EXPECT_EQ(Asked("/validate-kubeflow-org-v1-tfjob", ReviewOf("CREATE", "tfjobs", Json::object())).first, 404);
 }

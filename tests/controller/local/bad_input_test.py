@@ -51,7 +51,7 @@ class BadFiles(Bad):
             (JOB.replace("numNodes: 1", "numNodes: 1.5"), "spec.trainer.numNodes: 1.5 is no whole number"),
             (JOB.replace("numNodes: 1", "numNodes: 99999999999999999999"), "spec.trainer.numNodes: 1e+20 is no whole number"),
             (JOB.replace("numNodes: 1", "numNodes: 10000"), "the job has 10000 pods, and at most 1000 run on one machine; have fewer nodes by --nodes"),
-            (JOB.replace("[sh", "[true, sh"), "spec.trainer.command[0]: true is no text; put it in quotes"),
+            (JOB.replace("[sh", "[true, sh"), "spec.trainer.command[0]: true is no string; put it in quotes"),
             (JOB.replace("command: [", "command: {a: ["). rstrip() + "}", "1-0.yaml:"),
             (JOB + "---" + plain_job("b", "x"), "give one at a time"),
             (pytorch_job("a", "[x]").replace("replicas: 1", "replicas: 2"), "must be 1"),
@@ -69,8 +69,7 @@ class BadFiles(Bad):
         rows = [
             ("---\n---\n# a comment\n" + JOB + "\n---\n", ""),
             ("---\napiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\nmetadata: &m {name: a, labels: &l {x: z}, annotations: *l}\n" + spec, ""),
-            (JOB.replace("  trainer:", "  trainr: {}\n  trainer:"), "1-0.yaml:7: spec.trainr: is no field of a TrainJob: it counts for nothing; "
-             "'trainer' is one"),
+            (JOB.replace("  trainer:", "  trainr: {}\n  trainer:"), "1-0.yaml:7: spec.trainr: is no field of a TrainJob: it is ignored; the nearest is 'trainer'"),
             ("\ufeff" + JOB, ""),
         ]
         for text, message in rows:
@@ -140,7 +139,7 @@ class BadFlags(Bad):
     def test_what_is_odd_is_said(self):
         os.mkdir(os.path.join(self.folder, "secret"))
         self.file("secret/token", "x")
-        rows = [(["--set", "spec.trainer.numNode=2"], "spec.trainer.numNode: is no field of a TrainJob: it counts for nothing; 'numNodes' is one"),
+        rows = [(["--set", "spec.trainer.numNode=2"], "spec.trainer.numNode: is no field of a TrainJob: it is ignored; the nearest is 'numNodes'"),
                 (["--secret", "kez=secret", "--secret", "key=secret"], "--secret 'kez': no pod uses a Secret of that name; they use 'key'"),
                 (["--config-map", "a=secret", "--secret", "key=secret"], "--config-map 'a': no pod uses a ConfigMap of that name")]
         pod = "containers: [{name: node, image: i, envFrom: [{secretRef: {name: key, optional: true}}]}]"

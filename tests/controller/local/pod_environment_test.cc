@@ -161,7 +161,7 @@ TEST(PodEnvironment, WrongVariablesAreRefused) {
   for (const Row& row : std::vector<Row>{
            {"{value: x}", at + "name: '' is no name of a variable: it is empty or has a '='"},
            {"{name: 'a=b', value: x}", at + "name: 'a=b' is no name of a variable"},
-           {"{name: V, value: 5}", at + "value: 5 is no text; put it in quotes"},
+           {"{name: V, value: 5}", at + "value: 5 is no string; put it in quotes"},
            {R"({name: V, value: "a\0"})", at + "name: it has a byte 0"},
            {"{name: V, valueFrom: {secretKeyRef: {name: zero, key: token}}}", at + "name: it has a byte 0"},
            {"{name: V, value: x, valueFrom: {fieldRef: {fieldPath: metadata.name}}}",

@@ -321,9 +321,9 @@ TEST(Convert, RestartsKeepTheirMeaning) {
            {"OnFailure", "runPolicy: {backoffLimit: 2}, elasticPolicy: {minReplicas: 3, maxRestarts: 7}", agent,
             "on-failure", no, no, "spec.runPolicy.backoffLimit: 2 is left out"},
            {"Never", "elasticPolicy: {minReplicas: 3, maxRestarts: 7}", agent, "on-failure", no, no,
-            "Never, and torchrun restarts its workers 7 times"},
+            "Never, but torchrun restarts its workers 7 times"},
            {"Never", "", agent + ", env: [{name: PET_MAX_RESTARTS, value: \"3\"}]", "on-failure", no, no,
-            "Never, and torchrun restarts its workers 3 times"},
+            "Never, but torchrun restarts its workers 3 times"},
        }) {
     SCOPED_TRACE(row.policy + " " + row.more + " " + row.container);
     const ConvertedJob converted = ConvertedSpec(Both(row.more, row.policy, row.container));
@@ -439,7 +439,7 @@ TEST(Convert, TheEndOfAJob) {
            {"", Json(), "the TrainJob succeeds once all its nodes have"},
            {"runPolicy: {activeDeadlineSeconds: 0}", Json(), "activeDeadlineSeconds: 0 fails the job at once"},
            {"runPolicy: {managedBy: me}", Json(), "spec.runPolicy.managedBy: 'me' is left out"},
-           {"nprocPerNode: xpu", Json(), "spec.nprocPerNode: 'xpu' is no word that a runtime has"},
+           {"nprocPerNode: xpu", Json(), "spec.nprocPerNode: 'xpu' is no value of a runtime"},
        }) {
     SCOPED_TRACE(row.more);
     const ConvertedJob converted = ConvertedSpec(Both(row.more));

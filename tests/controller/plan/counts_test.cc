@@ -97,7 +97,7 @@ TEST(Counts, Refused) {
   EXPECT_THAT(Refusal(JobWith(), TrainerRuntime({.set = "{network: {enableDNSHostnames: false}}"})),
               HasSubstr("find each other by their host names; leave it out"));
   EXPECT_THAT(Refusal(JobWith(), TrainerRuntime({.set = "{coordinator: {replicatedJob: node, podIndex: 1}}"})),
-              HasSubstr("spec.template.spec.coordinator.podIndex: 1 is too many: job 'node' has 1, from 0 on"));
+              HasSubstr("spec.template.spec.coordinator.podIndex: 1 is too large: job 'node' has 1, counted from 0"));
 }
 
 TEST(Counts, ATrainerThatGoesNowhereIsSaid) {

@@ -24,10 +24,10 @@ spec:
   initializer: {dataset: {uri: a, storageUri: b}}
 )");
   EXPECT_THAT(UnknownTrainJobFields(job),
-              ElementsAre("spec.runtimRef: is no field of a TrainJob: it counts for nothing; 'runtimeRef' is one",
-                          "spec.trainer.numNode: is no field of a TrainJob: it counts for nothing; 'numNodes' is one",
-                          "spec.trainer.somethingElse: is no field of a TrainJob: it counts for nothing",
-                          "spec.initializer.dataset.uri: is no field of a TrainJob: it counts for nothing"));
+              ElementsAre("spec.runtimRef: is no field of a TrainJob: it is ignored; the nearest is 'runtimeRef'",
+                          "spec.trainer.numNode: is no field of a TrainJob: it is ignored; the nearest is 'numNodes'",
+                          "spec.trainer.somethingElse: is no field of a TrainJob: it is ignored",
+                          "spec.initializer.dataset.uri: is no field of a TrainJob: it is ignored"));
   EXPECT_THAT(UnknownTrainJobFields(YamlOf("{spec: [1]}")), IsEmpty());
   EXPECT_THAT(UnknownTrainJobFields(YamlOf("{spec: {trainer: 1}}")), IsEmpty());
 }

@@ -56,7 +56,7 @@ TEST(RestartPolicy, WhatIsRefused) {
             {},
             "runtime 'runtime': job 'node': annotation muster.dev/restart-policy: 'sometimes' is not one of exit-code, "
             "on-failure, never, always"},
-           {"always", {}, "without the agent Kubernetes starts no command anew that has succeeded"},
+           {"always", {}, "without the agent, Kubernetes restarts no command that has succeeded"},
            {"never", {.job = "{backoffLimit: 2}"}, "never: its backoffLimit says otherwise; leave one of them out"},
            {"never",
             {.pod = "{restartPolicy: OnFailure}", .container = "{command: [x]}"},

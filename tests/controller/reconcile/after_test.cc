@@ -35,7 +35,7 @@ TEST(ReadAfter, Texts) {
     std::string text, message;
   } rows[] = {
       {"B",
-       "metadata.annotations.muster.dev/after: 'B' is no name of a TrainJob; it looks like prepare, or "
+       "metadata.annotations.muster.dev/after: 'B' is no name of a TrainJob; write prepare, or "
        "prepare=Any,tune=Failed"},
       {"b,", "'' is no name of a TrainJob"},
       {"b=Done", "b: 'Done' is not one of Complete, Failed, Any"},
@@ -68,11 +68,7 @@ TEST(HoldOf, Rows) {
             "it waits for TrainJob c to end"},
            {"missing", "b", {}, "TrainJobMissing", "there is no such TrainJob in its namespace"},
            {"what calls for a person is said first", "b,c", {JobAfter("b", "")}, "TrainJobMissing", "TrainJob c"},
-           {"the other end",
-            "b",
-            {JobAfter("b", "", "Failed")},
-            "TrainJobEndedOtherwise",
-            "has ended otherwise (Failed)"},
+           {"the other end", "b", {JobAfter("b", "", "Failed")}, "TrainJobEndedOtherwise", "which has ended: Failed"},
            {"itself", "a", {}, "AfterCycle", "TrainJobs wait for each other: a -> a; change"},
            {"a cycle", "b", {JobAfter("b", "c"), JobAfter("c", "a")}, "AfterCycle", "a -> b -> c -> a"},
            {"a cycle of others", "b", {JobAfter("b", "c"), JobAfter("c", "b")}, "AfterCycle", ": b -> c -> b;"},

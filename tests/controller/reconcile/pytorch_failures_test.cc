@@ -117,7 +117,7 @@ TEST(PyTorchFailures, APodThatIsGoneBeforeItsCodeWasRead) {
     const PyTorchDecision decision = world.Pass();
     EXPECT_THAT(Actions(decision), ElementsAre("create pod a-master-0"));
     EXPECT_THAT(Reasons(decision), ElementsAre("PodDeleted", "SuccessfulCreatePod"));
-    EXPECT_THAT(decision.events[0].message, HasSubstr("before its exit code was read: that counts as retryable"));
+    EXPECT_THAT(decision.events[0].message, HasSubstr("before its exit code was read; it is made anew"));
     EXPECT_EQ(world.State(), "Restarting");
     EXPECT_THAT(Reasons(world.Pass()), IsEmpty()) << "it is said once";
     world.Settle();
