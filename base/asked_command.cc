@@ -141,7 +141,7 @@ asio::awaitable<StatusOr<CommandAnswer>> AskedCommand(std::vector<std::string> w
   const std::string complaints = hearing->complaints();
   const std::string what = complaints.empty() ? "" : fmt::format(": {}", complaints);
   if (hearing->said_too_much()) {
-    co_return absl::FailedPreconditionError(fmt::format("it said more than {} bytes on stdout{}", most, what));
+    co_return absl::FailedPreconditionError(fmt::format("it wrote more than {} bytes to stdout{}", most, what));
   }
   if (!hearing->code()) {
     const auto seconds = std::chrono::duration_cast<std::chrono::duration<double>>(time).count();

@@ -29,7 +29,7 @@ std::string ToBase64(std::string_view raw) {
 }
 
 StatusOr<std::string> FromBase64(std::string_view text) {
-  if (text.size() % 4 != 0) return Bad(text, "its length is a multiple of four");
+  if (text.size() % 4 != 0) return Bad(text, "its length must be a multiple of four");
   const size_t padding = text.ends_with("==") ? 2 : text.ends_with('=') ? 1 : 0;
   std::string raw;
   raw.reserve(text.size() / 4 * 3);
@@ -37,7 +37,7 @@ StatusOr<std::string> FromBase64(std::string_view text) {
   for (size_t i = 0; i < text.size(); ++i) {
     size_t digit = 0;
     if (i < text.size() - padding) digit = kDigits.find(text[i]);
-    if (digit == std::string_view::npos) return Bad(text, "its digits are A-Z, a-z, 0-9, + and /");
+    if (digit == std::string_view::npos) return Bad(text, "it may hold only A-Z, a-z, 0-9, + and /");
     bits = bits << 6 | static_cast<uint32_t>(digit);
     if (i % 4 != 3) continue;
     for (int shift : {16, 8, 0}) raw += static_cast<char>(bits >> shift & 0xff);
@@ -45,7 +45,7 @@ StatusOr<std::string> FromBase64(std::string_view text) {
   if (padding > 0) {
     // RFC 4648 section 3.5: unused bits are zero, so each value has exactly one text.
     if (raw.substr(raw.size() - padding).find_first_not_of('\0') != std::string::npos) {
-      return Bad(text, "there are bits after its end");
+      return Bad(text, "its last digit has bits that belong to no byte");
     }
     raw.erase(raw.size() - padding);
   }

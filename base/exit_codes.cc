@@ -73,7 +73,7 @@ std::string DescribeEnd(int code, int signal) {
 }
 
 std::string_view DescribeOom(int exit_code) {
-  return exit_code == 128 + SIGKILL ? "out of memory" : "something it had started was killed: out of memory";
+  return exit_code == 128 + SIGKILL ? "out of memory" : "a process that it started was killed: out of memory";
 }
 
 std::string SignalName(int signal) {

@@ -118,14 +118,15 @@ std::string EndpointHint(std::string_view host, const MachineNames& machine) {
   if (name.empty()) return {};
   if (name == "localhost" || IsLoopback(ReadAddress(name))) {
     return fmt::format(
-        "the endpoint is {}, which every machine takes for itself: where there are several, give each "
-        "the name or the address of node 0's",
+        "the endpoint {} leads each machine to itself; if the nodes are on several machines, give each of them the "
+        "name "
+        "or the address of node 0's machine",
         host);
   }
   if (name == Lower(machine.host_name) || name == Lower(machine.full_name)) {
     return fmt::format(
-        "the endpoint is {}, this machine's own name: another machine of that name waits for itself, "
-        "too; give each machine its own name, or the address of node 0's as the endpoint",
+        "the endpoint {} is this machine's own name; if another machine has the same name, it connects to itself: give "
+        "each machine its own name, or use the address of node 0's machine as the endpoint",
         host);
   }
   return {};

@@ -36,7 +36,7 @@ StatusOr<Json> ReadJson(std::string_view text, int deepest) {
   } catch (const Json::parse_error& error) {
     return absl::InvalidArgumentError(fmt::format("is no JSON: wrong at {}", PlaceOf(text, error.byte)));
   } catch (const Json::exception&) {  // a number beyond the range of double
-    return absl::InvalidArgumentError("is no JSON that can be read: a number in it is out of range");
+    return absl::InvalidArgumentError("has a number that is out of range");
   }
 }
 

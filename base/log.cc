@@ -33,7 +33,7 @@ class Sink : public spdlog::sinks::base_sink<std::mutex> {
     formatter_->format(message, formatted);
     std::string line(formatted.data(), formatted.size());
     if (outlet_) return outlet_(std::move(line));
-    if (dropped_ > 0 && Write(fmt::format("muster: {} lines were dropped here: nobody read stderr\n", dropped_))) {
+    if (dropped_ > 0 && Write(fmt::format("muster: {} lines were dropped here: stderr was not read\n", dropped_))) {
       dropped_ = 0;
     }
     if (!Write(line)) ++dropped_;

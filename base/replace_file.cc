@@ -32,7 +32,7 @@ Status WriteTemporary(int folder, const std::string& temporary, const ReplaceFil
   if (!file.ok()) return options.failed(errno, fmt::format("cannot write {}", temporary));
   struct stat facts {};
   if (fstat(file.get(), &facts) != 0 || !S_ISREG(facts.st_mode)) {
-    return absl::FailedPreconditionError(fmt::format("{} is no file: remove it", temporary));
+    return absl::FailedPreconditionError(fmt::format("{} is not a regular file: remove it", temporary));
   }
   MUSTER_RETURN_IF_ERROR(
       write([&](std::string_view bytes) { return WriteAll(file.get(), bytes, temporary, options.failed); }));

@@ -273,7 +273,8 @@ std::string EncodeTerminationMessage(const TerminationMessage& message, size_t l
 
 StatusOr<TerminationMessage> ParseTerminationMessage(std::string_view text) {
   if (text.size() > kMaxParsedTerminationMessage) {
-    return absl::InvalidArgumentError("termination message: longer than any of muster's");
+    return absl::InvalidArgumentError(
+        fmt::format("termination message: longer than {} bytes", kMaxParsedTerminationMessage));
   }
   const Json document = ReadJsonTop(text, kFieldLevels);  // a newer version may have deeper keys, which are not read
   if (!document.is_object()) return absl::InvalidArgumentError("termination message: not a JSON object");

@@ -535,15 +535,19 @@ void Client::Impl::Finish(Transfer& transfer, CURLcode code) {
 
 TransferEnd Client::Impl::EndOf(const Transfer& transfer, CURLcode code) const {
   if (transfer.refused) return {TransferEnd::Kind::kRefused, "not wanted"};
-  if (transfer.invalid) return {TransferEnd::Kind::kInvalid, "headers beyond all measure"};
+  if (transfer.invalid)
+    return {
+        TransferEnd::Kind::kInvalid,
+        fmt::format("the answer has more than {} headers, or one of more than {} bytes", kMostHeaders, kLongestHeader)};
   if (code == CURLE_OK) return {};
   long tunnel = 0;  // status of the proxy's answer to CONNECT
   curl_easy_getinfo(transfer.easy, CURLINFO_HTTP_CONNECTCODE, &tunnel);
   if (tunnel >= 400 && tunnel < 500 && tunnel != 408 && tunnel != 429) {
-    return {TransferEnd::Kind::kInvalid,
-            fmt::format("the proxy refuses to lead there (it answers {}): check HTTPS_PROXY and the user and password "
-                        "in it, or name the host in NO_PROXY",
-                        tunnel)};
+    return {
+        TransferEnd::Kind::kInvalid,
+        fmt::format("the proxy refused the connection (it answered {}): check HTTPS_PROXY and the user and password "
+                    "in it, or name the host in NO_PROXY",
+                    tunnel)};
   }
   TransferEnd end{KindOf(code), transfer.error[0] ? transfer.error : curl_easy_strerror(code)};
   if (code == CURLE_SSL_CERTPROBLEM) {

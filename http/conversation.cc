@@ -92,8 +92,9 @@ bool HearClock(const Persistence& persistence, const ResponseHead& head, std::st
   const auto date = DateOf(head);
   if (!date || !persistence.clock->Hear(*date)) return false;
   const int64_t offset = persistence.clock->offset();
-  persistence.say(fmt::format("the clock here is {} s {} that of {}; signatures and expirations go by the server's",
-                              std::abs(offset), offset < 0 ? "ahead of" : "behind", where));
+  persistence.say(
+      fmt::format("this machine's clock is {} s {} that of {}; signatures and expirations use the server's time",
+                  std::abs(offset), offset < 0 ? "ahead of" : "behind", where));
   return true;
 }
 

@@ -41,7 +41,7 @@ Status ReadAuthority(std::string_view authority, EndpointUrl* url) {
     if (!port || *port < 1 || *port > kMostPort) return Bad("its port is no number from 1 to 65535");
     url->port = *port == (url->tls ? kHttpsPort : kHttpPort) ? 0 : static_cast<int>(*port);
   }
-  if (!IsHost(host) && !IsV6(host)) return Bad("its host is none");
+  if (!IsHost(host) && !IsV6(host)) return Bad("its host is no host name or IP address");
   url->host = Lower(host);
   return absl::OkStatus();
 }
@@ -77,7 +77,7 @@ StatusOr<EndpointUrl> ParseEndpointUrl(std::string_view text) {
   const std::string shown =
       at == std::string_view::npos ? Quoted(text) : "'...@" + Quoted(text.substr(at + 1)).substr(1);
   return absl::InvalidArgumentError(
-      fmt::format("{} is no endpoint: {}; it looks like https://HOST:PORT", shown, Message(url.status())));
+      fmt::format("{} is no endpoint: {}; write it as https://HOST:PORT", shown, Message(url.status())));
 }
 
 bool IsThisMachine(const EndpointUrl& url) {

@@ -66,9 +66,8 @@ RetryDecision DecideRetry(const RetryRules& rules, RetryState* state, const Retr
   if (state->failures++ == 0) *state = {1, now, 0};
   const Duration waited = now - state->since;
   if (failure.asked && *failure.asked > rules.longest_asked) {
-    return {std::nullopt,
-            fmt::format("{}; the server asks to be left alone for {:.0f} s, and Muster waits {:.0f} s at most",
-                        failure.what, Seconds(*failure.asked), Seconds(rules.longest_asked))};
+    return {std::nullopt, fmt::format("{}; the server asks for a pause of {:.0f} s, and Muster waits {:.0f} s at most",
+                                      failure.what, Seconds(*failure.asked), Seconds(rules.longest_asked))};
   }
   if (waited >= rules.patience) {
     return {std::nullopt, fmt::format("{}; giving up after {:.0f} s without progress ({})", failure.what,

@@ -318,8 +318,8 @@ class LogFiles::Impl : public std::enable_shared_from_this<Impl> {
     if (gave_up_) return;
     gave_up_ = true;
     log::Warning(
-        fmt::format("log files are not complete: their disk hangs, or is very slow, and has not taken the "
-                    "last {} bytes or not closed them",
+        fmt::format("log files are incomplete: their disk hangs or is very slow; it has not written the last {} "
+                    "bytes, or has not closed the files",
                     writer_->bytes()));
   }
 

@@ -219,7 +219,7 @@ StatusOr<std::string> FindExecutable(const std::string& command, const std::vect
   }
   if (!denied.empty()) {
     return absl::PermissionDeniedError(
-        fmt::format("'{}' is not executable ('{}' is what PATH leads to)", command, denied));
+        fmt::format("'{}' was found in PATH as '{}', which is not executable", command, denied));
   }
   return absl::NotFoundError(fmt::format("'{}' was not found in PATH ({})", command, path));
 }

@@ -225,7 +225,7 @@ class WorkerGroup::Impl : public std::enable_shared_from_this<Impl> {
     TakeForeground(pid);
     if (StopWithTheWorker(signal) || !GiveForeground(pid)) return;
     kill(-pid, SIGCONT);
-    log::Warning(fmt::format("{} would stop the command for ever, no shell can continue it here: it goes on",
+    log::Warning(fmt::format("{} would stop the command for ever, because no shell can continue it here: it goes on",
                              SignalName(signal)));
   }
 

@@ -69,7 +69,7 @@ std::shared_ptr<grpc::Channel> MakeChannel(const Connecting::Connected& connecte
 std::string_view SilentCloseHint(const grpc::Status& status) {
   const bool reset = status.error_message().find("reset") != std::string::npos;  // the peer's process died
   if (reset || status.error_code() != grpc::StatusCode::UNAVAILABLE) return "";
-  return " before it said anything (do both sides use TLS, with certificates they trust, or neither?)";
+  return " before it sent anything (do both sides use TLS, with certificates they trust, or neither?)";
 }
 
 GrpcClientCall::GrpcClientCall(GrpcQueue& queue, std::shared_ptr<grpc::Channel> channel, const std::string& method,

@@ -291,7 +291,7 @@ bool GrpcServerCall::Authorized() {
   auto found = context_.client_metadata().find("authorization");
   if (found == context_.client_metadata().end()) {
     return TurnAway(
-        "this job asks for a token: give every node the same MUSTER_TOKEN_FILE (or --rdzv-conf token_file=)");
+        "this job requires a token: give every node the same MUSTER_TOKEN_FILE (or --rdzv-conf token_file=)");
   }
   std::string_view given(found->second.data(), found->second.size());
   constexpr std::string_view kBearer = "Bearer ";

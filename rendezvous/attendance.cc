@@ -89,7 +89,7 @@ class Machine {
     if (s_.stage != Stage::kDialling || s_.round) return;
     s_.may_host = false;
     s_.endpoint.clear();
-    SayOnce("nobody serves the endpoint any more: this node does");
+    SayOnce("no agent serves the endpoint any more: this node serves it from now on");
     DialTo(s_.endpoint);
   }
 

@@ -367,7 +367,7 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
     } else {
       log::Warning(text);
     }
-    if (said_refused_.size() == kMostRefusals) log::Warning("more refusals are not told");
+    if (said_refused_.size() == kMostRefusals) log::Warning("further refusals are not logged");
   }
 
   void SetReason(Run& run, const std::string& reason) {

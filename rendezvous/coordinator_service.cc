@@ -65,7 +65,7 @@ class CoordinatorService::Impl::Stream final : public Coordinator::Peer, public 
     const grpc::ByteBuffer& bytes = owner_.Encoded(message);
     // A single message may be larger than kMaxQueuedBytes (the status of many nodes).
     if (unsent() >= kMaxQueuedMessages || (unsent() > 0 && unsent_bytes() + bytes.Length() > kMaxQueuedBytes)) {
-      log::Warning("a node does not read what the coordinator tells it: its stream is closed", {{"peer", peer()}});
+      log::Warning("a node does not read the coordinator's messages: its stream is closed", {{"peer", peer()}});
       FinishWhenSent();
       Cancel();  // the read fails, which disconnects the peer
       return;

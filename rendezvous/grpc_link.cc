@@ -76,7 +76,7 @@ class Talk final : public net::GrpcClientCall {
 
   void Over(const grpc::Status& status) override {
     Loss loss = Loss::kClosed;
-    std::string detail = status.ok() ? "the coordinator ended the conversation" : status.error_message();
+    std::string detail = status.ok() ? "the coordinator closed the stream" : status.error_message();
     if (!garbage_.empty()) detail = garbage_;
     if (status.error_code() == grpc::StatusCode::UNAUTHENTICATED) loss = Loss::kUnauthenticated;
     if (!spoken_to_) detail += net::SilentCloseHint(status);

@@ -42,7 +42,7 @@ class LocalLink final : public Link {
       Post([](Shared& shared) {
         if (!shared.open) return;
         shared.Drop();
-        shared.events.closed(attendance::Loss::kClosed, "the coordinator in this process ended the conversation");
+        shared.events.closed(attendance::Loss::kClosed, "the coordinator in this process closed the connection");
       });
     }
 

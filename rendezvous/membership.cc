@@ -181,7 +181,7 @@ void Machine::Said(PeerId peer, const NodeMessage& message) {
     HearLeave(*member, *leave);
   } else if (std::holds_alternative<Doubt>(message)) {
     HangUp(peer);
-    Lose(std::string(member->node.name), "it does not hear this coordinator", true);
+    Lose(std::string(member->node.name), "it receives no messages from this coordinator", true);
   }
 }
 
@@ -215,7 +215,7 @@ void Machine::HearReady(Member& member, const Ready& ready) {
   if (!member.in_round) {
     if (!member.leaving) NewcomerReady(member);
   } else if (s_.phase == Phase::kRunning && member.state != NodeState::kSucceeded) {
-    const Why why{fmt::format("{} has no worker left and told no reason", NodeName(member.node))};
+    const Why why{fmt::format("{} has no worker left and gave no reason", NodeName(member.node))};
     if (s_.trouble.loss.reason.empty()) s_.trouble.loss = why;
     BeginStopping(why, member.node.name);
   }

@@ -60,7 +60,7 @@ bool Machine::Acceptable(PeerId peer, const Hello& hello) {
   if (const auto& told = hello.resume; told && (told->node_count < 1 || told->node_count > theirs.max_nodes ||
                                                 told->node_rank < 0 || told->node_rank >= told->node_count)) {
     Refuse(peer,
-           fmt::format("{} tells of a round in which it was node rank {} of {}: this job has at most {}",
+           fmt::format("{} resumes a round in which it was node rank {} of {}: this job has at most {}",
                        NodeName(hello.node), told->node_rank, told->node_count, Counted(theirs.max_nodes, "node")));
     return false;
   }
@@ -162,7 +162,7 @@ void Machine::RefuseContender(Member& holder) {
   holder.contender.reset();
   s_.names.erase(peer);
   bool name = hello.node.name == holder.node.name;
-  Refuse(peer, fmt::format("{} {} is held by {} (pid {}), which lives: {}", name ? "the name" : "node rank",
+  Refuse(peer, fmt::format("{} {} is held by {} (pid {}), which is alive: {}", name ? "the name" : "node rank",
                            name ? hello.node.name : fmt::format("{}", hello.node.index.value_or(-1)),
                            NodeName(holder.node), holder.node.pid, ToTellApart(holder.node, hello.node)));
 }

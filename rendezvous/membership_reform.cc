@@ -104,7 +104,7 @@ void Machine::Collect(Member& member, const Hello& hello) {
   }
   if (!fits) {
     s_.reforming.heard.conflict = true;
-    if (!member.ready) Tell(member.peer, Stop{told.id, "the nodes tell this round differently"});
+    if (!member.ready) Tell(member.peer, Stop{told.id, "the nodes' reports of this round differ"});
     return;
   }
   s_.round.seats[static_cast<size_t>(rank)] = told.seat;
@@ -136,11 +136,11 @@ void Machine::Reform() {
   if (!all && (timely || attending < quorum)) {
     if (late) {
       FinishWith(kExitCoordinatorLost,
-                 fmt::format("the coordinator is lost and only {} of {} came together within {}", attending,
+                 fmt::format("the coordinator is lost and only {} of {} reconnected within {}", attending,
                              Counted(s_.round.seats.size(), "node"), Seconds(options().join_timeout)),
                  false);
     } else if (!timely) {
-      TellWaiting(fmt::format("the coordinator is lost: {} of {} attend, {} are needed", attending,
+      TellWaiting(fmt::format("the coordinator is lost: {} of {} are connected, {} are needed", attending,
                               Counted(s_.round.seats.size(), "node"), quorum));
     }
     return;
@@ -203,7 +203,7 @@ void Machine::GoOn(int dead) {
   } else if (!s_.trouble.loss.reason.empty()) {
     BeginStopping(s_.trouble.loss, "");
   } else if (conflict) {
-    BeginStopping({fmt::format("the nodes tell round {} differently", s_.round.id.number)}, "");
+    BeginStopping({fmt::format("the nodes' reports of round {} differ", s_.round.id.number)}, "");
   } else if (stopped != nullptr) {
     BeginStopping({fmt::format("{} had no running workers when the coordinator came back", NodeName(stopped->node))},
                   "");

@@ -106,7 +106,7 @@ void Machine::Gather() {
   }
   if (counts.living == 0) return;
   if (CutOff()) {
-    TellWaiting(fmt::format("{} fell silent at once: this side may be the one cut off, waiting for them",
+    TellWaiting(fmt::format("{} fell silent at the same time: the fault may be this side's network; waiting for them",
                             Counted(s_.silent.size(), "node")));
   } else if (counts.seated_busy > 0) {
     TellWaiting("waiting for the last round's workers to end");

@@ -144,7 +144,7 @@ void Session::Impl::Over(const grpc::Status& status) {
   call_ = nullptr;
   if (ended_) return End(*ended_);
   std::string detail = garbage_.empty() ? status.error_message() : garbage_;
-  if (detail.empty()) detail = "it ended the session without a word";
+  if (detail.empty()) detail = "it ended the session without a reason";
   if (!garbage_.empty() || IsRefusal(status)) return End({kExitBadConfiguration, detail});
   if (overdue_) {
     return End(

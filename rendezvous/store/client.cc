@@ -70,7 +70,7 @@ Status StoreClient::Send(TimePoint deadline) {
       done += static_cast<size_t>(sent);
     } else if (errno == EAGAIN) {
       if (ReadyBy(fd_, POLLOUT, deadline)) continue;
-      return Broken("the server takes nothing", absl::StatusCode::kDeadlineExceeded);
+      return Broken("the server did not read the request in time", absl::StatusCode::kDeadlineExceeded);
     } else if (errno != EINTR) {
       return Broken(Message(ErrnoStatus(errno, "sending")));
     }
@@ -107,7 +107,8 @@ Status StoreClient::Exchange(void* answer, size_t bytes) {
 StatusOr<std::string> StoreClient::ReceiveString(TimePoint deadline) {
   uint64_t length = 0;
   MUSTER_RETURN_IF_ERROR(ReceiveExactly(&length, sizeof(length), deadline));
-  if (length > kMaxAnswer) return Broken("the server announces too long an answer");
+  if (length > kMaxAnswer)
+    return Broken(fmt::format("the server announces an answer of more than {} bytes", kMaxAnswer));
   std::string text(length, 0);
   MUSTER_RETURN_IF_ERROR(ReceiveExactly(text.data(), length, deadline));
   return text;
@@ -178,7 +179,7 @@ Status StoreClient::AwaitStop(Duration timeout) {
   }
   PutOp(&out_, Op::kCancelWait);
   MUSTER_RETURN_IF_ERROR(Exchange(&answer, 1));
-  if (answer == kWaitCanceled) return absl::DeadlineExceededError("not there in time");
+  if (answer == kWaitCanceled) return absl::DeadlineExceededError("not set in time");
   // The end of the wait crossed with the cancellation, whose own answer follows.
   MUSTER_RETURN_IF_ERROR(ReceiveExactly(&answer, 1, Deadline()));
   return answer == kWaitCanceled ? absl::OkStatus() : Broken("an unexpected answer to a cancellation");

@@ -58,11 +58,11 @@ TEST(HostNames, AnEndpointThatEveryMachineTakesForItself) {
   const struct {
     const char* host;
     const char* hint;
-  } rows[] = {{"localhost", "the endpoint is localhost, which every machine takes for itself"},
-              {"LocalHost.", "which every machine takes for itself"},
-              {"127.0.0.1", "which every machine takes for itself"},
-              {"::1", "which every machine takes for itself"},
-              {"worker", "the endpoint is worker, this machine's own name: another machine of that name"},
+  } rows[] = {{"localhost", "the endpoint localhost leads each machine to itself"},
+              {"LocalHost.", "leads each machine to itself"},
+              {"127.0.0.1", "leads each machine to itself"},
+              {"::1", "leads each machine to itself"},
+              {"worker", "the endpoint worker is this machine's own name; if another machine has the same name"},
               {"Worker.Example", "this machine's own name"}};
   for (const auto& row : rows) {
     EXPECT_NE(EndpointHint(row.host, machine).find(row.hint), std::string::npos) << EndpointHint(row.host, machine);

@@ -39,7 +39,7 @@ TEST(ReadJson, RefusesWhatIsNoneOrTooDeep) {
            Row{"{\n  \"a\": 1,\n  b: 2\n}", 8, "is no JSON: wrong at line 3, column 3"},
            Row{"{\"a\":\xff}", 8, "is no JSON: wrong at line 1, column 6"},
            Row{"[1,]", 8, "is no JSON: wrong at line 1, column 4"},
-           Row{"[1e999]", 8, "is no JSON that can be read: a number in it is out of range"},
+           Row{"[1e999]", 8, "has a number that is out of range"},
        }) {
     const Status status = ReadJson(row.text, row.deepest).status();
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << row.text.substr(0, 40);

@@ -358,7 +358,7 @@ TEST(TerminationMessage, WrongTextsNameTheKey) {
            Row{with(R"("cause":{"stderr_tail":"x"})"), "cause: 'stderr_tail' is not a list of texts"},
            Row{with(R"("cause":{"stderr_tail":["x",1]})"), "cause: 'stderr_tail' is not a list of texts"},
            Row{with("\"reason\":\"\xff\""), "not a JSON object"},
-           Row{with("\"x\":" + std::string(70'000, ' ') + "1"), "longer than any"},
+           Row{with("\"x\":" + std::string(70'000, ' ') + "1"), "longer than 65536 bytes"},
            Row{with("\"x\":" + std::string(60'000, '[')), "not a JSON object"},
        }) {
     auto message = ParseTerminationMessage(row.text);

@@ -59,7 +59,7 @@ TEST(AskedCommand, MaySayMuch) {
   EXPECT_EQ(answer->out.size(), kMost);
   EXPECT_EQ(answer->complaints, "'last'");
   EXPECT_EQ(Shown(Ask("echo why >&2; while :; do echo secret; done")),
-            "it said more than 100000 bytes on stdout: 'why'");
+            "it wrote more than 100000 bytes to stdout: 'why'");
 }
 
 // A child that the command leaves behind holds its pipes open.

@@ -48,21 +48,21 @@ TEST(EndpointUrl, ThatIsNoneIsNamed) {
   const struct {
     std::string_view text, error;
   } rows[] = {
-      {"", "'' is no endpoint: it lacks the scheme; it looks like https://HOST:PORT"},
+      {"", "'' is no endpoint: it lacks the scheme; write it as https://HOST:PORT"},
       {"minio:9000", "'minio:9000' is no endpoint: it lacks the scheme"},
       {"s3://bucket", "its scheme is neither http nor https"},
-      {"https://", "its host is none"},
-      {"https:///path", "its host is none"},
-      {"https://-a", "its host is none"},
-      {"https://.a", "its host is none"},
-      {"https://a b", "its host is none"},
-      {"https://a\nb", "'https://a\\x0ab' is no endpoint: its host is none"},
-      {"https://h\xc3\xb6st", "its host is none"},
-      {"https://[fd00::1", "its host is none"},
-      {"https://[::1", "its host is none"},
-      {"https://[g::1]", "its host is none"},
-      {"https://[]", "its host is none"},
-      {"https://fd00::1", "its host is none"},
+      {"https://", "its host is no host name or IP address"},
+      {"https:///path", "its host is no host name or IP address"},
+      {"https://-a", "its host is no host name or IP address"},
+      {"https://.a", "its host is no host name or IP address"},
+      {"https://a b", "its host is no host name or IP address"},
+      {"https://a\nb", "'https://a\\x0ab' is no endpoint: its host is no host name or IP address"},
+      {"https://h\xc3\xb6st", "its host is no host name or IP address"},
+      {"https://[fd00::1", "its host is no host name or IP address"},
+      {"https://[::1", "its host is no host name or IP address"},
+      {"https://[g::1]", "its host is no host name or IP address"},
+      {"https://[]", "its host is no host name or IP address"},
+      {"https://fd00::1", "its host is no host name or IP address"},
       {"https://host:", "its port is no number from 1 to 65535"},
       {"https://host:0", "its port is no number"},
       {"https://host:65536", "its port is no number"},
@@ -78,7 +78,7 @@ TEST(EndpointUrl, ThatIsNoneIsNamed) {
     EXPECT_THAT(Read(row.text), HasSubstr(row.error)) << row.text;
     EXPECT_THAT(Read(row.text), ::testing::Not(HasSubstr("s3cr3t")));
   }
-  EXPECT_THAT(Read("https://" + std::string(254, 'a')), HasSubstr("its host is none"));
+  EXPECT_THAT(Read("https://" + std::string(254, 'a')), HasSubstr("its host is no host name or IP address"));
   EXPECT_THAT(Read("https://a/" + std::string(3000, 'a')), HasSubstr("it is longer than 2048 bytes"));
   EXPECT_LT(Read("https://a/" + std::string(3000, 'a')).size(), 400U);
 }

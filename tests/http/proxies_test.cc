@@ -54,8 +54,8 @@ TEST(Proxies, WhatIsNone) {
       {"ftp://q:21", "its scheme 'ftp' is none of"},
       {"http://q:port", "its port is no number"},
       {"http://u:secret@q:70000", "its port is no number"},
-      {"http://", "its host is none"},
-      {"http://u:secret@", "its host is none"},
+      {"http://", "its host is no host name or IP address"},
+      {"http://u:secret@", "its host is no host name or IP address"},
   };
   for (const auto& row : rows) {
     for (const char* name : {"http_proxy", "HTTP_PROXY", "HTTPS_PROXY", "https_proxy", "ALL_PROXY"}) {

@@ -196,7 +196,7 @@ TEST(Retry, AServersWishIsHeard) {
   }
   Asking asking;
   EXPECT_EQ(asking.Fails(0, seconds(3'600), "429 Too Many Requests").reason,
-            "429 Too Many Requests; the server asks to be left alone for 3600 s, and Muster waits 330 s at most");
+            "429 Too Many Requests; the server asks for a pause of 3600 s, and Muster waits 330 s at most");
 }
 
 TEST(Retry, RulesOfNothing) {

@@ -171,7 +171,7 @@ class Machine(Identities):
                     self.assertIn("trying again", self.said)
         shutil.rmtree(self.target)
         self.machine.busy = [(503, "busy", ("Retry-After", "1000"))]
-        self.refused("s3://data/", UNREACHABLE, "503; the server asks to be left alone for 1000 s", env=self.around(**sts))
+        self.refused("s3://data/", UNREACHABLE, "503; the server asks for a pause of 1000 s", env=self.around(**sts))
 
     def test_a_store_that_is_not_checked(self):
         """The certificate of a service that gives out keys is still checked."""
@@ -365,7 +365,7 @@ class Process(Identities):
                 ("true", 1, "the answer is no JSON"),
                 (f"""echo '{{"Version": 2, "SecretAccessKey": "{secret}"}}'""", 1, "the Version of the answer is '2', and only 1 is known"),
                 (f"""echo '{{"Version": 1, "SecretAccessKey": "{secret}"}}'""", 1, "the answer has no AccessKeyId"),
-                (f"sh -c 'while :; do echo {secret}; done'", 1, "it said more than 65536 bytes on stdout"),
+                (f"sh -c 'while :; do echo {secret}; done'", 1, "it wrote more than 65536 bytes to stdout"),
                 (f"echo '{secret}", 78, "a quote that is not closed")):
             with self.subTest(words):
                 self.fails(code, f"credential_process in profile default of {self.dir}/config: .*{words}", **self.process(command))

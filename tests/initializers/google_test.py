@@ -113,7 +113,7 @@ class Identities(GoogleCase):
             self.google.reset()
             shutil.rmtree(self.target, ignore_errors=True)
             self.fetches(self.as_file(self.account(), **with_clock_offset(offset)), ("/token", None), ("account", READ))
-            self.assertRegex(self.said, rf"the clock here is 7\d\d\d s {words} that of {self.google.url}/token; signatures")
+            self.assertRegex(self.said, rf"this machine's clock is 7\d\d\d s {words} that of {self.google.url}/token; signatures")
 
     def test_a_user(self):
         self.fetches(self.as_file(self.user()), ("user", READ))

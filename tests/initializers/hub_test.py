@@ -476,7 +476,7 @@ class Permanent(FaultCase):
     def test_the_hub_asks_for_too_long(self):
         self.hub.faulty = lambda request: request.is_api
         self.hub.always(answering(429, b"", ("Retry-After", "3600")))
-        self.refused(URI, UNREACHABLE, "asks to be left alone for 3600 s")
+        self.refused(URI, UNREACHABLE, "asks for a pause of 3600 s")
 
 
 class Killed(FaultCase):

@@ -202,10 +202,10 @@ class Strict(StrictCase):
         for offset, words in (("-7300", "behind"), ("7300", "ahead of")):
             shutil.rmtree(self.target, ignore_errors=True)
             self.succeeds(self.uri, {"w": b"1"}, env=self.keys(**with_clock_offset(offset)))
-            self.assertRegex(self.said, rf"the clock here is 7\d\d\d s {words} that of")
+            self.assertRegex(self.said, rf"this machine's clock is 7\d\d\d s {words} that of")
             shutil.rmtree(self.target, ignore_errors=True)
             self.succeeds(f"{self.uri}/w", {"w": b"1"}, env=self.keys(**with_clock_offset(offset)))
-            self.assertRegex(self.said, rf"the clock here is 7\d\d\d s {words} that of")
+            self.assertRegex(self.said, rf"this machine's clock is 7\d\d\d s {words} that of")
 
     def test_a_role_under_a_clock_that_is_off(self):
         self.put("w", b"1")
@@ -213,7 +213,7 @@ class Strict(StrictCase):
             shutil.rmtree(self.target, ignore_errors=True)
             self.succeeds(self.uri, {"w": b"1"}, env=self.keys(
                 **with_clock_offset(offset), ROLE_ARN="arn:minio:iam:::role/any", AWS_ENDPOINT_URL_STS=self.proxy.url))
-            self.assertRegex(self.said, r"the clock here is 7\d\d\d s .* that of .*; signatures and expirations go by the server's")
+            self.assertRegex(self.said, r"this machine's clock is 7\d\d\d s .* that of .*; signatures and expirations use the server's time")
             self.assertLessEqual(self.proxy.count("POST"), 2, "the keys hold for as long as the server says")
             self.proxy.reset()
 

@@ -179,8 +179,8 @@ TEST_F(LogFilesTest, TheEndIsNotWaitedForForEver) {
       files.WhenWritten(patience, [&] { told = true; });
       ASSERT_TRUE(Until([&] { return told; }));
       EXPECT_THAT(Said(),
-                  HasSubstr(fmt::format("log files are not complete: their disk hangs, or is very slow, and has "
-                                        "not taken the last {} bytes",
+                  HasSubstr(fmt::format("log files are incomplete: their disk hangs or is very slow; it has not "
+                                        "written the last {} bytes",
                                         expected.size())));
     }  // the thread goes on by itself
     ASSERT_TRUE(UntilTaken([&] { return taken_.size() == expected.size(); }));
@@ -212,7 +212,7 @@ TEST_F(LogFilesTest, AGroupThatGoesBeforeItsLogIsWrittenSaysSo) {
   ASSERT_TRUE(Until([&] { return !group_->running(); }));
   group_.reset();
   EXPECT_EQ(gone_, 0);
-  EXPECT_THAT(Said(), HasSubstr("log files are not complete"));
+  EXPECT_THAT(Said(), HasSubstr("log files are incomplete"));
   ASSERT_TRUE(UntilTaken([&] { return taken_.size() == Lines(30000).size(); })) << "the thread goes on";
 }
 

@@ -103,7 +103,7 @@ class Containers(ContainerCase):
         volume = self.installed()
         eater = "python3 -c 'b = bytearray(1 << 30)'"
         for script, code, words in ((f"{eater}; exit $?", 137, "(out of memory)"),
-                                    (f"{eater} || exit 3", 3, "(something it had started was killed: out of memory)")):
+                                    (f"{eater} || exit 3", 3, "(a process that it started was killed: out of memory)")):
             done = self.box("debian", "/muster/bin/muster", "exec", "--", "/bin/sh", "-c", script, memory=64 << 20,
                             mounts=[volume]).run()
             self.assertEqual(done.returncode, code, done.stderr)

@@ -391,7 +391,7 @@ class FirstProcessOnTerminal(Terminal):
         begun = self.begin("--", *self.script(FAMILY))
         begun.expect("ready;")
         begun.tell("\x1a")
-        begun.expect("SIGTSTP would stop the command for ever, no shell can continue it here: it goes on",
+        begun.expect("SIGTSTP would stop the command for ever, because no shell can continue it here: it goes on",
                      f"command {int(signal.SIGCONT)};", f"grandchild {int(signal.SIGCONT)};")
         begun.send(signal.SIGUSR1)
         begun.expect(f"command {int(signal.SIGUSR1)};", f"grandchild {int(signal.SIGUSR1)};")

@@ -196,7 +196,7 @@ class Faults(Nodes):
         self.wait_for_port(endpoint)
         no_token = self.node(endpoint, "2", "--rdzv-conf", "join_timeout=4,is_host=0")
         self.assertEqual(no_token.wait(), 78)
-        self.wait_for_output(host, r"refused: 127\.0\.0\.1: this job asks for a token")
+        self.wait_for_output(host, r"refused: 127\.0\.0\.1: this job requires a token")
         stranger = self.node(endpoint, "2", "--rdzv-id", "other", "--rdzv-conf", f"join_timeout=4,is_host=0,token_file={token}")
         self.assertEqual(stranger.wait(), 78)
         self.wait_for_output(host, r'refused: node .*"job", the node asks for run id "other"')
@@ -244,7 +244,7 @@ class Faults(Nodes):
         for worker in self.workers(2):
             worker.tell("exit 0")
         self.assertEqual([agent.wait() for agent in agents], [0, 0])
-        self.assertIn("nobody serves the endpoint any more", "".join(agent.output() for agent in agents))
+        self.assertIn("no agent serves the endpoint any more", "".join(agent.output() for agent in agents))
 
     def test_garbage_on_the_endpoint_harms_nobody(self):
         endpoint = self.endpoint()
@@ -419,7 +419,7 @@ class Faults(Nodes):
         self.wait_for_port(endpoint)
         double = self.node(endpoint, "2", "--node-name", "a", "--rdzv-conf", "is_host=0")
         self.assertEqual(double.wait(), 78)
-        self.assertRegex(double.output(), rf"the name a is held by node a .*\(pid {first.pid}\), which lives")
+        self.assertRegex(double.output(), rf"the name a is held by node a .*\(pid {first.pid}\), which is alive")
         second = self.node(endpoint, "2", "--node-name", "b", "--rdzv-conf", "is_host=0")
         for worker in self.workers(2):
             worker.tell("exit 0")

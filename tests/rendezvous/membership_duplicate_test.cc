@@ -40,7 +40,7 @@ TEST(Duplicate, LiveHolderKeepsItsName) {
   PeerId contender = s.Join(other);
   EXPECT_EQ(s.Refusal(contender), "");
   s.Do(PeerSaid{holder, Beat{}});
-  EXPECT_THAT(s.Refusal(contender), AllOf(HasSubstr("the name a"), HasSubstr("host-a"), HasSubstr("lives")));
+  EXPECT_THAT(s.Refusal(contender), AllOf(HasSubstr("the name a"), HasSubstr("host-a"), HasSubstr("which is alive")));
   EXPECT_TRUE(s.hung_up.contains(contender));
 }
 

@@ -57,7 +57,7 @@ TEST(Loss, WhenMoreThanHalfFallSilentThisSideHoldsStill) {
   s.Wait(seconds(16), {"a"});
   s.Ready("a");
   EXPECT_EQ(s.state.phase, Phase::kGathering) << "b and c may have made a majority of their own";
-  EXPECT_THAT(s.LastNotice("a"), HasSubstr("may be the one cut off"));
+  EXPECT_THAT(s.LastNotice("a"), HasSubstr("may be this side's network"));
   Assignment last = s.Seat("a");
   Assignment b = last;
   b.node_rank = 1;
@@ -115,7 +115,7 @@ TEST(Loss, WhoDoubtsUsLivesOn) {
   }
   s.Ready("a");
   EXPECT_EQ(s.state.phase, Phase::kGathering);
-  EXPECT_THAT(s.LastNotice("a"), HasSubstr("may be the one cut off"));
+  EXPECT_THAT(s.LastNotice("a"), HasSubstr("may be this side's network"));
 }
 
 TEST(Loss, ASucceededNodeThatFellSilentCountsAsSilent) {

@@ -78,7 +78,7 @@ TEST(Resumed, ARoundThatThisJobCannotHaveHadIsRefused) {
     told.node_count = row.count;
     s.Return("a", NodeState::kRunning, told);
     EXPECT_EQ(s.Refusal(s.peers["a"]),
-              row.refused ? fmt::format("node a (host host-a) tells of a round in which it was node rank {} of {}: "
+              row.refused ? fmt::format("node a (host host-a) resumes a round in which it was node rank {} of {}: "
                                         "this job has at most 2 nodes",
                                         row.rank, row.count)
                           : "");
@@ -284,7 +284,7 @@ TEST_F(Reform, AMinorityThatReturnsHoldsStill) {
   EXPECT_TRUE(s.Stopped("c"));
   s.Ready("c");
   EXPECT_EQ(s.state.phase, Phase::kGathering) << "a and b may have a stand-in";
-  EXPECT_THAT(s.LastNotice("c"), HasSubstr("may be the one cut off"));
+  EXPECT_THAT(s.LastNotice("c"), HasSubstr("may be this side's network"));
 }
 
 TEST_F(Reform, ATermSomebodyElseClaimedIsNotClaimedAgain) {

@@ -61,7 +61,7 @@ TEST(Meta, Refuses) {
       {"metadata: {name: a, annotations: [1]}", "metadata.annotations: a list is no object"},
       {"metadata: {name: a, generation: -1}", "metadata.generation: -1 is less than 0"},
       {"metadata: {name: a, creationTimestamp: noon}",
-       "metadata.creationTimestamp: 'noon' is no time; it looks like 2026-11-22T01:02:03Z"},
+       "metadata.creationTimestamp: 'noon' is no time; write it as 2026-11-22T01:02:03Z"},
       {"metadata: {name: a, ownerReferences: {}}", "metadata.ownerReferences: an object is no list"},
       {"metadata: {name: a, ownerReferences: [1]}", "metadata.ownerReferences[0]: 1 is no object"},
       {"metadata: {name: a, ownerReferences: [{controller: 1}]}",

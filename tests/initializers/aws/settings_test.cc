@@ -93,7 +93,7 @@ TEST(S3Place, EndpointsThatAreNone) {
   } rows[] = {
       {{{"AWS_ENDPOINT_URL", "minio:9000"}}, "AWS_ENDPOINT_URL: 'minio:9000' is no endpoint: it lacks the scheme"},
       {{{"S3_ENDPOINT_URL", "ftp://x"}}, "S3_ENDPOINT_URL: 'ftp://x' is no endpoint: its scheme is neither"},
-      {{{"ENDPOINT", "a b"}}, "ENDPOINT: 'https://a b' is no endpoint: its host is none"},
+      {{{"ENDPOINT", "a b"}}, "ENDPOINT: 'https://a b' is no endpoint: its host is no host name or IP address"},
       {{{"S3_ENDPOINT", "x"}, {"S3_USE_HTTPS", "perhaps"}}, "S3_USE_HTTPS is 'perhaps'; it must be true or false"},
       {{{"AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "x"}}, "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS is 'x'"},
   };
