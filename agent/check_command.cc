@@ -86,7 +86,7 @@ std::string AsTable(const std::vector<MachineFigure>& figures) {
 }  // namespace
 
 int CheckCommand(const std::vector<std::string>& arguments) {
-  CLI::App app{"Measure memory, loopback, disk and the way to peers, within 2 seconds", "muster check"};
+  CLI::App app{"Measure memory, loopback, disk and the round trip to peers, within 2 seconds", "muster check"};
   bool json = false;
   std::string peers;
   std::string disk;
@@ -96,7 +96,7 @@ int CheckCommand(const std::vector<std::string>& arguments) {
                                {"round trip", "--max-round-trip", false}};
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   app.add_flag("--json", json, "one JSON object in one line");
-  app.add_option("--peers", peers, "HOST:PORT,...: how long a connect to each takes");
+  app.add_option("--peers", peers, "HOST:PORT,...: measure the time of a connect to each");
   app.add_option("--disk", disk, "folder that is written to; default: PET_LOG_DIR, TMPDIR or /tmp");
   const char* help[] = {"GB/s that memory must reach", "GB/s that loopback must reach", "MB/s that the disk must reach",
                         "ms within which each peer must answer"};

@@ -250,9 +250,8 @@ class HangEvidence::Impl : public std::enable_shared_from_this<Impl> {
       const bool sent = kill(target.pid, options_.signal) == 0;
       const std::string how = sent ? "was sent" : fmt::format("could not be sent ({})", strerror(errno));
       signalled_ |= sent;
-      Note(target,
-           fmt::format("{} {} to process {} (--hang-signal); its handler's words are in the worker's own output",
-                       SignalName(options_.signal), how, target.pid));
+      Note(target, fmt::format("{} {} to process {} (--hang-signal); its handler prints into the worker's own output",
+                               SignalName(options_.signal), how, target.pid));
     }
     settled_at_ = std::min(MonotonicClock::now() + options_.after_signal, begun_ + options_.limit * 5 / 6);
   }
@@ -271,7 +270,7 @@ class HangEvidence::Impl : public std::enable_shared_from_this<Impl> {
     for (const EvidenceTarget& target : targets_) {
       if (!target.recorder || target.recorder->dump.empty()) continue;
       if (awaited_.contains(target.recorder->dump)) {
-        Note(target, fmt::format("flight recorder: asked by {}, no dump came to {}", target.recorder->pipe,
+        Note(target, fmt::format("flight recorder: asked through {}, but no dump came to {}", target.recorder->pipe,
                                  target.recorder->dump));
       }
     }

@@ -85,7 +85,7 @@ class HangGuard::Impl : public std::enable_shared_from_this<Impl> {
       boost::asio::post(loop_, [self = shared_from_this(), finished] { finished(); });
       return;
     }
-    log::Info(fmt::format("a hang: what {} workers are doing is kept in {}", targets.size(), folder_));
+    log::Info(fmt::format("a hang: keeping the stacks of {} in {}", Counted(targets.size(), "worker"), folder_));
     EvidenceOptions how;
     how.signal = options_.hang.signal;
     how.environment = Environment::OfProcess().entries();
@@ -115,7 +115,7 @@ class HangGuard::Impl : public std::enable_shared_from_this<Impl> {
     if (!judgement.hangs.empty()) return Tell(judgement);
     if (judgement.silent != silent_) {
       silent_ = judgement.silent;
-      log::Debug(silent_ ? "no worker of this node has written anything for its limit"
+      log::Debug(silent_ ? "no worker of this node has written anything for --hang-log-timeout"
                          : "workers of this node write again");
       Post([silent = silent_](const HangEvents& events) { events.silent(silent); });
     }
@@ -149,12 +149,12 @@ class HangGuard::Impl : public std::enable_shared_from_this<Impl> {
     std::string text = fmt::format("evidence of the hang in {}: threads of {} workers", folder_, count.stacks);
     if (count.python > 0) text += fmt::format(", Python stacks of {} processes", count.python);
     if (count.dumps > 0) text += fmt::format(", {} dumps of the flight recorder", count.dumps);
-    if (count.dumps_missing > 0) text += fmt::format(", {} dumps did not come", count.dumps_missing);
+    if (count.dumps_missing > 0) text += fmt::format(", {} dumps are missing", count.dumps_missing);
     log::Info(text);
     if (count.no_py_spy) {
       log::Warning(
-          "py-spy is not on PATH: of the hang there are kernel stacks only; `pip install py-spy` in the image "
-          "gives Python's");
+          "py-spy is not on PATH: the evidence has only kernel stacks; `pip install py-spy` in the image adds "
+          "Python's");
     }
   }
 

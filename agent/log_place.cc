@@ -41,7 +41,7 @@ LogPlace FindLogPlace(const RunOptions& options) {
     const std::string above = made->path.substr(0, made->path.rfind('/'));
     if (!made->passed_over.empty()) {
       log::Warning(
-          fmt::format("TMPDIR takes no folder ({}): the files of this run go to {}", made->passed_over, above));
+          fmt::format("cannot make a folder in TMPDIR ({}): the files of this run go to {}", made->passed_over, above));
     }
     place.mark = std::make_shared<LogMark>(log_dir);
     RemoveOldLogs(above, *place.mark);

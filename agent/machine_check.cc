@@ -268,7 +268,8 @@ MachineFigure MeasureMemory(TimePoint until) {
   std::vector<std::unique_ptr<Copier>> copiers;
   for (size_t i = 0; i < cpus.size(); ++i) {
     copiers.push_back(std::make_unique<Copier>(bytes / static_cast<int64_t>(cpus.size()), until));
-    if (!copiers.back()->Begin()) return CannotSay("memory", "", fmt::format("no memory for it: {}", Reason(errno)));
+    if (!copiers.back()->Begin())
+      return CannotSay("memory", "", fmt::format("cannot allocate its buffers: {}", Reason(errno)));
   }
   std::vector<std::thread> running;
   for (size_t i = 0; i < cpus.size(); ++i) running.emplace_back([&, i] { copiers[i]->Run(cpus[i]); });
@@ -283,8 +284,8 @@ MachineFigure MeasureMemory(TimePoint until) {
   return {"memory", "", total / 1e9,
           used >= 2 * cache ? ""
           : bytes < 2 * cache
-              ? fmt::format("with the caches: they hold more than half of the {} MiB that may be copied", bytes >> 20)
-              : "with the caches: there was too little time for more"};
+              ? fmt::format("caches included: they hold more than half of the {} MiB that may be copied", bytes >> 20)
+              : "caches included: there was too little time to copy more than they hold"};
 }
 
 std::vector<MachineFigure> MeasureLoopback(TimePoint until) {
@@ -333,7 +334,7 @@ std::vector<MachineFigure> MeasureLoopback(TimePoint until) {
   if (received > 0) {
     figures.push_back({"loopback", "", static_cast<double>(received) / took / 1e9, ""});
   } else {
-    figures.push_back(CannotSay("loopback", "", "nothing came through in time"));
+    figures.push_back(CannotSay("loopback", "", "no data arrived in time"));
   }
   if (trips.empty()) {
     figures.push_back(CannotSay("loopback round trip", "", "no byte came back in time"));
@@ -363,7 +364,7 @@ MachineFigure MeasureDisk(const std::string& folder, TimePoint until) {
   // A write that began in time may end somewhat later.
   result->changed.wait_for(lock, std::max(until - Now(), Duration::zero()) + std::chrono::milliseconds(50),
                            [&] { return result->done; });
-  if (*kind) return CannotSay("disk", folder, "it is in memory (tmpfs)");
+  if (*kind) return CannotSay("disk", folder, "the folder is in memory (tmpfs)");
   if (result->bytes > 0) return {"disk", folder, static_cast<double>(result->bytes) / result->seconds / 1e6, ""};
   if (!result->done) return {"disk", folder, 0, "no 4 MiB were on the disk in time"};
   if (result->error == 0) return CannotSay("disk", folder, "there was no time left for it");

@@ -1,4 +1,5 @@
-// Measures memory, loopback, disk and the way to peers. Blocks, with threads: for a process that does nothing else.
+// Measures memory, loopback, disk and the round trip to peers. Blocks, with threads: for a process that does nothing
+// else.
 //
 // One deadline covers everything. Each part stops when its share of the time is over, so on a slow machine the figures
 // come from less work. A thread whose disk does not answer is left behind, so the process must end by _exit. Memory: at

@@ -75,7 +75,7 @@ StatusOr<std::vector<MpiHost>> ReadHosts(const Environment& environment, int def
     auto nodes = FirstOf(environment, "PET_NNODES TRAINER_NNODES");
     if (nodes && nodes->text == "1") return std::vector<MpiHost>{};
     return absl::FailedPreconditionError(
-        fmt::format("--wire=mpi: nothing says which hosts there are, and there is no {}; {}", kMpiHostFile, kRemedy));
+        fmt::format("--wire=mpi: no setting lists the hosts, and there is no {}; {}", kMpiHostFile, kRemedy));
   }
   const std::string origin = source->origin.empty() ? "the host file" : source->origin;
   if (!text.ok()) {
@@ -145,10 +145,10 @@ StatusOr<MpiHostFiles> MpiHostFiles::Make(const Environment& environment, const 
     files.Remove();
     reasons.emplace_back(Message(laid));
   }
-  return absl::FailedPreconditionError(
-      fmt::format("--wire=mpi: no folder takes the host files ({}); set TMPDIR to one that can be written, such as an "
-                  "emptyDir",
-                  Join(reasons, "; ")));
+  return absl::FailedPreconditionError(fmt::format(
+      "--wire=mpi: cannot make a folder for the host files ({}); set TMPDIR to one that can be written, such as an "
+      "emptyDir",
+      Join(reasons, "; ")));
 }
 
 std::string MpiHostFiles::reports() const { return fmt::format("{}/{}", folder_, kReportsName); }

@@ -145,7 +145,7 @@ Status MpiLauncher::Impl::Attend(const Environment& environment) {
     log::Warning(fmt::format("the worker {} is gone ({}); waiting for it to come back", address, detail));
   };
   events.refused = [](const std::string& address, const std::string& detail) {
-    log::Warning(fmt::format("the worker {} does not let us in: {}", address, detail));
+    log::Warning(fmt::format("the worker {} refuses this launcher: {}", address, detail));
   };
   if (queue_ == nullptr) queue_ = net::MakeCallQueue(loop_);
   workers_ = std::make_unique<rsh::Workers>(loop_, *queue_, resolver_, std::move(options), std::move(events));
@@ -161,7 +161,7 @@ void MpiLauncher::Impl::End(int exit_code, ExitClass exit_class, const std::stri
   workers_->Tell({exit_code, reason, exit_class}, kHearLimit,
                  [done = std::move(done)](const std::vector<std::string>& deaf) {
                    for (const std::string& worker : deaf)
-                     log::Warning(fmt::format("a worker did not hear the verdict: {}", worker));
+                     log::Warning(fmt::format("cannot tell a worker the verdict: {}", worker));
                    done();
                  });
 }

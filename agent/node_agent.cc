@@ -261,8 +261,10 @@ StatusOr<int> NodeAgent::Impl::FreshStore() {
   if (!store.ok()) {
     const Status status =
         Annotate(store.status(), fmt::format("cannot serve port {} ({})", port, options_.master_port_origin));
-    const std::string holder = fmt::format("`muster status 127.0.0.1:{}` shows the job that has it, if one has", port);
-    return absl::IsAlreadyExists(status) ? WithRemedy(status, holder + "; a machine has one node of rank 0") : status;
+    const std::string holder =
+        fmt::format("`muster status 127.0.0.1:{}` shows the job whose agent holds the port, if one does", port);
+    return absl::IsAlreadyExists(status) ? WithRemedy(status, holder + "; a machine cannot run two nodes of rank 0")
+                                         : status;
   }
   store_ = *std::move(store);
   return store_->port();

@@ -56,7 +56,7 @@ class Peer {
       }
       double took = std::chrono::duration<double, std::milli>(MonotonicClock::now() - began).count();
       figure_.value = std::min(figure_.value.value_or(took), took);
-      figure_.why = error ? "refused, which is an answer" : "";
+      figure_.why = error ? "refused, which counts as an answer" : "";
       if (++tries_ < kTries) Try();
     });
   }

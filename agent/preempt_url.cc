@@ -87,20 +87,20 @@ class Asking : public std::enable_shared_from_this<Asking> {
   void GetToken() {
     if (std::exchange(token_is_new_, false)) {
       token_.clear();
-      return Trouble("answers with HTTP status 401, also with the token it gave");
+      return Trouble("answers with HTTP status 401 to the token that it has just given");
     }
     Question("PUT", kTokenPath, {{"X-aws-ec2-metadata-token-ttl-seconds", kTokenLife}}, kLimit,
              [](Asking& self, StatusOr<FetchAnswer> answer) {
                if (!answer.ok()) {
                  return self.Trouble(
-                     fmt::format("wants a token (401), and PUT {} fails: {}; where this is a container, "
-                                 "the hop limit of the instance's metadata must be 2",
+                     fmt::format("asks for a token (401), but PUT {} fails: {}; for a container, the "
+                                 "metadata options of the instance need a hop limit of 2",
                                  kTokenPath, Message(answer.status())));
                }
                std::string_view token = Strip(answer->body);
                bool printable = std::all_of(token.begin(), token.end(), [](char c) { return c > ' ' && c < 0x7f; });
                if (answer->status != 200 || token.empty() || token.size() > kLongestToken || !printable) {
-                 return self.Trouble(fmt::format("wants a token (401), and PUT {} gives none (HTTP status {})",
+                 return self.Trouble(fmt::format("asks for a token (401), but PUT {} gives none (HTTP status {})",
                                                  kTokenPath, answer->status));
                }
                self.token_ = token;

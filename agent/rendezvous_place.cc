@@ -83,7 +83,7 @@ void SayIfElsewhere(const std::string& host, const std::vector<std::string>& res
 void SayStandingBy(const net::Credentials& credentials, const std::string& host, int port) {
   if (IsLoopbackText(host)) return;
   const bool open = credentials.token.empty() && !credentials.tls();
-  log::Info(fmt::format("standing by on port {} of {}, to coordinate the job if the node that does so is lost{}", port,
+  log::Info(fmt::format("standing by on port {} of {}, to coordinate the job if its coordinator is lost{}", port,
                         host.empty() ? "every address" : host,
                         open ? fmt::format(" (without token or TLS, as torchrun's ports are; {})", kProtectedBy) : ""));
 }

@@ -49,7 +49,7 @@ std::string FolderOfLocalJob(const std::string& name) {
 }  // namespace
 
 int ReportCommand(const std::vector<std::string>& arguments) {
-  CLI::App app{"Make one page of what became of the runs whose logs lie in a folder", "muster report"};
+  CLI::App app{"Make an HTML page about the runs whose logs are in a folder", "muster report"};
   std::string folder;
   std::string output;
   bool json = false;
@@ -58,11 +58,12 @@ int ReportCommand(const std::vector<std::string>& arguments) {
          "a --log-dir, the folder of one run in it, a folder with the log folders of several nodes, or the name "
          "of a job of `muster local`")
       ->required();
-  app.add_option("-o,--output", output, "the page (default: LOGDIR/report.html, of a job in its folder); - is stdout");
-  app.add_flag("--json", json, "print the same facts as JSON on stdout, no page");
+  app.add_option("-o,--output", output,
+                 "file of the page; - is stdout; default: report.html in LOGDIR, or in the folder of the job");
+  app.add_flag("--json", json, "print the facts as JSON on stdout instead of the page");
   if (auto end = ParseCommandLine(app, arguments)) return *end;
   if (json && !output.empty()) {
-    PrintTo(stderr, "muster report: --json prints on stdout: it goes without -o\n");
+    PrintTo(stderr, "muster report: --json prints on stdout; leave -o out\n");
     return kExitUsage;
   }
 
@@ -77,8 +78,8 @@ int ReportCommand(const std::vector<std::string>& arguments) {
   auto history = ReadAttemptHistory(folder);
   if (!history.ok()) {
     return fail(
-        fmt::format("{}; give what --log-dir of `muster run` named, a folder above, or the name of a job "
-                    "of `muster local` that has left records",
+        fmt::format("{}; give the --log-dir of `muster run`, a folder above it, or the name of a job of `muster local` "
+                    "that has records",
                     Message(history.status())));
   }
   for (const HistoryProblem& problem : history->problems) {

@@ -36,13 +36,12 @@ constexpr std::string_view kHelp =
     "usage: muster rsh [ssh's options] [user@]HOST COMMAND [arguments]\n\n"
     "Runs the command by `sh -c` in the pod whose agent serves `muster exec --serve-rsh`: the remote shell of mpirun,\n"
     "without sshd, keys or root.\n\n"
-    "  -p PORT                where the pod serves [default 29522; MUSTER_RSH_PORT]\n"
-    "  -n                     nothing is read from stdin\n"
-    "  --rsh-timeout SECONDS  how long the pod is waited for [default 300; MUSTER_RSH_TIMEOUT]\n\n"
+    "  -p PORT                port of the remote shell in the pod [default 29522; MUSTER_RSH_PORT]\n"
+    "  -n                     read nothing from stdin\n"
+    "  --rsh-timeout SECONDS  how long to wait for the pod [default 300; MUSTER_RSH_TIMEOUT]\n\n"
     "The token and the certificates come from MUSTER_TOKEN_FILE, MUSTER_TLS_CERT, MUSTER_TLS_KEY and MUSTER_TLS_CA.\n"
-    "Ends with the command's code; 200 where the pod was not reached in time, 78 where it does not let us in, 202 "
-    "where\n"
-    "the connection was lost.\n";
+    "Ends with the command's code; with 200 if the pod was not reached in time, 78 if it refused the token or the\n"
+    "certificate, 202 if the connection was lost.\n";
 constexpr std::chrono::milliseconds kNeverDrop = std::chrono::hours(24 * 365);
 
 // A standard stream, or /dev/null if it was closed when this process started: gRPC opens a descriptor before main,

@@ -122,7 +122,7 @@ StatusOr<rsh::Server::Options> Worker::Listening() {
     if (options_.rsh_listen->port != kNoPort) serving.port = options_.rsh_listen->port;
     if (open) {
       log::Warning(
-          fmt::format("no token and no certificates: whoever reaches {} runs commands here; give every pod the same "
+          fmt::format("no token and no certificates: whoever reaches {} can run commands here; give every pod the same "
                       "MUSTER_TOKEN_FILE",
                       serving.host.empty() ? fmt::format("port {} of this machine", serving.port)
                                            : JoinHostPort(serving.host, serving.port)));
@@ -164,8 +164,8 @@ void Worker::End(int code, int signal, const std::string& reason) {
   if (auto now = oom_.Read(); now && oom_kills_ && *now > *oom_kills_) {
     reason_ += fmt::format("; {} killed here: out of memory", Counted(*now - *oom_kills_, "command"));
   }
-  log::Info(fmt::format("{}; ending with {}, {} commands get {} and up to {} s", reason_, code, server_->sessions(),
-                        SignalName(signal),
+  log::Info(fmt::format("{}; ending with exit code {}: {} get {} and up to {} s", reason_, code,
+                        Counted(server_->sessions(), "command"), SignalName(signal),
                         std::chrono::duration_cast<std::chrono::seconds>(options_.shutdown_timeout).count()));
   server_->Stop(signal, options_.shutdown_timeout, [this] { loop_.stop(); });
 }

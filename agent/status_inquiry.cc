@@ -115,7 +115,8 @@ class StatusInquiry::Impl : public std::enable_shared_from_this<Impl> {
     if (const auto* redirect = std::get_if<rendezvous::Redirect>(&message)) {
       if (redirect->address.empty() || ++redirects_ > kMostRedirects) {
         if (Looking()) return TryNext();
-        return End(absl::UnavailableError(fmt::format("{} sends on to \"{}\", and so on", who_, redirect->address)));
+        return End(absl::UnavailableError(fmt::format("{} redirects to \"{}\": no coordinator was found after {}", who_,
+                                                      redirect->address, Counted(redirects_, "redirect"))));
       }
       return Dial(redirect->address, nullptr, kCandidateLimit);
     }
@@ -149,15 +150,15 @@ class StatusInquiry::Impl : public std::enable_shared_from_this<Impl> {
                                                                         : absl::UnavailableError(detail));
     }
     lost_ = fmt::format("{} was lost: {}", who_, detail);
-    follower_->say(fmt::format("{}; looking for who stands in (up to {} s)", lost_, InSeconds(kSuccessionLimit)));
+    follower_->say(fmt::format("{}; looking for its successor (up to {} s)", lost_, InSeconds(kSuccessionLimit)));
     candidates_.clear();
     for (const rendezvous::StatusLine& line : last_->nodes) {
       if (!line.control_address.empty()) candidates_.push_back(line.control_address);
     }
     candidates_.push_back(endpoint_);
     next_ = 0;
-    Await(kSuccessionLimit,
-          absl::AbortedError(fmt::format("{}, and nobody stood in within {} s", lost_, InSeconds(kSuccessionLimit))));
+    Await(kSuccessionLimit, absl::AbortedError(fmt::format("{}, and no successor answered within {} s", lost_,
+                                                           InSeconds(kSuccessionLimit))));
     TryNext();
   }
 

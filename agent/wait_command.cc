@@ -234,7 +234,7 @@ int WaitCommand(const std::vector<std::string>& arguments) {
   bool coordinator = false;
   std::string timeout_text = "300s";
   net::CredentialFiles files;
-  app.add_option("TARGET", texts, "HOST or HOST:PORT; all of them are waited for at once")->required();
+  app.add_option("TARGET", texts, "HOST or HOST:PORT; `muster wait` waits for all of them at once")->required();
   auto* dns_flag = app.add_flag("--dns", dns, "until the name resolves (default for a target without a port)");
   auto* tcp_flag = app.add_flag("--tcp", tcp, "until the port accepts connections (default for a target with a port)");
   app.add_flag("--rendezvous", coordinator, "until a Muster coordinator answers there; port 29400 unless given")

@@ -48,7 +48,7 @@ StatusOr<std::unique_ptr<http::Server>> OpenPort(boost::asio::io_context& loop, 
   auto port = http::Server::Listen(loop, wanted.host, static_cast<uint16_t>(wanted.port), std::move(routes), {});
   if (!port.ok()) {
     if (wanted.required) return Annotate(port.status(), wanted.origin);
-    log::Warning(fmt::format("no {} here: {} (--http-port=off says nothing)", paths, Message(port.status())));
+    log::Warning(fmt::format("cannot serve {}: {}; --http-port=off turns the port off", paths, Message(port.status())));
     return nullptr;
   }
   log::Info(fmt::format("{} on {}port {}", paths, wanted.host.empty() ? "" : wanted.host + " ", (*port)->port()));
@@ -136,7 +136,7 @@ class Watch::Impl {
       answer({200, "application/json", json + "\n"});
     };
     const WatchSources::Attended attended = sources_.attended();
-    if (!attended.any) return tell(absl::UnavailableError("no coordinator is attended now"));
+    if (!attended.any) return tell(absl::UnavailableError("this node has no coordinator now"));
     inquiry_.Ask(attended.address, attended.local, *attended.credentials, kInquiryLimit, tell);
   }
 

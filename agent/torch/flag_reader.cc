@@ -257,7 +257,8 @@ Status FlagReader::ReadHangRules(RunOptions* options) const {
     options->hang.signal = *number;
   }
   if (options->hang.step_timeout && options->log_dir == "/dev/null") {
-    options->warnings.push_back("--hang-timeout sees nothing with --log-dir /dev/null: heartbeat files are kept there");
+    options->warnings.push_back(
+        "--hang-timeout has no effect with --log-dir /dev/null: heartbeat files need a log folder");
   }
   return absl::OkStatus();
 }

@@ -18,18 +18,19 @@ StatusOr<PodPlace> JaxPlace(const FlagReader& flags, const Environment& environm
   }
   auto rank = flags.FlagOr("node-rank", "JAX_PROCESS_ID PET_NODE_RANK JOB_COMPLETION_INDEX");
   if (!rank) {
-    return absl::InvalidArgumentError(
-        fmt::format("--wire=jax: there are {} processes, but nothing says which one this is; set JAX_PROCESS_ID, or "
-                    "run the pods as an Indexed Job",
-                    place.nodes));
+    return absl::InvalidArgumentError(fmt::format(
+        "--wire=jax: there are {} processes, but no setting gives the index of this one; set JAX_PROCESS_ID, or "
+        "run the pods as an Indexed Job",
+        place.nodes));
   }
   MUSTER_ASSIGN_OR_RETURN(place.node_rank, ReadNumber(*rank, 0, place.nodes - 1));
   std::optional<FlagValue> first = FirstNode(environment);
   std::optional<FlagValue> address = FirstOf(environment, "JAX_COORDINATOR_ADDRESS");
   if (!first && !address) {
-    return absl::InvalidArgumentError(fmt::format(
-        "--wire=jax: there are {} processes, but nothing says where the first one is; set JAX_COORDINATOR_ADDRESS",
-        place.nodes));
+    return absl::InvalidArgumentError(
+        fmt::format("--wire=jax: there are {} processes, but no setting gives the address of the first one; set "
+                    "JAX_COORDINATOR_ADDRESS",
+                    place.nodes));
   }
   if (address) {
     auto parsed = ParseEndpoint(address->text, 0);

@@ -18,7 +18,7 @@ StatusOr<int> Pods(const FlagReader& flags, std::optional<int> workers, int npro
   if (!workers || *workers == 1) return 1;
   if (gpus > 1 && !flags.line().values.contains("nproc-per-node")) {
     *warning = fmt::format(
-        "DMLC_NUM_WORKER={} may count the {} GPUs of each pod: nothing says how many pods there are, so this one does "
+        "DMLC_NUM_WORKER={} may count the {} GPUs of each pod: no setting gives the number of pods, so this one does "
         "not meet the others; give --nnodes, or --nproc-per-node",
         *workers, gpus);
     return 1;
@@ -48,10 +48,10 @@ StatusOr<PodPlace> XgboostPlace(const FlagReader& flags, const Environment& envi
   if (rank) {
     MUSTER_ASSIGN_OR_RETURN(place.node_rank, ReadNumber(*rank, 0, FlagReader::kMost / nproc - 1));
   } else if (place.nodes > 1) {
-    return absl::InvalidArgumentError(
-        fmt::format("--wire=xgboost: there are {} pods, but nothing says which one this is; set DMLC_TASK_ID, or run "
-                    "the pods as an Indexed Job",
-                    place.nodes));
+    return absl::InvalidArgumentError(fmt::format(
+        "--wire=xgboost: there are {} pods, but no setting gives the index of this one; set DMLC_TASK_ID, or run "
+        "the pods as an Indexed Job",
+        place.nodes));
   }
   if (place.nodes > 1 && place.node_rank >= place.nodes) {
     return Bad(*rank, fmt::format("node ranks go from 0 to {} with {} nodes", place.nodes - 1, place.nodes));
@@ -69,7 +69,8 @@ StatusOr<PodPlace> XgboostPlace(const FlagReader& flags, const Environment& envi
   if (!tracker) tracker = first;
   if (!tracker && all > 1) {
     return absl::InvalidArgumentError(fmt::format(
-        "--wire=xgboost: there are {} workers, but nothing says where the tracker is; set DMLC_TRACKER_URI", all));
+        "--wire=xgboost: there are {} workers, but no setting gives the address of the tracker; set DMLC_TRACKER_URI",
+        all));
   }
   MUSTER_ASSIGN_OR_RETURN(auto port, FirstNumberOf(environment, "DMLC_TRACKER_PORT PET_MASTER_PORT", 1, 65535));
   place.framework_port = port.value_or(kTrainerPort);

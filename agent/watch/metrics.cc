@@ -122,7 +122,8 @@ std::string ToExposition(const Metrics& m) {
     page.One("muster_store_connections", "gauge", "Connections that are open to that store.", m.store->connections);
     page.One("muster_store_connections_accepted_total", "counter", "Connections that store has accepted.",
              m.store->accepted);
-    page.One("muster_store_violations_total", "counter", "Connections closed for what they sent.", m.store->violations);
+    page.One("muster_store_violations_total", "counter", "Connections closed because of a protocol violation.",
+             m.store->violations);
   }
   AppendProcess(page, m.process);
   return page.Take();

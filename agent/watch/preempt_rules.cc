@@ -69,7 +69,7 @@ StatusOr<HttpUrl> ParseHttpUrl(std::string_view url) {
   if (std::any_of(url.begin(), url.end(), [](unsigned char c) { return c <= ' ' || c >= 0x7f; })) {
     return bad("a URL has no blanks and no control characters; write them as %20");
   }
-  if (url.find('#') != std::string_view::npos) return bad("a URL that is asked for has no fragment (#)");
+  if (url.find('#') != std::string_view::npos) return bad("a URL here has no fragment (#)");
   url.remove_prefix(kScheme.size());
   std::string_view authority = url.substr(0, url.find_first_of("/?"));
   HttpUrl parsed;
@@ -107,7 +107,7 @@ NoticeVerdict JudgeNotice(int status, std::string_view body) {
     return {Kind::kNotice, With(action, TextField(document, "time")), {}};
   }
   if (action == "none") return {};
-  return Trouble(fmt::format("answers with what is no notice Muster knows: {}", Quote(body)));
+  return Trouble(fmt::format("answers with text that is no known notice: {}", Quote(body)));
 }
 
 bool IsLongPoll(std::string_view target) {

@@ -97,10 +97,9 @@ TEST_F(MpiHostFilesTest, AFolderThatTakesThemIsLookedFor) {
 
 TEST_F(MpiHostFilesTest, WhatCannotBeReadIsNamed) {
   if (!fs::exists(kMpiHostFile)) {
-    EXPECT_THAT(Error(),
-                HasSubstr("nothing says which hosts there are, and there is no /etc/mpi/hostfile; set MUSTER_"));
+    EXPECT_THAT(Error(), HasSubstr("no setting lists the hosts, and there is no /etc/mpi/hostfile; set MUSTER_"));
     pod_.Set("PET_NNODES", "2");
-    EXPECT_THAT(Error(), HasSubstr("nothing says which hosts"));
+    EXPECT_THAT(Error(), HasSubstr("no setting lists the hosts"));
     pod_.Set("PET_NNODES", "1");
     EXPECT_TRUE(Make().ok()) << "a job of one node";
   }

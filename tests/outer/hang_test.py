@@ -70,7 +70,7 @@ class Heartbeats(HangCase):
         self.assertRegex(said, r"worker rank 0 hangs: no step reported for [\d.]+ s \(last step 120\); stacks are in /")
         self.assertRegex(said, r"exitcode  : 203 \(pid: \d+\)")
         self.assertIn("stuck_in_a_collective", said, "faulthandler's words")
-        self.assertIn("py-spy is not on PATH: of the hang there are kernel stacks only", said)
+        self.assertIn("py-spy is not on PATH: the evidence has only kernel stacks", said)
         kept = self.one(f"{logs}/**/hang.txt")
         self.assertRegex(kept, r"process \d+ \(python3[^)]*\): S \(sleeping\)")
         self.assertRegex(kept, r"thread \d+ \(python3[^)]*\): S \(sleeping\), wchan \w+, syscall \d+")

@@ -175,7 +175,7 @@ class MetadataServices(MusterCase):
 
         service = self.service(answer, port=port)
         for code, said in ((500, "HTTP status 500"), (302, "HTTP status 302"), (201, "cannot be read: body limit exceeded"),
-                           (401, "HTTP status 401|wants a token .401.")):
+                           (401, "HTTP status 401|asks for a token .401.")):
             status[0] = code
             output = self.wait_for_output(agent, said)
         status[0] = 404

@@ -217,7 +217,7 @@ class Faults(Nodes):
         port = self.free_port()
         agent = self.start("--nnodes=2", "--node-rank=1", "--master-addr=127.0.0.1", f"--master-port={port}", "--local-addr=192.0.2.1")
         self.wait_for_output(agent, rf"waiting for node 0 at 127\.0\.0\.1:{port}: nothing listens there yet \(up to 900 s\)\n")
-        self.assertRegex(agent.output(), r"standing by on port \d+ of every address, to coordinate the job if the node that does so is lost")
+        self.assertRegex(agent.output(), r"standing by on port \d+ of every address, to coordinate the job if its coordinator is lost")
         self.assertNotIn("refused", agent.output())
         agent.send(signal.SIGTERM)
         self.assertEqual(agent.wait(), 143)

@@ -213,7 +213,7 @@ class Logs(MusterCase):
                            worker=False, env={"TMPDIR": missing})
         self.assertEqual(agent.wait(), 0, agent.output())
         self.assertRegex(agent.output(), r"(?m)^(/tmp/muster_\w{6}/\S+)/heartbeat and \1/error.json$")
-        said = f"TMPDIR takes no folder ({missing}: No such file or directory): the files of this run go to /tmp\n"
+        said = f"cannot make a folder in TMPDIR ({missing}: No such file or directory): the files of this run go to /tmp\n"
         self.assertEqual(agent.output().count(said), 1, agent.output())
         self.assertEqual(sorted(os.listdir(self.dir)), sorted([*before, "agent-0.txt"]))  # the current directory
 

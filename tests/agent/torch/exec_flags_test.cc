@@ -509,7 +509,7 @@ TEST(ExecFlags, VariablesAboutHangsAreForATorchrunInsideAPlainCommand) {
   EXPECT_THAT(std::string(torch.status().message()), HasSubstr("MUSTER_HANG_SIGNAL=nonsense"));
   auto nowhere = Parse({"--hang-timeout=3", "--log-dir=/dev/null", "--", "true"});
   ASSERT_TRUE(nowhere.ok());
-  EXPECT_THAT(nowhere->options.warnings, testing::Contains(HasSubstr("--hang-timeout sees nothing")));
+  EXPECT_THAT(nowhere->options.warnings, testing::Contains(HasSubstr("--hang-timeout has no effect")));
   auto wrong = Parse({"--hang-timeout=soon", "--", "true"});
   ASSERT_FALSE(wrong.ok());
   EXPECT_THAT(std::string(wrong.status().message()), HasSubstr("--hang-timeout=soon"));
