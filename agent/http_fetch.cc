@@ -7,6 +7,7 @@
 #include <boost/asio/write.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
+#include <optional>
 
 #include "base/host_names.h"
 #include "base/text.h"
@@ -41,9 +42,7 @@ class HttpFetch::Impl : public std::enable_shared_from_this<Impl> {
         done_(std::move(done)),
         socket_(loop),
         deadline_(loop) {
-    parser_.header_limit(kHeaderLimit);
-    parser_.body_limit(kBodyLimit);
-    parser_.eager(true);
+    ExpectResponse();
   }
 
   void Start(asio::io_context& loop, net::Resolver& resolver, Duration limit) {
@@ -76,6 +75,13 @@ class HttpFetch::Impl : public std::enable_shared_from_this<Impl> {
   }
 
  private:
+  void ExpectResponse() {
+    parser_.emplace();
+    parser_->header_limit(kHeaderLimit);
+    parser_->body_limit(kBodyLimit);
+    parser_->eager(true);
+  }
+
   void Ask() {
     asio::async_write(socket_, asio::buffer(request_), [self = shared_from_this()](error_code error, size_t) {
       if (error) return self->End(absl::UnavailableError(fmt::format("{}: {}", self->where_, error.message())));
@@ -96,24 +102,34 @@ class HttpFetch::Impl : public std::enable_shared_from_this<Impl> {
 
   void Parse(bool ended) {
     error_code error;
-    // A 1xx response would come before the final one, but these services send none to a request without "Expect".
-    if (!pending_.empty()) pending_.erase(0, parser_.put(asio::buffer(pending_), error));
+    if (!pending_.empty()) pending_.erase(0, parser_->put(asio::buffer(pending_), error));
+    while (!error && IsInterim()) {
+      ExpectResponse();
+      if (!pending_.empty()) pending_.erase(0, parser_->put(asio::buffer(pending_), error));
+    }
     if (error == http::error::need_more) error = {};
-    if (!error && ended && !parser_.is_done()) {
-      if (!parser_.got_some()) return End(absl::DataLossError(fmt::format("{} closed without an answer", where_)));
-      parser_.put_eof(error);
+    if (!error && ended && !parser_->is_done()) {
+      if (!parser_->got_some()) return End(absl::DataLossError(fmt::format("{} closed without an answer", where_)));
+      parser_->put_eof(error);
     }
     if (error) {
       return End(
           absl::DataLossError(fmt::format("{} gave an answer that cannot be read: {}", where_, error.message())));
     }
-    if (!parser_.is_done()) return Read();
+    if (!parser_->is_done()) return Read();
     FetchAnswer answer;
-    answer.status = static_cast<int>(parser_.get().result_int());
-    answer.body = std::move(parser_.get().body());
-    auto etag = parser_.get()[http::field::etag];
+    answer.status = static_cast<int>(parser_->get().result_int());
+    answer.body = std::move(parser_->get().body());
+    auto etag = parser_->get()[http::field::etag];
     answer.etag.assign(etag.data(), etag.size());
     End(std::move(answer));
+  }
+
+  // True for a whole 1xx response: the answer comes after it. 101 is the answer, since HTTP ends with it.
+  bool IsInterim() const {
+    if (!parser_->is_done()) return false;
+    const unsigned status = parser_->get().result_int();
+    return status / 100 == 1 && status != 101;
   }
 
   void End(StatusOr<FetchAnswer> answer) {
@@ -132,8 +148,8 @@ class HttpFetch::Impl : public std::enable_shared_from_this<Impl> {
   asio::steady_timer deadline_;
   std::unique_ptr<net::Connecting> connecting_;
   std::array<char, 4096> buffer_;
-  std::string pending_;  // read and not parsed yet
-  http::response_parser<http::string_body> parser_;
+  std::string pending_;                                             // read and not parsed yet
+  std::optional<http::response_parser<http::string_body>> parser_;  // of the response that is being read
 };
 
 std::unique_ptr<HttpFetch> HttpFetch::Start(asio::io_context& loop, net::Resolver& resolver,
