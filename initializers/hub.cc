@@ -258,9 +258,9 @@ http::Refusal Hub::Explain(const Entry& entry, const http::ResponseHead& head, s
     if (place != nullptr && place->url == head.url) Forget(entry.key);
     return {
         http::Refusal::Kind::kTransient,
-        absl::UnavailableError(fmt::format("{}: the link has expired, or a proxy (HTTPS_PROXY, NO_PROXY) keeps us from "
-                                           "there; asking the hub for another",
-                                           at)),
+        absl::UnavailableError(fmt::format(
+            "{}: the link has expired, or a proxy (HTTPS_PROXY, NO_PROXY) refuses it; asking the hub for a new link",
+            at)),
         Duration::zero()};
   }
   if (status == 429 || status == 503) return {http::Refusal::Kind::kThrottled, absl::UnavailableError(at), pause};
@@ -372,7 +372,7 @@ asio::awaitable<StatusOr<bool>> Hub::ListSiblings(Listing& listing) {
   auto files = ParseSiblings(answer->body);
   if (!files.ok()) {
     co_return absl::FailedPreconditionError(
-        fmt::format("{}: {} has neither the tree of its files nor their sizes, which are needed; use another endpoint "
+        fmt::format("{}: {} gives neither the tree of its files nor their sizes; use another endpoint "
                     "(HF_ENDPOINT): {}",
                     source_.uri, settings_.endpoint, Message(files.status())));
   }

@@ -111,10 +111,10 @@ Status Denied(int status, const HubError& error, const std::string& what, bool w
     return absl::PermissionDeniedError(fmt::format("{}; {}", what, remedy));
   };
   if (code == "GatedRepo") {
-    return with_token ? denied("access to it is granted on its page on the hub: ask for it there, by the token's user")
+    return with_token ? denied("the repository is gated: ask for access on its page on the hub, as the token's user")
                       : denied(
-                            "access to it is granted on its page on the hub, and then "
-                            "HF_TOKEN (or ACCESS_TOKEN) has to be set");
+                            "the repository is gated: ask for access on its page on the hub, then set HF_TOKEN (or "
+                            "ACCESS_TOKEN)");
   }
   if (code == "RevisionNotFound") return not_found("check the revision: a branch, a tag or a commit");
   if (code == "EntryNotFound") return not_found("there is no such file at this revision");
@@ -127,7 +127,7 @@ Status Denied(int status, const HubError& error, const std::string& what, bool w
   if (status == 404) {
     return not_found("check its name, and the endpoint (HF_ENDPOINT): a mirror has to have the hub's API, too");
   }
-  if (status == 401 && with_token) return denied("the hub does not take the token: renew it, or leave it out");
+  if (status == 401 && with_token) return denied("the hub refuses the token: renew it, or leave it out");
   return denied(with_token ? "check what the token may read" : kSetToken);
 }
 
@@ -139,10 +139,10 @@ bool IsCommit(std::string_view revision) {
 
 StatusOr<std::string> ParseRevision(std::string_view json) {
   auto document = Read(json, 0);
-  if (!document.ok()) return Annotate(document.status(), "the hub's answer to what the revision is cannot be read");
+  if (!document.ok()) return Annotate(document.status(), "the hub's answer about the revision cannot be read");
   const std::string sha = TextField(*document, "sha");
-  if (sha.empty()) return Bad("the hub's answer to what the revision is has no sha");
-  if (!IsCommit(sha)) return Bad(fmt::format("the hub says that the commit is {}, which is none", Quoted(sha)));
+  if (sha.empty()) return Bad("the hub's answer about the revision has no sha");
+  if (!IsCommit(sha)) return Bad(fmt::format("the hub's sha of the revision is {}, which is no commit", Quoted(sha)));
   return sha;
 }
 
@@ -156,7 +156,7 @@ StatusOr<std::vector<Entry>> ParseTree(std::string_view json) {
 }
 
 StatusOr<std::vector<Entry>> ParseSiblings(std::string_view json) {
-  constexpr std::string_view kWhat = "the files that the hub names with the revision cannot be read";
+  constexpr std::string_view kWhat = "the files in the hub's answer about the revision cannot be read";
   auto document = Read(json, kDeepestOfSiblings);
   if (!document.ok()) return Annotate(document.status(), kWhat);
   const Json* siblings = FindField(*document, "siblings");

@@ -74,7 +74,7 @@ StatusOr<std::string> FindHubCache(const Environment& environment, const std::st
   if (const auto named = environment.FirstOf("HF_HUB_CACHE HUGGINGFACE_HUB_CACHE")) return Expanded(named->value, home);
   auto path = InHubHome(environment, home, "hub");
   if (path) return *std::move(path);
-  return absl::FailedPreconditionError("where the hub's cache is is not said: set HF_HUB_CACHE, or give --to");
+  return absl::FailedPreconditionError("the folder of the hub's cache is not known: set HF_HUB_CACHE, or give --to");
 }
 
 StatusOr<HubSettings> FindHubSettings(const Source& source, bool anonymous, const Environment& environment,

@@ -380,8 +380,10 @@ Status Initialize::Impl::CheckList() {
     return CheckRoom(room_);
   }
   result_.unchanged = NothingHasChanged();
-  return result_.unchanged ? absl::OkStatus()
-                           : Annotate(unwritable_, "the source has less than before, and the manifest has to say so");
+  return result_.unchanged
+             ? absl::OkStatus()
+             : Annotate(unwritable_,
+                        "the source has fewer files than before, so that the manifest has to be rewritten");
 }
 
 void Initialize::Impl::Moved(MovedFile file) {

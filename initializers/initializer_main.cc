@@ -211,7 +211,9 @@ struct Words {
 // Flags that decide how the result is reported.
 void AddTellingFlags(CLI::App* command, ProgramOptions* program) {
   command->add_flag("--json", program->json, "events as JSON lines on stdout");
-  command->add_option("--termination-log", program->termination_log, "where the last word goes, if it is there")
+  command
+      ->add_option("--termination-log", program->termination_log,
+                   "where the pod's termination message goes, if it is there")
       ->envname("MUSTER_TERMINATION_LOG");
 }
 
@@ -221,31 +223,33 @@ void AddFlags(CLI::App* command, ProgramOptions* program, Words* words, std::str
   command
       ->add_option("uri", run.uri, "s3://BUCKET/KEY, gs://, hf://, pvc://CLAIM/PATH, file:///PATH, https://HOST/FILE")
       ->envname("STORAGE_URI");
-  command->add_option("--to", run.target, fmt::format("the folder it goes to; default {}", target));
+  command->add_option("--to", run.target, fmt::format("target; default {}", target));
   const Environment environment = Environment::OfProcess();
   words->include = environment.Get("STORAGE_ALLOW_PATTERNS").value_or("");  // KServe's
   words->ignore = environment.Get("STORAGE_IGNORE_PATTERNS").value_or("");
-  command->add_option("--include", words->include, "only what matches one of these patterns, with commas between");
-  command->add_option("--ignore", words->ignore, "nothing that matches one of these patterns")
+  command->add_option("--include", words->include, "only files that match one of these patterns, with commas between");
+  command->add_option("--ignore", words->ignore, "no file that matches one of these; wins over --include")
       ->envname("IGNORE_PATTERNS");
   command->add_option("--verify", words->verify, "full | size | none: what is checked of every file")
       ->check(CLI::IsMember({"full", "size", "none"}));
-  command->add_option("--version-id", run.version_id, "of one S3 object; the generation of one GCS object");
+  command->add_option("--version-id", run.version_id,
+                      "this version of a single S3 object, or this generation of a single GCS object");
   command->add_option("--claim", run.claims, "NAME=DIR: where a pvc:// claim is mounted; default /mnt/pvc/NAME")
       ->take_all();
   command->add_flag("--hf-cache", run.hub_cache,
                     "lay an hf:// repository as the hub's client keeps it, in the cache that --to names; default "
                     "HF_HUB_CACHE, else HF_HOME/hub");
-  command->add_flag("--hard-link", run.hard_links, "link the files of a folder in place of copying them");
+  command->add_flag("--hard-link", run.hard_links, "hard links to the files of a folder instead of copies");
   command->add_flag("--extract", run.extract, "unpack archives (tar, tar.gz, tar.zst, zip) in place of keeping them");
   command
       ->add_option("--extract-ratio", run.unpack.ratio,
                    "refuse an archive that unpacks to more than so many times its size, and to more than 1 GiB; "
                    "default 100")
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 32));
-  command->add_option("--extract-members", run.unpack.members, "refuse an archive of more members; default 10000000");
+  command->add_option("--extract-members", run.unpack.members,
+                      "refuse an archive with more members than this; default 10000000");
   command->add_option("--then", run.then,
-                      "a command for sh, once everything is in place; MUSTER_TARGET names the folder");
+                      "a command for sh, run when everything is in place; MUSTER_TARGET names the folder");
   command->add_option("--ca-bundle", run.http.ca_bundle, "certificates to trust, a file or a folder of them");
   command->add_option("--deadline", program->deadline, "give up after so many seconds, whatever is going on; 0: never")
       ->check(CLI::Range(0.0, 1e9));
@@ -253,17 +257,18 @@ void AddFlags(CLI::App* command, ProgramOptions* program, Words* words, std::str
       ->check(CLI::Range(0.0, 1e6));
   command
       ->add_option("--stall-timeout", words->stall,
-                   "a connection that is slower than 32 KiB/s for so many seconds is given up for another; default 20")
+                   "replace a connection that is slower than 32 KiB/s for so many seconds; default 20")
       ->check(CLI::Range(1.0, 1e6));
   command
       ->add_option("--lease-timeout", words->lease_silence,
                    "take over from another initializer of the same folder that has been silent for so many seconds; "
                    "default 30")
       ->check(CLI::Range(10.0, 1e6));
-  command->add_flag("--http2", run.http.http2, "HTTP/2 over https, where the server has it; default HTTP/1.1");
+  command->add_flag("--http2", run.http.http2, "use HTTP/2 over https if the server has it; default HTTP/1.1");
   command->add_flag("--anonymous", run.anonymous, "send no credentials");
   command->add_flag("--allow-html", run.allow_html,
-                    "https:// may bring a web page under another name than *.html; else it is taken for a login");
+                    "accept a web page from https:// also under another name than *.html; without the flag it counts "
+                    "as a login page");
   command->add_flag("--dry-run", run.dry_run, "say what would be moved, and move nothing");
   AddTellingFlags(command, program);
 }
@@ -341,7 +346,7 @@ int Main(int argc, char** argv) {
     });
   }
   auto* verify = app.add_subcommand("verify", "read a folder and compare it with its manifest");
-  verify->add_option("folder", folder, "what --to named")->required();
+  verify->add_option("folder", folder, "the folder that --to named")->required();
   verify->add_flag("--json", program.json, "the result as a JSON line on stdout");
   try {
     app.parse(argc, argv);
@@ -356,7 +361,7 @@ int Main(int argc, char** argv) {
   if (Status status = CheckThreads("cannot begin"); !status.ok()) return Refuse(program, status, kExitBadConfiguration);
   if (verify->parsed()) return Verify(folder, program.json);
   if (program.run.uri.empty()) {
-    const Status status = absl::InvalidArgumentError("what to bring in is not said: give a URI, or set STORAGE_URI");
+    const Status status = absl::InvalidArgumentError("there is no source: give a URI, or set STORAGE_URI");
     return Refuse(program, status, kExitUsage);
   }
   Apply(words, &program.run);

@@ -69,7 +69,9 @@ LeaseDecision Decide(LeaseWatch* watch, const LeaseSight& sight, const LeaseRule
   if (watch->number != sight.number || watch->text != sight.text) {
     *watch = {sight.number, sight.text, now};
   }
-  if (sight.dead) return {*sight.number + 1, fmt::format("{} has ended without a word", LeaseHolderText(sight.text))};
+  if (sight.dead) {
+    return {*sight.number + 1, fmt::format("{} has ended without releasing the folder", LeaseHolderText(sight.text))};
+  }
   if (now - watch->since >= rules.silence) {
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(now - watch->since).count();
     return {*sight.number + 1, fmt::format("{} has been silent for {} s", LeaseHolderText(sight.text), seconds)};
@@ -162,7 +164,7 @@ void Lease::Impl::Look() {
     if (number_) return Tell(events_.lost, std::move(taken));
     if (!absl::IsAlreadyExists(taken)) return Tell(events_.unwritable, std::move(taken));
   } else if (std::string holder = LeaseHolderText(sight.text); holder != waits_for_) {
-    events_.say(fmt::format("{} is bringing it in; waiting for it", holder));
+    events_.say(fmt::format("waiting for {}, which is filling the same folder", holder));
     waits_for_ = std::move(holder);
   }
   After(rules_.look, &Impl::Look);

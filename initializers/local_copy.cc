@@ -118,7 +118,7 @@ Status Copying::KeepExecutable() {
   Status made = staging_.MakeExecutable(moved_.name);
   if (made.code() != absl::StatusCode::kUnimplemented) return made;
   if (!shared_->said_modes.exchange(true)) {
-    notes_.push_back(fmt::format("{}: what is executable is not so in the target", Message(made)));
+    notes_.push_back(fmt::format("{}: executable files are not executable there", Message(made)));
   }
   return absl::OkStatus();
 }

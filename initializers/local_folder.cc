@@ -182,7 +182,7 @@ Status Walk::Add(const Folder& folder, const std::string& name, std::vector<Entr
   const bool folder_here = S_ISDIR(facts.st_mode);
   if (folder_here ? !may_hold : !wanted) return absl::OkStatus();
   if (link && !root_.empty() && !IsBelow(where, root_)) {
-    const std::string fault = fmt::format("that leads out of its claim, to {}: copy what it means", where);
+    const std::string fault = fmt::format("that leads out of its claim, to {}: copy the linked file or folder", where);
     return PassOver(path, BadLink(fmt::format("{}/{}", folder.where, name), fault), notes);
   }
   if (S_ISREG(facts.st_mode)) {
@@ -196,7 +196,7 @@ Status Walk::Add(const Folder& folder, const std::string& name, std::vector<Entr
   }
   for (const Chain* above = folder.chain.get(); above != nullptr; above = above->above.get()) {
     if (above->real != where) continue;
-    const std::string fault = fmt::format("that leads to a folder it is in, {}: copy what it means", where);
+    const std::string fault = fmt::format("that leads to a folder it is in, {}: copy the linked folder", where);
     return PassOver(path, BadLink(fmt::format("{}/{}", folder.where, name), fault), notes);
   }
   auto chain = std::make_shared<const Chain>(Chain{where, folder.chain});
@@ -279,8 +279,7 @@ StatusOr<LocalPlace> FindLocalPlace(const Source& source, const std::vector<std:
     const size_t equals = claim.find('=');
     if (equals == std::string::npos || equals == 0 || claim[equals + 1] != '/') {
       return absl::InvalidArgumentError(
-          fmt::format("'{}' (--claim, {}) says no claim's place: write NAME=DIR, the folder that it is mounted at",
-                      claim, kClaims));
+          fmt::format("'{}' (--claim, {}) does not say where a claim is mounted: write NAME=DIR", claim, kClaims));
     }
     if (!named && claim.substr(0, equals) == source.container) {
       root = claim.substr(equals + 1);

@@ -26,7 +26,8 @@ StatusOr<Descriptor> OpenMetadataFile(int at, const std::string& name, int flags
   struct stat facts {};
   if (file.ok() && fstat(file.get(), &facts) == 0 && S_ISREG(facts.st_mode)) return file;
   if (file.ok() || errno == ELOOP || errno == ENXIO || errno == EISDIR) {
-    return absl::FailedPreconditionError(fmt::format("{} is no file, where one of ours has to be: remove it", name));
+    return absl::FailedPreconditionError(
+        fmt::format("{} has to be a regular file, which Muster writes, but is none: remove it", name));
   }
   return DiskStatus(errno, name);
 }

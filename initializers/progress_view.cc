@@ -49,7 +49,7 @@ void Print(const nlohmann::ordered_json& event) {
 void SayUnverified(const InitializeResult& result) {
   if (result.unverified_files == 0) return;
   const std::string files = Counted(static_cast<int64_t>(result.unverified_files), "file");
-  log::Info(result.verify ? fmt::format("of {} the source publishes no hash: only size and version were checked", files)
+  log::Info(result.verify ? fmt::format("the source publishes no hash of {}: only size and version were checked", files)
                           : fmt::format("{} not verified, as asked (--verify): only sizes were checked", files));
 }
 

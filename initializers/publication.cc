@@ -97,7 +97,7 @@ Status Publish(Staging& staging, const std::string& target, Manifest manifest, c
     ManifestFile file = manifest.files[at];
     if (file.staged && !IsFolder(file) && !IsStaged(staging, NameOf(manifest, file), &file)) {
       return absl::AbortedError(
-          fmt::format("{}: somebody has removed it from {}/{}/staging: start it again", file.path, target, kOwnFolder));
+          fmt::format("{}: it has been removed from {}/{}/staging: start it again", file.path, target, kOwnFolder));
     }
     manifest.files.SetModified(at, file.modified_ns);
     if (file.staged || file.unpacked || IsInPlace(target, file)) continue;
@@ -135,7 +135,7 @@ StatusOr<bool> FinishPublication(Staging& staging, const std::string& target, co
                                            (file.modified_ns == 0 || file.modified_ns == found.modified_ns));
     next->files.SetStaged(at, staged);
     if (!staged && !IsInPlace(target, file)) {
-      return drop(fmt::format("{} is gone, or another", file.path));
+      return drop(fmt::format("{} is gone, or has changed", file.path));
     }
   }
   Status status = CheckPlaces(staging, *next, meanwhile);

@@ -20,7 +20,7 @@ StatusOr<StagedHash> Recheck(const Staging& staging, const std::string& name, co
   if (!expected) {
     auto noted = ParseExpectation(wanted.noted.hash);
     if (noted.ok()) expected = Checkable(*std::move(noted));
-    if (!expected) return absl::DataLossError("nothing says what its bytes were");
+    if (!expected) return absl::DataLossError("no hash of it was noted");
   }
   auto found = HashContent(ReadAtOf(file.get()), wanted.size, expected, buffer, [&stop] { return stop.load(); });
   MUSTER_RETURN_IF_ERROR(found.status());
@@ -30,7 +30,7 @@ StatusOr<StagedHash> Recheck(const Staging& staging, const std::string& name, co
 
 std::string DamageText(std::string_view shown, const Status& damage) {
   return fmt::format(
-      "{}: what an earlier start left of it is not what it was ({}); it is fetched anew, and whatever else is like it",
+      "{}: the file that an earlier start left is damaged ({}); it is fetched anew, and so are others that are damaged",
       shown, Message(damage));
 }
 

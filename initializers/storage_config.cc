@@ -52,7 +52,7 @@ StatusOr<S3Variables> WithStorageConfig(const Environment& environment, std::str
   auto said = std::make_shared<SaidInstead>();
   if (!config.empty()) {
     if (const std::string type = TextField(config, "type"); type != "s3") {
-      return absl::InvalidArgumentError(fmt::format("{} is of the type {}, and {} of s3", typed, Quoted(type), uri));
+      return absl::InvalidArgumentError(fmt::format("{} is of the type {}, but {} needs s3", typed, Quoted(type), uri));
     }
     for (const auto& [field, variable] : kVariables) {
       const Json* value = FindField(config, field);

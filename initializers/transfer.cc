@@ -280,7 +280,7 @@ void Transfer::Impl::Refused(const std::shared_ptr<File>& file, const http::Refu
     if (!self || !file || self->ended_ || file->life != life) return;
     if (changed) return self->Changed(file);
     if (!std::exchange(self->said_whole_only_, true))
-      self->events_.say(fmt::format("{}: a cut begins a file anew", why));
+      self->events_.say(fmt::format("{}: a file that is cut off begins anew", why));
     self->Anew(file, false);
   });
 }

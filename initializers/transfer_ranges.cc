@@ -204,9 +204,9 @@ void Transfer::Impl::FetchRest(const std::shared_ptr<Range>& range) {
         auto file = of.lock();
         if (!self || !file || ended_ || file->life != life) return;
         if (++file->changes > kMostChanges) {
-          return Fail(absl::UnavailableError(
-              fmt::format("{}: its server cut it {} times, and nothing it says allows to go on with a part of it",
-                          file->entry.key, file->changes)));
+          return Fail(absl::UnavailableError(fmt::format(
+              "{}: its server cut it {} times, and gives no version (ETag) or no ranges to continue it with",
+              file->entry.key, file->changes)));
         }
         Anew(file, false);
       });

@@ -86,7 +86,7 @@ class WebFile final : public Provider {
     if (Status led = LedTo(head).status(); !led.ok()) return {http::Refusal::Kind::kFatal, std::move(led), {}};
     if (RefusesPlace(head.status) && head.url != first_ && IsForgotten(head)) {
       return {http::Refusal::Kind::kTransient,
-              absl::UnavailableError(fmt::format("{}: {}: where {} led to holds no longer, asking it again",
+              absl::UnavailableError(fmt::format("{}: {}: the redirect from {} has expired, asking for a new one",
                                                  http::WithoutQuery(head.url), head.status, uri_)),
               Duration::zero()};
     }
@@ -161,7 +161,7 @@ StatusOr<std::string> WebFile::LedTo(const http::ResponseHead& head) const {
   const auto location = head.Find("location");
   if (!location) {
     return absl::FailedPreconditionError(
-        fmt::format("{}: {} without saying where to", http::WithoutQuery(head.url), head.status));
+        fmt::format("{}: {}, a redirect without a Location", http::WithoutQuery(head.url), head.status));
   }
   std::string url = http::ResolveUrl(head.url, *location);
   if (Lower(head.url).starts_with("https:") && !Lower(url).starts_with("https:")) {
@@ -241,10 +241,10 @@ StatusOr<Entry> WebFile::EntryOf(const http::ResponseHead& head, Asking how) con
   const bool part = head.status != 200;
   auto size = part ? SizeOfPart(head) : head.ContentLength();
   if (!size) {
-    return absl::FailedPreconditionError(fmt::format(
-        "{}: the server does not say how long it is, so that a cut answer could not be told from a whole one; "
-        "bring it to a server that says so (Content-Length)",
-        uri_));
+    return absl::FailedPreconditionError(
+        fmt::format("{}: the server does not send its length (Content-Length), so that a cut answer would pass for a "
+                    "whole one; move the file to a server that sends it",
+                    uri_));
   }
   entry.size = *size;
   auto etag = head.Find("etag");
@@ -287,8 +287,7 @@ http::Refusal WebFile::Judge(const http::ResponseHead& head, uint64_t size) cons
   }
   if (status / 100 == 2) {  // not the requested bytes
     return {http::Refusal::Kind::kTransient,
-            absl::UnavailableError(fmt::format("{}: {} answers the request for a part of {} bytes with something else",
-                                               where, status, size)),
+            absl::UnavailableError(fmt::format("{}: {} is not the requested range of {} bytes", where, status, size)),
             {}};
   }
   return {http::Refusal::Kind::kFatal,

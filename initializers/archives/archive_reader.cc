@@ -168,7 +168,7 @@ class ArchiveReader::Impl {
       }
       case AE_IFREG:
         if (archive_entry_size_is_set(entry) == 0 || archive_entry_size(entry) < 0) {
-          return Bad(fmt::format("{} does not say how long it is", Quoted(member->path)));
+          return Bad(fmt::format("{} has no size in the archive", Quoted(member->path)));
         }
         member->size = static_cast<uint64_t>(archive_entry_size(entry));
         return absl::OkStatus();

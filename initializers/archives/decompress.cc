@@ -150,9 +150,8 @@ Status TakeWindow(uint64_t bytes, std::string_view whose, uint64_t beside, Windo
   if (bytes > limits.most) {
     constexpr double kMiB = 1 << 20;
     return absl::ResourceExhaustedError(
-        fmt::format("{} is {:.0f} MiB, which reading it takes of memory, and {:.0f} MiB is there for it: compress it "
-                    "with a smaller one, give more memory if a limit is set (128 MiB of window is the most), or bring "
-                    "it in without --extract",
+        fmt::format("{} needs {:.0f} MiB of memory, and {:.0f} MiB is available: compress with a smaller window, raise "
+                    "the memory limit (a window has at most 128 MiB), or bring it in without --extract",
                     whose, static_cast<double>(bytes) / kMiB, static_cast<double>(limits.most) / kMiB));
   }
   if (bytes > beside && !alone->owns_lock()) *alone = std::unique_lock(limits.wide);

@@ -117,7 +117,7 @@ Status Unpacking::CheckPath(const std::string& member) const {
 Status Unpacking::Count(uint64_t bytes) {
   if (bytes > most_bytes_ - counted_) {
     return absl::ResourceExhaustedError(
-        fmt::format("it is {} bytes long and unpacks to more than {}, which only a trap does: allow more with "
+        fmt::format("it is {} bytes long and unpacks to more than {}, as an archive bomb does: allow more with "
                     "--extract-ratio (now {})",
                     archive_.entry.size, most_bytes_, options_.limits.ratio));
   }
@@ -150,7 +150,7 @@ Status Unpacking::CheckEnd(ArchiveReader& reader, const Entry& entry) {
   MUSTER_ASSIGN_OR_RETURN(const size_t got, reader.Read(&more, 1));
   if (got == 0) return absl::OkStatus();
   return absl::DataLossError(
-      fmt::format("{} is longer than {} bytes, which it says it is", Quoted(entry.path), entry.size));
+      fmt::format("{} is longer than the {} bytes that the archive states", Quoted(entry.path), entry.size));
 }
 
 std::string Described(Hasher& hasher) {

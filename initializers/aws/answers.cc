@@ -16,7 +16,8 @@ StatusOr<std::string> Token(const Json& json, const char* name, bool needed) {
   std::string text = TextField(json, name);
   if (text.empty() && needed) return absl::InvalidArgumentError(fmt::format("the answer has no {}", name));
   if (IsVisible(text)) return text;
-  return absl::InvalidArgumentError(fmt::format("the {} of the answer has characters that none can have", name));
+  return absl::InvalidArgumentError(
+      fmt::format("the {} of the answer has a blank or a character that is not printable ASCII", name));
 }
 
 // The field on one line, for messages.
@@ -86,7 +87,7 @@ StatusOr<TemporaryKeys> ParseSsoKeys(std::string_view text) {
 StatusOr<std::string> ParseWord(std::string_view text) {
   const std::string_view word = Strip(text.substr(0, text.find('\n')));
   if (!word.empty() && IsVisible(word) && word.find('<') == std::string_view::npos) return std::string(word);
-  return absl::InvalidArgumentError("the answer is not what was asked for");
+  return absl::InvalidArgumentError("the answer is no single word of printable ASCII");
 }
 
 }  // namespace muster::initializers

@@ -195,9 +195,8 @@ asio::awaitable<Fetched> Fetcher::Fetch(CredentialProcess identity) const {
   const Duration time = std::min(kLongestProcess, persistence_.retry.patience);
   auto answer = co_await AskedCommand(std::move(identity.words), Environment::OfProcess(), kLongestPrinted, time);
   if (absl::IsNotFound(answer.status()) || absl::IsPermissionDenied(answer.status())) {
-    co_return WithRemedy(
-        answer.status(),
-        "name what can be executed by its whole path; there is no shell, so ~ and $ stay what they are");
+    co_return WithRemedy(answer.status(),
+                         "give the program's absolute path; no shell runs it, so ~ and $ are not expanded");
   }
   if (!answer.ok()) co_return answer.status();
   if (answer->code != 0) {
@@ -228,7 +227,7 @@ asio::awaitable<Fetched> Fetcher::Fetch(WebIdentity identity) const {
 asio::awaitable<Fetched> Fetcher::FetchRole(AssumeRole identity, std::shared_ptr<AwsKeySource> source) const {
   auto keys = co_await source->Get();
   if (!keys.ok()) co_return keys.status();
-  if (!*keys) co_return absl::InvalidArgumentError("a role cannot be assumed by nobody");
+  if (!*keys) co_return absl::InvalidArgumentError("the role has no credentials to be assumed with");
   http::Request request;
   const auto endpoint = http::ParseEndpointUrl(sts_.endpoint);
   if (!endpoint.ok()) co_return endpoint.status();

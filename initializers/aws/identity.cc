@@ -99,8 +99,8 @@ class Finder {
     const AwsSetting role = *profile.Get("role_arn");
     if (const auto mfa = profile.Get("mfa_serial")) {
       return Unusable(
-          fmt::format("{} asks for a code that a person types, and nobody is here; use a role without MFA, "
-                      "or keys that were fetched with it",
+          fmt::format("{} asks for an MFA code, which nobody can type here; use a role without MFA, or keys that were "
+                      "fetched with MFA",
                       mfa->origin));
     }
     AssumeRole assumed{.role_arn = role.value,
@@ -135,7 +135,7 @@ class Finder {
     const bool seen = std::find(visited->begin(), visited->end(), source->name) != visited->end();
     // A profile may be its own source if it has keys besides the role.
     if (seen && (source->name != profile.name || !HasKeys(*source))) {
-      return Unusable(fmt::format("{} is {}, which comes back to itself: {}; the last source needs keys of its own",
+      return Unusable(fmt::format("{} is {}, which makes a cycle: {}; the last profile needs keys of its own",
                                   named->origin, Quoted(named->value), Join(*visited, ", ")));
     }
     visited->push_back(source->name);
@@ -236,11 +236,14 @@ class Finder {
     MUSTER_ASSIGN_OR_RETURN(sso.region, need("sso_region"));
     MUSTER_ASSIGN_OR_RETURN(sso.account_id, need("sso_account_id"));
     MUSTER_ASSIGN_OR_RETURN(sso.role_name, need("sso_role_name"));
-    if (config_.home().empty() || !HashAvailable(HashKind::kSha1)) {
+    if (config_.home().empty()) {
       return Unusable(
-          fmt::format("{} cannot be used: its token is kept in the home folder under a name made by SHA-1, "
-                      "and one of them is missing here",
-                      sso.origin));
+          fmt::format("{} cannot be used: its token is in the home folder, and HOME is not set", sso.origin));
+    }
+    if (!HashAvailable(HashKind::kSha1)) {
+      return Unusable(fmt::format(
+          "{} cannot be used: its token's file is named by a SHA-1, which this machine's OpenSSL refuses (FIPS)",
+          sso.origin));
     }
     const std::string& cached_as = session_name ? session_name->value : start_url;
     auto hasher = Hasher::Make(HashKind::kSha1, cached_as.size());
@@ -267,7 +270,7 @@ class Finder {
 
 StatusOr<AwsIdentity> FindAwsIdentity(const AwsConfig& config) {
   auto found = Finder(config).Find();
-  if (!found.ok()) return Annotate(found.status(), "who we are on S3");
+  if (!found.ok()) return Annotate(found.status(), "the credentials for S3");
   return found;
 }
 

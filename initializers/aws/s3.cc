@@ -243,8 +243,8 @@ http::Refusal S3::Judge(const http::ResponseHead& head, std::string_view body, c
   if (head.status / 100 == 3) {
     return {http::Refusal::Kind::kFatal,
             absl::FailedPreconditionError(fmt::format(
-                "{}: the bucket is elsewhere{}{}; name its region (AWS_REGION) or endpoint (AWS_ENDPOINT_URL)", what,
-                error.endpoint.empty() ? "" : ": ", error.endpoint)),
+                "{}: the bucket is at another endpoint{}{}; set its region (AWS_REGION) or endpoint (AWS_ENDPOINT_URL)",
+                what, error.endpoint.empty() ? "" : ": ", error.endpoint)),
             {}};
   }
   std::string remedy;  // 405: the version is a delete marker
@@ -263,7 +263,7 @@ std::optional<http::Refusal> S3::NoObject(const http::ResponseHead& head, const 
   if (!problem) return std::nullopt;
   return http::Refusal{http::Refusal::Kind::kTransient,
                        absl::UnavailableError(fmt::format(
-                           "{}: the answer to HEAD ({}) is a page in place of the object, a login maybe: {}; "
+                           "{}: the answer to HEAD ({}) does not describe the object, it may be of a login page: {}; "
                            "check the endpoint (AWS_ENDPOINT_URL) and the proxy (HTTPS_PROXY, NO_PROXY)",
                            Where(key), head.status, *problem)),
                        {}};

@@ -159,7 +159,8 @@ StatusOr<StsCredentials> ParseStsAnswer(std::string_view xml) {
   for (const auto& [name, value] : parts) {
     if (value.empty()) return absl::InvalidArgumentError(fmt::format("the answer of STS has no {}", name));
     if (!IsVisible(value)) {  // the value goes into a header
-      return absl::InvalidArgumentError(fmt::format("the {} that STS gave has characters that none can have", name));
+      return absl::InvalidArgumentError(
+          fmt::format("the {} that STS gave has a blank or a character that is not printable ASCII", name));
     }
   }
   auto time = ParseIsoTime(expires);

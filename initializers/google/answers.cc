@@ -15,10 +15,12 @@ namespace {
 StatusOr<std::string> TokenOf(const Json& json, const char* name) {
   std::string token = TextField(json, name);
   if (token.empty()) return absl::InvalidArgumentError(fmt::format("the answer has no {}", name));
-  const bool good = token.size() <= kLongestToken &&
-                    std::all_of(token.begin(), token.end(), [](char c) { return c > ' ' && c < 0x7f; });
-  if (good) return token;
-  return absl::InvalidArgumentError(fmt::format("the {} of the answer has characters that none can have", name));
+  if (token.size() > kLongestToken) {
+    return absl::InvalidArgumentError(fmt::format("the {} of the answer has more than {} bytes", name, kLongestToken));
+  }
+  if (IsVisible(token)) return token;
+  return absl::InvalidArgumentError(
+      fmt::format("the {} of the answer has a blank or a character that is not printable ASCII", name));
 }
 
 }  // namespace

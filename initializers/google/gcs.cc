@@ -102,8 +102,8 @@ http::Refusal Recoded(const std::string& where, Recoding recoding, const http::R
       head.Find(recoding == Recoding::kDecoded ? "x-goog-stored-content-encoding" : "content-encoding").value_or(""));
   return {http::Refusal::Kind::kFatal,
           absl::FailedPreconditionError(
-              fmt::format("{}: it was {} on the way ({}), so that it is not what is stored; have the proxy in "
-                          "between leave Accept-Encoding and Content-Encoding alone, or go around it (NO_PROXY)",
+              fmt::format("{}: the object was {} on the way ({}); have the proxy pass Accept-Encoding and "
+                          "Content-Encoding unchanged, or bypass it (NO_PROXY)",
                           where, recoding == Recoding::kDecoded ? "decompressed" : "compressed", Quoted(encoding))),
           {}};
 }

@@ -127,10 +127,10 @@ StatusOr<GcsPage> ParseObjects(std::string_view text) {
 StatusOr<Entry> ParseObject(std::string_view text) {
   const Json json = ReadJsonTop(text, kFieldLevels);
   if (!json.is_object() || FindField(json, "name") == nullptr) {
-    return Annotate(NotThat(json, text, "an object's description"), "what the server says of the object");
+    return Annotate(NotThat(json, text, "an object's description"), "the description of the object cannot be read");
   }
   auto entry = EntryOf(json);
-  if (!entry.ok()) return Annotate(entry.status(), "what the server says of the object");
+  if (!entry.ok()) return Annotate(entry.status(), "the description of the object cannot be read");
   return entry;
 }
 

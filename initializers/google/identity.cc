@@ -87,7 +87,7 @@ class Credentials {
 StatusOr<std::string> FileType(const Credentials& fields) {
   if (fields.Get("type") == nullptr && (fields.Get("installed") != nullptr || fields.Get("web") != nullptr)) {
     return Unusable(
-        fmt::format("{} is the id of an OAuth client, which is nobody's credentials; run `gcloud auth "
+        fmt::format("{} is the id of an OAuth client, not a credential; run `gcloud auth "
                     "application-default login`, or make a key of a service account",
                     fields.origin()));
   }
@@ -149,14 +149,14 @@ StatusOr<SubjectToken> ReadSubject(const Credentials& file) {
   }
   if (subject.file.empty() && fields.Get("environment_id") != nullptr) {
     return Unusable(
-        fmt::format("{} has environment_id: AWS keys are not exchanged for Google's here; use a token in a "
+        fmt::format("{} has environment_id: exchanging AWS keys for a Google token is not supported; use a token in a "
                     "file (a projected service account token), or a key of a service account",
                     fields.origin()));
   }
   if (subject.file.empty() && fields.Get("executable") != nullptr) {
     return Unusable(
-        fmt::format("{} has executable: no program is run for a token here; have it write the token into a "
-                    "file, and name that",
+        fmt::format("{} has executable: running a program for a token is not supported; have it write the token into a "
+                    "file, and name the file",
                     fields.origin()));
   }
   if (subject.file.empty() && fields.Get("url") == nullptr) {
@@ -222,7 +222,8 @@ StatusOr<GoogleIdentity> ReadImpersonated(const Credentials& fields) {
   MUSTER_ASSIGN_OR_RETURN(const Credentials source, fields.Object("source_credentials"));
   MUSTER_ASSIGN_OR_RETURN(const std::string type, FileType(source));
   if (type == "impersonated_service_account") {
-    return Unusable(fmt::format("{} is impersonated itself; name whom it goes through in delegates", source.origin()));
+    return Unusable(
+        fmt::format("{} is an impersonated account, too; list the accounts in between in delegates", source.origin()));
   }
   MUSTER_ASSIGN_OR_RETURN(GoogleIdentity identity, ReadPlain(type, source));
   account.source = std::make_shared<const GoogleIdentity>(std::move(identity));

@@ -50,7 +50,7 @@ Fetched TokenOfIam(const http::Answer& answer) {
 
 Fetched TokenOfMachine(const http::Answer& answer) {
   if (answer.head.Find("metadata-flavor") != "Google") {
-    return absl::InvalidArgumentError("what answers is no metadata server (no Metadata-Flavor: Google)");
+    return absl::InvalidArgumentError("the server is no metadata server (no Metadata-Flavor: Google)");
   }
   return TokenOfOauth(answer);
 }
@@ -164,7 +164,7 @@ asio::awaitable<Fetched> Fetcher::Post(std::string url, http::QueryParameters fo
 }
 
 asio::awaitable<Fetched> Fetcher::Of(NoGoogleIdentity, std::string) const {
-  co_return absl::InternalError("nobody has no token");
+  co_return absl::InternalError("there is no identity to get a token for");
 }
 
 asio::awaitable<Fetched> Fetcher::Of(ServiceAccount account, std::string scope) const {

@@ -83,7 +83,7 @@ class Init(InitializerCase):
             done = self.container(64 * MIB, flags=["--extract"]).run()
             self.assertEqual(done.returncode, 0 if fits else 1, done.stderr)
             if not fits:
-                self.assertIn("its window (--long, --ultra) is 128 MiB, which reading it takes of memory, and 8 MiB is there", done.stderr)
+                self.assertIn("its window (--long, --ultra) needs 128 MiB of memory, and 8 MiB is available", done.stderr)
         self.check_right({"f": data})
 
     def test_it_runs_with_no_more_than_its_image_has(self):

@@ -311,7 +311,7 @@ class Permanent(FaultCase, PermanentFaults):
         self.put("z", gzip.compress(b"{}" * 1000), "gzip")
         self.proxy.dropped = "Accept-Encoding"
         for name in ("z", "packed"):
-            self.refused(f"{self.uri}/{name}", 1, f"{name}: it was decompressed on the way \\('gzip'\\).*NO_PROXY")
+            self.refused(f"{self.uri}/{name}", 1, f"{name}: the object was decompressed on the way \\('gzip'\\).*NO_PROXY")
             shutil.rmtree(self.target)
 
     def test_compressed_on_the_way(self):
@@ -320,7 +320,7 @@ class Permanent(FaultCase, PermanentFaults):
             exchange.header("Content-Encoding", "gzip")
         self.proxy.always(compress)
         for name in ("small", "large"):
-            self.refused(f"{self.uri}/{name}", 1, f"{name}: it was compressed on the way \\('gzip'\\).*NO_PROXY")
+            self.refused(f"{self.uri}/{name}", 1, f"{name}: the object was compressed on the way \\('gzip'\\).*NO_PROXY")
             shutil.rmtree(self.target)
 
     def test_denied(self):

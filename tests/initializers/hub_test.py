@@ -184,13 +184,13 @@ class Models(HubCase):
         self.anew()
         self.refused(f"{URI}/nothing", 1, "there is no 'nothing' at 'main'")
         self.hub.has_blobs = False
-        self.refused(URI, 1, "has neither the tree of its files nor their sizes.*entry 1: 'config.json': it has no size")
+        self.refused(URI, 1, "gives neither the tree of its files nor their sizes.*entry 1: 'config.json': it has no size")
 
     def test_a_mirror_of_whole_files_only(self):
         """Reported once. A cut file is begun anew, even if an earlier start got ranges from another mirror."""
         self.hub.has_ranges = False
         self.succeeds(URI, FILES)
-        self.assertEqual(self.said.count("gives whole files only: a cut begins a file anew"), 1, self.said)
+        self.assertEqual(self.said.count("gives whole files only: a file that is cut off begins anew"), 1, self.said)
         self.anew()
         self.hub.has_ranges = True
         process = self.start(URI)
@@ -230,8 +230,8 @@ class Models(HubCase):
 class Refusals(HubCase):
     def test_gated(self):
         self.repository.gated = True
-        self.refused(URI, 1, "401 'GatedRepo'.*granted on its page on the hub, and then HF_TOKEN")
-        self.refused(URI, 1, "403 'GatedRepo'.*ask for it there", env=self.keys(HF_TOKEN=self.token()))
+        self.refused(URI, 1, "401 'GatedRepo'.*ask for access on its page on the hub, then set HF_TOKEN")
+        self.refused(URI, 1, "403 'GatedRepo'.*ask for access on its page", env=self.keys(HF_TOKEN=self.token()))
         self.succeeds(URI, FILES, env=self.keys(HF_TOKEN=self.token(self.repository)))
 
     def test_private_or_not_there(self):

@@ -47,7 +47,8 @@ TEST(LeaseDecision, Table) {
       {"a silent one is taken over",
        {{seconds(0), {4, kPodA, false}, {}, ""},
         {seconds(30), {4, kPodA, false}, 5, "pod-a (process 7) has been silent for 30 s"}}},
-      {"a dead one at once", {{seconds(0), {4, kPodA, true}, 5, "pod-a (process 7) has ended without a word"}}},
+      {"a dead one at once",
+       {{seconds(0), {4, kPodA, true}, 5, "pod-a (process 7) has ended without releasing the folder"}}},
       {"another number begins anew",
        {{seconds(0), {4, kPodA, false}, {}, ""},
         {seconds(20), {5, kPodA, false}, {}, ""},
@@ -120,7 +121,7 @@ TEST_F(LeaseFolder, OneAfterTheOther) {
   auto second = Start(patient_);
   ASSERT_TRUE(RunUntil([&] { return !second->said.empty(); }));
   EXPECT_FALSE(second->held);
-  EXPECT_NE(second->said[0].find(fmt::format("(process {}) is bringing it in", getpid())), std::string::npos);
+  EXPECT_NE(second->said[0].find(fmt::format("(process {}), which is filling", getpid())), std::string::npos);
   EXPECT_TRUE(first->lease->StillHeld().value_or(false));
   first.reset();
   ASSERT_TRUE(RunUntil([&] { return second->held; }));
@@ -140,7 +141,8 @@ TEST_F(LeaseFolder, ADeadHolderOnThisMachineIsTakenOverAtOnce) {
   Write("lease.3", fmt::format("host=old pid=1 boot={} id=2 locked=1 beat=9\n", boot));
   auto next = Start(patient_);
   ASSERT_TRUE(RunUntil([&] { return next->held; }));
-  EXPECT_EQ(next->said, std::vector<std::string>{"old (process 1) has ended without a word; taking over"});
+  EXPECT_EQ(next->said,
+            std::vector<std::string>{"old (process 1) has ended without releasing the folder; taking over"});
   EXPECT_EQ(Files(), std::vector<std::string>{"lease.4"});
 }
 

@@ -214,7 +214,7 @@ class Wrong(TargetCase):
         self.succeeds(self.uri, files)
         subprocess.run(["mount", "-o", "remount,ro", self.target], check=True)
         os.unlink(os.path.join(self.source, "b"))
-        self.fails(self.uri, "the source has less than before, .*Read-only file system; mount it writable")
+        self.fails(self.uri, "the source has fewer files than before, .*Read-only file system; mount it writable")
 
     def test_what_is_due_needs_writing(self):
         self.lay({"a": b"1"})
@@ -232,7 +232,7 @@ class Wrong(TargetCase):
         self.mount("-o", "bind,ro", filled)
         other = self.start(self.uri)
         for line in other.stdout:
-            if "is bringing it in; waiting for it" in line:
+            if "which is filling the same folder" in line:
                 break
         process.send_signal(signal.SIGCONT)
         self.assertEqual(process.wait(DEADLINE), 0)
@@ -265,7 +265,7 @@ class Wrong(TargetCase):
         shutil.rmtree(self.target)
         os.makedirs(self.in_target(".muster/staging"))
         os.mkfifo(self.in_target(".muster/staging/.hashes"))
-        self.fails(self.uri, "staging/.hashes: .* is no file, where one of ours has to be: remove it")
+        self.fails(self.uri, "staging/.hashes: .* has to be a regular file, which Muster writes, but is none: remove it")
         os.unlink(self.in_target(".muster/staging/.hashes"))
         self.assertTrue(self.dies_at_rename(len(files) + 1, self.uri), "all is staged")
         for path in self.staged():
@@ -410,7 +410,7 @@ class Then(TargetCase):
     def waiter(self):
         other = self.start(self.uri, *self.flags)
         for line in other.stdout:
-            if "is bringing it in; waiting for it" in line:
+            if "which is filling the same folder" in line:
                 return other
         return self.fail(f"it ended without waiting: {other.stderr.read()}")
 

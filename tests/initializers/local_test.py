@@ -265,7 +265,7 @@ class Copies(LocalCase):
                     with open(path, "r+b") as file:
                         file.write(bytes(os.path.getsize(path)))
             self.succeeds(self.uri, files, *flags)
-            self.assertEqual(self.said.count("is not what it was"), 1, self.said)
+            self.assertEqual(self.said.count("an earlier start left is damaged"), 1, self.said)
 
 
 class Publication(LocalCase):
@@ -311,7 +311,7 @@ class Publication(LocalCase):
         self.assertFalse(os.path.exists(self.in_target(".muster/manifest.json")))
         shutil.rmtree(self.in_target(".muster/staging"))
         self.succeeds(self.uri, {**self.before, "a": b"9"})
-        self.assertIn("cannot be finished (a is gone, or another); beginning anew", self.said)
+        self.assertIn("cannot be finished (a is gone, or has changed); beginning anew", self.said)
 
     def lay_folder(self):
         os.makedirs(self.in_target("a/mine"))
@@ -403,7 +403,7 @@ class Together(LocalCase):
         first, go = self.first_asks()
         others = [self.start(self.url) for _ in range(3)]
         for other in others:
-            self.wait_for(other, "is bringing it in; waiting for it")
+            self.wait_for(other, "which is filling the same folder")
         go.set()
         ends = []
         for process in [first, *others]:
@@ -417,18 +417,18 @@ class Together(LocalCase):
     def test_a_dead_one_is_taken_over(self):
         first, go = self.first_asks()
         other = self.start(self.url)
-        self.wait_for(other, "waiting for it")
+        self.wait_for(other, "which is filling the same folder")
         self.kill(first)
         go.set()
         out, err = other.communicate(timeout=DEADLINE)
         self.assertEqual(other.returncode, 0, out + err)
-        self.assertIn("has ended without a word; taking over", out)
+        self.assertIn("has ended without releasing the folder; taking over", out)
         self.check_right({"w.bin": self.data})
 
     def test_a_frozen_one_is_taken_over_and_harms_nothing_when_it_thaws(self):
         first, go = self.first_asks()
         other = self.start(self.url, "--lease-timeout", "10")
-        self.wait_for(other, "waiting for it")
+        self.wait_for(other, "which is filling the same folder")
         first.send_signal(signal.SIGSTOP)
         go.set()
         out, err = other.communicate(timeout=DEADLINE)
@@ -456,7 +456,7 @@ class Together(LocalCase):
     def test_a_waiter_can_be_told_to_go(self):
         first, go = self.first_asks()
         other = self.start(self.url)
-        self.wait_for(other, "waiting for it")
+        self.wait_for(other, "which is filling the same folder")
         other.send_signal(signal.SIGTERM)
         self.assertEqual(other.wait(DEADLINE), 143)
         go.set()

@@ -199,7 +199,8 @@ TEST_F(StagingTest, PipesAreNotWaitedFor) {
   for (const char* name : {"a", "b"}) {
     Status status = staging->OpenFile(name, 1, false).status();
     EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
-    EXPECT_THAT(std::string(status.message()), HasSubstr("is no file, where one of ours has to be: remove it"));
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr("has to be a regular file, which Muster writes, but is none: remove it"));
   }
   EXPECT_TRUE(absl::IsFailedPrecondition(staging->WriteWhole("a", "x", {}, false)));
   EXPECT_TRUE(absl::IsFailedPrecondition(staging->OpenWhole("c").status()));

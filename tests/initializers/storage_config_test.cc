@@ -61,11 +61,11 @@ TEST(StorageConfig, ThatIsNoneIsRefused) {
       {R"({"type":"s3"})", "[]", "STORAGE_OVERRIDE_CONFIG is no JSON object"},
       {R"({"type":"s3","region":{}})", "", "region of STORAGE_CONFIG is no text"},
       {R"({"type":"s3","region":"r"})", R"({"region":["secret"]})", "region of STORAGE_OVERRIDE_CONFIG is no text"},
-      {R"({"type":"webhdfs"})", "", "STORAGE_CONFIG is of the type 'webhdfs', and s3://bucket/key of s3"},
+      {R"({"type":"webhdfs"})", "", "STORAGE_CONFIG is of the type 'webhdfs', but s3://bucket/key needs s3"},
       {R"({"type":"s3"})", R"({"type":"gs"})",
-       "STORAGE_OVERRIDE_CONFIG is of the type 'gs', and s3://bucket/key of s3"},
-      {"", R"({"region":"r"})", "STORAGE_OVERRIDE_CONFIG is of the type '', and s3://bucket/key of s3"},
-      {R"({"type":7})", "", "STORAGE_CONFIG is of the type '', and s3://bucket/key of s3"},
+       "STORAGE_OVERRIDE_CONFIG is of the type 'gs', but s3://bucket/key needs s3"},
+      {"", R"({"region":"r"})", "STORAGE_OVERRIDE_CONFIG is of the type '', but s3://bucket/key needs s3"},
+      {R"({"type":7})", "", "STORAGE_CONFIG is of the type '', but s3://bucket/key needs s3"},
   };
   for (const auto& row : rows) EXPECT_EQ(Read(row.config, row.over), "error: " + row.words);
 }
@@ -96,13 +96,15 @@ TEST(StorageConfig, IsNamedInErrors) {
       {fmt::format(R"({{"type":"s3",{},"verify_ssl":"never"}})", kEndpoint), "",
        "verify_ssl of STORAGE_CONFIG is 'never'; it must"},
       {fmt::format(R"({{"type":"s3",{}}})", kEndpoint), R"({"anonymous":7})",
-       "who we are on S3: anonymous of STORAGE_OVERRIDE_CONFIG is '7'; it must"},
+       "the credentials for S3: anonymous of STORAGE_OVERRIDE_CONFIG is '7'; it must"},
       {fmt::format(R"({{"type":"s3",{},"access_key_id":"k"}})", kEndpoint), "",
-       "who we are on S3: access_key_id of STORAGE_CONFIG is set but secret_access_key of STORAGE_CONFIG is not;"},
+       "the credentials for S3: access_key_id of STORAGE_CONFIG is set but secret_access_key of STORAGE_CONFIG is "
+       "not;"},
       {fmt::format(R"({{"type":"s3",{},"secret_access_key":"k"}})", kEndpoint), "",
-       "who we are on S3: secret_access_key of STORAGE_CONFIG is set but access_key_id of STORAGE_CONFIG is not;"},
+       "the credentials for S3: secret_access_key of STORAGE_CONFIG is set but access_key_id of STORAGE_CONFIG is "
+       "not;"},
       {fmt::format(R"({{"type":"s3",{},"access_key_id":"k","secret_access_key":"a b"}})", kEndpoint), "",
-       "who we are on S3: secret_access_key of STORAGE_CONFIG has a blank"},
+       "the credentials for S3: secret_access_key of STORAGE_CONFIG has a blank"},
       {R"({"type":"s3"})", "", "AWS_USE_FIPS_ENDPOINT is 'maybe'; it must"},
   };
   for (const auto& row : rows) EXPECT_THAT(error(row.config, row.over), StartsWith(row.words)) << row.config;

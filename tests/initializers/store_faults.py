@@ -371,7 +371,7 @@ class KilledAnywhere(Store):
             for path in self.staged() if damage else ():
                 damage(path)
             end = self.succeeds(uri, objects)
-            self.assertEqual(self.said.count("is not what it was"), 1 if damage else 0, self.said)
+            self.assertEqual(self.said.count("an earlier start left is damaged"), 1 if damage else 0, self.said)
             self.assertEqual((end["kept"], end["unverified_files"]), (0 if damage else total, len(self.unhashed)))
             self.assertEqual([file["path"] for file in self.manifest()["files"] if not file["verified"]], sorted(self.unhashed))
 

@@ -69,7 +69,7 @@ class Region(PlaceCase):
             exchange.answer(301, b"<Error><Code>PermanentRedirect</Code></Error>", XML, ("x-amz-bucket-region", regions.pop()))
         self.proxy.faulty = lambda exchange: True
         self.proxy.always(lead)
-        self.refused(self.uri, 1, "301 PermanentRedirect.*the bucket is elsewhere; name its region")
+        self.refused(self.uri, 1, "301 PermanentRedirect.*the bucket is at another endpoint; set its region")
         self.assertLess(len(self.proxy.exchanges), 10)
 
 
@@ -77,7 +77,7 @@ class Refusals(PlaceCase):
     def test_a_redirect_without_a_region(self):
         self.proxy.faulty = lambda exchange: True
         self.proxy.always(answering(301, b"<Error><Code>PermanentRedirect</Code><Endpoint>b.s3.example</Endpoint></Error>", XML))
-        self.refused(self.uri, 1, "the bucket is elsewhere: b.s3.example; name its region .AWS_REGION. or endpoint")
+        self.refused(self.uri, 1, "the bucket is at another endpoint: b.s3.example; set its region .AWS_REGION. or endpoint")
 
     def test_one_page_for_everything(self):
         """A site that is no store answers every path with one page: a prefix seems to be an object."""
@@ -86,7 +86,7 @@ class Refusals(PlaceCase):
         self.proxy.faulty = lambda exchange: True
         self.proxy.always(answering(200, page, ("Content-Type", "text/html"), ("Content-Length", str(len(page))), ("ETag", '"5f3e-264"')))
         for name in ("llama", "llama/w"):
-            self.refused(f"{self.uri}/{name}", UNREACHABLE, f"{name}: the answer to HEAD .* a page in place of the object", "--patience", "1")
+            self.refused(f"{self.uri}/{name}", UNREACHABLE, f"{name}: the answer to HEAD .* does not describe the object", "--patience", "1")
 
     def test_objects_that_are_called_web_pages(self):
         """Objects that were uploaded as text/html; also from a store that sends none of S3's own headers."""
@@ -161,8 +161,8 @@ class StorageConfig(PlaceCase):
     def test_what_is_none(self):
         for config, words in (("{s3cret", "STORAGE_CONFIG is no JSON: wrong at line 1, column 2"), (["s3cret"], "STORAGE_CONFIG is no JSON object"),
                               ({"type": "s3", "secret_access_key": ["s3cret"]}, "secret_access_key of STORAGE_CONFIG is no text"),
-                              ({"type": "hdfs", "x": "s3cret"}, "STORAGE_CONFIG is of the type 'hdfs', and s3://.* of s3"),
-                              ({"access_key_id": "s3cret"}, "STORAGE_CONFIG is of the type '', and s3://.* of s3")):
+                              ({"type": "hdfs", "x": "s3cret"}, "STORAGE_CONFIG is of the type 'hdfs', but s3://.* needs s3"),
+                              ({"access_key_id": "s3cret"}, "STORAGE_CONFIG is of the type '', but s3://.* needs s3")):
             with self.subTest(words):
                 self.config = config
                 self.refused(self.uri, 78, words)

@@ -464,8 +464,8 @@ class Permanent(FaultCase, PermanentFaults):
         self.proxy.faulty = lambda exchange: exchange.method == "HEAD"
         for fault, name in ((LOGIN_PAGE, "small"), (page, "model.bin")):
             self.proxy.always(fault)
-            self.refused(f"{self.uri}/{name}", UNREACHABLE, f"{name}: the answer to HEAD .* a page in place of the object, a login "
-                                                            "maybe: .*check the endpoint", "--patience", "1")
+            self.refused(f"{self.uri}/{name}", UNREACHABLE, f"{name}: the answer to HEAD .* does not describe the object, "
+                         ".* login page: .*check the endpoint", "--patience", "1")
 
     def test_a_target_that_cannot_be_written(self):
         if os.geteuid() != 0:

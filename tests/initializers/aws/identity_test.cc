@@ -115,23 +115,27 @@ TEST(AwsIdentity, KeysComeInPairs) {
                       {"AWS_SESSION_TOKEN", "T"}}},
        "keys K S "},
       {{.variables = {{"AWS_ACCESS_KEY_ID", "E"}}},
-       "error: who we are on S3: AWS_ACCESS_KEY_ID is set but AWS_SECRET_ACCESS_KEY is not; set both, or neither"},
+       "error: the credentials for S3: AWS_ACCESS_KEY_ID is set but AWS_SECRET_ACCESS_KEY is not; set both, or "
+       "neither"},
       {{.variables = {{"AWS_SECRET_ACCESS_KEY", "s3cr3t"}}},
-       "error: who we are on S3: AWS_SECRET_ACCESS_KEY is set but AWS_ACCESS_KEY_ID is not; set both, or neither"},
+       "error: the credentials for S3: AWS_SECRET_ACCESS_KEY is set but AWS_ACCESS_KEY_ID is not; set both, or "
+       "neither"},
       {{.variables = {{"ACCESS_KEY_ID", "K"}, {"AWS_SECRET_ACCESS_KEY", "s3cr3t"}}},
-       "error: who we are on S3: ACCESS_KEY_ID is set but SECRET_ACCESS_KEY is not; set both, or neither"},
+       "error: the credentials for S3: ACCESS_KEY_ID is set but SECRET_ACCESS_KEY is not; set both, or neither"},
       {{.variables = {{"AWS_ACCESS_KEY_ID", "E"}, {"AWS_SECRET_ACCESS_KEY", "s3cr3t with blanks"}}},
-       "error: who we are on S3: AWS_SECRET_ACCESS_KEY has a blank, a line break or another character that no key has"},
+       "error: the credentials for S3: AWS_SECRET_ACCESS_KEY has a blank, a line break or another character that no "
+       "key has"},
       {{.variables = {{"AWS_ACCESS_KEY_ID", "E\r\nX-Evil: 1"}, {"AWS_SECRET_ACCESS_KEY", "S"}}},
-       "error: who we are on S3: AWS_ACCESS_KEY_ID has a blank, a line break or another character that no key has"},
+       "error: the credentials for S3: AWS_ACCESS_KEY_ID has a blank, a line break or another character that no key "
+       "has"},
       {{.credentials = "[default]\naws_access_key_id = C\n"},
-       "error: who we are on S3: aws_access_key_id in profile default of /home/u/.aws/credentials is set but "
+       "error: the credentials for S3: aws_access_key_id in profile default of /home/u/.aws/credentials is set but "
        "aws_secret_access_key is not; set both, or neither"},
       {{.config = "[default]\naws_secret_access_key = s3cr3t\n", .credentials = "[default]\naws_access_key_id = C\n"},
-       "error: who we are on S3: aws_access_key_id in profile default of /home/u/.aws/credentials is set but "
+       "error: the credentials for S3: aws_access_key_id in profile default of /home/u/.aws/credentials is set but "
        "aws_secret_access_key is not; set both, or neither"},
       {{.variables = {{"awsAnonymousCredential", "maybe"}}},
-       "error: who we are on S3: awsAnonymousCredential is 'maybe'; it must be true or false"},
+       "error: the credentials for S3: awsAnonymousCredential is 'maybe'; it must be true or false"},
   };
   for (const auto& row : rows) {
     EXPECT_EQ(Find(row.given), row.found);
@@ -183,10 +187,10 @@ TEST(AwsIdentity, FilesAreWhereTheVariablesSay) {
   EXPECT_EQ(Find(given), "error: /home/u/keys, line 1: there is no [section] before this line");
   // No other step replaces the missing file.
   given.files.erase("/home/u/keys");
-  EXPECT_EQ(
-      Find(given),
-      "error: who we are on S3: AWS_SHARED_CREDENTIALS_FILE names /home/u/keys, which is not there; put it there, "
-      "or unset the variable");
+  EXPECT_EQ(Find(given),
+            "error: the credentials for S3: AWS_SHARED_CREDENTIALS_FILE names /home/u/keys, which is not there; put it "
+            "there, "
+            "or unset the variable");
   given.variables["AWS_WEB_IDENTITY_TOKEN_FILE"] = "/token";
   given.variables["AWS_ROLE_ARN"] = "arn:w";
   EXPECT_EQ(Find(given), "web /token arn:w muster-initializer");
@@ -216,49 +220,55 @@ TEST(AwsIdentity, RolesAreAssumed) {
       {"[default]\nrole_arn=arn:1\ncredential_source=Ec2InstanceMetadata\n",
        "role arn:1 muster-initializer  3600 <- machine http://169.254.169.254 1 1"},
       {"[default]\nrole_arn=arn:1\ncredential_source=EcsContainer\n",
-       "error: who we are on S3: credential_source in profile default of /home/u/.aws/config is EcsContainer, whose "
+       "error: the credentials for S3: credential_source in profile default of /home/u/.aws/config is EcsContainer, "
+       "whose "
        "variables are not set"},
       {"[default]\nrole_arn=arn:1\ncredential_source=Environment\n",
-       "error: who we are on S3: credential_source in profile default of /home/u/.aws/config is Environment, whose "
+       "error: the credentials for S3: credential_source in profile default of /home/u/.aws/config is Environment, "
+       "whose "
        "variables are not set"},
       {"[default]\nrole_arn=arn:1\ncredential_source=ec2\n",
-       "error: who we are on S3: credential_source in profile default of /home/u/.aws/config is 'ec2'; it must be "
+       "error: the credentials for S3: credential_source in profile default of /home/u/.aws/config is 'ec2'; it must "
+       "be "
        "Environment, EcsContainer or Ec2InstanceMetadata"},
       {"[default]\nrole_arn=arn:1\n" + keys,
-       "error: who we are on S3: role_arn in profile default of /home/u/.aws/config needs source_profile or "
+       "error: the credentials for S3: role_arn in profile default of /home/u/.aws/config needs source_profile or "
        "credential_source beside it"},
       {"[default]\nrole_arn=arn:1\ncredential_source=Environment\nsource_profile=a\n",
-       "error: who we are on S3: source_profile in profile default of /home/u/.aws/config and credential_source in "
+       "error: the credentials for S3: source_profile in profile default of /home/u/.aws/config and credential_source "
+       "in "
        "profile default of /home/u/.aws/config are both set; keep one"},
       {"[default]\nrole_arn=arn:1\nsource_profile=nobody\n",
-       "error: who we are on S3: source_profile in profile default of /home/u/.aws/config is 'nobody', which does not "
+       "error: the credentials for S3: source_profile in profile default of /home/u/.aws/config is 'nobody', which "
+       "does not "
        "exist"},
       {"[default]\nrole_arn=arn:1\nsource_profile=a\n[profile a]\nregion=r\n",
-       "error: who we are on S3: source_profile in profile default of /home/u/.aws/config is 'a', which has no "
+       "error: the credentials for S3: source_profile in profile default of /home/u/.aws/config is 'a', which has no "
        "credentials"},
       {"[default]\nrole_arn=arn:1\nsource_profile=default\n",
-       "error: who we are on S3: source_profile in profile default of /home/u/.aws/config is 'default', which comes "
-       "back "
-       "to itself: default; the last source needs keys of its own"},
+       "error: the credentials for S3: source_profile in profile default of /home/u/.aws/config is 'default', which "
+       "makes a cycle: default; the last profile needs keys of its own"},
       {"[default]\nrole_arn=arn:1\nsource_profile=a\n[profile a]\nrole_arn=arn:2\nsource_profile=b\n[profile b]\n"
        "role_arn=arn:3\nsource_profile=a\n",
-       "error: who we are on S3: source_profile in profile b of /home/u/.aws/config is 'a', which comes back to "
-       "itself: "
-       "default, a, b; the last source needs keys of its own"},
+       "error: the credentials for S3: source_profile in profile b of /home/u/.aws/config is 'a', which makes a cycle: "
+       "default, a, b; the last profile needs keys of its own"},
       {"[default]\nrole_arn=arn:1\nsource_profile=a\nmfa_serial=arn:mfa\n[profile a]\n" + keys,
-       "error: who we are on S3: mfa_serial in profile default of /home/u/.aws/config asks for a code that a person "
-       "types, and nobody is here; use a role without MFA, or keys that were fetched with it"},
+       "error: the credentials for S3: mfa_serial in profile default of /home/u/.aws/config asks for an MFA code, "
+       "which nobody can type here; use a role without MFA, or keys that were fetched with MFA"},
       {"[default]\nrole_arn=arn:1\nsource_profile=a\nduration_seconds=60\n[profile a]\n" + keys,
-       "error: who we are on S3: duration_seconds in profile default of /home/u/.aws/config is '60'; it must be from "
+       "error: the credentials for S3: duration_seconds in profile default of /home/u/.aws/config is '60'; it must be "
+       "from "
        "900 to 43200 seconds"},
       {"[default]\nrole_arn=arn:1\nsource_profile=a\n[profile a]\naws_secret_access_key=s3cr3t\n",
-       "error: who we are on S3: aws_secret_access_key in profile a of /home/u/.aws/config is set but "
+       "error: the credentials for S3: aws_secret_access_key in profile a of /home/u/.aws/config is set but "
        "aws_access_key_id is not; set both, or neither"},
       {"[default]\ncredential_process=\"/my tools/p\" 's3cr3t\n",
-       "error: who we are on S3: credential_process in profile default of /home/u/.aws/config: the command line has a "
+       "error: the credentials for S3: credential_process in profile default of /home/u/.aws/config: the command line "
+       "has a "
        "quote that is not closed"},
       {"[default]\nlogin_session=arn:me\n",
-       "error: who we are on S3: login_session in profile default of /home/u/.aws/config is a session of `aws login`, "
+       "error: the credentials for S3: login_session in profile default of /home/u/.aws/config is a session of `aws "
+       "login`, "
        "which is not supported; use `aws configure export-credentials`, a role or keys"},
   };
   for (const auto& row : rows) EXPECT_EQ(Find({.config = row.config}), row.found) << row.config;
@@ -282,7 +292,7 @@ TEST(AwsIdentity, WebIdentity) {
                       {"AWS_ROLE_SESSION_NAME", "me"}}},
        "web /t arn:w me"},
       {{.variables = {{"AWS_WEB_IDENTITY_TOKEN_FILE", "/t"}}, .config = "[default]\nrole_session_name=p\n"},
-       "error: who we are on S3: AWS_WEB_IDENTITY_TOKEN_FILE is set but no role is; set AWS_ROLE_ARN"},
+       "error: the credentials for S3: AWS_WEB_IDENTITY_TOKEN_FILE is set but no role is; set AWS_ROLE_ARN"},
       {{.config = "[default]\nrole_arn=arn:p\nweb_identity_token_file=/p\nrole_session_name=p\n"}, "web /p arn:p p"},
       {{.variables = {{"AWS_ROLE_ARN", "arn:w"}}, .config = "[default]\nrole_arn=arn:p\nweb_identity_token_file=/p\n"},
        "web /p arn:w muster-initializer"},
@@ -321,12 +331,12 @@ TEST(AwsIdentity, Sso) {
       {"[default]\nsso_start_url=https://x\nsso_region=us-east-1\nsso_account_id=1\nsso_role_name=R\n",
        "sso /home/u/.aws/sso/cache/98383e6608d65e46b24bbd92582bc8d916605a21.json 1 R us-east-1"},
       {session + "[default]\nsso_session=t\nsso_account_id=1\nsso_role_name=R\n",
-       "error: who we are on S3: sso_session in profile default of /home/u/.aws/config is 't', but there is no "
+       "error: the credentials for S3: sso_session in profile default of /home/u/.aws/config is 't', but there is no "
        "[sso-session t] in /home/u/.aws/config"},
       {session + "[default]\nsso_session=s\nsso_role_name=R\n",
-       "error: who we are on S3: profile default of /home/u/.aws/config uses SSO but has no sso_account_id"},
+       "error: the credentials for S3: profile default of /home/u/.aws/config uses SSO but has no sso_account_id"},
       {session + "[default]\nsso_session=s\nsso_region=us-east-1\nsso_account_id=1\nsso_role_name=R\n",
-       "error: who we are on S3: sso_region in profile default of /home/u/.aws/config differs from that of its "
+       "error: the credentials for S3: sso_region in profile default of /home/u/.aws/config differs from that of its "
        "[sso-session s]; keep one"},
   };
   for (const auto& row : rows) EXPECT_EQ(Find({.config = row.config}), row.found) << row.config;
@@ -358,8 +368,9 @@ TEST(AwsIdentity, ContainersAreAskedWhereNobodyElseListens) {
   EXPECT_EQ(Find(given), "container http://169.254.170.23/v1  /var/run/token");
   given.variables.erase("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
   given.variables["AWS_CONTAINER_AUTHORIZATION_TOKEN"] = "s3cr3t\r\nX: y";
-  EXPECT_EQ(Find(given),
-            "error: who we are on S3: AWS_CONTAINER_AUTHORIZATION_TOKEN has a line break, which no header can have");
+  EXPECT_EQ(
+      Find(given),
+      "error: the credentials for S3: AWS_CONTAINER_AUTHORIZATION_TOKEN has a line break, which no header can have");
 }
 
 TEST(AwsIdentity, TheMachineIsAskedAsConfigured) {
@@ -369,7 +380,7 @@ TEST(AwsIdentity, TheMachineIsAskedAsConfigured) {
   } rows[] = {
       {{.variables = {{"AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE", "IPv6"}}}, "machine http://[fd00:ec2::254] 1 1"},
       {{.variables = {{"AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE", "v6"}}},
-       "error: who we are on S3: AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE is 'v6'; it must be IPv4 or IPv6"},
+       "error: the credentials for S3: AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE is 'v6'; it must be IPv4 or IPv6"},
       {{.variables = {{"AWS_IMDS_USE_IPV6", "true"}}}, "machine http://[fd00:ec2::254] 1 1"},
       {{.variables = {{"AWS_EC2_METADATA_SERVICE_ENDPOINT", "http://127.0.0.1:1338/"},
                       {"AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE", "IPv6"}}},
@@ -377,7 +388,7 @@ TEST(AwsIdentity, TheMachineIsAskedAsConfigured) {
       {{.variables = {{"AWS_METADATA_SERVICE_TIMEOUT", "3"}}, .config = "[default]\nmetadata_service_num_attempts=4\n"},
        "machine http://169.254.169.254 3 4"},
       {{.variables = {{"AWS_METADATA_SERVICE_NUM_ATTEMPTS", "0"}}},
-       "error: who we are on S3: AWS_METADATA_SERVICE_NUM_ATTEMPTS is '0'; it must be from 1 to 100"},
+       "error: the credentials for S3: AWS_METADATA_SERVICE_NUM_ATTEMPTS is '0'; it must be from 1 to 100"},
   };
   for (const auto& row : rows) EXPECT_EQ(Find(row.given), row.found);
 }

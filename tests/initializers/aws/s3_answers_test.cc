@@ -260,7 +260,7 @@ TEST(StsAnswer, ThatIsNoneIsRefused) {
       {StsOf("AssumeRole",
              "<AccessKeyId>a</AccessKeyId><SecretAccessKey>s3cr3t</SecretAccessKey>"
              "<SessionToken>a&#13;&#10;X: y</SessionToken>"),
-       "the SessionToken that STS gave has characters that none can have"},
+       "the SessionToken that STS gave has a blank or a character that is not printable ASCII"},
   };
   for (const auto& row : rows) {
     auto credentials = ParseStsAnswer(row.xml);

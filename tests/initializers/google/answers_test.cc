@@ -25,8 +25,10 @@ TEST(GoogleAnswers, TokensOfOauth) {
       {R"({"access_token":"t","expires_in":99999999})", "t 86400"},
       {R"({"access_token":""})", "the answer has no access_token"},
       {R"({"access_token":7})", "the answer has no access_token"},
-      {R"({"access_token":"a\r\nX: 1"})", "the access_token of the answer has characters that none can have"},
-      {R"({"access_token":"a b"})", "the access_token of the answer has characters that none can have"},
+      {R"({"access_token":"a\r\nX: 1"})",
+       "the access_token of the answer has a blank or a character that is not printable ASCII"},
+      {R"({"access_token":"a b"})",
+       "the access_token of the answer has a blank or a character that is not printable ASCII"},
       {"<html>", "the answer has no access_token"},
       {"", "the answer has no access_token"},
   };

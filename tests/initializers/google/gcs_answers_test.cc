@@ -122,7 +122,8 @@ TEST(GcsObject, IsRead) {
   EXPECT_EQ(entry->path, "");
   EXPECT_TRUE(entry->known);
   const std::pair<std::string_view, std::string_view> rows[] = {
-      {"<html>", "what the server says of the object: it is a page of HTML or XML, not an object's description"},
+      {"<html>",
+       "the description of the object cannot be read: it is a page of HTML or XML, not an object's description"},
       {"[1]", "it is other JSON"},
       {R"({"items":[]})", "it is other JSON"},
       {R"({"name":"a"})", "the size of 'a' is ''"},
