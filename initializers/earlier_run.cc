@@ -30,7 +30,7 @@ StatusOr<EarlierRun> EarlierRun::Read(const std::string& target, const Wanted& w
   EarlierRun run;
   auto manifest = ReadMetadataManifest(target, kManifestName);
   if (!manifest.ok()) {
-    if (!absl::IsInvalidArgument(manifest.status())) return run;
+    if (absl::IsNotFound(manifest.status())) return run;
     say(fmt::format("the manifest cannot be read ({}); what is there is fetched again", Message(manifest.status())));
     return run;
   }

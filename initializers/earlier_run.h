@@ -26,8 +26,8 @@ class EarlierRun {
     bool by_version = false;        // true: PathOf will be called
   };
   EarlierRun() = default;  // there was no earlier run
-  // A damaged manifest is reported by `say` and ignored. Calls `between` before each file, since a slow disk may take
-  // long; an error of `between` ends Read with that error.
+  // A manifest that is there and cannot be read, or is damaged, is reported by `say` and ignored. Calls `between`
+  // before each file, since a slow disk may take long; an error of `between` ends Read with that error.
   static StatusOr<EarlierRun> Read(const std::string& target, const Wanted& wanted,
                                    const std::function<void(const std::string&)>& say,
                                    const std::function<Status()>& between);

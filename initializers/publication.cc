@@ -119,7 +119,7 @@ StatusOr<bool> FinishPublication(Staging& staging, const std::string& target, co
                                  const std::function<void(const std::string&)>& say,
                                  const Staging::Meanwhile& meanwhile) {
   auto next = ReadMetadataManifest(target, kNext);
-  if (!next.ok() && !absl::IsInvalidArgument(next.status())) return false;
+  if (absl::IsNotFound(next.status())) return false;
   const auto drop = [&](std::string_view why) {
     say(fmt::format("what an earlier start was publishing in {} cannot be finished ({}); beginning anew", target, why));
     staging.RemoveOwn(kNext);

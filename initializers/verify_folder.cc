@@ -68,7 +68,7 @@ std::optional<std::string> Check(int folder, const ManifestFile& file, std::span
 StatusOr<FolderCheck> VerifyFolder(const std::string& folder, int threads, const std::atomic<bool>& stop) {
   const TimePoint began = MonotonicClock::now();
   auto manifest = ReadMetadataManifest(folder, kManifestName);
-  if (!manifest.ok() && !absl::IsInvalidArgument(manifest.status())) {
+  if (absl::IsNotFound(manifest.status())) {
     return absl::FailedPreconditionError(fmt::format("{}: {}; nothing says what has to be there: bring it in first",
                                                      folder, Message(manifest.status())));
   }

@@ -97,6 +97,14 @@ TEST_F(EarlierRunTest, OneThatCannotBeReadIsSaid) {
   EXPECT_NE(said_.find("cannot be read"), std::string::npos);
 }
 
+TEST_F(EarlierRunTest, OneThatCannotBeOpenedIsSaid) {
+  fs::create_symlink("elsewhere", target_ + "/.muster/manifest.json");
+  auto run = ReadIt({kSource, "", true, false});
+  ASSERT_TRUE(run.ok());
+  EXPECT_FALSE(run->whole());
+  EXPECT_NE(said_.find("cannot be read"), std::string::npos);
+}
+
 TEST_F(EarlierRunTest, OfAnotherSourceOrSelectionDoesNotCount) {
   Lay("a", "1", "v");
   EXPECT_TRUE(Read().whole());
