@@ -31,7 +31,7 @@ Status WriteNew(const std::string& path, std::string_view text) {
   const Descriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
   if (file.get() < 0 && errno == EEXIST) {
     return absl::AlreadyExistsError(
-        fmt::format("{}: it is there already; move it away, or give another name by --output", Quoted(path)));
+        fmt::format("{}: it exists already; move it away, or give another name with --output", Quoted(path)));
   }
   if (file.get() < 0) return ErrnoStatus(errno, fmt::format("{}: it cannot be made", Quoted(path)));
   const Status written = WriteAll(file.get(), text, Quoted(path));

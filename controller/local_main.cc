@@ -27,8 +27,8 @@ struct Word {
 constexpr Word kWords[] = {
     {"local", AddLocalFlags, "runs a TrainJob or a PyTorchJob on this machine, as a cluster would"},
     {"init", AddInitFlags, "writes a job file to begin with"},
-    {"logs", AddLogsFlags, "prints what the containers of a job have written"},
-    {"ps", AddPsFlags, "lists the jobs of this machine: those that run, and what became of the others"},
+    {"logs", AddLogsFlags, "prints the output of a job's containers"},
+    {"ps", AddPsFlags, "lists the jobs that run or have run on this machine"},
     {"stop", AddStopFlags, "ends jobs that run on this machine, and waits for their end"},
 };
 

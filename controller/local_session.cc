@@ -127,8 +127,8 @@ class Session {
   static int TellDetached(const std::string& job, pid_t pid) {
     PrintTo(stderr,
             "muster local: {} runs in the background, as process {}\n"
-            "  muster logs -f {}   shows what it writes\n"
-            "  muster ps        {}   shows what becomes of it\n"
+            "  muster logs -f {}   shows its output\n"
+            "  muster ps        {}   shows its state\n"
             "  muster stop {}      ends it\n",
             job, pid, job, std::string(job.size(), ' '), job);
     return 0;
@@ -157,7 +157,7 @@ class Session {
     };
     RunRecorder recorder(taken.path, FirstRecord(flags), say);
     if (taken.lost)
-      say("the run before was killed: what it left is removed, its logs are in " + taken.path + "/previous");
+      say(fmt::format("the previous run was killed; its logs are in {}/previous, the rest is removed", taken.path));
     asio::signal_set signals(loop, SIGINT, SIGTERM);
     int signal = 0;
     LiveLine live(loop, console);
@@ -212,7 +212,7 @@ class Session {
     const auto page = WriteJobReport(muster, folder);
     if (absl::IsNotFound(page.status())) return;
     PrintTo(stderr, "muster local: {}\n",
-            page.ok() ? "report: " + *page : fmt::format("there is no report: {}", Message(page.status())));
+            page.ok() ? "report: " + *page : fmt::format("the report cannot be written: {}", Message(page.status())));
   }
 
   int End() {

@@ -102,10 +102,10 @@ int Run(const Flags& flags) {
 void AddLogsFlags(CLI::App* app, std::function<int()>* run) {
   auto flags = std::make_shared<Flags>();
   app->add_option("JOB", flags->job, "the name of a job, as `muster ps` shows it")->required();
-  app->add_option("--rank", flags->choice.rank, "lines of that rank alone")->check(CLI::NonNegativeNumber);
-  app->add_option("--node", flags->choice.node, "lines of that node alone")->check(CLI::NonNegativeNumber);
-  app->add_flag("-f,--follow", flags->follow, "go on until the job has ended");
-  app->add_flag("--previous", flags->previous, "of the run before")->excludes("--follow");
+  app->add_option("--rank", flags->choice.rank, "print only lines of this rank")->check(CLI::NonNegativeNumber);
+  app->add_option("--node", flags->choice.node, "print only lines of this node")->check(CLI::NonNegativeNumber);
+  app->add_flag("-f,--follow", flags->follow, "follow the output until the job has ended");
+  app->add_flag("--previous", flags->previous, "print the logs of the previous run")->excludes("--follow");
   app->callback([flags, run] { *run = [flags] { return Run(*flags); }; });
 }
 

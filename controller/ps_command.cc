@@ -43,7 +43,7 @@ int Ps(const Flags& flags) {
 
 void AddPsFlags(CLI::App* app, std::function<int()>* run) {
   auto flags = std::make_shared<Flags>();
-  app->add_flag("--json", flags->json, "the records of the jobs, as JSON");
+  app->add_flag("--json", flags->json, "print the records of the jobs as JSON");
   app->callback([flags, run] { *run = [flags] { return Ps(*flags); }; });
 }
 

@@ -37,7 +37,7 @@ StatusOr<std::optional<Stopped>> Ask(const FoundJob& job, bool now) {
     return std::nullopt;
   }
   if (absl::IsNotFound(job.record.status())) {
-    return absl::UnavailableError(fmt::format("{} is only just starting; try again", job.name));
+    return absl::UnavailableError(fmt::format("{} is still starting; try again", job.name));
   }
   MUSTER_RETURN_IF_ERROR(job.record.status());
   auto process = ProcessHandle::Open(static_cast<pid_t>(job.record->pid), job.record->pid_started);
@@ -68,7 +68,7 @@ Status Tell(const std::string& state, const Stopped& stopped, const Flags& flags
   MUSTER_ASSIGN_OR_RETURN(const FoundJob job, FindJob(state, stopped.job.name));
   MUSTER_RETURN_IF_ERROR(job.record.status());
   if (!job.record->ended)
-    return absl::UnavailableError(fmt::format("{} was killed before it had said its end", job.name));
+    return absl::UnavailableError(fmt::format("{} was killed before it recorded its end", job.name));
   Say(fmt::format("{}: {}, {}", job.name, job.record->state, DescribeExit(job.record->exit_code)));
   return absl::OkStatus();
 }

@@ -54,7 +54,7 @@ Status Background::Await() {
   word.resize(size);
   if (word == kRuns) return absl::OkStatus();
   if (word.starts_with(kFailed)) return absl::UnavailableError(word.substr(kFailed.size()));
-  return absl::UnavailableError(fmt::format("process {} ended at its start; {} has what it said", pid_, output_));
+  return absl::UnavailableError(fmt::format("process {} ended at its start; its output is in {}", pid_, output_));
 }
 
 }  // namespace muster::controller

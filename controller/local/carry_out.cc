@@ -22,8 +22,8 @@ class Means {
     MUSTER_ASSIGN_OR_RETURN(const Meta meta, ReadMeta(*there));
     if (!meta.IsControlledBy(owner_)) {
       return absl::FailedPreconditionError(
-          fmt::format("{} {} is needed, and is one of the objects in the files; give one of the two another name", kind,
-                      meta.name));
+          fmt::format("the job creates a {} {}, and the files or flags have one of that name; rename one of the two",
+                      kind, meta.name));
     }
     return action_.if_there == PlannedObject::IfThere::kUpdate ? Merge(kind, object) : absl::OkStatus();
   }

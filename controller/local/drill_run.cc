@@ -37,12 +37,13 @@ bool ForceEnd(const Drill& drill, PodRun& run, std::string_view container, const
 
 void CarryOutDrill(const Drill& drill, const std::vector<DrillTarget>& targets, PodNetwork* network, const Say& say) {
   const bool by_rank = drill.target == Drill::Target::kRank;
+  const char* kind = by_rank ? "rank" : "node";
   const std::vector<std::string> entries =
       by_rank ? std::vector<std::string>{fmt::format("RANK={}", drill.number)} : std::vector<std::string>();
   for (const DrillTarget& target : targets) {
     if (!by_rank && NodeRankOf(target.pod) != drill.number) continue;
     if (drill.link != Drill::Link::kAsItIs) return CutLink(drill, target, network, say);
-    const std::string whom = fmt::format("{} {} on {}", by_rank ? "rank" : "node", drill.number, NameOf(target.pod));
+    const std::string whom = fmt::format("{} {} on {}", kind, drill.number, NameOf(target.pod));
     for (const char* container : {kTrainerContainer, kPyTorchContainer}) {
       if (drill.exit_code) {
         if (ForceEnd(drill, target.run, container, entries, whom, say)) return;
@@ -51,7 +52,7 @@ void CarryOutDrill(const Drill& drill, const std::vector<DrillTarget>& targets, 
       }
     }
   }
-  say(fmt::format("{}: nothing of that number runs", drill.said));
+  say(fmt::format("{}: no {} {} runs", drill.said, kind, drill.number));
 }
 
 }  // namespace muster::controller

@@ -33,7 +33,7 @@ StatusOr<Drill> ParseDrill(std::string_view text) {
   const size_t at = text.find('@');
   if (at == std::string_view::npos) return wrong("it does not say when: @30s, or @TEXT");
   const std::vector<std::string_view> parts = Split(text.substr(0, at), ':');
-  if (parts.size() != 2 && parts.size() != 3) return wrong("it does not say whom");
+  if (parts.size() != 2 && parts.size() != 3) return wrong("the part before @ is not TARGET:NUMBER[:ACTION]");
   Drill drill{.said = std::string(text)};
   if (parts[0] != "node" && parts[0] != "rank")
     return wrong(fmt::format("{} is neither node nor rank", Quoted(parts[0])));
@@ -49,7 +49,7 @@ StatusOr<Drill> ParseDrill(std::string_view text) {
     }
     drill.exit_code = static_cast<int>(*code);
   } else if (parts.size() == 3 && (parts[2] == "cut" || parts[2] == "mend")) {
-    if (drill.target == Drill::Target::kRank) return wrong("a link is a node's: want node:1:cut");
+    if (drill.target == Drill::Target::kRank) return wrong("only a node can be cut or mended: want node:1:cut");
     drill.link = parts[2] == "cut" ? Drill::Link::kCut : Drill::Link::kMend;
   } else if (parts.size() == 3) {
     const auto signal = ParseSignal(parts[2]);

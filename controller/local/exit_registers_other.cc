@@ -3,7 +3,7 @@
 namespace muster::controller {
 
 Status CallExitNext(pid_t /*pid*/, int /*code*/) {
-  return absl::UnimplementedError("a process can be made to end with a code on x86-64 and arm64 alone");
+  return absl::UnimplementedError("exit=CODE works only on x86-64 and arm64");
 }
 
 }  // namespace muster::controller

@@ -15,7 +15,7 @@ Status ForceExit(launcher::Reaper& reaper, pid_t pid, int code, std::function<vo
     const Status status = ErrnoStatus(errno, fmt::format("ptrace: process {} cannot be traced", pid));
     if (errno != EPERM) return status;
     return absl::FailedPreconditionError(
-        fmt::format("{}; a debugger has it, or kernel.yama.ptrace_scope or a seccomp profile forbids it: allow it",
+        fmt::format("{}; a debugger traces it already, or kernel.yama.ptrace_scope or a seccomp profile forbids it",
                     Message(status)));
   }
   reaper.Watch(pid, [pid, code, done = std::move(done)](const launcher::Reaped& news) {

@@ -116,7 +116,7 @@ class Unpacker {
     const Descriptor lock(open((images_ + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
     if (!lock.ok()) return ErrnoStatus(errno, images_ + "/lock");
     if (flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
-      say_("another start unpacks an image: this one waits for it");
+      say_("waits for another `muster local`, which unpacks an image");
       if (flock(lock.get(), LOCK_EX) != 0) return ErrnoStatus(errno, images_ + "/lock");
     }
     std::error_code ignored;
@@ -144,7 +144,7 @@ class Unpacker {
 
   Status Make(const Descriptor& image, bool is_folder) {
     RemoveUnfinished();
-    say_(fmt::format("{}: it is unpacked, once", Quoted(path_)));
+    say_(fmt::format("{}: unpacks it; later runs use the unpacked files", Quoted(path_)));
     const std::string part = folder_ + kUnfinished;
     MUSTER_ASSIGN_OR_RETURN(const Descriptor kept, MadeFolder(part + "/image"));
     MUSTER_ASSIGN_OR_RETURN(const Descriptor root, MadeFolder(part + "/root"));
@@ -158,7 +158,8 @@ class Unpacker {
       if (const std::string_view digest = DigestOfPath(layer); !digest.empty()) {
         MUSTER_ASSIGN_OR_RETURN(const std::string is, Sha256OfFile(file.get(), layer));
         if (is != digest)
-          return absl::DataLossError(fmt::format("{}: its content has another digest: it is broken", layer));
+          return absl::DataLossError(
+              fmt::format("{}: its content does not match its digest: the file is damaged", layer));
         if (lseek(file.get(), 0, SEEK_SET) != 0) return ErrnoStatus(errno, layer);
       }
       MUSTER_RETURN_IF_ERROR(UnpackTar(file.get(), layer, root.get(), {.whiteouts = true}, &left_out));
@@ -177,7 +178,8 @@ class Unpacker {
     const ReadImageFile read = [&](const std::string& path) -> StatusOr<std::string> {
       MUSTER_ASSIGN_OR_RETURN(std::string text, SmallFile(from, path));
       const std::string target = fs::path(said + "/" + path).lexically_normal().string();
-      if (!target.starts_with(said + "/")) return absl::InvalidArgumentError(fmt::format("{}: it leads out", path));
+      if (!target.starts_with(said + "/"))
+        return absl::InvalidArgumentError(fmt::format("{}: it leads out of the image", path));
       std::error_code error;
       fs::create_directories(fs::path(target).parent_path(), error);
       if (wrong.ok()) wrong = ReplaceFile(target, text);

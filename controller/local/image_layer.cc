@@ -87,7 +87,7 @@ class Unpacking {
       const int64_t size = archive_entry_size(entry);
       if (size < 0 || static_cast<uint64_t>(size) > most) {
         return absl::ResourceExhaustedError(
-            fmt::format("{}: {} has {} bytes, and {} at most are read", name_, wanted, size, most));
+            fmt::format("{}: {} has {} bytes; the limit is {}", name_, wanted, size, most));
       }
       found.emplace(static_cast<size_t>(size), '\0');
       if (archive_read_data(archive_.get(), found->data(), found->size()) != size) return Broken();
@@ -123,7 +123,7 @@ class Unpacking {
 
   Status Broken() const {
     const char* why = archive_error_string(archive_.get());
-    return absl::DataLossError(fmt::format("{}: the tar is broken: {}", name_, why == nullptr ? "it is none" : why));
+    return absl::DataLossError(fmt::format("{}: the tar is broken: {}", name_, why == nullptr ? "it is no tar" : why));
   }
 
   Status Wrong(std::string_view member, std::string_view why) const {
@@ -157,7 +157,7 @@ class Unpacking {
     if (link != nullptr) return MakeLink(folder.get(), name, *path, link);
     if (type == AE_IFREG) return MakeFile(folder.get(), name, *path, entry);
     const char* target = archive_entry_symlink(entry);
-    if (target == nullptr || *target == '\0') return Wrong(*path, "it is a link to nothing");
+    if (target == nullptr || *target == '\0') return Wrong(*path, "its link has no target");
     return symlinkat(target, folder.get(), name.c_str()) == 0 ? absl::OkStatus() : Failed(errno, *path);
   }
 
@@ -198,7 +198,7 @@ class Unpacking {
     if (its_folder.ok() && linkat(its_folder->get(), NameIn(*target).c_str(), folder, name.c_str(), 0) == 0) {
       return absl::OkStatus();
     }
-    return Wrong(path, fmt::format("its hard link {} leads to nothing", Quoted(link)));
+    return Wrong(path, fmt::format("its hard link leads to {}, which is missing", Quoted(link)));
   }
 
   Status MakeFile(int folder, const std::string& name, const std::string& path, archive_entry* entry) {
@@ -234,7 +234,7 @@ class Unpacking {
     const uint64_t room = uint64_t{system.f_bavail} * system.f_frsize;
     if (static_cast<uint64_t>(std::max<int64_t>(size, 0)) + options_.limits.free <= room) return absl::OkStatus();
     return absl::ResourceExhaustedError(
-        fmt::format("{}: there is room for {} MiB, and {} MiB of them stay free; set XDG_STATE_HOME to a folder of a "
+        fmt::format("{}: no room: {} MiB are free, and {} MiB have to stay free; set XDG_STATE_HOME to a folder of a "
                     "larger file system",
                     name_, room >> 20, options_.limits.free >> 20));
   }

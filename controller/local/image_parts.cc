@@ -54,7 +54,8 @@ class Reader {
   StatusOr<Json> Blob(std::string_view path, const Json& descriptor) {
     MUSTER_ASSIGN_OR_RETURN(const std::string blob, PathOfBlob(path, descriptor));
     MUSTER_ASSIGN_OR_RETURN(const std::string text, read_(blob));
-    if (Sha256Hex(text) != DigestOfPath(blob)) return Wrong(blob, "its content has another digest: the file is broken");
+    if (Sha256Hex(text) != DigestOfPath(blob))
+      return Wrong(blob, "its content does not match its digest: the file is damaged");
     return Parse(blob, text);
   }
 
@@ -73,13 +74,14 @@ class Reader {
         if (IsForThisMachine(one)) fit.push_back(&one);
       }
       if (fit.empty()) return Wrong(path, fmt::format("it has no image for linux/{}", architecture_));
-      if (fit.size() > 1) return Wrong(path, fmt::format("it has {} images; give a file of one", fit.size()));
+      if (fit.size() > 1)
+        return Wrong(path, fmt::format("it has {} images for this machine; give a file with one", fit.size()));
       MUSTER_ASSIGN_OR_RETURN(path, PathOfBlob(path, *fit[0]));
       MUSTER_ASSIGN_OR_RETURN(Json next, Blob(path, *fit[0]));
       if (FindField(next, "manifests") == nullptr) return OfManifest(path, next);
       index = std::move(next);
     }
-    return Wrong(path, "indexes lie too deep inside one another");
+    return Wrong(path, "its indexes are nested too deeply");
   }
 
   StatusOr<ImageParts> OfManifest(std::string_view path, const Json& manifest) {
@@ -96,7 +98,7 @@ class Reader {
     constexpr std::string_view kPath = "manifest.json";
     MUSTER_ASSIGN_OR_RETURN(const Json manifests, Parse(kPath, text));
     if (!manifests.is_array() || manifests.empty()) return Wrong(kPath, "it has no image");
-    if (manifests.size() > 1) return Wrong(kPath, fmt::format("it has {} images; save one", manifests.size()));
+    if (manifests.size() > 1) return Wrong(kPath, fmt::format("it has {} images; save one alone", manifests.size()));
     const std::string path = TextField(manifests[0], "Config");
     if (path.empty()) return Wrong(kPath, "it names no Config");
     MUSTER_ASSIGN_OR_RETURN(const std::string config_text, read_(path));

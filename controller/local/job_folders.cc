@@ -107,16 +107,16 @@ StatusOr<FoundJob> FindJob(const std::string& state, const std::string& name) {
   }
   const size_t count = names.size();
   names.resize(std::min(count, kMostNames));
-  return absl::NotFoundError(
-      fmt::format("no job {} has run here; {}", Quoted(name),
-                  names.empty() ? fmt::format("{}/jobs has none", state)
-                                : fmt::format("there are {}{}", Join(names, ", "), count > kMostNames ? " ..." : "")));
+  return absl::NotFoundError(fmt::format(
+      "no job {} has run here; {}", Quoted(name),
+      names.empty() ? fmt::format("there is none in {}/jobs", state)
+                    : fmt::format("these have: {}{}", Join(names, ", "), count > kMostNames ? " ..." : "")));
 }
 
 StatusOr<FoundJob> PreviousRun(const FoundJob& job) {
   const std::string folder = fmt::format("{}/{}", job.folder, kPrevious);
   std::error_code error;
-  if (!fs::exists(folder, error)) return absl::NotFoundError(fmt::format("{} has run once only", job.name));
+  if (!fs::exists(folder, error)) return absl::NotFoundError(fmt::format("{} has no earlier run", job.name));
   return FoundJob{.name = job.name, .folder = folder, .record = ReadRecord(folder)};
 }
 
@@ -127,9 +127,9 @@ StatusOr<TakenFolder> TakeJobFolder(const std::string& state, const std::string&
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) {
-    return absl::UnavailableError(fmt::format(
-        "{}: it cannot be made: {}; set XDG_STATE_HOME to a folder that may be written, for logs and volumes", folder,
-        error.message()));
+    return absl::UnavailableError(
+        fmt::format("{}: it cannot be made: {}; set XDG_STATE_HOME to a writable folder, for logs and volumes", folder,
+                    error.message()));
   }
   MUSTER_RETURN_IF_ERROR(CheckStateFolder(folder));
   const std::string path = fmt::format("{}/{}", folder, kLock);

@@ -144,7 +144,7 @@ StatusOr<JobRules> ReadJobRules(const Json& job) {
   const std::string mode = spec.Text("completionMode");
   if (mode != "Indexed") {
     spec.Wrong("completionMode", mode.empty() ? "NonIndexed" : mode,
-               "does not run on one machine; make it Indexed or leave it out of the runtime");
+               "is not supported by muster local; use Indexed, or remove the Job from the runtime");
   }
   JobRules rules;
   const auto completions = spec.Int("completions", 0, kMostPods);

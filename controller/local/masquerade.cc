@@ -77,7 +77,7 @@ class Masquerade::Impl {
   Status Begin(const std::string& link, const std::string& subnet) {
     MUSTER_ASSIGN_OR_RETURN(const std::string drops, DroppingChain());
     if (!drops.empty()) {
-      return absl::FailedPreconditionError(fmt::format("the firewall drops what is forwarded (nft chain {})", drops));
+      return absl::FailedPreconditionError(fmt::format("the firewall drops forwarded packets (nft chain {})", drops));
     }
     MUSTER_RETURN_IF_ERROR(Forward());
     rules_ = MakeContext();

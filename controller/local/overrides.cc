@@ -22,8 +22,7 @@ Status Descend(std::string_view set, std::string_view part, Json** at) {
   const size_t bracket = part.find('[');
   const std::string name(part.substr(0, bracket));
   if (name.empty()) return WrongSet(set, "its path has an empty part");
-  if (!(*at)->is_object() && !(*at)->is_null())
-    return WrongSet(set, fmt::format("nothing can be below {}", Quoted(name)));
+  if (!(*at)->is_object() && !(*at)->is_null()) return WrongSet(set, fmt::format("{} has no fields", Quoted(name)));
   *at = &(**at)[name];
   for (std::string_view rest = bracket == std::string_view::npos ? "" : part.substr(bracket); !rest.empty();) {
     const size_t end = rest.find(']');

@@ -91,8 +91,8 @@ Status CheckPodCount(const PlannedFiles& planned) {
     for (const PlannedReplicas& replicas : job.plan.replicas) count += replicas.count;
   }
   if (count <= kMostPods) return absl::OkStatus();
-  return absl::InvalidArgumentError(fmt::format(
-      "the job has {} pods, and at most {} run on one machine; have fewer nodes by --nodes", count, kMostPods));
+  return absl::InvalidArgumentError(
+      fmt::format("the job has {} pods; one machine runs at most {}; set fewer nodes with --nodes", count, kMostPods));
 }
 
 PodCheck CheckPods(const std::vector<Json>& objects, const PodPlace& place, const std::vector<GivenObject>& given,

@@ -45,8 +45,8 @@ std::vector<std::string> CommandOf(Fields container, const Variables& variables,
     if (root != nullptr) command = root->entrypoint;
     if (root != nullptr && args.empty()) args = root->command;
     if (command.empty() && (args.empty() || root == nullptr || root->command.empty())) {
-      container.Wrong("command", fmt::format("it is missing, and what image {} starts is not known here; give "
-                                             "`command`, or the image by --oci FILE",
+      container.Wrong("command", fmt::format("it is missing, and the entrypoint of image {} is unknown; give "
+                                             "`command`, or the image with --oci FILE",
                                              Quoted(image)));
     }
   }
@@ -87,8 +87,8 @@ PodPaths PathsInsteadOf(const Fields& container, std::vector<PodMount>* mounts, 
   for (const PodMount& mount : *mounts) paths.Add(mount.target, mount.source);
   if (mounts->size() > 1) {  // one mount is that of the termination message
     input.ignored->OfContainer(container, "volumeMounts",
-                               "nothing can be mounted here: in command, args, env and workingDir the volumes' folders "
-                               "stand for their paths");
+                               "without bubblewrap nothing is mounted: command, args, env and workingDir get the paths "
+                               "of the volumes' folders");
   }
   mounts->clear();
   return paths;
@@ -97,7 +97,7 @@ PodPaths PathsInsteadOf(const Fields& container, std::vector<PodMount>* mounts, 
 std::string NameOf(Fields container) {
   const std::string name = container.NeedText("name");
   if (!name.empty() && !IsDnsLabel(name)) {
-    container.Wrong("name", name, "is no name of a container: it has a-z, 0-9 and '-'");
+    container.Wrong("name", name, "is no name of a container: use only a-z, 0-9 and '-'");
   }
   return name;
 }
@@ -171,7 +171,7 @@ StatusOr<ContainerProgram> ContainerOf(Fields container, ContainerKind kind, Res
       variables, root == nullptr ? input.place.environment : EnvironmentInRoot(input.place.environment, *root));
   ReadRest(container, kind, paths, input, &program);
   if (root != nullptr && !input.place.own_root) {
-    container.Wrong("image", "its files need bubblewrap, which is not there; leave --oci and --image-root out");
+    container.Wrong("image", "its files need bubblewrap, which is missing; install it, or omit --oci and --image-root");
   } else if (root != nullptr) {
     UseRoot(*root, input.place, &program);
   }

@@ -112,7 +112,7 @@ StatusOr<Variables> VariablesOf(Fields container, const PodPaths& paths, const P
 
 bool IsForPrograms(const std::string& text, const std::string& path, Complaints* complaints) {
   if (text.find('\0') == std::string::npos) return true;
-  complaints->Wrong(path, "it has a byte 0, which no program can be given");
+  complaints->Wrong(path, "it has a byte 0, which no argument or variable can hold");
   return false;
 }
 

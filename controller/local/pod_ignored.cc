@@ -17,8 +17,8 @@ struct IgnoredField {
 
 constexpr std::string_view kUser = "asked for, programs run as the user who started them";
 constexpr std::string_view kRights = "programs have the rights of the user who started them";
-constexpr std::string_view kShown = "programs see the processes that this machine shows them";
-constexpr std::string_view kAsThisMachine = "this machine's settings count";
+constexpr std::string_view kShown = "it does not change which processes programs see";
+constexpr std::string_view kAsThisMachine = "this machine's settings apply";
 
 constexpr IgnoredField kOfPods[] = {
     {"hostPID", kShown},
@@ -27,7 +27,7 @@ constexpr IgnoredField kOfPods[] = {
     {"runtimeClassName", "programs run as processes of this machine"},
     {"dnsConfig", kAsThisMachine},
     {"hostAliases", "they are not written into /etc/hosts"},
-    {"hostnameOverride", "the host is called by hostname, or like the pod"},
+    {"hostnameOverride", "the host name is `hostname`, or the pod's name"},
     {"setHostnameAsFQDN", "the host has its short name"},
     {"readinessGates", "they are not waited for"},
     {"resourceClaims", "this machine's devices are used as they are"},
@@ -35,7 +35,7 @@ constexpr IgnoredField kOfPods[] = {
 };
 constexpr IgnoredField kOfContainers[] = {
     {"lifecycle", "hooks are not run"},
-    {"restartPolicyRules", "restartPolicy alone counts"},
+    {"restartPolicyRules", "only restartPolicy applies"},
     {"stdin", "there is no terminal"},
     {"tty", "there is no terminal"},
 };
@@ -90,7 +90,7 @@ void NoteContainer(const Json& container, int gpus, const Say& say) {
   if (IsAskedFor(FindField(PartOf(security, "capabilities"), "add"))) say("securityContext.capabilities.add", kRights);
   NoteResources(PartOf(container, "resources"), gpus, say);
   if (TextField(container, "terminationMessagePolicy") == "FallbackToLogsOnError") {
-    say("terminationMessagePolicy", "the log does not stand in for a message that is missing");
+    say("terminationMessagePolicy", "a missing message is not replaced by the end of the log");
   }
 }
 

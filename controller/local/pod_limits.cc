@@ -164,8 +164,8 @@ StatusOr<std::string> PodLimits::FindBase() {
     if (path.empty()) break;
   }
   return absl::FailedPreconditionError(fmt::format(
-      "no cgroup from {} upwards may have children with limits that this user sets: it is another user's, or "
-      "has other processes; {}",
+      "no cgroup can be created with limits in {} or above it: each one belongs to another user, or has other "
+      "processes; {}",
       Quoted(*own + "/"), kRemedy));
 }
 

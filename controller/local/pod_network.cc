@@ -68,7 +68,7 @@ bool Claim(int number, Descriptor* claim) {
 class PodNetwork::Impl {
  public:
   Status Begin() {
-    if (geteuid() != 0) return absl::PermissionDeniedError("this is not root");
+    if (geteuid() != 0) return absl::PermissionDeniedError("muster local does not run as root");
     MUSTER_ASSIGN_OR_RETURN(switch_, NewNetwork());
     MUSTER_ASSIGN_OR_RETURN(ports_, Links::Of(switch_.get()));
     MUSTER_RETURN_IF_ERROR(ports_->AddBridge(kBridge));

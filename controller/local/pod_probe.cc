@@ -61,7 +61,7 @@ std::vector<std::pair<std::string, std::string>> HeadersOf(Fields get) {
     };
     if (!std::all_of(name.begin(), name.end(), is_token)) header.Wrong("name", name, "is no name of a header");
     if (value.find_first_of(std::string_view("\r\n\0", 3)) != std::string::npos) {
-      header.Wrong("value", value, "has a line's end");
+      header.Wrong("value", value, "has a line break");
     }
     headers.emplace_back(name, value);
   }
@@ -73,7 +73,7 @@ void ReadHttp(Fields get, const Fields& container, const PodInput& input, Probe*
   probe->path = PathIn(get.Text("path"));
   probe->headers = HeadersOf(get);
   probe->port = PortOf(get, container);
-  if (get.Find("host") != nullptr) input.ignored->Say(get.PathOf("host"), "the pod's address is asked");
+  if (get.Find("host") != nullptr) input.ignored->Say(get.PathOf("host"), "the probe goes to the pod's address");
 }
 
 void ReadTimes(Fields fields, Probe* probe) {
@@ -104,7 +104,7 @@ std::optional<Probe> ProbeOf(Fields container, const char* name, const PodPaths&
     probe.command = CommandOf(exec, container, paths);
   } else if (Fields get = fields.Object("httpGet")) {
     if (get.Word("scheme", {"HTTP", "HTTPS"}) == "HTTPS") {
-      input.ignored->OfContainer(container, fmt::format("{}.httpGet.scheme", name), "HTTPS is not asked");
+      input.ignored->OfContainer(container, fmt::format("{}.httpGet.scheme", name), "HTTPS probes are not run");
       return std::nullopt;
     }
     ReadHttp(get, container, input, &probe);
@@ -112,7 +112,7 @@ std::optional<Probe> ProbeOf(Fields container, const char* name, const PodPaths&
     probe.kind = Probe::Kind::kTcp;
     probe.port = PortOf(socket, container);
   } else if (fields.Find("grpc") != nullptr) {
-    input.ignored->OfContainer(container, fmt::format("{}.grpc", name), "gRPC is not asked");
+    input.ignored->OfContainer(container, fmt::format("{}.grpc", name), "gRPC probes are not run");
     return std::nullopt;
   } else {
     input.complaints->Wrong(fields.path(), "it has none of exec, httpGet, tcpSocket, grpc");

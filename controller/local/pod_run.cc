@@ -302,7 +302,7 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
     const ContainerProgram& container = cycle_.Program(i);
     const bool success = answer.kind == ProbeAnswer::Kind::kSuccess;
     if (answer.kind == ProbeAnswer::Kind::kUnknown) {
-      return view_.found(fmt::format("container {}: its {} probe cannot be asked, which counts neither way: {}",
+      return view_.found(fmt::format("container {}: its {} probe could not be run, which counts as no result: {}",
                                      container.name, NameOf(kind), answer.said));
     }
     if (kind == ProbeKind::kReadiness) {

@@ -61,14 +61,14 @@ PodVolume HostPath(Fields source, const PodInput& input, PodTree* tree) {
   if (!IsForPrograms(path, source.PathOf("path"), source.complaints())) return {};
   const PodVolume volume{.source = TidyPath(path)};
   if (type == "DirectoryOrCreate") tree->AddBelow("", volume.source);
-  if (type == "FileOrCreate") input.ignored->Say(source.PathOf("type"), "no file is made: it has to be there");
+  if (type == "FileOrCreate") input.ignored->Say(source.PathOf("type"), "the file is not created: it must exist");
   return volume;
 }
 
 PodVolume Claim(Fields source, const PodInput& input, PodTree* tree) {
   const std::string name = source.NeedText("claimName");
   if (!name.empty() && !IsDnsName(name)) {
-    source.Wrong("claimName", name, "is no name of a claim: it has a-z, 0-9, '-' and '.'");
+    source.Wrong("claimName", name, "is no name of a claim: use only a-z, 0-9, '-' and '.'");
     return {};
   }
   const PodVolume volume{.source = fmt::format("{}/{}", input.place.claims, name),
@@ -158,7 +158,7 @@ StatusOr<PodVolumes> VolumesOf(Fields spec, const PodInput& input, PodTree* tree
   for (Fields volume : spec.Objects("volumes")) {
     const std::string name = volume.NeedText("name");
     if (!name.empty() && !IsDnsLabel(name))
-      volume.Wrong("name", name, "is no name of a volume: it has a-z, 0-9 and '-'");
+      volume.Wrong("name", name, "is no name of a volume: use only a-z, 0-9 and '-'");
     if (volumes.contains(name)) volume.Wrong("name", name, "is the name of another volume, too");
     MUSTER_RETURN_IF_ERROR(input.complaints->status());
     MUSTER_ASSIGN_OR_RETURN(volumes[name], Make(volume, name, input, tree));

@@ -34,7 +34,7 @@ Status CheckStateFolder(const std::string& folder) {
     return Unfit(folder,
                  fmt::format("it has room for {} MiB, and a run needs {} MiB at least", room >> 20, kLeastRoom >> 20));
   }
-  if (access(folder.c_str(), W_OK | X_OK) != 0) return Unfit(folder, "nothing may be written there");
+  if (access(folder.c_str(), W_OK | X_OK) != 0) return Unfit(folder, "it is not writable");
   std::error_code error;
   if (std::filesystem::canonical(folder, error).string().starts_with("/dev/shm/")) {
     return Unfit(folder, "each container has a /dev/shm of its own, and would not see this folder");

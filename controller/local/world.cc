@@ -56,7 +56,7 @@ StatusOr<const Json*> World::Create(Json object, WallTime now) {
   if (kind.empty()) return absl::InvalidArgumentError("kind: it is missing");
   MUSTER_ASSIGN_OR_RETURN(const Meta meta, ReadMeta(object));
   if (Find(kind, meta.name) != nullptr) {
-    return absl::AlreadyExistsError(fmt::format("{} {} is there already", kind, meta.name));
+    return absl::AlreadyExistsError(fmt::format("{} {} exists already", kind, meta.name));
   }
   Json& metadata = object["metadata"];
   metadata["uid"] = fmt::format("{:08x}-0000-4000-8000-000000000000", ++uids_);

@@ -50,7 +50,7 @@ class BadFiles(Bad):
             (JOB.replace("numNodes: 1", "numNodes: -1"), "spec.trainer.numNodes: -1 is less than 0"),
             (JOB.replace("numNodes: 1", "numNodes: 1.5"), "spec.trainer.numNodes: 1.5 is no whole number"),
             (JOB.replace("numNodes: 1", "numNodes: 99999999999999999999"), "spec.trainer.numNodes: 1e+20 is no whole number"),
-            (JOB.replace("numNodes: 1", "numNodes: 10000"), "the job has 10000 pods, and at most 1000 run on one machine; have fewer nodes by --nodes"),
+            (JOB.replace("numNodes: 1", "numNodes: 10000"), "the job has 10000 pods; one machine runs at most 1000; set fewer nodes with --nodes"),
             (JOB.replace("[sh", "[true, sh"), "spec.trainer.command[0]: true is no string; put it in quotes"),
             (JOB.replace("command: [", "command: {a: ["). rstrip() + "}", "1-0.yaml:"),
             (JOB + "---" + plain_job("b", "x"), "give one at a time"),
@@ -93,7 +93,7 @@ class BadFiles(Bad):
             with self.subTest(message):
                 self.assertNotIn("it has run", self.says(message, job, text))
         without_command = re.sub(r", command: .*}", "}", JOB)
-        self.says("what image 'debian:12-slim' starts is not known here; give `command`, or the image by --oci FILE", without_command)
+        self.says("the entrypoint of image 'debian:12-slim' is unknown; give `command`, or the image with --oci FILE", without_command)
 
     def test_a_working_folder_that_is_not_there_is_made_for_the_pod(self):
         pod = "containers: [{name: node, image: i, workingDir: /nowhere/at/all}]"
@@ -117,14 +117,14 @@ class BadFlags(Bad):
             (["--set", "spec.trainer.command[x]=1"], "'command[x]' is no entry of a list"),
             (["--set", "spec.trainer.command[-1]=1"], "'command[-1]' is no entry of a list"),
             (["--set", "spec.trainer.command[100000]=1"], "is no entry of a list"),
-            (["--set", "spec.trainer.command.a=1"], "nothing can be below 'a'"),
+            (["--set", "spec.trainer.command.a=1"], "'a' has no fields"),
             (["--set", "spec.trainer.command={"], "--set 'spec.trainer.command={': "),
             (["--set", "metadata.name=../../away"], "1-0.yaml:4: metadata.name: '../../away'"),
             (["--set", "spec.trainer=1"], "spec.trainer: 1 is no"),
             (["--secret", "a"], "--secret 'a': want NAME=FOLDER"),
             (["--secret", "a=/nowhere"], "/nowhere: No such file"),
             (["--config-map", "a=plain-file"], "plain-file: Not a directory"),
-            (["--secret", "a=secret", "--secret", "a=secret"], "Secret a is there already"),
+            (["--secret", "a=secret", "--secret", "a=secret"], "Secret a exists already"),
             (["--workdir", "/nowhere"], "--workdir '/nowhere': No such file"),
             (["--workdir", "plain-file"], "--workdir 'plain-file': it is no folder"),
             (["--kill", "node:1"], "--kill 'node:1': it does not say when"),
@@ -169,7 +169,7 @@ class BadMachines(Bad):
     def test_state_folders_that_do_not_serve(self):
         rows = [("noexec", "its file system is mounted noexec, and each pod's agent is a program there; set XDG_STATE_HOME to a folder"),
                 ("size=1m", "it has room for 1 MiB, and a run needs 32 MiB at least; set XDG_STATE_HOME"),
-                ("ro", "Read-only file system; set XDG_STATE_HOME to a folder")]
+                ("ro", "Read-only file system; set XDG_STATE_HOME to a writable folder")]
         for option, message in rows:
             with self.subTest(option):
                 ran = self.in_namespace(f"mkdir -p state && mount -t tmpfs -o {option} none state && RUN")

@@ -84,7 +84,7 @@ TEST_F(CarryOutTest, OneOfTheNameThatIsThere) {
         Do({.kind = Kind::kCreateObject, .name = "c", .object = Owned("ConfigMap", "c"), .if_there = row.if_there});
     if (row.is == std::string()) {
       EXPECT_TRUE(absl::IsFailedPrecondition(done)) << done;
-      EXPECT_THAT(std::string(Message(done)), HasSubstr("ConfigMap c is needed"));
+      EXPECT_THAT(std::string(Message(done)), HasSubstr("the job creates a ConfigMap c"));
     } else {
       EXPECT_TRUE(done.ok()) << done;
       EXPECT_EQ(world_.Find("ConfigMap", "c")->at("data")["is"], row.is);

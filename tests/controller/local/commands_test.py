@@ -71,7 +71,7 @@ class Ps(CommandCase):
         self.assertIn("gone: `muster local` was killed", self.muster("ps"))
         self.assertIn("gone does not run", self.muster("stop", "gone"))
         said = self.run_job(plain_job("gone", "echo again"))
-        self.assertIn("the run before was killed", said)
+        self.assertIn("the previous run was killed", said)
         self.assertEqual(self.row("gone")[2], "Complete")
         logs = [os.path.join(folder, name) for folder, _, names in os.walk(self.path("gone", "previous")) for name in names]
         self.assertIn("node.log", [os.path.basename(log) for log in logs])  # its last lines may be lost with its writer
@@ -108,7 +108,7 @@ os.write(2, f"no end of {os.environ['RANK']}".encode())
         self.assertNotIn("[both-node-0-0]", of_node)
         self.assertIn("both: no line of rank 4", self.muster("logs", "both", "--rank", "4", code=78))
         self.assertIn("no job 'bth'", self.muster("logs", "bth", code=78))
-        self.assertIn("both has run once only", self.muster("logs", "both", "--previous", code=78))
+        self.assertIn("both has no earlier run", self.muster("logs", "both", "--previous", code=78))
         self.run_job(plain_job("both", "echo the second; printf end", nodes=2))
         logs = self.muster("logs", "both", "--rank", "1")  # lines of the agent may come between, or behind `end`
         self.assertIn("[both-node-0-1] the second\n", logs)

@@ -88,7 +88,7 @@ class Examples(LocalCase):
             "--set", f"spec.initializer.model.storageUri=file://{self.folder}/model"])
         self.check_ranks(said, 4, "--epochs=4 --lr=0.01")
         self.assertIn("not honoured here: spec.containers[0].resources.limits.nvidia.com/gpu: 1 asked for", said)
-        self.assertIn("what image 'registry.example.com/exporter:1' starts is not known here; give `command`", said)
+        self.assertIn("the entrypoint of image 'registry.example.com/exporter:1' is unknown; give `command`", said)
         self.assertIn("TrainJob digits: Complete", said)
         for path in ("dataset/a", "model/weights"):
             self.assertTrue(os.path.exists(os.path.join(workspace, path)), path)

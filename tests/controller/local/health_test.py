@@ -94,7 +94,7 @@ class Probes(LocalCase):
     def test_one_that_cannot_be_asked_counts_neither_way(self):
         probe = "livenessProbe: {exec: {command: [no-such-command]}, periodSeconds: 1, failureThreshold: 1}"
         job = self.start(*self.probed("asked", until(self.folder + "/go"), probe))
-        job.await_("container node: its liveness probe cannot be asked, which counts neither way: .*no-such-command: (No such file|Permission denied)")
+        job.await_("container node: its liveness probe could not be run, which counts as no result: .*no-such-command: (No such file|Permission denied)")
         self.file("go", "")
         self.assertEqual(job.wait(), 0, job.said)
         self.assertNotIn("has failed", job.said)

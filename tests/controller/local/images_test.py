@@ -205,7 +205,7 @@ class Oci(ImageCase):
         arguments = ["--oci", f"debian={self.image(oci_layout([lower_layer()]))}"]
         for first in (True, False):
             said = self.run_job(plain_job("once", "echo fine"), arguments=arguments)
-            self.assertEqual("it is unpacked, once" in said, first, said)
+            self.assertEqual("unpacks it; later runs use the unpacked files" in said, first, said)
             self.assertIn("] fine", said)
         self.assertEqual(len(self.images()), 1)
 
@@ -228,7 +228,7 @@ class Oci(ImageCase):
             (Tar().add("../../out", b"x"), "member '../../out': it leads out of the image"),
             (Tar().add("a/../../../out", b"x"), "it leads out of the image"),
             (Tar().add("link", kind=tarfile.LNKTYPE, target="../../../etc/passwd"), "its hard link leads out of the image"),
-            (Tar().add("link", kind=tarfile.LNKTYPE, target="etc/passwd"), "its hard link 'etc/passwd' leads to nothing"),
+            (Tar().add("link", kind=tarfile.LNKTYPE, target="etc/passwd"), "its hard link leads to 'etc/passwd', which is missing"),
             (Tar().add("x/y", b"").add("x/.wh...", b""), "it leads out of the image"),
             (Tar().add("away", kind=tarfile.SYMTYPE, target=away).add("away/out", b"x"), ""),
             (Tar().add("up", kind=tarfile.SYMTYPE, target="../../../../../../../..").add(f"up{away}/out", b"x"), ""),
@@ -253,16 +253,16 @@ class Oci(ImageCase):
             (b"no tar at all", "the tar is broken"),
             (Tar().add("a", b"x").end(), "it has neither index.json nor manifest.json, and so is no image; make one by `docker save IMAGE`"),
             (whole[:len(whole) // 2], ""),
-            (whole.replace(b"BusyBox", b"BusyBoz"), "its content has another digest"),
+            (whole.replace(b"BusyBox", b"BusyBoz"), "its content does not match its digest"),
             (changed("index", {"manifests": []}), f"it has no image for linux/{ARCHITECTURE}"),
             (changed("index", {"manifests": [{"digest": "sha256:../../../etc/passwd"}]}), "is no sha256:<64 hexadecimal digits>"),
             (changed("index", {"manifests": [{"digest": "md5:1"}]}), "is no sha256:"),
-            (changed("index", {"manifests": [{}, {}]}), "it has 2 images; give a file of one"),
+            (changed("index", {"manifests": [{}, {}]}), "it has 2 images for this machine; give a file with one"),
             (changed("manifest", {"layers": []}), "it has 0 layers"),
             (changed("manifest", {"layers": [{"digest": "sha256:" + "1" * 64}]}), "No such file"),
             (Tar().add("manifest.json", b"[").end(), "manifest.json: "),
             (Tar().add("manifest.json", b'[{"Config": "../../../etc/passwd", "Layers": ["a"]}]').end(), ""),
-            (Tar().add("index.json", b" " * (5 << 20)).end(), "at most are read"),
+            (Tar().add("index.json", b" " * (5 << 20)).end(), "the limit is"),
         ]
         for content, message in rows:
             with self.subTest(message):

@@ -33,7 +33,7 @@ class Writes(InitCase):
             text = file.read()
         self.assertEqual(text, self.init("torch", "--output", "-").stdout)
         ran = self.init(code=78)
-        self.assertIn("'job.yaml': it is there already; move it away, or give another name by --output", ran.stderr)
+        self.assertIn("'job.yaml': it exists already; move it away, or give another name with --output", ran.stderr)
         with open(os.path.join(self.folder, "job.yaml")) as file:
             self.assertEqual(file.read(), text)
 
@@ -41,7 +41,7 @@ class Writes(InitCase):
         self.assertIn("'pytorch' is no kind of job (the nearest is 'torch'); there are torch, mpi, jax, pytorchjob", self.init("pytorch", code=64).stderr)
         self.assertIn("'/nowhere/job.yaml': it cannot be made: No such file", self.init("-o", "/nowhere/job.yaml", code=78).stderr)
         os.symlink("/nowhere/else", os.path.join(self.folder, "link"))
-        self.assertIn("'link': it is there already", self.init("-o", "link", code=78).stderr)
+        self.assertIn("'link': it exists already", self.init("-o", "link", code=78).stderr)
 
     def test_each_is_a_plan_that_says_nothing(self):
         for kind in KINDS:

@@ -216,7 +216,7 @@ data: {text: hello}
           env: [{name: OUT, value: /out}], volumeMounts: [{name: v, mountPath: /out}, {name: m, mountPath: /words}]}]"""
         said = self.run_job(plain_job("files", 'cp /words/text "$OUT/x" && cat /out/x', runtime_name="files"), runtime("files", pod) + words)
         self.assertIn("[files-node-0-0] hello", said)
-        self.assertIn("nothing can be mounted here", said)
+        self.assertIn("without bubblewrap nothing is mounted", said)
 
     def test_killed(self):
         job = self.start(plain_job("killed", "echo pid $$; exec sleep infinity"))

@@ -96,12 +96,12 @@ TEST_F(JobFolders, AKillWhileTheRunBeforeIsMovedLosesNothing) {
 }
 
 TEST_F(JobFolders, AnUnknownName) {
-  EXPECT_THAT(std::string(Message(FindJob(state_, "a").status())), HasSubstr("jobs has none"));
+  EXPECT_THAT(std::string(Message(FindJob(state_, "a").status())), HasSubstr("there is none in "));
   for (int i = 10; i < 22; ++i) ASSERT_TRUE(TakeJobFolder(state_, fmt::format("job{}", i)).ok());
   EXPECT_EQ(Message(FindJob(state_, "jbo21").status()),
             "no job 'jbo21' has run here; the nearest names are job21, job11, job12");
   const std::string said(Message(FindJob(state_, "../../etc").status()));
-  EXPECT_THAT(said, HasSubstr("no job '../../etc' has run here; there are job10, job11"));
+  EXPECT_THAT(said, HasSubstr("no job '../../etc' has run here; these have: job10, job11"));
   EXPECT_TRUE(said.ends_with("job19 ...")) << said;
 }
 

@@ -38,7 +38,8 @@ TEST(JobRules, NameWhatIsWrong) {
   };
   const Row rows[] = {
       {"{completionMode: NonIndexed}",
-       "spec.completionMode: 'NonIndexed' does not run on one machine; make it Indexed or leave it out of the runtime"},
+       "spec.completionMode: 'NonIndexed' is not supported by muster local; use Indexed, or remove the Job from the "
+       "runtime"},
       {"{completions: null}", "spec.completions: it is missing"},
       {"{completions: many}", "spec.completions: 'many' is no whole number"},
       {"{parallelism: -1}", "spec.parallelism: -1 is less than 0"},

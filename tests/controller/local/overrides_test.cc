@@ -68,7 +68,7 @@ TEST(Overrides, WhatIsWrong) {
       {{.env = {"=b"}}, "--env '=b': want NAME=VALUE"},
       {{.sets = {"spec.a"}}, "--set 'spec.a': it has no '='"},
       {{.sets = {"spec..a=1"}}, "an empty part"},
-      {{.sets = {"spec.trainer.numNodes.a=1"}}, "nothing can be below 'a'"},
+      {{.sets = {"spec.trainer.numNodes.a=1"}}, "'a' has no fields"},
       {{.sets = {"spec.a[x]=1"}}, "'a[x]' is no entry of a list"},
       {{.sets = {"spec.a[99999]=1"}}, "is no entry of a list"},
       {{.sets = {"spec.trainer[0]=1"}}, "'trainer' is no list"},

@@ -67,7 +67,7 @@ TEST(PodCheck, CountsPods) {
   EXPECT_TRUE(CheckPodCount(planned).ok());
   planned.pytorch_jobs.resize(1);
   planned.pytorch_jobs[0].plan.replicas = {{.count = 1}};
-  EXPECT_THAT(std::string(Message(CheckPodCount(planned))), HasSubstr("has 1001 pods, and at most 1000 run"));
+  EXPECT_THAT(std::string(Message(CheckPodCount(planned))), HasSubstr("has 1001 pods; one machine runs at most 1000"));
 }
 
 }  // namespace

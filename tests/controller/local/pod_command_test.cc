@@ -33,8 +33,8 @@ TEST(PodCommand, IsTheContainersOrTheImages) {
 
 TEST(PodCommand, OfAnUnknownImageIsRefused) {
   EXPECT_EQ(Refused("{containers: [{name: a, command: [x]}, {name: b, image: 'r/pytorch:2', args: [x]}]}"),
-            "spec.containers[1].command: it is missing, and what image 'r/pytorch:2' starts is not known here; give "
-            "`command`, or the image by --oci FILE");
+            "spec.containers[1].command: it is missing, and the entrypoint of image 'r/pytorch:2' is unknown; give "
+            "`command`, or the image with --oci FILE");
   EXPECT_THAT(Refused("{initContainers: [{name: a}], containers: [{name: b, command: [x]}]}"),
               HasSubstr("spec.initContainers[0].command: it is missing"));
 }
@@ -47,7 +47,7 @@ TEST(PodCommand, WithWrongWordsIsRefused) {
            {"{name: c, command: x}", "spec.containers[0].command: 'x' is no list of strings"},
            {"{name: c, command: [x, 5]}", "spec.containers[0].command[1]: 5 is no string; put it in quotes"},
            {R"({name: c, command: [x], args: ["a", "b\0c"]})",
-            "spec.containers[0].args[1]: it has a byte 0, which no program can be given"},
+            "spec.containers[0].args[1]: it has a byte 0, which no argument or variable can hold"},
            {R"({name: c, command: [x], workingDir: "/\0"})", "spec.containers[0].workingDir: it has a byte 0"},
        }) {
     EXPECT_THAT(Refused(fmt::format("{{containers: [{}]}}", row.container)), HasSubstr(row.message));
@@ -101,9 +101,10 @@ TEST(PodCommand, HasThisMachinesPathsWhereNothingCanBeMounted) {
   EXPECT_EQ(VariableOf(container, "NOT"), "x/data");
   EXPECT_EQ(VariableOf(container, "FROM"), "train-0");
   EXPECT_TRUE(container.mounts.empty());
-  EXPECT_THAT(program.ignored,
-              ElementsAre("spec.containers[0].volumeMounts: nothing can be mounted here: in command, args, env and "
-                          "workingDir the volumes' folders stand for their paths"));
+  EXPECT_THAT(
+      program.ignored,
+      ElementsAre("spec.containers[0].volumeMounts: without bubblewrap nothing is mounted: command, args, env and "
+                  "workingDir get the paths of the volumes' folders"));
   EXPECT_THAT(ContainerFor("{name: c, command: [/code/run], volumeMounts: [{name: code, mountPath: /code}]}",
                            PlaceHere(), ", volumes: [{name: code}]")
                   .command,

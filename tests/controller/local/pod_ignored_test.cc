@@ -23,10 +23,10 @@ TEST(PodIgnored, FieldsOfContainersAreSaid) {
            {"securityContext: {privileged: true}", "securityContext.privileged: " + rights},
            {"securityContext: {capabilities: {add: [IPC_LOCK]}}", "securityContext.capabilities.add: " + rights},
            {"lifecycle: {preStop: {exec: {command: [x]}}}", "lifecycle: hooks are not run"},
-           {"restartPolicyRules: [{action: Restart}]", "restartPolicyRules: restartPolicy alone counts"},
+           {"restartPolicyRules: [{action: Restart}]", "restartPolicyRules: only restartPolicy applies"},
            {"tty: true", "tty: there is no terminal"},
            {"terminationMessagePolicy: FallbackToLogsOnError",
-            "terminationMessagePolicy: the log does not stand in for a message that is missing"},
+            "terminationMessagePolicy: a missing message is not replaced by the end of the log"},
            {"resources: {limits: {nvidia.com/gpu: 8}}",
             "resources.limits.nvidia.com/gpu: 8 asked for, this machine has 0"},
            {"resources: {requests: {nvidia.com/gpu: '2', cpu: 1}, limits: {nvidia.com/gpu: '2', memory: 1Gi}}",
@@ -47,19 +47,18 @@ TEST(PodIgnored, FieldsOfPodsAreSaid) {
   };
   const std::string user = " asked for, programs run as the user who started them";
   for (const Row& row : std::vector<Row>{
-           {"hostPID: true", "hostPID: programs see the processes that this machine shows them"},
-           {"hostIPC: true", "hostIPC: this machine's settings count"},
-           {"shareProcessNamespace: true",
-            "shareProcessNamespace: programs see the processes that this machine shows them"},
+           {"hostPID: true", "hostPID: it does not change which processes programs see"},
+           {"hostIPC: true", "hostIPC: this machine's settings apply"},
+           {"shareProcessNamespace: true", "shareProcessNamespace: it does not change which processes programs see"},
            {"runtimeClassName: gvisor", "runtimeClassName: programs run as processes of this machine"},
            {"hostAliases: [{ip: 1.2.3.4}]", "hostAliases: they are not written into /etc/hosts"},
-           {"dnsConfig: {searches: [x]}", "dnsConfig: this machine's settings count"},
+           {"dnsConfig: {searches: [x]}", "dnsConfig: this machine's settings apply"},
            {"readinessGates: [{conditionType: x}]", "readinessGates: they are not waited for"},
            {"resourceClaims: [{name: g}]", "resourceClaims: this machine's devices are used as they are"},
            {"securityContext: {runAsUser: 0}", "securityContext.runAsUser: 0" + user},
            {"securityContext: {fsGroup: 7}", "securityContext.fsGroup: 7" + user},
            {"securityContext: {sysctls: [{name: a, value: b}]}",
-            "securityContext.sysctls: this machine's settings count"},
+            "securityContext.sysctls: this machine's settings apply"},
        }) {
     EXPECT_THAT(IgnoredOf("", ", " + row.pod), ElementsAre("spec." + row.ignored)) << row.pod;
   }

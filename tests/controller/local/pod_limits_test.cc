@@ -76,7 +76,7 @@ TEST_F(PodLimitsTest, WhereNoneCanBeMade) {
   Write("/a/cgroup.procs", "1\n2\n");
   Write("/a/cgroup.controllers", "pids");
   fs::remove(mount_ + "/cgroup.subtree_control");
-  EXPECT_THAT(why("4:memory:/x\n0::/a\n"), HasSubstr("no cgroup from '/a/' upwards may have children with limits"));
+  EXPECT_THAT(why("4:memory:/x\n0::/a\n"), HasSubstr("no cgroup can be created with limits in '/a/' or above it"));
   EXPECT_THAT(why("0::/a\n"), HasSubstr("systemd-run --user --scope -p Delegate=yes"));
 }
 

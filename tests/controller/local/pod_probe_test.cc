@@ -111,9 +111,9 @@ TEST(PodProbe, WhatIsNotAskedIsSaid) {
   };
   const std::string at = "spec.containers[0].readinessProbe.";
   for (const Row& row : std::vector<Row>{
-           {"{grpc: {port: 5}}", at + "grpc: gRPC is not asked", false},
-           {"{httpGet: {port: 5, scheme: HTTPS}}", at + "httpGet.scheme: HTTPS is not asked", false},
-           {"{httpGet: {port: 5, host: h}}", at + "httpGet.host: the pod's address is asked", true},
+           {"{grpc: {port: 5}}", at + "grpc: gRPC probes are not run", false},
+           {"{httpGet: {port: 5, scheme: HTTPS}}", at + "httpGet.scheme: HTTPS probes are not run", false},
+           {"{httpGet: {port: 5, host: h}}", at + "httpGet.host: the probe goes to the pod's address", true},
        }) {
     const PodProgram program = ProgramFor(WithProbe(row.probe));
     ASSERT_EQ(program.containers.size(), 1);
@@ -134,7 +134,7 @@ TEST(PodProbe, WrongOnesAreRefused) {
            {"{httpGet: {port: 1, httpHeaders: [{name: 'a b'}]}}",
             at + ".httpGet.httpHeaders[0].name: 'a b' is no name of a header"},
            {"{httpGet: {port: 1, httpHeaders: [{name: a, value: \"x\\r\\ny\"}]}}",
-            at + ".httpGet.httpHeaders[0].value: 'x\\x0d\\x0ay' has a line's end"},
+            at + ".httpGet.httpHeaders[0].value: 'x\\x0d\\x0ay' has a line break"},
            {"{httpGet: {port: 0}}", at + ".httpGet.port: 0 is less than 1"},
            {"{httpGet: {port: 65536}}", at + ".httpGet.port: 65536 is more than 65535"},
            {"{httpGet: {port: 1, scheme: FTP}}", at + ".httpGet.scheme: 'FTP' is not one of HTTP, HTTPS"},

@@ -89,7 +89,7 @@ TEST(PodProgram, WrongPodsAreRefused) {
            {"{containers: [x]}", "spec.containers[0]: 'x' is no object"},
            {"{containers: [{command: [x]}]}", "spec.containers[0].name: it is missing"},
            {"{containers: [{name: ../c, command: [x]}]}",
-            "spec.containers[0].name: '../c' is no name of a container: it has a-z, 0-9 and '-'"},
+            "spec.containers[0].name: '../c' is no name of a container: use only a-z, 0-9 and '-'"},
            {"{initContainers: [{name: c, command: [x]}], containers: [{name: c, command: [x]}]}",
             "spec.containers[0].name: 'c' is the name of another container, too"},
            {"{containers: [{name: c, command: [x], terminationMessagePath: /}]}",

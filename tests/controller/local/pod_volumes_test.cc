@@ -137,7 +137,7 @@ TEST(PodVolumes, WhatOnlyAClusterCanGiveIsLeftOut) {
   EXPECT_THAT(WithVolume("{name: v, emptyDir: {medium: HugePages-2Mi}}").ignored,
               ElementsAre("spec.volumes[0].emptyDir.medium: huge pages are not mounted: the volume is a folder"));
   EXPECT_THAT(WithVolume("{name: v, hostPath: {path: /a, type: FileOrCreate}}").ignored,
-              ElementsAre("spec.volumes[0].hostPath.type: no file is made: it has to be there"));
+              ElementsAre("spec.volumes[0].hostPath.type: the file is not created: it must exist"));
 }
 
 std::string RefusedVolume(const std::string& volume, absl::StatusCode code = absl::StatusCode::kInvalidArgument) {
@@ -171,7 +171,7 @@ TEST(PodVolumes, WrongOnesAreRefused) {
   const std::string at = "spec.volumes[1].";
   for (const Row& row : std::vector<Row>{
            {"{emptyDir: {}}", at + "name: it is missing"},
-           {"{name: a/b}", at + "name: 'a/b' is no name of a volume: it has a-z, 0-9 and '-'"},
+           {"{name: a/b}", at + "name: 'a/b' is no name of a volume: use only a-z, 0-9 and '-'"},
            {"{name: '..'}", at + "name: '..' is no name of a volume"},
            {"{name: " + std::string(64, 'a') + "}", "is no name of a volume"},
            {"{name: first}", at + "name: 'first' is the name of another volume, too"},
@@ -190,7 +190,7 @@ TEST(PodVolumes, WrongOnesAreRefused) {
            {"{name: v, hostPath: {path: /a, type: Dir}}", at + "hostPath.type: 'Dir' is not one of DirectoryOrCreate"},
            {"{name: v, persistentVolumeClaim: {}}", at + "persistentVolumeClaim.claimName: it is missing"},
            {"{name: v, persistentVolumeClaim: {claimName: a/b}}",
-            at + "persistentVolumeClaim.claimName: 'a/b' is no name of a claim: it has a-z, 0-9, '-' and '.'"},
+            at + "persistentVolumeClaim.claimName: 'a/b' is no name of a claim: use only a-z, 0-9, '-' and '.'"},
            {"{name: v, persistentVolumeClaim: {claimName: ..}}", "claimName: '..' is no name of a claim"},
            {"{name: v, persistentVolumeClaim: {claimName: a..b}}", "claimName: 'a..b' is no name of a claim"},
            {"{name: v, secret: {}}", at + "secret.secretName: it is missing"},

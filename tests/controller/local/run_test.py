@@ -200,7 +200,7 @@ class Drills(LocalCase):
         self.assertIn("drill node:0@300ms: ", said)
 
     def test_nobody_of_that_number(self):
-        self.assertIn("drill rank:7@epoch 1: nothing of that number runs", self.survives("rank:7@epoch 1"))
+        self.assertIn("drill rank:7@epoch 1: no rank 7 runs", self.survives("rank:7@epoch 1"))
 
     def test_a_wrong_one(self):
         self.assertIn("--kill 'node:1': it does not say when", self.run_job(plain_job("wrong", "true"), code=78, arguments=["--kill", "node:1"]))

@@ -88,7 +88,7 @@ TEST(World, WhatIsNotCreated) {
     const char* message;
   };
   for (const Row& row : std::vector<Row>{
-           {"{kind: Job, metadata: {name: a}, spec: {}}", absl::StatusCode::kAlreadyExists, "Job a is there already"},
+           {"{kind: Job, metadata: {name: a}, spec: {}}", absl::StatusCode::kAlreadyExists, "Job a exists already"},
            {"{metadata: {name: b}}", absl::StatusCode::kInvalidArgument, "kind: it is missing"},
            {"{kind: '', metadata: {name: b}}", absl::StatusCode::kInvalidArgument, "kind: it is missing"},
            {"{kind: Job, metadata: {}}", absl::StatusCode::kInvalidArgument, "metadata.name: it is missing"},
