@@ -46,6 +46,14 @@ RunRecord FirstRecord(const LocalFlags& flags) {
   return record;
 }
 
+// What the pods run with. Holds references to objects of Session::Follow.
+struct CarriedRun {
+  const LocalFlags& flags;
+  const TakenFolder& folder;
+  const std::string& bwrap;  // empty: not installed
+  const AgentFiles& agent_files;
+};
+
 class Session {
  public:
   StatusOr<int> Run(const LocalFlags& flags) {
@@ -112,14 +120,14 @@ class Session {
                             OptionsOf(flags, environment, programs, state, taken.path, agent_files.binary()));
     MUSTER_RETURN_IF_ERROR(CheckObjects(flags, planned, options, !programs.bwrap.empty()));
     MUSTER_ASSIGN_OR_RETURN(mode_, ParseNetworkMode(flags.network));
-    if (!flags.detach) return Carry(flags, taken, programs.bwrap, agent_files, std::move(options), [] {});
+    const CarriedRun carried{flags, taken, programs.bwrap, agent_files};
+    if (!flags.detach) return Carry(carried, std::move(options), [] {});
     MUSTER_ASSIGN_OR_RETURN(Background background, Background::Fork(OutputPath(taken.path)));
     if (!background.is_new()) {
       MUSTER_RETURN_IF_ERROR(background.Await());
       return TellDetached(job_->State().name, background.pid());
     }
-    const auto code = Carry(flags, taken, programs.bwrap, agent_files, std::move(options),
-                            [&] { background.Tell(absl::OkStatus()); });
+    const auto code = Carry(carried, std::move(options), [&] { background.Tell(absl::OkStatus()); });
     if (!code.ok()) background.Tell(code.status());
     return code;
   }
@@ -135,17 +143,16 @@ class Session {
   }
 
   // Runs the job from the first pod to the report. Calls `begun` once the job runs and run.json is written.
-  StatusOr<int> Carry(const LocalFlags& flags, const TakenFolder& taken, const std::string& bwrap,
-                      const AgentFiles& agent_files, LocalRunOptions options, const std::function<void()>& begun) {
-    const auto code = CarryPods(flags, taken, bwrap, agent_files, std::move(options), begun);
+  StatusOr<int> Carry(const CarriedRun& carried, LocalRunOptions options, const std::function<void()>& begun) {
+    const auto code = CarryPods(carried, std::move(options), begun);
     // By now only the run's folder is left, and signals end this process as usual.
-    if (code.ok()) TellReport(agent_files.binary(), taken.path);
+    if (code.ok()) TellReport(carried.agent_files.binary(), carried.folder.path);
     return code;
   }
 
-  StatusOr<int> CarryPods(const LocalFlags& flags, const TakenFolder& taken, const std::string& bwrap,
-                          const AgentFiles& agent_files, LocalRunOptions options, const std::function<void()>& begun) {
-    MUSTER_ASSIGN_OR_RETURN(const Isolation isolation, Isolate(mode_, bwrap));
+  StatusOr<int> CarryPods(const CarriedRun& carried, LocalRunOptions options, const std::function<void()>& begun) {
+    const std::string& folder = carried.folder.path;
+    MUSTER_ASSIGN_OR_RETURN(const Isolation isolation, Isolate(mode_, carried.bwrap));
     PrintTo(stderr, "muster local: {}\n", isolation.said);
     RaiseOpenFiles();
     asio::io_context loop;
@@ -155,9 +162,9 @@ class Session {
     const auto say = [&console](const std::string& text) {
       console.Write(launcher::Console::Stream::kErr, fmt::format("muster local: {}\n", text));
     };
-    RunRecorder recorder(taken.path, FirstRecord(flags), say);
-    if (taken.lost)
-      say(fmt::format("the previous run was killed; its logs are in {}/previous, the rest is removed", taken.path));
+    RunRecorder recorder(folder, FirstRecord(carried.flags), say);
+    if (carried.folder.lost)
+      say(fmt::format("the previous run was killed; its logs are in {}/previous, the rest is removed", folder));
     asio::signal_set signals(loop, SIGINT, SIGTERM);
     int signal = 0;
     LiveLine live(loop, console);
@@ -166,7 +173,7 @@ class Session {
                          .console = console,
                          .bwrap = isolation.bwrap,
                          .network = isolation.network.get(),
-                         .agent_files = &agent_files,
+                         .agent_files = &carried.agent_files,
                          .own_pids = isolation.own_pids};
     LocalRun run(means, &world_, job_.get(), std::move(options),
                  {.event = [&say](const EventText& event) { say(fmt::format("{}: {}", event.reason, event.message)); },
@@ -195,7 +202,7 @@ class Session {
     PrintTo(stderr, "{}", EndTable(run.ends()));
     const int code = signal != 0 ? 128 + signal : End();
     recorder.End(job_->State(), run.pods(), code, WallNow());
-    if (!flags.keep) RemoveVolumes(taken.path);
+    if (!carried.flags.keep) RemoveVolumes(folder);
     return code;
   }
 
