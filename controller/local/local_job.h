@@ -34,7 +34,8 @@ class LocalJob {
   virtual LocalJobState State() const = 0;
 };
 
-// Both create the job in `world`, which must outlive the LocalJob. InvalidArgument: the job cannot be planned.
+// Both create the job in `world`, which must outlive the LocalJob, and plan it again: its objects name the uid that it
+// gets by its creation. InvalidArgument: the job cannot be planned.
 StatusOr<std::unique_ptr<LocalJob>> BeginTrainJob(const PlannedTrainJob& planned, const PlanOptions& options,
                                                   WallTime now, World* world);
 StatusOr<std::unique_ptr<LocalJob>> BeginPyTorchJob(const PlannedPyTorchJob& planned, const PlanOptions& options,
