@@ -28,7 +28,7 @@ struct Bound {
 std::string DefaultFolder() {
   const Environment environment = Environment::OfProcess();
   for (std::string_view name : {"PET_LOG_DIR", "TMPDIR"}) {
-    const std::string folder = environment.Get(name).value_or("");
+    std::string folder = environment.Get(name).value_or("");
     if (!folder.empty() && folder != "/dev/null" && access(folder.c_str(), W_OK | X_OK) == 0) return folder;
   }
   return "/tmp";

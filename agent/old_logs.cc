@@ -18,8 +18,8 @@ namespace {
 
 constexpr char kMark[] = ".alive";
 constexpr size_t kKept = 5;
-constexpr int64_t kLongAgo = 7 * 24 * 3600;  // seconds
-constexpr int kMostAtOnce = 16;              // so that no start takes long
+constexpr int64_t kLongAgo = int64_t{7} * 24 * 3600;  // seconds
+constexpr int kMostAtOnce = 16;                       // so that no start takes long
 constexpr int kOpen = O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
 
 bool IsName(std::string_view name) {

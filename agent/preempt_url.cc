@@ -76,7 +76,7 @@ class Asking : public std::enable_shared_from_this<Asking> {
       case NoticeVerdict::Kind::kNotice:
         return Notice(verdict.what);
       case NoticeVerdict::Kind::kNoticeOf:
-        return WhoAmI(std::move(verdict));
+        return WhoAmI(verdict);
       case NoticeVerdict::Kind::kToken:
         return GetToken();
       case NoticeVerdict::Kind::kTrouble:

@@ -24,7 +24,7 @@ bool IsNotOffered(int error) {
 }
 
 Status CallStatus(int error, std::string_view call, std::string_view what) {
-  const Status status = ErrnoStatus(error, fmt::format("{}: {}", what, call));
+  Status status = ErrnoStatus(error, fmt::format("{}: {}", what, call));
   if (error != ENOSYS && error != EPERM) return status;
   const std::string_view lacks = error == ENOSYS
                                      ? "this kernel or sandbox has no such call; docs/agent.md names the oldest kernel"

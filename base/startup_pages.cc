@@ -19,6 +19,7 @@ void DropStartupPages() {
       // Whole pages only: the last page may be shared with the next segment.
       const uintptr_t begin = (program->dlpi_addr + segment.p_vaddr) / page * page;
       const uintptr_t end = (program->dlpi_addr + segment.p_vaddr + segment.p_memsz) / page * page;
+      // NOLINTNEXTLINE(performance-no-int-to-ptr): the program headers give addresses as numbers
       if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
     }
     return 1;  // stop: the first object is the program itself

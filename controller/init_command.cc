@@ -34,7 +34,7 @@ Status WriteNew(const std::string& path, std::string_view text) {
         fmt::format("{}: it exists already; move it away, or give another name with --output", Quoted(path)));
   }
   if (file.get() < 0) return ErrnoStatus(errno, fmt::format("{}: it cannot be made", Quoted(path)));
-  const Status written = WriteAll(file.get(), text, Quoted(path));
+  Status written = WriteAll(file.get(), text, Quoted(path));
   if (!written.ok()) unlink(path.c_str());
   return written;
 }

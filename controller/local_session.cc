@@ -127,7 +127,7 @@ class Session {
       MUSTER_RETURN_IF_ERROR(background.Await());
       return TellDetached(job_->State().name, background.pid());
     }
-    const auto code = Carry(carried, std::move(options), [&] { background.Tell(absl::OkStatus()); });
+    auto code = Carry(carried, std::move(options), [&] { background.Tell(absl::OkStatus()); });
     if (!code.ok()) background.Tell(code.status());
     return code;
   }
@@ -144,7 +144,7 @@ class Session {
 
   // Runs the job from the first pod to the report. Calls `begun` once the job runs and run.json is written.
   StatusOr<int> Carry(const CarriedRun& carried, LocalRunOptions options, const std::function<void()>& begun) {
-    const auto code = CarryPods(carried, std::move(options), begun);
+    auto code = CarryPods(carried, std::move(options), begun);
     // By now only the run's folder is left, and signals end this process as usual.
     if (code.ok()) TellReport(carried.agent_files.binary(), carried.folder.path);
     return code;

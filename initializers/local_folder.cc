@@ -229,7 +229,7 @@ class LocalFolder final : public Catalogue {
     auto reading = std::make_shared<Reading>(
         Reading{Walk(place_, patterns_), pool_.NewStrand(), std::move(listing), {}, {}, true});
     Handle handle = std::make_shared<bool>();
-    Next(std::move(reading), handle);
+    Next(reading, handle);
     return handle;
   }
   std::string endpoint() const override { return ""; }

@@ -20,7 +20,8 @@ namespace {
 // `train_job` in the newest shape, or unchanged if it cannot be converted.
 Json Newest(const Json& train_job) {
   auto made = NewestShape(train_job);
-  return made.ok() ? std::move(made->object) : train_job;
+  if (!made.ok()) return train_job;
+  return std::move(made->object);
 }
 
 // spec.trainer without numNodes, and with numProcPerNode of the annotation if the field is absent.

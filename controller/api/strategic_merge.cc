@@ -65,7 +65,7 @@ class Merge {
   std::string DirectiveOf(const Json& object, const std::string& path) {
     const Json* directive = FindField(object, kPatch);
     if (directive == nullptr) return "merge";
-    const std::string text = directive->is_string() ? directive->get<std::string>() : "";
+    std::string text = directive->is_string() ? directive->get<std::string>() : "";
     if (text != "merge" && text != "replace" && text != "delete") {
       complaints_.Wrong(PathOf(path, kPatch), *directive, "is not one of delete, replace, merge");
     }

@@ -18,7 +18,7 @@ Json LostLabels(const Json& planned, const Json& found) {
   const Json& labels = MapField(PartOf(found, "metadata"), "labels");
   for (const auto& [name, value] : MapField(PartOf(planned, "metadata"), "labels").items()) {
     const bool selects = name == kJobSetNameLabel || name.starts_with("training.kubeflow.org/");
-    if (selects && TextField(labels, name.c_str()) != value) lost[name] = value;
+    if (selects && Json(TextField(labels, name.c_str())) != value) lost[name] = value;
   }
   return lost;
 }

@@ -64,6 +64,8 @@ class EventRecorder::Impl : public std::enable_shared_from_this<EventRecorder::I
                               : client_.Merge(kEvents, body->ns, body->name, "", body->json, std::move(done));
   }
 
+  // Takes a copy of `key`: Try destroys the call that holds the original.
+  // NOLINTNEXTLINE(performance-unnecessary-value-param)
   void Heard(EventLedger::Key key, const EventLedger::Body& body, const Status& status) {
     auto write = under_way_.find(key);
     if (write == under_way_.end()) return;

@@ -120,8 +120,8 @@ class Informer::Impl : public std::enable_shared_from_this<Informer::Impl> {
   bool closed_ = false;
 };
 
-Informer::Informer(asio::io_context& loop, ApiClient& client, Resource resource, std::string ns, std::string selector,
-                   Events events, const std::string& fields)
+Informer::Informer(asio::io_context& loop, ApiClient& client, Resource resource, std::string ns,
+                   const std::string& selector, Events events, const std::string& fields)
     : impl_(std::make_shared<Impl>(loop, client, std::move(resource), std::move(ns), selector, std::move(events),
                                    fields)) {}
 Informer::~Informer() { impl_->Close(); }

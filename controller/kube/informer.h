@@ -28,8 +28,8 @@ class Informer {
   };
   // `ns`: empty: all namespaces. `selector`, `fields`: of labels and fields, in kubectl's syntax; empty: all. `client`
   // must outlive the informer.
-  Informer(boost::asio::io_context& loop, ApiClient& client, Resource resource, std::string ns, std::string selector,
-           Events events, const std::string& fields = "");
+  Informer(boost::asio::io_context& loop, ApiClient& client, Resource resource, std::string ns,
+           const std::string& selector, Events events, const std::string& fields = "");
   ~Informer();
   Informer(const Informer&) = delete;
   Informer& operator=(const Informer&) = delete;

@@ -194,6 +194,7 @@ void Leader::Impl::GiveBack() {
 }
 
 // A renewal may have succeeded first: then the Lease has another version but this holder, and is released again.
+// NOLINTNEXTLINE(performance-unnecessary-value-param): `To` takes handlers of this type
 void Leader::Impl::GaveBack(StatusOr<Json> lease) {
   if (!absl::IsAborted(lease.status())) return Finish();
   under_way_ = client_.Get(kLeases, ns_, name_, [weak = weak_from_this()](StatusOr<Json> now_there) {

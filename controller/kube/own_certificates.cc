@@ -66,7 +66,7 @@ std::unique_ptr<Informer> OwnCertificates::Watch(const Resource& resource, const
                                                  std::function<void()> synced) {
   Informer::Events events;
   events.put = seen;
-  events.gone = [seen](const GoneObject&) { seen(Json()); };
+  events.gone = [seen = std::move(seen)](const GoneObject&) { seen(Json()); };
   events.synced = std::move(synced);
   events.say = [](const std::string& text) { log::Warning(text); };
   return std::make_unique<Informer>(loop_, client_, resource, ns, "", std::move(events),

@@ -28,7 +28,7 @@ bool RunForeignPods(const ObservedReplicas& observed) {
 
 class PyTorchJobs::Impl {
  public:
-  Impl(ServingMeans means, Options options)
+  Impl(const ServingMeans& means, Options options)
       : means_(means),
         options_(std::move(options)),
         cache_(means_.loop, means_.client, options_.ns, PodGroupsOf(options_.plan.gang_scheduler),

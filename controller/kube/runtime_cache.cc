@@ -5,7 +5,7 @@
 
 namespace muster::controller {
 
-RuntimeCache::RuntimeCache(boost::asio::io_context& loop, ApiClient& client, std::string ns) {
+RuntimeCache::RuntimeCache(boost::asio::io_context& loop, ApiClient& client, const std::string& ns) {
   for (const Resource* resource : {&kTrainingRuntimes, &kClusterTrainingRuntimes}) {
     Informer::Events events;
     events.put = [this](const Json& object) { Put(object); };

@@ -22,7 +22,7 @@ class RuntimeCache {
     std::function<void()> synced;              // called once, when all are listed
   };
   // `ns`: of TrainingRuntimes; empty: all namespaces. `client` must outlive the cache.
-  RuntimeCache(boost::asio::io_context& loop, ApiClient& client, std::string ns);
+  RuntimeCache(boost::asio::io_context& loop, ApiClient& client, const std::string& ns);
 
   void Begin();  // a second call does nothing
   bool synced() const { return unsynced_ == 0; }

@@ -12,7 +12,7 @@ namespace muster::controller {
 
 Status ForceExit(launcher::Reaper& reaper, pid_t pid, int code, std::function<void(Status)> done) {
   if (ptrace(PTRACE_SEIZE, pid, nullptr, nullptr) != 0) {
-    const Status status = ErrnoStatus(errno, fmt::format("ptrace: process {} cannot be traced", pid));
+    Status status = ErrnoStatus(errno, fmt::format("ptrace: process {} cannot be traced", pid));
     if (errno != EPERM) return status;
     return absl::FailedPreconditionError(
         fmt::format("{}; a debugger traces it already, or kernel.yama.ptrace_scope or a seccomp profile forbids it",

@@ -36,7 +36,7 @@ StatusOr<std::string> WriteJobReport(const std::string& muster, const std::strin
   asio::io_context loop;
   StatusOr<CommandAnswer> answer = absl::UnknownError("");
   asio::co_spawn(loop, AskedCommand(std::move(words), Environment::OfProcess(), kMostSaid, kLongest),
-                 [&answer](std::exception_ptr, StatusOr<CommandAnswer> given) { answer = std::move(given); });
+                 [&answer](const std::exception_ptr&, StatusOr<CommandAnswer> given) { answer = std::move(given); });
   loop.run();
   if (!answer.ok()) return Annotate(answer.status(), "muster report");
   if (answer->code != 0) {

@@ -45,8 +45,8 @@ Row RowOf(const FoundJob& job, WallTime now) {
 std::string Ago(WallTime then, WallTime now) {
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(std::max(now, then) - then).count();
   if (seconds < 120) return fmt::format("{} s", seconds);
-  if (seconds < 120 * 60) return fmt::format("{} min", seconds / 60);
-  if (seconds < 48 * 3600) return fmt::format("{} h", seconds / 3600);
+  if (seconds < int64_t{120} * 60) return fmt::format("{} min", seconds / 60);
+  if (seconds < int64_t{48} * 3600) return fmt::format("{} h", seconds / 3600);
   return fmt::format("{} d", seconds / 86400);
 }
 

@@ -62,7 +62,7 @@ void CutNamesOfHosts(std::vector<std::string>* environment) {
 
 class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
  public:
-  Impl(PodMeans means, World* world, LocalJob* job, LocalRunOptions options, LocalRunEvents events)
+  Impl(const PodMeans& means, World* world, LocalJob* job, LocalRunOptions options, LocalRunEvents events)
       : limits_("/sys/fs/cgroup", TextOf("/proc/self/cgroup"), options.folder + "/cgroup", job->State().name),
         means_(WithLimits(means, &limits_)),
         world_(world),
@@ -395,7 +395,7 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
   bool woken_ = false, stopped_ = false, over_ = false;
 };
 
-LocalRun::LocalRun(PodMeans means, World* world, LocalJob* job, LocalRunOptions options, LocalRunEvents events)
+LocalRun::LocalRun(const PodMeans& means, World* world, LocalJob* job, LocalRunOptions options, LocalRunEvents events)
     : impl_(std::make_shared<Impl>(means, world, job, std::move(options), std::move(events))) {}
 LocalRun::~LocalRun() { impl_->End(); }
 Status LocalRun::Begin() { return impl_->Begin(); }

@@ -49,7 +49,7 @@ struct PodEnd {
 class LocalRun {
  public:
   // `world` holds the objects of the user's files. `world` and `job` must outlive the run.
-  LocalRun(PodMeans means, World* world, LocalJob* job, LocalRunOptions options, LocalRunEvents events);
+  LocalRun(const PodMeans& means, World* world, LocalJob* job, LocalRunOptions options, LocalRunEvents events);
   ~LocalRun();
 
   // Starts the run. Unavailable: the output cannot be watched for drills.

@@ -24,7 +24,7 @@ class Checker {
       if (kind == "Pod") MUSTER_RETURN_IF_ERROR(CheckPod(object));
       if (kind != "Job") continue;
       MUSTER_ASSIGN_OR_RETURN(const Json pod, PodOfJob(object, 0, fmt::format("{}-0", NameOf(object))));
-      const Status status = CheckPod(pod);
+      Status status = CheckPod(pod);
       if (!status.ok() && IsStep(pod)) return status;
       if (!status.ok()) remarks_.emplace_back(Message(status));
     }

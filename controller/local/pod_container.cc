@@ -95,7 +95,7 @@ PodPaths PathsInsteadOf(const Fields& container, std::vector<PodMount>* mounts, 
 }
 
 std::string NameOf(Fields container) {
-  const std::string name = container.NeedText("name");
+  std::string name = container.NeedText("name");
   if (!name.empty() && !IsDnsLabel(name)) {
     container.Wrong("name", name, "is no name of a container: use only a-z, 0-9 and '-'");
   }
@@ -133,7 +133,7 @@ void UseRoot(const ImageRoot& root, const PodPlace& place, ContainerProgram* pro
 Restart RestartOfContainer(Fields container, ContainerKind kind, Restart of_pod) {
   // An init container has to succeed once: for it, the pod's policy Always means OnFailure.
   const bool until_done = kind == ContainerKind::kInit && of_pod == Restart::kAlways;
-  return RestartOf(container, until_done ? Restart::kOnFailure : of_pod);
+  return RestartOf(std::move(container), until_done ? Restart::kOnFailure : of_pod);
 }
 
 }  // namespace
@@ -171,7 +171,9 @@ StatusOr<ContainerProgram> ContainerOf(Fields container, ContainerKind kind, Res
       variables, root == nullptr ? input.place.environment : EnvironmentInRoot(input.place.environment, *root));
   ReadRest(container, kind, paths, input, &program);
   if (root != nullptr && !input.place.own_root) {
-    container.Wrong("image", "its files need bubblewrap, which is missing; install it, or omit --oci and --image-root");
+    container.Wrong("image",
+                    "its files need bubblewrap, which is missing or cannot run here; install it, or let it make user "
+                    "namespaces, or omit --oci and --image-root");
   } else if (root != nullptr) {
     UseRoot(*root, input.place, &program);
   }

@@ -13,7 +13,7 @@ namespace {
 
 // spec.hostname, else the pod's name, cut to the length of a host name.
 std::string HostNameOf(Fields pod, Fields spec) {
-  const std::string given = spec.Text("hostname");
+  std::string given = spec.Text("hostname");
   if (!given.empty() && !IsDnsLabel(given))
     spec.Wrong("hostname", given, "is no name of a host: use only a-z, 0-9 and '-'");
   if (!given.empty()) return given;
@@ -27,7 +27,7 @@ std::string HostNameOf(Fields pod, Fields spec) {
 }
 
 std::string SubdomainOf(Fields spec) {
-  const std::string name = spec.Text("subdomain");
+  std::string name = spec.Text("subdomain");
   if (!name.empty() && !IsDnsLabel(name))
     spec.Wrong("subdomain", name, "is no name of a domain: use only a-z, 0-9 and '-'");
   return name;

@@ -84,7 +84,7 @@ bool HasProbes(const ContainerProgram& container) {
 
 class PodRun::Impl : public std::enable_shared_from_this<Impl> {
  public:
-  Impl(PodMeans means, PodProgram program, const PodPlace& place, PodView view, std::function<void()> changed)
+  Impl(const PodMeans& means, PodProgram program, const PodPlace& place, PodView view, std::function<void()> changed)
       : means_(means),
         program_(std::move(program)),
         folder_(place.folder),
@@ -185,7 +185,7 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
                                            }};
     groups_[i] = std::make_unique<launcher::WorkerGroup>(means_.loop, means_.reaper, means_.console, std::move(events));
     // Removes the message of the container's previous run.
-    std::ofstream(container.termination_message, std::ios::trunc);
+    const std::ofstream emptied(container.termination_message, std::ios::trunc);
     launcher::WorkerSpec spec;
     spec.argv = view_.enter;
     if (means_.bwrap.empty()) {
@@ -417,8 +417,8 @@ PodRun::PodRun(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 PodRun::~PodRun() { impl_->End(); }
 
-StatusOr<std::unique_ptr<PodRun>> PodRun::Start(PodMeans means, PodProgram program, const PodPlace& place, PodView view,
-                                                std::function<void()> changed) {
+StatusOr<std::unique_ptr<PodRun>> PodRun::Start(const PodMeans& means, PodProgram program, const PodPlace& place,
+                                                PodView view, std::function<void()> changed) {
   MUSTER_RETURN_IF_ERROR(Prepare(program, place.folder, means.agent_files));
   auto impl = std::make_shared<Impl>(means, std::move(program), place, std::move(view), std::move(changed));
   impl->Begin();

@@ -19,7 +19,8 @@ void Put(const std::string& path, std::string text, int mode, VolumeFiles* files
 
 // The path of an item's file below the volume; empty: it is wrong.
 std::string PathOfItem(Fields item) {
-  const std::string given = item.NeedText("path"), path = PathBelow(item, "path", given);
+  const std::string given = item.NeedText("path");
+  std::string path = PathBelow(item, "path", given);
   if (path == ".") item.Wrong("path", given, "is the volume itself; name a file below it");
   if (path.starts_with("..")) item.Wrong("path", given, "must not start with '..'");
   return path;

@@ -15,7 +15,7 @@ namespace {
 constexpr char kTypes[] = "emptyDir, hostPath, persistentVolumeClaim, configMap, secret, downwardAPI, projected";
 
 // The type of the volume. Without one it is "emptyDir", the API server's default. Empty: the volume has several.
-std::string TypeOf(Fields volume) {
+std::string TypeOf(const Fields& volume) {
   std::string type;
   for (const auto& [field, value] : volume.Whole()->items()) {
     if (field == "name" || value.is_null()) continue;
@@ -59,7 +59,7 @@ PodVolume HostPath(Fields source, const PodInput& input, PodTree* tree) {
   if (!path.empty() && path.front() != '/') source.Wrong("path", path, "is no absolute path");
   if (std::find(parts.begin(), parts.end(), "..") != parts.end()) source.Wrong("path", path, "must not contain '..'");
   if (!IsForPrograms(path, source.PathOf("path"), source.complaints())) return {};
-  const PodVolume volume{.source = TidyPath(path)};
+  PodVolume volume{.source = TidyPath(path)};
   if (type == "DirectoryOrCreate") tree->AddBelow("", volume.source);
   if (type == "FileOrCreate") input.ignored->Say(source.PathOf("type"), "the file is not created: it must exist");
   return volume;
@@ -71,8 +71,8 @@ PodVolume Claim(Fields source, const PodInput& input, PodTree* tree) {
     source.Wrong("claimName", name, "is no name of a claim: use only a-z, 0-9, '-' and '.'");
     return {};
   }
-  const PodVolume volume{.source = fmt::format("{}/{}", input.place.claims, name),
-                         .read_only = source.Flag("readOnly", false)};
+  PodVolume volume{.source = fmt::format("{}/{}", input.place.claims, name),
+                   .read_only = source.Flag("readOnly", false)};
   tree->Add(PodFolder{.path = input.place.claims});
   tree->Add(PodFolder{.path = volume.source});
   return volume;
@@ -194,7 +194,7 @@ StatusOr<std::vector<PodMount>> MountsOf(Fields container, const PodVolumes& vol
 
 std::string TargetOf(Fields object, const char* field) {
   const std::string path = object.NeedText(field);
-  const std::string target = TidyPath(fmt::format("/{}", path));
+  std::string target = TidyPath(fmt::format("/{}", path));
   const auto parts = Split(path, '/');
   if (std::find(parts.begin(), parts.end(), "..") != parts.end()) {
     object.Wrong(field, path, "must not contain '..'");

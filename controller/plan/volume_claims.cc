@@ -29,7 +29,7 @@ void CheckCount(Fields& fields, const char* name, size_t count) {
 // Plans the claim. Returns its name in the runtime, which is also the name of the pods' volume.
 std::string ReadClaim(Fields& claim, bool retain, Draft* draft) {
   Fields metadata = claim.Object("metadata");
-  const std::string name = metadata.NeedText("name");
+  std::string name = metadata.NeedText("name");
   if (!name.empty() && !IsLabel(name)) metadata.Wrong("name", name, "is no DNS label");
   if (metadata.Find("namespace") != nullptr) {
     metadata.Wrong("namespace", "namespace cannot be set for VolumeClaimPolicies templates; leave it out");
