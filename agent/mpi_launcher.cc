@@ -19,6 +19,7 @@
 #include "base/host_names.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "base/utf8.h"
 #include "net/grpc_channel.h"
 #include "rsh/workers.h"
 
@@ -37,7 +38,7 @@ constexpr auto kHearLimit = std::chrono::seconds(10);
 std::string FormatRshFailure(const RshFailure& failure) {
   std::string reason = failure.reason;
   std::replace(reason.begin(), reason.end(), '\n', ' ');
-  return fmt::format("{} {}\n", failure.exit_code, reason.substr(0, kLongestLine));
+  return fmt::format("{} {}\n", failure.exit_code, Beginning(reason, kLongestLine));
 }
 
 StatusOr<RshFailure> ParseRshFailure(std::string_view line) {

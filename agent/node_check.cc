@@ -18,6 +18,7 @@
 #include "base/host_names.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "base/utf8.h"
 #include "launcher/worker_group.h"
 
 namespace muster::agent {
@@ -31,7 +32,7 @@ constexpr size_t kLineShown = 500;
 constexpr std::string_view kBuiltin = "builtin";
 
 std::string Cut(std::string_view text, size_t limit) {
-  return text.size() <= limit ? std::string(text) : fmt::format("{}...", text.substr(0, limit));
+  return text.size() <= limit ? std::string(text) : fmt::format("{}...", Beginning(text, limit));
 }
 
 // The reason on stderr; else the last line of stdout that is not blank.

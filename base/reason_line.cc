@@ -142,9 +142,7 @@ std::string OneLine(std::string_view text) {
 std::string Shortened(std::string_view line) {
   if (line.size() <= kMaxReasonLine) return std::string(line);
   constexpr std::string_view kMore = "...";
-  size_t keep = 0;
-  for (size_t at = 0; at <= kMaxReasonLine - kMore.size(); at += FirstCharacter(line.substr(at)).size) keep = at;
-  return std::string(line.substr(0, keep)).append(kMore);
+  return std::string(Beginning(line, kMaxReasonLine - kMore.size())).append(kMore);
 }
 
 class Finder {

@@ -1,5 +1,7 @@
 #include "base/utf8.h"
 
+#include <algorithm>
+
 namespace muster {
 
 Utf8Character FirstCharacter(std::string_view text) {
@@ -27,6 +29,16 @@ bool IsUtf8(std::string_view text) {
     text.remove_prefix(character.size);
   }
   return true;
+}
+
+std::string_view Beginning(std::string_view text, size_t most) {
+  if (text.size() <= most) return text;
+  constexpr size_t kMostContinuations = 3;
+  for (size_t back = 0; back <= std::min(kMostContinuations, most); ++back) {
+    const bool continues = (static_cast<unsigned char>(text[most - back]) & 0xC0) == 0x80;
+    if (!continues) return text.substr(0, most - back);
+  }
+  return text.substr(0, most);
 }
 
 }  // namespace muster

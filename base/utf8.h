@@ -21,4 +21,8 @@ Utf8Character FirstCharacter(std::string_view text);
 
 bool IsUtf8(std::string_view text);  // whether all of `text` is valid
 
+// The longest beginning of `text` of at most `most` bytes that ends between two characters. Of what is not UTF-8:
+// exactly `most` bytes, if there are as many.
+std::string_view Beginning(std::string_view text, size_t most);
+
 }  // namespace muster

@@ -11,6 +11,7 @@
 #include "base/print.h"
 #include "base/termination_message.h"
 #include "base/text.h"
+#include "base/utf8.h"
 
 namespace muster::initializers {
 namespace {
@@ -71,7 +72,7 @@ std::string TerminationLine(const Status& status, const std::optional<Initialize
   json["version"] = 1;
   json["exit_code"] = exit_code;
   json["class"] = ExitClassName(Classify(exit_code));
-  json["reason"] = !status.ok()            ? std::string(Message(status).substr(0, kMaxTerminationMessage / 2))
+  json["reason"] = !status.ok()            ? std::string(Beginning(Message(status), kMaxTerminationMessage / 2))
                    : run && run->unchanged ? "complete; no byte was moved"
                                            : "complete";
   if (run && run->seconds > 0) {

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/text.h"
+#include "base/utf8.h"
 #include "initializers/xml_elements.h"
 
 namespace muster::initializers {
@@ -16,11 +17,7 @@ constexpr size_t kLongestHost = 253;
 
 // Makes text of an XML document (UTF-8) fit for a message: bounded, without control characters.
 std::string OneLine(std::string_view text, size_t most) {
-  std::string line(Strip(text).substr(0, most));
-  if (line.size() == most) {  // drop the rest of a character that was cut
-    while (!line.empty() && (static_cast<unsigned char>(line.back()) & 0xc0) == 0x80) line.pop_back();
-    if (!line.empty() && static_cast<unsigned char>(line.back()) >= 0xc0) line.pop_back();
-  }
+  std::string line(Beginning(Strip(text), most));
   for (char& c : line) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
   }

@@ -12,6 +12,7 @@
 #include "base/descriptors.h"
 #include "base/reason_line.h"
 #include "base/text.h"
+#include "base/utf8.h"
 #include "launcher/recent_text.h"
 
 namespace muster::launcher {
@@ -224,7 +225,7 @@ class WorkerOutput::Stream : public std::enable_shared_from_this<Stream> {
       if (tail_rewritten_ && !tail_.empty()) tail_.pop_back();
       tail_rewritten_ = line.back() == '\r';
       if (tail_.size() == kTailLines) tail_.pop_front();
-      tail_.emplace_back(text.substr(0, kTailLineBytes));
+      tail_.emplace_back(Beginning(text, kTailLineBytes));
     }
   }
 

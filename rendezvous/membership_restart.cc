@@ -3,6 +3,7 @@
 
 #include "base/reason_line.h"
 #include "base/text.h"
+#include "base/utf8.h"
 #include "rendezvous/membership_machine.h"
 
 namespace muster::rendezvous {
@@ -26,7 +27,7 @@ bool NeverStarts(const WorkerFailure& failure) {
 // The worker's own reason for its end, one line: from its error file, else from stderr. "": there is none.
 std::string OwnWords(const WorkerFailure& failure) {
   auto shortened = [](std::string_view line) {
-    return line.size() <= kMaxWhy ? std::string(line) : std::string(line.substr(0, kMaxWhy)) + "...";
+    return line.size() <= kMaxWhy ? std::string(line) : fmt::format("{}...", Beginning(line, kMaxWhy));
   };
   const std::string_view message = Strip(failure.message);
   if (HasTraceback(message)) {
@@ -37,17 +38,23 @@ std::string OwnWords(const WorkerFailure& failure) {
   return failure.stderr_reason.empty() ? "" : fmt::format("stderr: {}", shortened(failure.stderr_reason));
 }
 
+// The first line of the failure's message, cut to kMaxEvidence bytes.
+std::string_view Evidence(const WorkerFailure& failure) {
+  const std::string_view message = failure.message;
+  return Beginning(message.substr(0, message.find('\n')), kMaxEvidence);
+}
+
 std::string DescribeFailure(const WorkerFailure& failure) {
   const std::string node =
       fmt::format("node {}{}", failure.node,
                   failure.host.empty() || failure.host == failure.node ? "" : fmt::format(" (host {})", failure.host));
   if (NeverStarts(failure)) return fmt::format("{}: its workers cannot start: {}", node, OwnWords(failure));
   if (IsSilence(failure)) {
-    return fmt::format("{}: {}", node, failure.message.substr(0, std::min(failure.message.find('\n'), kMaxEvidence)));
+    return fmt::format("{}: {}", node, Evidence(failure));
   }
   std::string how;
   if (IsHang(failure) && !failure.message.empty()) {
-    how = fmt::format("hangs: {}", failure.message.substr(0, std::min(failure.message.find('\n'), kMaxEvidence)));
+    how = fmt::format("hangs: {}", Evidence(failure));
   } else {
     how = fmt::format("{} {}{}", failure.signal != 0 ? "was" : "ended with",
                       DescribeEnd(failure.exit_code, failure.signal), failure.core_dumped ? " (core dumped)" : "");

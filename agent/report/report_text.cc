@@ -81,8 +81,7 @@ std::string LastPart(std::string_view text, size_t limit) {
 
 std::string FirstPart(std::string_view text, size_t limit) {
   if (text.size() <= limit) return std::string(text);
-  while (limit > 0 && Continues(text[limit])) --limit;
-  return std::string(text.substr(0, limit)) + "...";
+  return fmt::format("{}...", Beginning(text, limit));
 }
 
 std::string FormatSpan(int64_t millis) {

@@ -3,6 +3,7 @@
 #include "base/json_fields.h"
 #include "base/quoted.h"
 #include "base/text.h"
+#include "base/utf8.h"
 
 namespace muster::controller {
 namespace {
@@ -51,7 +52,7 @@ Status ErrorOf(int http_status, std::string_view body, std::string_view what) {
   const Json status = ReadJsonTop(body, 2);
   const bool told = status.is_object() && TextField(status, "kind") == "Status";
   const std::string reason = told ? TextField(status, "reason") : "";
-  const std::string words = told ? TextField(status, "message") : std::string(Strip(body.substr(0, kMostShown)));
+  const std::string words = told ? TextField(status, "message") : std::string(Strip(Beginning(body, kMostShown)));
   std::string message = fmt::format("{}: {}", what, http_status);
   if (!reason.empty()) message += fmt::format(" {}", Quoted(reason, 60));
   if (!words.empty()) message += fmt::format(": {}", Quoted(words, told ? kMostShown : kMostQuoted));

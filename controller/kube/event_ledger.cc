@@ -17,13 +17,7 @@ constexpr char kCut[] = "...";
 // Cuts UTF-8 to `most` bytes, "..." included, between characters.
 std::string Cut(std::string_view text, size_t most) {
   if (text.size() <= most) return std::string(text);
-  size_t end = 0;
-  while (end < text.size()) {
-    const size_t next = end + FirstCharacter(text.substr(end)).size;
-    if (next + sizeof kCut - 1 > most) break;
-    end = next;
-  }
-  return fmt::format("{}{}", text.substr(0, end), kCut);
+  return fmt::format("{}{}", Beginning(text, most - (sizeof kCut - 1)), kCut);
 }
 
 }  // namespace

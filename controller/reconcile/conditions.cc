@@ -3,11 +3,12 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "base/utf8.h"
 
 namespace muster::controller {
 void SetCondition(TrainJobStatus* status, std::string_view type, bool value, std::string_view reason,
                   std::string message, int64_t generation, WallTime now) {
-  if (message.size() > kLongestConditionMessage) message.resize(kLongestConditionMessage);
+  message.resize(Beginning(message, kLongestConditionMessage).size());
   auto found = std::find_if(status->conditions.begin(), status->conditions.end(),
                             [type](const Condition& condition) { return condition.type == type; });
   if (found == status->conditions.end()) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "base/utf8.h"
 #include "controller/api/labels.h"
 #include "controller/api/lenient.h"
 #include "controller/plan/elastic.h"
@@ -38,10 +39,7 @@ void Trim(Meta* meta) {
 
 // Cuts text of JSON, which is UTF-8, between characters to kMostText bytes.
 std::string Bounded(std::string text) {
-  if (text.size() <= kMostText) return text;
-  size_t size = kMostText;
-  while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xC0) == 0x80) --size;
-  text.resize(size);
+  text.resize(Beginning(text, kMostText).size());
   return text;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "base/utf8.h"
 
 namespace muster::controller {
 namespace {
@@ -22,7 +23,7 @@ void SetJobCondition(PyTorchJobStatus* status, std::string_view type, bool value
   if (status->Is(kJobFailed)) return;
   const JobCondition* known = status->Find(type);
   if (known != nullptr && known->status == value && known->reason == reason) return;
-  if (message.size() > kLongestConditionMessage) message.resize(kLongestConditionMessage);
+  message.resize(Beginning(message, kLongestConditionMessage).size());
   const WallTime since = known != nullptr && known->status == value ? known->since : now;
   JobCondition condition{std::string(type), value, std::string(reason), std::move(message), now, since};
   std::erase_if(status->conditions, [type](const JobCondition& other) {

@@ -6,6 +6,7 @@
 #include "base/json_fields.h"
 #include "base/quoted.h"
 #include "base/text.h"
+#include "base/utf8.h"
 
 namespace muster::initializers {
 namespace {
@@ -23,7 +24,7 @@ StatusOr<std::string> Token(const Json& json, const char* name, bool needed) {
 // The field on one line, for messages.
 std::string Shown(const Json& json, const char* name) {
   std::string text = TextField(json, name);
-  if (text.size() > kLongestText) text.resize(kLongestText);
+  text.resize(Beginning(text, kLongestText).size());
   auto control = [](unsigned char c) { return c < ' ' || c == 0x7f; };
   std::replace_if(text.begin(), text.end(), control, ' ');
   return text;

@@ -1,6 +1,7 @@
 // Conditions and counts of a PyTorchJob, as training-operator writes them.
 #include "controller/reconcile/pytorch_conditions.h"
 
+#include "controller/reconcile/conditions.h"
 #include "tests/controller/reconcile/pytorch_world.h"
 
 namespace muster::controller {
@@ -16,6 +17,17 @@ std::string Texts(const PyTorchJobStatus& status) {
     texts.push_back(condition.type + (condition.status ? "" : "=False"));
   }
   return Join(texts, " ");
+}
+
+// The message of both jobs' conditions is JSON text: it must stay UTF-8.
+TEST(PyTorchConditions, ALongMessageIsCutBetweenCharacters) {
+  const std::string fits(kLongestConditionMessage - 1, 'x');
+  PyTorchJobStatus status;
+  SetJobCondition(&status, "Created", true, "r", fits + "\u00e9", kNow);
+  EXPECT_EQ(status.conditions.back().message, fits);
+  TrainJobStatus of_train_job;
+  SetCondition(&of_train_job, "Failed", true, "r", fits + "\u00e9", 1, kNow);
+  EXPECT_EQ(of_train_job.conditions.back().message, fits);
 }
 
 TEST(PyTorchConditions, RulesOfTheSetter) {
