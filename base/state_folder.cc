@@ -4,6 +4,13 @@
 #include "base/text.h"
 
 namespace muster {
+namespace {
+
+Status NotAbsolute(std::string_view variable, std::string_view value) {
+  return absl::FailedPreconditionError(fmt::format("{}: {} is no absolute path", variable, Quoted(value)));
+}
+
+}  // namespace
 
 StatusOr<std::string> StateFolder(const Environment& environment) {
   std::string folder = environment.Get("XDG_STATE_HOME").value_or("");
@@ -12,11 +19,10 @@ StatusOr<std::string> StateFolder(const Environment& environment) {
     if (home.empty()) {
       return absl::FailedPreconditionError("neither XDG_STATE_HOME nor HOME is set: set one, for logs and volumes");
     }
+    if (home[0] != '/') return NotAbsolute("HOME", home);
     folder = home + "/.local/state";
   }
-  if (folder[0] != '/') {
-    return absl::FailedPreconditionError(fmt::format("XDG_STATE_HOME: {} is no absolute path", Quoted(folder)));
-  }
+  if (folder[0] != '/') return NotAbsolute("XDG_STATE_HOME", folder);
   return folder + "/muster";
 }
 

@@ -16,7 +16,9 @@ TEST(StateFolder, IsWhereTheVariablesSay) {
 
 TEST(StateFolder, NeedsAnAbsolutePath) {
   EXPECT_THAT(Message(StateFolder({}).status()), HasSubstr("neither XDG_STATE_HOME nor HOME is set"));
-  EXPECT_THAT(Message(StateFolder({{"XDG_STATE_HOME", "here"}}).status()), HasSubstr("'here' is no absolute path"));
+  EXPECT_THAT(Message(StateFolder({{"XDG_STATE_HOME", "here"}}).status()),
+              HasSubstr("XDG_STATE_HOME: 'here' is no absolute path"));
+  EXPECT_THAT(Message(StateFolder({{"HOME", "h"}}).status()), HasSubstr("HOME: 'h' is no absolute path"));
 }
 
 TEST(StateFolder, HasAFolderForEachJob) {

@@ -190,7 +190,7 @@ TEST(PodEnvironment, WrongVariablesAreRefused) {
            {"{name: V, valueFrom: {configMapKeyRef: {name: settings}}}",
             at + "valueFrom.configMapKeyRef.key: it is missing"},
            {"{name: V, valueFrom: {configMapKeyRef: {name: wrong, key: A}}}",
-            at + "valueFrom.configMapKeyRef.name: ConfigMap 'wrong': data.A: 5 is no text"},
+            at + "valueFrom.configMapKeyRef.name: ConfigMap 'wrong': data.A: 5 is no string"},
        }) {
     EXPECT_THAT(RefusedVariable(row.variable), HasSubstr(row.message)) << row.variable;
   }
