@@ -158,7 +158,11 @@ class HangEvidence::Impl : public std::enable_shared_from_this<Impl> {
 
   void StartOne(Helper helper) {
     Descriptor output(open(helper.output.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
-    if (!output.ok()) return;  // disk full, or the folder is gone: other helpers may still work
+    if (!output.ok()) {  // other helpers may still work
+      return Note(
+          *helper.target,
+          std::string(Message(ErrnoStatus(errno, fmt::format("{}: cannot write {}", helper.what, helper.output)))));
+    }
     Descriptor nothing(open("/dev/null", O_RDONLY | O_CLOEXEC));
     launcher::ProcessSpec spec;
     spec.argv = helper.command;

@@ -129,6 +129,17 @@ TEST_F(Evidence, HelpersThatHangOrFailAreNoted) {
   EXPECT_THAT(HangText(), HasSubstr(fmt::format("py-spy for process {} ended with exit code 3", child_)));
 }
 
+TEST_F(Evidence, AnOutputThatCannotBeOpenedIsNoted) {
+  PySpy("echo stacks\n");
+  Child({"/usr/bin/python3", "-c", "import signal; signal.pause()"});
+  const std::string output = fmt::format("{}/0/python_{}.txt", folder_, child_);
+  std::filesystem::create_directories(output);
+  Gather();
+  EXPECT_EQ(count_->python, 0);
+  EXPECT_THAT(HangText(),
+              HasSubstr(fmt::format("py-spy for process {}: cannot write {}: Is a directory", child_, output)));
+}
+
 TEST_F(Evidence, TheSignalComesAfterProcWasRead) {
   Child({"sh", "-c",
          "trap 'echo handled > $FOLDER/handled; exit' USR1; : > $FOLDER/up; while :; do read x < $FOLDER/fifo; done"});
