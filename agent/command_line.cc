@@ -54,6 +54,13 @@ std::optional<int> ConfigureLog(const LogFlags& flags) {
   return std::nullopt;
 }
 
+void AddCredentialFlags(CLI::App& app, net::CredentialFiles* files) {
+  app.add_option("--token-file", files->token, "file with the bearer token")->envname("MUSTER_TOKEN_FILE");
+  app.add_option("--tls-cert", files->tls_cert, "PEM certificate")->envname("MUSTER_TLS_CERT");
+  app.add_option("--tls-key", files->tls_key, "PEM key")->envname("MUSTER_TLS_KEY");
+  app.add_option("--tls-ca", files->tls_ca, "PEM of the authority both sides trust")->envname("MUSTER_TLS_CA");
+}
+
 std::string WantPositive(const std::string& text) {
   auto number = ParseDouble(text);
   return number && *number > 0 ? "" : fmt::format("'{}': want a number, more than 0", text);

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "net/credentials.h"
+
 namespace muster::agent {
 
 // Parses; an exit code means "end now" (help or an error was printed).
@@ -20,6 +22,9 @@ struct LogFlags {
 void AddLogFlags(CLI::App& app, LogFlags* flags);
 // Configures the process's log; an exit code means "end now" (an error was printed).
 std::optional<int> ConfigureLog(const LogFlags& flags);
+
+// --token-file, --tls-cert, --tls-key and --tls-ca, or their variables.
+void AddCredentialFlags(CLI::App& app, net::CredentialFiles* files);
 
 // For an option's check(): "" for a number above 0, else the error. CLI11's own would name a range of 300 digits.
 std::string WantPositive(const std::string& text);

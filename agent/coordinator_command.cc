@@ -25,10 +25,7 @@ int CoordinatorCommand(const std::vector<std::string>& arguments) {
   std::string http_text;
   app.add_option("--listen", listen, "HOST:PORT; an empty host is every address, port 0 lets the kernel choose")
       ->capture_default_str();
-  app.add_option("--token-file", files.token, "file with the bearer token")->envname("MUSTER_TOKEN_FILE");
-  app.add_option("--tls-cert", files.tls_cert, "PEM certificate")->envname("MUSTER_TLS_CERT");
-  app.add_option("--tls-key", files.tls_key, "PEM key")->envname("MUSTER_TLS_KEY");
-  app.add_option("--tls-ca", files.tls_ca, "PEM of the authority both sides trust")->envname("MUSTER_TLS_CA");
+  AddCredentialFlags(app, &files);
   CLI::Option* http_option =
       app.add_option("--http-port", http_text,
                      "[HOST:]PORT of /healthz, /readyz, /status and /metrics, or off; else MUSTER_HTTP_PORT");

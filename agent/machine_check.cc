@@ -366,7 +366,7 @@ MachineFigure MeasureDisk(const std::string& folder, TimePoint until) {
                            [&] { return result->done; });
   if (*kind) return CannotSay("disk", folder, "the folder is in memory (tmpfs)");
   if (result->bytes > 0) return {"disk", folder, static_cast<double>(result->bytes) / result->seconds / 1e6, ""};
-  if (!result->done) return {"disk", folder, 0, "no 4 MiB were on the disk in time"};
+  if (!result->done) return {"disk", folder, 0, "less than 4 MiB reached the disk in time"};
   if (result->error == 0) return CannotSay("disk", folder, "there was no time left for it");
   return CannotSay("disk", folder, Reason(result->error));
 }

@@ -11,7 +11,7 @@
 //   loopback             GB/s  one TCP stream over 127.0.0.1
 //   loopback round trip  ms    one byte there and back on that stream, median
 //   disk                 MB/s  written and on disk (fdatasync after every 4 MiB), at most 64 MiB, in a file without
-//                              a name
+//                              a name; 0 if the disk was still busy with the first 4 MiB at the end
 //   round trip           ms    TCP connect to a peer, the best of 3; a refused connect counts, since it is an answer
 #pragma once
 

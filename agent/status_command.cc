@@ -52,10 +52,7 @@ int StatusCommand(const std::vector<std::string>& arguments) {
   std::string timeout = "10";
   app.add_option("endpoint", endpoint, "HOST[:PORT] of the rendezvous")->required();
   app.add_option("--run-id", run_id, "which run, where the coordinator has several");
-  app.add_option("--token-file", files.token, "file with the bearer token")->envname("MUSTER_TOKEN_FILE");
-  app.add_option("--tls-cert", files.tls_cert, "PEM certificate")->envname("MUSTER_TLS_CERT");
-  app.add_option("--tls-key", files.tls_key, "PEM key")->envname("MUSTER_TLS_KEY");
-  app.add_option("--tls-ca", files.tls_ca, "PEM of the authority both sides trust")->envname("MUSTER_TLS_CA");
+  AddCredentialFlags(app, &files);
   app.add_option("--timeout", timeout, "how long to wait for the first answer: 10, 0.5, 2m")->capture_default_str();
   app.add_flag("--json", json, "one JSON object a line");
   app.add_flag("--follow,-f", follow, "print at every change until the run ends; wait for a run that is not there yet");

@@ -242,10 +242,7 @@ int WaitCommand(const std::vector<std::string>& arguments) {
       ->excludes(tcp_flag);
   dns_flag->excludes(tcp_flag);
   app.add_option("--timeout", timeout_text, "such as 30, 500ms, 10m; 0 tries once")->capture_default_str();
-  app.add_option("--token-file", files.token, "file with the bearer token")->envname("MUSTER_TOKEN_FILE");
-  app.add_option("--tls-cert", files.tls_cert, "PEM certificate")->envname("MUSTER_TLS_CERT");
-  app.add_option("--tls-key", files.tls_key, "PEM key")->envname("MUSTER_TLS_KEY");
-  app.add_option("--tls-ca", files.tls_ca, "PEM of the authority both sides trust")->envname("MUSTER_TLS_CA");
+  AddCredentialFlags(app, &files);
   if (auto end = ParseCommandLine(app, arguments)) return *end;
 
   auto timeout = ParseDuration(timeout_text);
