@@ -318,7 +318,8 @@ Status Server::Impl::Start(const std::string& host, uint16_t port) {
         fmt::format("\"{}\" is no numeric address; give one of this machine, or the port alone", host));
   }
   error = Bind({address, port}, host.empty());
-  if (error && host.empty()) error = Bind({asio::ip::address_v4::any(), port}, false);  // no IPv6 here
+  const bool lacks_ipv6 = error && host.empty() && error != asio::error::address_in_use;
+  if (lacks_ipv6) error = Bind({asio::ip::address_v4::any(), port}, false);
   if (error) return ListenStatus(error.value(), host, port);
   port_ = acceptor_.local_endpoint(error).port();
   acceptor_.non_blocking(true, error);

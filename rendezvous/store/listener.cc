@@ -48,7 +48,8 @@ StatusOr<Listener> OpenListener(std::string_view host, uint16_t port) {
   }
   const bool dual_stack = host.empty() || address == asio::ip::address_v6::any();
   StatusOr<Descriptor> socket = Open({address, port}, dual_stack, host);
-  if (!socket.ok() && host.empty()) socket = Open({asio::ip::address_v4::any(), port}, false, host);  // no IPv6 here
+  const bool lacks_ipv6 = !socket.ok() && host.empty() && !absl::IsAlreadyExists(socket.status());
+  if (lacks_ipv6) socket = Open({asio::ip::address_v4::any(), port}, false, host);
   MUSTER_RETURN_IF_ERROR(socket.status());
   tcp::endpoint bound;
   socklen_t size = static_cast<socklen_t>(bound.capacity());

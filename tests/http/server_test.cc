@@ -5,6 +5,7 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/read.hpp>
 #include <boost/asio/read_until.hpp>
 #include <boost/asio/ssl/context.hpp>
@@ -324,6 +325,18 @@ TEST_F(ServerTest, AsksForAClientsCertificate) {
   const Answer unusable = Get("/get", broken);
   EXPECT_EQ(unusable.end.kind, Kind::kUntrusted);
   EXPECT_THAT(unusable.end.what, StartsWith("the client's certificate or key cannot be used"));
+}
+
+TEST(ServerListen, DoesNotFallBackToIpv4WhereIpv6IsTaken) {
+  asio::io_context loop;
+  asio::ip::tcp::acceptor taken(loop);
+  boost::system::error_code error;
+  taken.open(asio::ip::tcp::v6(), error);
+  if (!error) taken.set_option(asio::ip::v6_only(true), error);
+  if (!error) taken.bind({asio::ip::address_v6::any(), 0}, error);
+  if (error) GTEST_SKIP() << "no IPv6 on this machine: " << error.message();
+  taken.listen();
+  EXPECT_TRUE(absl::IsAlreadyExists(Server::Listen(loop, "", taken.local_endpoint().port(), {}, {}).status()));
 }
 
 TEST_F(ServerTest, AnAuthorityGivenAsTextIsTheOnlyOne) {

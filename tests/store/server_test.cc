@@ -12,6 +12,9 @@
 
 #include <atomic>
 #include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/post.hpp>
 #include <chrono>
 #include <future>
@@ -19,7 +22,7 @@
 
 #include "base/host_names.h"
 #include "base/log.h"
-#include "rendezvous/store/client.h"
+#include "tests/store/store_client.h"
 #include "tests/store/wire.h"
 
 namespace muster::store {
@@ -454,6 +457,19 @@ TEST_F(ServerTest, ListeningSaysWhatIsWrong) {
   ASSERT_TRUE(any.ok()) << any.status().message();
   EXPECT_TRUE(StoreClient::Connect("127.0.0.1", (*any)->port(), kGenerous).ok());
   OnLoop([&any] { any->reset(); });
+}
+
+TEST_F(ServerTest, DoesNotFallBackToIpv4WhereIpv6IsTaken) {
+  namespace ip = boost::asio::ip;
+  boost::asio::io_context loop;
+  ip::tcp::acceptor taken(loop);
+  boost::system::error_code error;
+  taken.open(ip::tcp::v6(), error);
+  if (!error) taken.set_option(ip::v6_only(true), error);
+  if (!error) taken.bind({ip::address_v6::any(), 0}, error);
+  if (error) GTEST_SKIP() << "no IPv6 on this machine: " << error.message();
+  taken.listen();
+  EXPECT_TRUE(absl::IsAlreadyExists(StoreServer::Listen(loop, "", taken.local_endpoint().port(), {}).status()));
 }
 
 TEST_F(ServerTest, ClosingRefusesAndTheClientSaysSo) {

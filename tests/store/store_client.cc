@@ -1,4 +1,4 @@
-#include "rendezvous/store/client.h"
+#include "tests/store/store_client.h"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>

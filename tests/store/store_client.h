@@ -1,4 +1,4 @@
-// A blocking TCPStore client of the newest generation, for this server and those of PyTorch from 2.2 on.
+// A blocking TCPStore client of the newest generation, for tests of the server.
 //
 // Keys are sent as given. A PyTorch client puts "/" before its own keys, so its "a" is "/a" here.
 // Timeouts: Wait and Barrier have their own, all other calls the client's. After an error the connection is unusable
