@@ -55,7 +55,10 @@ void Children::RemoveRefusal(const GoneObject& gone) {
   refused_jobs_.erase(found);
 }
 
-void Children::PutService(const Meta& meta) { services_[KeyOf(meta.ns, meta.name)] = meta; }
+void Children::PutService(const Meta& meta) {
+  const auto [known, added] = services_.try_emplace(KeyOf(meta.ns, meta.name), meta);
+  if (!added && !IsOlder(meta, known->second)) known->second = meta;
+}
 
 std::string Children::RemoveJob(const GoneObject& gone) {
   const auto owner = job_owners_.find(KeyOf(gone.ns, gone.name));

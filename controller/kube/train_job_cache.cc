@@ -25,8 +25,11 @@ void TrainJobCache::Begin() {
   Watch(kPods, kJobSetNameLabel, [this](const GoneObject& gone) { Wake(children_.RemovePod(gone)); });
   Watch(kServices, kJobSetNameLabel, [this](const GoneObject& gone) { Wake(children_.RemoveService(gone)); });
   Watch(kJobSets, "", [this](const GoneObject& gone) {
-    job_sets_.erase(KeyOf(gone.ns, gone.name));
-    Wake(KeyOf(gone.ns, gone.name));
+    const std::string key = KeyOf(gone.ns, gone.name);
+    const auto found = job_sets_.find(key);
+    if (found == job_sets_.end() || !IsGone(found->second.meta, gone)) return;
+    job_sets_.erase(found);
+    Wake(key);
   });
   Watch(kTrainJobs, "", [this](const GoneObject& gone) { Drop(KeyOf(gone.ns, gone.name)); });
   WatchRefusals();
@@ -88,7 +91,9 @@ void TrainJobCache::PutJobSet(const Json& object) {
   auto job_set = ReadJobSet(object);
   if (!job_set.ok()) return log::Warning(fmt::format("a JobSet cannot be read: {}", Message(job_set.status())));
   const std::string key = KeyOf(job_set->meta.ns, job_set->meta.name);
-  job_sets_[key] = *std::move(job_set);
+  const auto [known, added] = job_sets_.try_emplace(key);
+  if (!added && IsOlder(job_set->meta, known->second.meta)) return;
+  known->second = *std::move(job_set);
   Wake(key);
 }
 

@@ -120,6 +120,15 @@ TEST(Children, OnlyWhatTheTrainJobControls) {
   EXPECT_FALSE(children.Of(TrainJobA(), "sub").service);
 }
 
+TEST(Children, AnOlderStateOfAServiceIsDropped) {
+  Children children;
+  children.PutService(Named("a", "10", "uid-a"));
+  children.PutService(Named("a", "9", "uid-of-an-earlier-a"));
+  EXPECT_TRUE(children.Of(TrainJobA(), "a").service);
+  children.PutService(Named("a", "11", "uid-of-a-later-a"));
+  EXPECT_FALSE(children.Of(TrainJobA(), "a").service);
+}
+
 TEST(Children, WhatGoesTellsWhoseItWas) {
   Children children;
   children.Put(JobAt("1", 1));
