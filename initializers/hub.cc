@@ -244,8 +244,7 @@ http::Refusal Hub::Explain(const Entry& entry, const http::ResponseHead& head, s
     if (head.status != 429) Forget(entry.key);
     if (head.status / 100 != 2) return RefusalOfHub(head, body, where, settings_.token.has_value(), UnixSeconds());
     return {http::Refusal::Kind::kTransient,
-            absl::UnavailableError(
-                fmt::format("{}: the answer ({}) is not the part that was asked for", where, head.status)),
+            absl::UnavailableError(fmt::format("{}: the answer ({}) is not the requested range", where, head.status)),
             {}};
   }
   const std::string at = fmt::format("{}: {} from {}", where, head.status, http::WithoutQuery(head.url));
@@ -267,7 +266,7 @@ http::Refusal Hub::Explain(const Entry& entry, const http::ResponseHead& head, s
   if (status == 408 || status >= 500) return {http::Refusal::Kind::kTransient, absl::UnavailableError(at), pause};
   if (status / 100 == 2) {
     return {http::Refusal::Kind::kTransient,
-            absl::UnavailableError(fmt::format("{}: the answer is not the part that was asked for", at)),
+            absl::UnavailableError(fmt::format("{}: the answer is not the requested range", at)),
             {}};
   }
   return {http::Refusal::Kind::kFatal,

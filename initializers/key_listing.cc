@@ -16,8 +16,8 @@ StatusOr<std::vector<Entry>> Below(const std::string& prefix, const std::string&
   below.reserve(entries.size());
   for (Entry& entry : entries) {
     if (!entry.key.starts_with(prefix)) {
-      return absl::DataLossError(
-          fmt::format("listing {}: the server gave {}, which was not asked for", where, Quoted(entry.key)));
+      return absl::DataLossError(fmt::format("listing {}: the server gave {}, which is outside the requested prefix",
+                                             where, Quoted(entry.key)));
     }
     entry.path = entry.key.substr(prefix.size());
     if (entry.path.empty() && entry.size == 0) continue;  // the marker of the folder itself

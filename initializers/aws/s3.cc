@@ -182,7 +182,7 @@ http::Refusal S3::Explain(const Entry& entry, const http::ResponseHead& head, st
   if (success && !other) {  // not the requested bytes
     return {http::Refusal::Kind::kTransient,
             absl::UnavailableError(
-                fmt::format("{}: the answer ({}) is not the part that was asked for", Where(entry.key), head.status)),
+                fmt::format("{}: the answer ({}) is not the requested range", Where(entry.key), head.status)),
             {}};
   }
   if (other || head.status == 412 || head.status == 416 || (head.status == 404 && settings_.version_id.empty())) {

@@ -187,8 +187,7 @@ http::Refusal Gcs::Explain(const Entry& entry, const http::ResponseHead& head, s
   }
   if (head.status / 100 == 2) {  // not the requested bytes
     return {http::Refusal::Kind::kTransient,
-            absl::UnavailableError(
-                fmt::format("{}: the answer ({}) is not the part that was asked for", where, head.status)),
+            absl::UnavailableError(fmt::format("{}: the answer ({}) is not the requested range", where, head.status)),
             {}};
   }
   return RefusalOfGcs(head, body, where, UnixSeconds());

@@ -357,7 +357,7 @@ class Permanent(FaultCase, PermanentFaults):
         self.put("d/a", b"a")
         self.proxy.always(other)
         self.proxy.faulty = is_list
-        self.refused(f"{self.uri}/d/", 1, "the server gave 'other/x', which was not asked for")
+        self.refused(f"{self.uri}/d/", 1, "the server gave 'other/x', which is outside the requested prefix")
 
     def test_the_same_page_for_ever(self):
         def same(exchange):
