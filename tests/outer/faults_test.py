@@ -454,7 +454,7 @@ class StaticRanks(Nodes):
         double = self.static(0, port)
         self.assertEqual(double.wait(), 78)
         self.assertIn(f"cannot serve port {port} (--master-port)", double.output())
-        self.assertIn(f"`muster status 127.0.0.1:{port}` shows the job that has it", double.output())
+        self.assertIn(f"`muster status 127.0.0.1:{port}` shows the job whose agent holds the port", double.output())
         second = self.static(1, port)
         for worker in self.workers(2):
             worker.tell("exit 0")

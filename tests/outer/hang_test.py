@@ -298,7 +298,7 @@ class Nodes(HangCase):
     def test_the_silence_of_one_node_is_no_hang(self):
         agents = self.two("--log-level", "debug", limits=("1h", "100ms"))
         workers = self.workers(2)
-        self.wait_for_output(agents[1], "no worker of this node has written anything for its limit")
+        self.wait_for_output(agents[1], "no worker of this node has written anything for --hang-log-timeout")
         for worker in workers:
             worker.ask("print a line")
         self.wait_for_output(agents[1], "workers of this node write again")

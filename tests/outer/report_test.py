@@ -148,7 +148,7 @@ class Reports(Case):
     def test_nothing_there_ends_with_78(self):
         empty = os.path.join(self.dir, "empty")
         os.mkdir(empty)
-        for folder, said in ((empty, "attempt_N/attempt.json"), (os.path.join(self.dir, "nowhere"), "give what --log-dir")):
+        for folder, said in ((empty, "attempt_N/attempt.json"), (os.path.join(self.dir, "nowhere"), "give the --log-dir")):
             done = report(folder)
             self.assertEqual(done.returncode, 78)
             self.assertIn(said, done.stderr)
