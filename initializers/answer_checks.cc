@@ -54,6 +54,12 @@ std::optional<std::string> RangeProblem(const http::ResponseHead& head, ByteRang
   return std::nullopt;
 }
 
+http::Refusal WrongRange(std::string_view where, int status) {
+  return {http::Refusal::Kind::kTransient,
+          absl::UnavailableError(fmt::format("{}: the answer ({}) is not the requested range", where, status)),
+          {}};
+}
+
 bool IsOtherVersion(const http::ResponseHead& head, std::string_view header, std::string_view version) {
   const auto said = head.Find(header);
   return said && !version.empty() && OpaqueTag(*said) != OpaqueTag(version);

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "http/client.h"
+#include "http/refusal.h"
 #include "initializers/provider.h"
 
 namespace muster::initializers {
@@ -21,6 +22,9 @@ bool IsPageInstead(const http::ResponseHead& head, std::string_view path, bool u
 // What is wrong with the head of the answer to a request for bytes of an entry; nullopt if the bytes follow. A whole
 // entry may come as 200. A part may only come as 206 with exactly the requested range.
 std::optional<std::string> RangeProblem(const http::ResponseHead& head, ByteRange range, uint64_t size);
+
+// The refusal of a successful answer (`status`) that is not the requested range: transient.
+http::Refusal WrongRange(std::string_view where, int status);
 
 // True if `header` (ETag, Last-Modified) shows that the answer is of another version: some servers and caches ignore
 // conditions. ETags are compared weakly, because compression on the way makes a strong ETag weak.

@@ -243,9 +243,7 @@ http::Refusal Hub::Explain(const Entry& entry, const http::ResponseHead& head, s
     // The remembered place may be invalid: the next try starts at the hub's own URL.
     if (head.status != 429) Forget(entry.key);
     if (head.status / 100 != 2) return RefusalOfHub(head, body, where, settings_.token.has_value(), UnixSeconds());
-    return {http::Refusal::Kind::kTransient,
-            absl::UnavailableError(fmt::format("{}: the answer ({}) is not the requested range", where, head.status)),
-            {}};
+    return WrongRange(where, head.status);
   }
   const std::string at = fmt::format("{}: {} from {}", where, head.status, http::WithoutQuery(head.url));
   const auto pause = http::AskedBy(head, UnixSeconds());

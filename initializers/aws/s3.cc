@@ -180,10 +180,7 @@ http::Refusal S3::Explain(const Entry& entry, const http::ResponseHead& head, st
   const bool success = head.status / 100 == 2;
   const bool other = success && !PageInPlace(head, entry.key) && IsOtherVersion(head, "etag", entry.version);
   if (success && !other) {  // not the requested bytes
-    return {http::Refusal::Kind::kTransient,
-            absl::UnavailableError(
-                fmt::format("{}: the answer ({}) is not the requested range", Where(entry.key), head.status)),
-            {}};
+    return WrongRange(Where(entry.key), head.status);
   }
   if (other || head.status == 412 || head.status == 416 || (head.status == 404 && settings_.version_id.empty())) {
     // A Look will find whether the object was deleted.

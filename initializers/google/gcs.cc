@@ -186,9 +186,7 @@ http::Refusal Gcs::Explain(const Entry& entry, const http::ResponseHead& head, s
     return {http::Refusal::Kind::kChanged, absl::AbortedError(fmt::format("{} has changed", where)), {}};
   }
   if (head.status / 100 == 2) {  // not the requested bytes
-    return {http::Refusal::Kind::kTransient,
-            absl::UnavailableError(fmt::format("{}: the answer ({}) is not the requested range", where, head.status)),
-            {}};
+    return WrongRange(where, head.status);
   }
   return RefusalOfGcs(head, body, where, UnixSeconds());
 }
