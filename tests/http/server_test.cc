@@ -5,7 +5,6 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/read.hpp>
 #include <boost/asio/read_until.hpp>
 #include <boost/asio/ssl/context.hpp>
@@ -20,6 +19,7 @@
 #include "base/text.h"
 #include "http/ask.h"
 #include "http/server_tls.h"
+#include "tests/net/ipv6_port.h"
 
 namespace muster::http {
 namespace {
@@ -329,14 +329,9 @@ TEST_F(ServerTest, AsksForAClientsCertificate) {
 
 TEST(ServerListen, DoesNotFallBackToIpv4WhereIpv6IsTaken) {
   asio::io_context loop;
-  asio::ip::tcp::acceptor taken(loop);
-  boost::system::error_code error;
-  taken.open(asio::ip::tcp::v6(), error);
-  if (!error) taken.set_option(asio::ip::v6_only(true), error);
-  if (!error) taken.bind({asio::ip::address_v6::any(), 0}, error);
-  if (error) GTEST_SKIP() << "no IPv6 on this machine: " << error.message();
-  taken.listen();
-  EXPECT_TRUE(absl::IsAlreadyExists(Server::Listen(loop, "", taken.local_endpoint().port(), {}, {}).status()));
+  const auto taken = TakeIpv6Port(loop);
+  if (!taken) GTEST_SKIP() << "no IPv6 on this machine";
+  EXPECT_TRUE(absl::IsAlreadyExists(Server::Listen(loop, "", taken->local_endpoint().port(), {}, {}).status()));
 }
 
 TEST_F(ServerTest, AnAuthorityGivenAsTextIsTheOnlyOne) {

@@ -13,8 +13,6 @@
 #include <atomic>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/post.hpp>
 #include <chrono>
 #include <future>
@@ -22,6 +20,7 @@
 
 #include "base/host_names.h"
 #include "base/log.h"
+#include "tests/net/ipv6_port.h"
 #include "tests/store/store_client.h"
 #include "tests/store/wire.h"
 
@@ -460,16 +459,10 @@ TEST_F(ServerTest, ListeningSaysWhatIsWrong) {
 }
 
 TEST_F(ServerTest, DoesNotFallBackToIpv4WhereIpv6IsTaken) {
-  namespace ip = boost::asio::ip;
   boost::asio::io_context loop;
-  ip::tcp::acceptor taken(loop);
-  boost::system::error_code error;
-  taken.open(ip::tcp::v6(), error);
-  if (!error) taken.set_option(ip::v6_only(true), error);
-  if (!error) taken.bind({ip::address_v6::any(), 0}, error);
-  if (error) GTEST_SKIP() << "no IPv6 on this machine: " << error.message();
-  taken.listen();
-  EXPECT_TRUE(absl::IsAlreadyExists(StoreServer::Listen(loop, "", taken.local_endpoint().port(), {}).status()));
+  const auto taken = TakeIpv6Port(loop);
+  if (!taken) GTEST_SKIP() << "no IPv6 on this machine";
+  EXPECT_TRUE(absl::IsAlreadyExists(StoreServer::Listen(loop, "", taken->local_endpoint().port(), {}).status()));
 }
 
 TEST_F(ServerTest, ClosingRefusesAndTheClientSaysSo) {
