@@ -31,15 +31,11 @@ constexpr size_t kCommandShown = 200;
 constexpr size_t kLineShown = 500;
 constexpr std::string_view kBuiltin = "builtin";
 
-std::string Cut(std::string_view text, size_t limit) {
-  return text.size() <= limit ? std::string(text) : fmt::format("{}...", Beginning(text, limit));
-}
-
 // The reason on stderr; else the last line of stdout that is not blank.
 std::string Why(const launcher::ExitRecord& exit) {
   if (!exit.stderr_reason.empty()) return exit.stderr_reason;
   for (auto line = exit.stdout_tail.rbegin(); line != exit.stdout_tail.rend(); ++line) {
-    if (std::string_view text = Strip(*line); !text.empty()) return Cut(text, kLineShown);
+    if (std::string_view text = Strip(*line); !text.empty()) return Abbreviated(text, kLineShown);
   }
   return {};
 }
@@ -104,7 +100,7 @@ class NodeCheck::Impl {
     exit_.reset();
     over_time_ = false;
     started_ = MonotonicClock::now();
-    shown_ = Cut(options_.node_check, kCommandShown);
+    shown_ = Abbreviated(options_.node_check, kCommandShown);
     log::Info(fmt::format("node check: `{}`", shown_));
     group_ = std::make_unique<launcher::WorkerGroup>(
         loop_, reaper_, console_,

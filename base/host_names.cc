@@ -119,8 +119,7 @@ std::string EndpointHint(std::string_view host, const MachineNames& machine) {
   if (name == "localhost" || IsLoopback(ReadAddress(name))) {
     return fmt::format(
         "the endpoint {} leads each machine to itself; if the nodes are on several machines, give each of them the "
-        "name "
-        "or the address of node 0's machine",
+        "name or the address of node 0's machine",
         host);
   }
   if (name == Lower(machine.host_name) || name == Lower(machine.full_name)) {

@@ -41,4 +41,8 @@ std::string_view Beginning(std::string_view text, size_t most) {
   return text.substr(0, most);
 }
 
+std::string Abbreviated(std::string_view text, size_t most) {
+  return text.size() <= most ? std::string(text) : std::string(Beginning(text, most)) + "...";
+}
+
 }  // namespace muster

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace muster {
@@ -21,8 +22,10 @@ Utf8Character FirstCharacter(std::string_view text);
 
 bool IsUtf8(std::string_view text);  // whether all of `text` is valid
 
-// The longest beginning of `text` of at most `most` bytes that ends between two characters. Of what is not UTF-8:
-// exactly `most` bytes, if there are as many.
+// The longest beginning of `text` of at most `most` bytes that ends between two characters. A text that is not UTF-8
+// may be cut up to 3 bytes earlier.
 std::string_view Beginning(std::string_view text, size_t most);
+// `text`; if it is longer than `most` bytes, its Beginning and "...".
+std::string Abbreviated(std::string_view text, size_t most);
 
 }  // namespace muster

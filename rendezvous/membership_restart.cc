@@ -26,16 +26,14 @@ bool NeverStarts(const WorkerFailure& failure) {
 
 // The worker's own reason for its end, one line: from its error file, else from stderr. "": there is none.
 std::string OwnWords(const WorkerFailure& failure) {
-  auto shortened = [](std::string_view line) {
-    return line.size() <= kMaxWhy ? std::string(line) : fmt::format("{}...", Beginning(line, kMaxWhy));
-  };
   const std::string_view message = Strip(failure.message);
   if (HasTraceback(message)) {
-    if (std::string exception = ReasonLine(message, message.size()); !exception.empty()) return shortened(exception);
+    if (std::string exception = ReasonLine(message, message.size()); !exception.empty())
+      return Abbreviated(exception, kMaxWhy);
   } else if (!message.empty()) {
-    return shortened(Strip(message.substr(0, message.find('\n'))));
+    return Abbreviated(Strip(message.substr(0, message.find('\n'))), kMaxWhy);
   }
-  return failure.stderr_reason.empty() ? "" : fmt::format("stderr: {}", shortened(failure.stderr_reason));
+  return failure.stderr_reason.empty() ? "" : fmt::format("stderr: {}", Abbreviated(failure.stderr_reason, kMaxWhy));
 }
 
 // The first line of the failure's message, cut to kMaxEvidence bytes.

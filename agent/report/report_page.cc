@@ -8,6 +8,7 @@
 #include "base/exit_codes.h"
 #include "base/reason_line.h"
 #include "base/text.h"
+#include "base/utf8.h"
 
 namespace muster::agent {
 namespace {
@@ -34,7 +35,7 @@ std::string_view CodeClass(std::optional<ExitClass> exit_class) {
   return "open";
 }
 
-std::string Reason(std::string_view text) { return EscapeHtml(FirstPart(text, kLongestReason)); }
+std::string Reason(std::string_view text) { return EscapeHtml(Abbreviated(text, kLongestReason)); }
 
 // "rank 3 on node-0: exit code 1"
 std::string WhoAndHow(const FailedWorker& failed) {
@@ -140,7 +141,7 @@ std::string Head(const RunSummary& run, size_t index) {
                         DescribeWorkerExit(*root->exit));
     std::string words = LastWords(*root->exit);
     if (!words.empty())
-      html += fmt::format("<blockquote>{}</blockquote>\n", EscapeHtml(FirstPart(words, kLongestQuote)));
+      html += fmt::format("<blockquote>{}</blockquote>\n", EscapeHtml(Abbreviated(words, kLongestQuote)));
   } else if (!run.reason.empty() && run.exit_code != 0) {
     html += fmt::format("<p>{}</p>\n", Reason(run.reason));
   }

@@ -79,11 +79,6 @@ std::string LastPart(std::string_view text, size_t limit) {
   return "...\n" + std::string(text);
 }
 
-std::string FirstPart(std::string_view text, size_t limit) {
-  if (text.size() <= limit) return std::string(text);
-  return fmt::format("{}...", Beginning(text, limit));
-}
-
 std::string FormatSpan(int64_t millis) {
   millis = std::max<int64_t>(millis, 0);
   if (millis < kSecond) return fmt::format("{} ms", millis);

@@ -14,8 +14,6 @@ std::string EscapeHtml(std::string_view text);
 
 // The last `limit` bytes, cut at a line or at least between characters; after a cut, a "..." line comes first.
 std::string LastPart(std::string_view text, size_t limit);
-// The first `limit` bytes, cut between characters; after a cut, "..." comes last.
-std::string FirstPart(std::string_view text, size_t limit);
 
 // "450 ms", "1.25 s", "12.3 s", "4 min 05 s", "3 h 12 min", "2 d 4 h".
 std::string FormatSpan(int64_t millis);

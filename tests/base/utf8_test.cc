@@ -28,5 +28,10 @@ TEST(Utf8, ABeginningEndsBetweenCharacters) {
   for (const auto& row : rows) EXPECT_EQ(Beginning(row.text, row.most), row.beginning) << row.text << ' ' << row.most;
 }
 
+TEST(Utf8, AnAbbreviatedTextEndsWithDots) {
+  EXPECT_EQ(Abbreviated("ab\xC3\xA4z", 3), "ab...");
+  EXPECT_EQ(Abbreviated("abc", 3), "abc");
+}
+
 }  // namespace
 }  // namespace muster
