@@ -221,8 +221,9 @@ class Deciding {
   }
 
   // Restarts the whole step. Deletes its pods directly: the garbage collector would take seconds. If not `counted`, the
-  // restarts within the last attempt are not counted either.
+  // restarts within the last attempt are not counted either. Does nothing while pods of a suspended Job are ending.
   void Restart(const std::string& cause, bool counted = true) {
+    if (AwaitsSuspendedPods()) return;
     decision_.status_first = true;
     for (const Placed& placed : all_) {
       if (placed.job != nullptr) status().attempt = std::max(status().attempt, placed.job->attempt);
@@ -250,11 +251,25 @@ class Deciding {
     }
   }
 
-  // True if pods of a suspended Job are still ending. If a Job of its name is created before, the Job controller may
-  // wait 5 minutes for their deletions. Source: controller_utils.go, ExpectationsTimeout.
-  static bool IsEnding(const Placed& placed) {
-    return placed.job->active > 0 ||
-           std::any_of(placed.pods.begin(), placed.pods.end(), [](const ObservedPod* pod) { return StillRuns(*pod); });
+  // True if pods of a suspended Job are still ending, or the Job controller may not have seen that they are deleted:
+  // it removes its finalizer afterwards. If a Job of the same name is created before, the Job controller counts these
+  // deletions for no Job, and creates no pod for 5 minutes. Source: job_controller.go, resolveControllerRef;
+  // controller_utils.go, ExpectationsTimeout. A deleted pod is awaited for kLostAfter: its node may be lost.
+  bool IsEnding(const Placed& placed) {
+    bool ending = placed.job->active > 0;
+    for (const ObservedPod* pod : placed.pods) {
+      ending = ending || StillRuns(*pod);
+      if (!pod->tracked || !pod->meta.deleted || *pod->meta.deleted + kLostAfter <= now_) continue;
+      ending = true;
+      decision_.LookAgain(*pod->meta.deleted + kLostAfter);
+    }
+    return ending;
+  }
+
+  bool AwaitsSuspendedPods() {
+    bool any = false;
+    for (const Placed& placed : all_) any = (placed.suspended() && IsEnding(placed)) || any;
+    return any;
   }
 
   void Suspend() {
@@ -286,11 +301,10 @@ class Deciding {
     const int left = std::max(0, plan_.max_restarts - status().restarts);
     bool has_objects = false, has_first_objects = false;
     for (const Placed& placed : all_) {
-      const bool suspended = placed.job != nullptr && placed.job->suspended && !placed.complete() && !placed.failed();
-      if (placed.job != nullptr && !suspended) continue;
-      if (!MayStart(placed, all_) || (suspended && IsEnding(placed))) continue;
+      if (placed.job != nullptr && !placed.suspended()) continue;
+      if (!MayStart(placed, all_) || (placed.suspended() && IsEnding(placed))) continue;
       // A Job that was suspended is replaced: its template may have changed meanwhile.
-      if (suspended) Do(Action::Kind::kDeleteJob, placed.job->meta.name, placed.job->meta.uid);
+      if (placed.suspended()) Do(Action::Kind::kDeleteJob, placed.job->meta.name, placed.job->meta.uid);
       if (!std::exchange(has_first_objects, true)) CreateObjects(true);
       if (!IsInitializer(*placed.planned) && !std::exchange(has_objects, true)) CreateObjects(false);
       Json object = JobOfAttempt(*placed.planned, {status().attempt, left, false});

@@ -14,6 +14,7 @@ namespace muster::controller {
 namespace {
 
 constexpr char kJobNameLabel[] = "batch.kubernetes.io/job-name";
+constexpr char kJobTrackingFinalizer[] = "batch.kubernetes.io/job-tracking";
 constexpr int kMostAttempts = 1'000'000;
 constexpr size_t kMostMessage = 4096;  // bytes of a termination message: the kubelet cuts the rest off
 constexpr size_t kMostText = 1024;     // bytes of another program's termination message, or of a reason to wait
@@ -190,6 +191,8 @@ StatusOr<ObservedPod> ReadPod(const Json& object) {
   pod.replica_type = pod.meta.Label(kReplicaTypeLabel);
   pod.index = IndexOf(pod.meta);
   pod.made_here = !pod.meta.Annotation(kAttemptAnnotation).empty();
+  const Json& finalizers = ListField(PartOf(object, "metadata"), "finalizers");
+  pod.tracked = std::find(finalizers.begin(), finalizers.end(), kJobTrackingFinalizer) != finalizers.end();
   Trim(&pod.meta);
   pod.node = TextField(PartOf(object, "spec"), "nodeName");
   const Json& status = PartOf(object, "status");

@@ -63,6 +63,7 @@ struct ObservedPod {
   int attempt = 0;
   int restarts = 0;             // by the kubelet, of all containers but sidecars
   bool made_here = false;       // a pod of a PyTorchJob that Muster created
+  bool tracked = false;         // has the Job controller's finalizer: its end has not been counted
   std::string node;             // empty: not scheduled
   std::string phase;            // Pending, Running, Succeeded, Failed, Unknown
   std::string reason, message;  // of the pod: Evicted, Preempting ...

@@ -32,6 +32,7 @@ struct Placed {
   bool complete() const { return job != nullptr && job->complete; }
   bool failed() const { return failure.has_value(); }
   bool runs() const { return job != nullptr && !complete() && !failed() && !job->suspended; }
+  bool suspended() const { return job != nullptr && !complete() && !failed() && job->suspended; }
   // True if all pods are ready or have succeeded, as JobSet counts.
   bool ready() const { return job != nullptr && job->ready + job->succeeded >= job->pods; }
 };

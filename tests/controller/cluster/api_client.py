@@ -107,6 +107,16 @@ class Api:
         raise AssertionError(f"{resource}/{name} did not become what was awaited within {seconds} s; it was last "
                              f"{json.dumps((last or {}).get('status'))}")
 
+    def await_items(self, resource, selector, wanted, seconds=60):
+        """The items of a list when they are as `wanted`."""
+        items = []
+        for _ in self.events(resource, selector, seconds=seconds, first=True):
+            items = self.items(resource, selector)
+            if wanted(items):
+                return items
+        raise AssertionError(f"{resource} with {selector} did not become what was awaited within {seconds} s; they were last "
+                             f"{json.dumps([{'metadata': item['metadata'], 'status': item.get('status')} for item in items])}")
+
     def await_gone(self, resource, name, seconds=60):
         """Waits until the object is gone. A watch misses a deletion before its start, so each watch is short."""
         until = time.monotonic() + seconds

@@ -44,11 +44,9 @@ class Autoscaling(AdmissionCase):
 
         job = self.await_job(name, is_so, LONG)
         self.api.await_object("jobs", f"{name}-node-0", lambda job: (job["spec"]["parallelism"], job["spec"]["completions"]) == (nodes, nodes))
-        for _ in self.api.events("pods", f"jobset.sigs.k8s.io/jobset-name={name}", first=True):
-            pods = self.items("pods", name)
-            if [pod["metadata"]["annotations"][NODES] for pod in pods] == [str(nodes)] * nodes:
-                return job
-        raise AssertionError(f"{name} has not settled with {nodes} pods: {[pod['metadata'] for pod in pods]}")
+        self.api.await_items("pods", f"jobset.sigs.k8s.io/jobset-name={name}",
+                             lambda pods: [pod["metadata"]["annotations"][NODES] for pod in pods] == [str(nodes)] * nodes)
+        return job
 
     def scaled_by(self, job):
         return {field["manager"] for field in job["metadata"]["managedFields"] if field.get("subresource") == "scale"}

@@ -28,11 +28,12 @@ class Children(ControllerCase):
 
     def completes(self, name):
         """Ends the two nodes when they run, in one Job, and waits until the TrainJob is Complete."""
-        for _ in self.api.events("pods", f"{OWNER}={name}", first=True):
+        def both_run(pods):
             job, = self.items("jobs", name)
-            pods = [pod for pod in self.items("pods", name) if pod["metadata"]["ownerReferences"][0]["uid"] == job["metadata"]["uid"]]
-            if [pod["status"]["phase"] for pod in pods] == ["Running"] * 2:
-                break
+            own = [pod for pod in pods if pod["metadata"]["ownerReferences"][0]["uid"] == job["metadata"]["uid"]]
+            return [pod["status"]["phase"] for pod in own if pod["status"]["phase"] != "Failed"] == ["Running"] * 2
+
+        self.api.await_items("pods", f"{OWNER}={name}", both_run)
         self.finish(name)
         return self.await_job(name, is_true("Complete"))["status"]
 
@@ -40,10 +41,8 @@ class Children(ControllerCase):
         """Muster replaces the pod from the Job's template. The Job controller accepts it and creates no second pod."""
         self.begin("comes-back")
         self.finish("comes-back", "failed", rank=1, code=143)
-        for _ in self.api.events("pods", f"{OWNER}=comes-back", first=True):
-            pods = [pod for pod in self.items("pods", "comes-back") if pod["metadata"]["labels"][INDEX] == "1"]
-            if sorted(pod["status"]["phase"] for pod in pods) == ["Failed", "Running"]:
-                break
+        pods = self.api.await_items("pods", f"{OWNER}=comes-back,{INDEX}=1",
+                                    lambda pods: sorted(pod["status"]["phase"] for pod in pods) == ["Failed", "Running"])
         new, = (pod for pod in pods if pod["status"]["phase"] == "Running")
         old, = (pod for pod in pods if pod["status"]["phase"] == "Failed")
         self.assertEqual({field["manager"] for field in new["metadata"]["managedFields"] if "subresource" not in field}, {"muster"})
@@ -61,7 +60,7 @@ class Children(ControllerCase):
         self.assertEqual({key: new[key] for key in ("metadata", "spec")}, {key: old[key] for key in ("metadata", "spec")})
         status = self.completes("comes-back")
         self.assertEqual((status["restarts"], status["attempt"]), (1, 0))
-        job = self.api.get("jobs", "comes-back-node-0")
+        job = self.api.await_object("jobs", "comes-back-node-0", is_true("Complete"))  # its counts come after SuccessCriteriaMet
         self.assertEqual((job["status"]["failed"], job["status"]["succeeded"]), (1, 2))
 
     def test_a_job_is_deleted(self):

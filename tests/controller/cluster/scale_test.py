@@ -25,11 +25,8 @@ class Scale(ControllerCase):
     def settled(self, name, nodes):
         """Waits until so many pods run and all of them know the number."""
         self.await_job(name, lambda job: job.get("status", {}).get("readyNodes") == job.get("status", {}).get("nodes") == nodes)
-        for _ in self.api.events("pods", f"jobset.sigs.k8s.io/jobset-name={name}", first=True):
-            pods = self.items("pods", name)
-            if [pod["metadata"]["annotations"][NODES] for pod in pods] == [str(nodes)] * nodes:
-                return pods
-        raise AssertionError(f"{name} has not settled with {nodes} pods: {[pod['metadata'] for pod in pods]}")
+        return self.api.await_items("pods", f"jobset.sigs.k8s.io/jobset-name={name}",
+                                    lambda pods: [pod["metadata"]["annotations"][NODES] for pod in pods] == [str(nodes)] * nodes)
 
     def test_up_and_down(self):
         self.make_elastic("updown", 2)

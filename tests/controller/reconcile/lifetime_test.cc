@@ -34,10 +34,42 @@ TEST(Decide, SuspendAndResume) {
   observed.pods = {Pod(observed.jobs[0], 0)};
   EXPECT_THAT(Actions(Decide(job, TwoNodes(), observed, kNow)), IsEmpty()) << "nor is this one";
   observed.pods[0].meta.deleted = kNow;
+  observed.pods[0].tracked = true;
+  decision = Decide(job, TwoNodes(), observed, kNow);
+  EXPECT_THAT(Actions(decision), IsEmpty()) << "the Job controller may not have seen the deletion";
+  EXPECT_EQ(decision.again, kNow + 30 * kSecond);
+  decision = Decide(job, TwoNodes(), observed, kNow + 30 * kSecond);
+  EXPECT_THAT(Actions(decision), ElementsAre("delete a-node-0", "create a-node-0")) << "its node is lost";
+  observed.pods[0].tracked = false;
   decision = Decide(job, TwoNodes(), observed, kNow);
   EXPECT_THAT(Actions(decision), ElementsAre("delete a-node-0", "create a-node-0"));
   EXPECT_FALSE(decision.status.Find("Suspended")->status);
   EXPECT_EQ(decision.status.Find("Suspended")->reason, "Resumed");
+}
+
+// A Job that was suspended is not replaced for a restart either before its pods have ended.
+TEST(Decide, ARestartAfterAResume) {
+  TrainJob job = Job();
+  Plan plan = TwoNodes();
+  plan.failure_rules = {{"rule", FailureRule::Action::kRestart, {}, {}, {}}};
+  Observed observed;
+  observed.service = true;
+  observed.jobs = {There("a-node-0"), There("a-other-0")};
+  observed.jobs[0].suspended = true;
+  observed.jobs[0].active = 0;
+  observed.pods = {Pod(observed.jobs[0], 0)};
+  observed.pods[0].meta.deleted = kNow;
+  observed.pods[0].tracked = true;
+  PlannedJob other = plan.jobs[0];
+  other.name = "a-other-0";
+  plan.jobs.push_back(other);
+  observed.jobs[1].failed_at = kNow;
+  observed.jobs[1].failed_reason = "BackoffLimitExceeded";
+  const Decision decision = Decide(job, plan, observed, kNow + 10 * kSecond);
+  EXPECT_THAT(Actions(decision), IsEmpty());
+  EXPECT_EQ(decision.status.attempt, 0);
+  EXPECT_EQ(decision.again, kNow + 30 * kSecond);
+  EXPECT_EQ(Decide(job, plan, observed, kNow + 30 * kSecond).status.attempt, 1);
 }
 
 TEST(Decide, TheDeadlineCountsFromTheResume) {

@@ -145,6 +145,17 @@ TEST(ReadPod, KeepsNoLabelsThatNobodyReads) {
   EXPECT_EQ(pod->meta.labels.size() + pod->meta.annotations.size(), 1U);
 }
 
+TEST(ReadPod, WhetherTheJobControllerTracksIt) {
+  const auto tracked = [](const Json& finalizers) {
+    const auto pod = ReadPod({{"metadata", {{"name", "p"}, {"finalizers", finalizers}}}});
+    return pod.ok() && pod->tracked;
+  };
+  EXPECT_TRUE(tracked({"example.com/other", "batch.kubernetes.io/job-tracking"}));
+  EXPECT_FALSE(tracked({"example.com/other"}));
+  EXPECT_FALSE(tracked({1, nullptr}));
+  EXPECT_FALSE(tracked("batch.kubernetes.io/job-tracking"));
+}
+
 TEST(ReadJob, WhenItWasComplete) {
   const auto job =
       ReadJob({{"metadata", {{"name", "a-node-0"}, {"namespace", "default"}}},

@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "controller/reconcile/finished.h"
+#include "controller/reconcile/replacement.h"
 #include "tests/controller/reconcile/planned.h"
 
 namespace muster::controller {
@@ -175,12 +176,23 @@ class Life {
       case Action::Kind::kSuspendJob:
         if (jobs_.contains(action.name)) {
           jobs_[action.name].job.suspended = true;
-          std::erase_if(jobs_[action.name].pods, [](const ModelPod& pod) { return !pod.over; });
+          for (ModelPod& pod : jobs_[action.name].pods) {
+            if (pod.over || pod.pod.meta.deleted) continue;
+            pod.pod.meta.deleted = now_;
+            pod.pod.tracked = true;
+          }
           jobs_[action.name].job.ready = jobs_[action.name].job.active = 0;
         }
         return;
       case Action::Kind::kDeleteJob:
-        if (jobs_.contains(action.name) && jobs_[action.name].job.meta.uid == action.uid) jobs_.erase(action.name);
+        if (jobs_.contains(action.name) && jobs_[action.name].job.meta.uid == action.uid) {
+          for (const ModelPod& pod : jobs_[action.name].pods) {
+            EXPECT_TRUE(!jobs_[action.name].job.suspended || !pod.pod.tracked ||
+                        now_ >= *pod.pod.meta.deleted + kLostAfter)
+                << "the Job controller waits for a deletion of " << pod.pod.meta.name;
+          }
+          jobs_.erase(action.name);
+        }
         return;
       case Action::Kind::kDeletePod:
       case Action::Kind::kSuspendJobSet:
@@ -213,6 +225,7 @@ class Life {
 
   void JobController() {
     for (auto& [name, job] : jobs_) {
+      if (job.job.suspended) std::erase_if(job.pods, [&](const ModelPod& pod) { return pod.pod.tracked && Chance(2); });
       if (job.job.complete || job.job.failed_at || job.job.suspended) continue;
       int failed = 0, succeeded = 0, ready = 0;
       bool fatal = false;
