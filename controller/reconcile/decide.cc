@@ -273,6 +273,7 @@ class Deciding {
   }
 
   void Suspend() {
+    RemoveLeftOvers();  // a restart may have been interrupted after its status was written
     for (const Placed& placed : all_) {
       if (placed.runs()) Do(Action::Kind::kSuspendJob, placed.job->meta.name, placed.job->meta.uid);
     }

@@ -47,6 +47,16 @@ TEST(Decide, SuspendAndResume) {
   EXPECT_EQ(decision.status.Find("Suspended")->reason, "Resumed");
 }
 
+TEST(Decide, SuspendAfterAnInterruptedRestart) {
+  TrainJob job = Job();
+  job.suspend = true;
+  job.status.attempt = 1;
+  Observed observed;
+  observed.service = true;
+  observed.jobs = {There("a-node-0")};
+  EXPECT_THAT(Actions(Decide(job, TwoNodes(), observed, kNow)), ElementsAre("delete a-node-0"));
+}
+
 // A Job that was suspended is not replaced for a restart either before its pods have ended.
 TEST(Decide, ARestartAfterAResume) {
   TrainJob job = Job();

@@ -126,6 +126,11 @@ class Life {
       if (fails()) return;
       CarryOut(action);
     }
+    if (job_.suspend && !finished) {
+      for (const auto& [name, job] : jobs_) {
+        EXPECT_TRUE(job.job.complete || job.job.failed_at || job.job.suspended) << name << " runs in a suspended job";
+      }
+    }
     if (!decision.status_first && !decision.status_may_wait && !fails()) write();
   }
 
