@@ -76,7 +76,7 @@ class Walk {
     std::string where;  // path on this machine
     std::shared_ptr<const Chain> chain;
   };
-  Status Begin(std::vector<Entry>* entries);
+  Status Begin(std::vector<Entry>* entries, std::vector<std::string>* notes);
   Status Read(const Folder& folder, std::vector<Entry>* entries, std::vector<std::string>* notes);
   Status Add(const Folder& folder, const std::string& name, std::vector<Entry>* entries,
              std::vector<std::string>* notes);
@@ -92,7 +92,7 @@ class Walk {
 };
 
 StatusOr<bool> Walk::NextPage(std::vector<Entry>* entries, std::vector<std::string>* notes) {
-  if (!std::exchange(begun_, true)) MUSTER_RETURN_IF_ERROR(Begin(entries));
+  if (!std::exchange(begun_, true)) MUSTER_RETURN_IF_ERROR(Begin(entries, notes));
   while (!folders_.empty() && entries->size() < kPage) {
     Folder folder = std::move(folders_.back());
     folders_.pop_back();
@@ -101,7 +101,7 @@ StatusOr<bool> Walk::NextPage(std::vector<Entry>* entries, std::vector<std::stri
   return !folders_.empty();
 }
 
-Status Walk::Begin(std::vector<Entry>* entries) {
+Status Walk::Begin(std::vector<Entry>* entries, std::vector<std::string>* notes) {
   const auto real = RealPath(place_.path);
   if (!real) return errno == ENOENT || errno == ENOTDIR ? NotThere(place_) : ErrnoStatus(errno, place_.path);
   if (!place_.root.empty()) {
@@ -131,6 +131,9 @@ Status Walk::Begin(std::vector<Entry>* entries) {
       file.archive.clear();
       published_.push_back(file);
     }
+  } else if (!absl::IsNotFound(manifest.status())) {
+    notes->push_back(fmt::format("the source's manifest cannot be read ({}): its checksums are not compared",
+                                 Message(manifest.status())));
   }
   folders_.push_back({"", *real, std::make_shared<const Chain>(Chain{*real, nullptr})});
   return absl::OkStatus();

@@ -94,6 +94,17 @@ class Copies(LocalCase):
         self.succeeds(self.uri, {"a": files["new"]})
         self.assertEqual(self.manifest()["files"][0]["hash"], crc)
 
+    def test_a_manifest_in_the_source_that_cannot_be_read(self):
+        files = self.lay({"a": b"1"})
+        os.makedirs(os.path.join(self.source, ".muster"))
+        manifest = os.path.join(self.source, ".muster", "manifest.json")
+        for damage in (lambda: os.symlink("/etc/hostname", manifest), lambda: open(manifest, "w").close()):
+            damage()
+            self.succeeds("pvc://c", files, "--claim", f"c={self.source}")
+            self.assertIn("the source's manifest cannot be read", self.said)
+            os.unlink(manifest)
+            shutil.rmtree(self.target)
+
     def test_links_count_as_what_they_lead_to(self):
         self.lay({"blobs/1": b"one", "snapshots/x/.keep": b""})
         os.symlink("../../blobs/1", os.path.join(self.source, "snapshots/x/weights"))
