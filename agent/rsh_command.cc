@@ -37,8 +37,10 @@ constexpr std::string_view kHelp =
     "Runs the command by `sh -c` in the pod whose agent serves `muster exec --serve-rsh`: the remote shell of mpirun,\n"
     "without sshd, keys or root.\n\n"
     "  -p PORT                port of the remote shell in the pod [default 29522; MUSTER_RSH_PORT]\n"
-    "  -n                     read nothing from stdin\n"
-    "  --rsh-timeout SECONDS  how long to wait for the pod [default 300; MUSTER_RSH_TIMEOUT]\n\n"
+    "  -n, -f                 read nothing from stdin\n"
+    "  --rsh-timeout SECONDS  how long to wait for the pod [default 300; MUSTER_RSH_TIMEOUT]\n"
+    "  -V, --version          print the version and exit\n"
+    "  -h, --help             print this help message and exit\n\n"
     "The token and the certificates come from MUSTER_TOKEN_FILE, MUSTER_TLS_CERT, MUSTER_TLS_KEY and MUSTER_TLS_CA.\n"
     "Ends with the command's code; with 200 if the pod was not reached in time, 78 if it refused the token or the\n"
     "certificate, 202 if the connection was lost.\n";

@@ -37,7 +37,7 @@ spec.trainer.numProcPerNode: served; `auto`, `cpu`, `gpu` and numbers in quotes 
 spec.trainer.resourcesPerNode.claims: served; merged with the runtime's by name
 spec.trainer.resourcesPerNode.limits: served; merged with the runtime's, key by key
 spec.trainer.resourcesPerNode.requests: served; the same
-spec.suspend: served; the Jobs are suspended. At the resume they are created again from their templates
+spec.suspend: served; the Jobs are suspended. At the resume they are created again from their templates, once the old pods have ended
 spec.activeDeadlineSeconds: served; counts from the creation, or from the last resume
 spec.ttlSecondsAfterFinished: served; Muster's own field: how long after its end the TrainJob is deleted
 spec.managedBy: served; Muster ignores a job of another manager, and does not write its status
@@ -101,7 +101,7 @@ spec.mlPolicy.torch.elasticPolicy.maxRestarts: served; sets `PET_MAX_RESTARTS` a
 spec.mlPolicy.torch.elasticPolicy.metrics: mapped; a HorizontalPodAutoscaler
 spec.mlPolicy.torch.envInjection.targets[].jobName: served
 spec.mlPolicy.torch.envInjection.targets[].containerNames: served; these containers get the variables of torchrun. `node` always gets them, and is refused here
-spec.mlPolicy.mpi.numProcPerNode: served; slots of a host ([mpi.md](mpi.md#trainjobs))
+spec.mlPolicy.mpi.numProcPerNode: served; slots of a host, if it is more than 1 ([mpi.md](mpi.md#trainjobs))
 spec.mlPolicy.mpi.mpiImplementation: served; empty is `OpenMPI`
 spec.mlPolicy.mpi.sshAuthMountPath: served; with the annotation `muster.dev/rsh: ssh`
 spec.mlPolicy.mpi.runLauncherAsNode: served

@@ -100,8 +100,9 @@ void Declare(CLI::App& app, Flags* flags) {
   app.add_option("--workers", flags->workers, "jobs of a kind that are worked on at a time")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  app.add_option("--log-level", flags->log_level, "debug, info, warning, error")->envname("MUSTER_LOG_LEVEL");
-  app.add_option("--log-format", flags->log_format, "text, json")->envname("MUSTER_LOG_FORMAT");
+  app.add_option("--log-level", flags->log_level, "debug, info (the default), warning, error")
+      ->envname("MUSTER_LOG_LEVEL");
+  app.add_option("--log-format", flags->log_format, "text (the default), json")->envname("MUSTER_LOG_FORMAT");
 }
 
 Status ConfigureLog(const Flags& flags) {
@@ -348,7 +349,8 @@ int Run(Flags flags) {
 
 void AddRunCommand(CLI::App* app, std::function<int()>* run) {
   auto flags = std::make_shared<Flags>();
-  CLI::App* command = app->add_subcommand("run", "Serve the TrainJobs of a cluster");
+  CLI::App* command =
+      app->add_subcommand("run", "Serve the TrainJobs of a cluster, and its PyTorchJobs with --serve-pytorchjobs");
   Declare(*command, flags.get());
   command->callback([flags, run] { *run = [flags] { return Run(*flags); }; });
 }

@@ -227,14 +227,19 @@ void AddFlags(CLI::App* command, ProgramOptions* program, Words* words, std::str
   const Environment environment = Environment::OfProcess();
   words->include = environment.Get("STORAGE_ALLOW_PATTERNS").value_or("");  // KServe's
   words->ignore = environment.Get("STORAGE_IGNORE_PATTERNS").value_or("");
-  command->add_option("--include", words->include, "only files that match one of these patterns, with commas between");
-  command->add_option("--ignore", words->ignore, "no file that matches one of these; wins over --include")
+  command->add_option("--include", words->include,
+                      "only files that match one of these patterns, with commas between; else STORAGE_ALLOW_PATTERNS");
+  command
+      ->add_option("--ignore", words->ignore,
+                   "no file that matches one of these; wins over --include; else STORAGE_IGNORE_PATTERNS")
       ->envname("IGNORE_PATTERNS");
   command->add_option("--verify", words->verify, "full | size | none: what is checked of every file")
       ->check(CLI::IsMember({"full", "size", "none"}));
   command->add_option("--version-id", run.version_id,
                       "this version of a single S3 object, or this generation of a single GCS object");
-  command->add_option("--claim", run.claims, "NAME=DIR: where a pvc:// claim is mounted; default /mnt/pvc/NAME")
+  command
+      ->add_option("--claim", run.claims,
+                   "NAME=DIR: where a pvc:// claim is mounted; else MUSTER_CLAIMS=NAME=DIR,..., else /mnt/pvc/NAME")
       ->take_all();
   command->add_flag("--hf-cache", run.hub_cache,
                     "lay an hf:// repository as the hub's client keeps it, in the cache that --to names; default "

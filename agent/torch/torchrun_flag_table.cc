@@ -346,7 +346,7 @@ std::string HelpText(CalledAs called_as) {
         kSpelling);
     AppendRows(text, called_as, true);
     text +=
-        "\ntorchrun's, with --wire=torch (of the plain ones only max-restarts, log-dir, redirects, tee,\n"
+        "\ntorchrun's, with --wire=torch (of the plain ones only max-restarts, log-dir, redirects, tee, role,\n"
         "log-line-prefix-template and shutdown-timeout; with --wire=jax or xgboost also nnodes, node-rank,\n"
         "rdzv-endpoint, rdzv-id and rdzv-conf):\n";
     AppendRows(text, called_as, false);
