@@ -9,6 +9,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -23,18 +24,34 @@ using Json = nlohmann::json;
 // Levels of nesting that suffice for the fields of any document read here.
 inline constexpr int kFieldLevels = 8;
 
-// Parses all of `text`. InvalidArgument: it is no JSON (with line and column), or an object or list lies inside more
-// than `deepest` others. Deeper levels are not stored, so a hostile text cannot exhaust the stack.
-StatusOr<Json> ReadJson(std::string_view text, int deepest);
+// The most memory, about, that a parsed document takes unless the caller says otherwise, in bytes. A short text can
+// take twenty times its own size: "[{},{}]".
+inline constexpr size_t kMostJsonMemory = size_t{64} << 20;
 
-// Parses only the outer levels of `text`: leaves out objects and lists inside more than `deepest` others, and the field
-// `without`. For answers of servers, which may contain anything below the fields that are read. Returns a discarded
-// value (is_discarded()) if `text` is no JSON.
-struct LeftOut {
-  std::string_view name;  // empty: nothing
-  int level = 1;          // of the object that has the field; 1 is the outermost
+// The time of all three functions is linear in the length of `text`.
+//
+// Parses all of `text`. InvalidArgument: it is no JSON (with line and column), or an object or list lies inside more
+// than `deepest` others. ResourceExhausted: its values take more than `most_memory` bytes. Deeper levels are not
+// stored, so a hostile text cannot exhaust the stack.
+StatusOr<Json> ReadJson(std::string_view text, int deepest, size_t most_memory = kMostJsonMemory);
+
+// A member that is not stored: its name, and the level of the object that has it; 1 is the outermost.
+struct JsonPlace {
+  std::string_view name;
+  int level = 1;
 };
-Json ReadJsonTop(std::string_view text, int deepest, LeftOut without = {});
+struct LeftOut {
+  std::span<const JsonPlace> fields;
+  int below = 0;  // added to each level: the object of `fields` lies inside so many others
+};
+
+// Parses only the outer levels of `text`: leaves out objects and lists inside more than `deepest` others, and the
+// members `without`. For answers of servers, which may contain anything below the fields that are read. Returns a
+// discarded value (is_discarded()) if `text` is no JSON, or if its values take more than `most_memory` bytes.
+Json ReadJsonTop(std::string_view text, int deepest, LeftOut without = {}, size_t most_memory = kMostJsonMemory);
+
+// Parses the beginning of a longer text: what is complete before its end. Discarded: nothing is.
+Json ReadJsonHead(std::string_view text, int deepest);
 
 // One line, or `indent` spaces per level. Bytes that are no UTF-8 become U+FFFD. Also for nlohmann's ordered_json.
 template <class AnyJson>

@@ -33,7 +33,8 @@ constexpr int kShortestWatch = 300, kLongestWatch = 600;        // s
 // The request of one call. `kind`: of a write, for Counts::writes_by_kind; empty: no write.
 struct Asked {
   std::string method = "GET", path, query, content_type, body, kind;
-  bool watch = false, list = false;
+  LeftOut unread = {};  // members of the answer that are not stored
+  bool watch = false;
   bool paced = true;  // a write that the token bucket limits
   bool write() const { return !kind.empty(); }
   std::string what() const { return fmt::format("{} {}", method, path); }
@@ -81,6 +82,7 @@ Asked Write(const Context& context, std::string_view verb, const char* method, c
           .content_type = content_type,
           .body = WriteJson(body),
           .kind = fmt::format("{} {}{}{}", verb, resource.plural, subresource.empty() ? "" : "/", subresource),
+          .unread = UnreadOf(resource, 0),
           .paced = IsPaced(resource)};
 }
 
@@ -244,8 +246,7 @@ class Call : public std::enable_shared_from_this<Call>, private http::Sink {
     if (end.kind != http::TransferEnd::Kind::kWhole) return Finish(http::RefusalOf(end, what).status);
     if (head.status >= 200 && head.status < 300) {
       if (asked_.watch || body.empty()) return Finish(Json());
-      // managedFields are half of an object, and no code reads them.
-      Json json = ReadJsonTop(body, kDeepest, {"managedFields", asked_.list ? 4 : 2});
+      Json json = ReadJsonTop(body, kDeepest, asked_.unread);
       if (!json.is_discarded()) return Finish(std::move(json));
       return Finish(absl::FailedPreconditionError(fmt::format("{}: the answer is no JSON", what)));
     }
@@ -330,11 +331,12 @@ ApiClient::ApiClient(asio::io_context& loop, ClusterAccess access, Options optio
 ApiClient::~ApiClient() = default;
 
 ApiClient::Handle ApiClient::Get(const Resource& resource, std::string_view ns, std::string_view name, Done done) {
-  return Begin(impl_, {.path = PathOf(resource, ns, name)}, std::move(done));
+  return Begin(impl_, {.path = PathOf(resource, ns, name), .unread = UnreadOf(resource, 0)}, std::move(done));
 }
 
 ApiClient::Handle ApiClient::List(const Resource& resource, std::string_view ns, std::string_view query, Done done) {
-  return Begin(impl_, {.path = PathOf(resource, ns), .query = std::string(query), .list = true}, std::move(done));
+  return Begin(impl_, {.path = PathOf(resource, ns), .query = std::string(query), .unread = UnreadOf(resource, 2)},
+               std::move(done));
 }
 
 ApiClient::Handle ApiClient::Create(const Resource& resource, std::string_view ns, const Json& object, Done done) {

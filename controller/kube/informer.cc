@@ -31,7 +31,7 @@ class Informer::Impl : public std::enable_shared_from_this<Informer::Impl> {
                               selector.empty() ? "" : fmt::format("&labelSelector={}", http::PercentEncode(selector)),
                               fields.empty() ? "" : fmt::format("&fieldSelector={}", http::PercentEncode(fields)))),
         events_(std::move(events)),
-        state_(resource_.plural, {}, resource_.optional),
+        state_(resource_),
         timer_(loop),
         random_(std::random_device{}()) {}
 

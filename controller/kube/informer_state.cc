@@ -59,7 +59,8 @@ void InformerState::Fail(const Status& why, bool say, bool at_once, Actions* act
   ++failures_;
   if (say && !std::exchange(said_, true)) {
     const Status told = absl::IsNotFound(why) ? WithRemedy(why, kMissing) : why;
-    actions->push_back({.kind = Kind::kSay, .text = fmt::format("{}: {}; trying again", what_, Message(told))});
+    actions->push_back(
+        {.kind = Kind::kSay, .text = fmt::format("{}: {}; trying again", resource_.plural, Message(told))});
   }
   if (at_once && failures_ == 1) return Go(actions);
   actions->push_back({.kind = Kind::kPause, .pause = BackOff(rules_, failures_)});
@@ -68,7 +69,8 @@ void InformerState::Fail(const Status& why, bool say, bool at_once, Actions* act
 void InformerState::Put(Json object, Actions* actions) {
   const Identity identity = IdentityOf(object);
   if (identity.name.empty()) {
-    actions->push_back({.kind = Kind::kSay, .text = fmt::format("{}: an object without a name is left out", what_)});
+    actions->push_back(
+        {.kind = Kind::kSay, .text = fmt::format("{}: an object without a name is left out", resource_.plural)});
     return;
   }
   if (listing_) seen_.insert(identity.key());
@@ -97,7 +99,7 @@ InformerState::Actions InformerState::Listed(StatusOr<Json> page) {
     Fail(page.status(), /*say=*/failures_ > 0, /*at_once=*/true, &actions);
     return actions;
   }
-  if (optional_ && !synced_ && absl::IsNotFound(page.status())) {
+  if (resource_.optional && !synced_ && absl::IsNotFound(page.status())) {
     synced_ = true;
     actions.push_back({InformerAction::Kind::kSynced});
     return actions;
@@ -134,15 +136,14 @@ void InformerState::Complete(const std::string& version, Actions* actions) {
   listing_ = false;
   version_ = version;
   if (std::exchange(said_, false)) {
-    actions->push_back({.kind = Kind::kSay, .text = fmt::format("{}: up to date again", what_)});
+    actions->push_back({.kind = Kind::kSay, .text = fmt::format("{}: up to date again", resource_.plural)});
   }
   if (!std::exchange(synced_, true)) actions->push_back({.kind = Kind::kSynced});
 }
 
 InformerState::Actions InformerState::Line(std::string_view line) {
   Actions actions;
-  // kDeepest keeps one deep object from stopping the informer. No code reads managedFields, about half of an object.
-  Json event = ReadJsonTop(line, kDeepest, {"managedFields", 3});
+  Json event = ReadJsonTop(line, kDeepest, UnreadOf(resource_, 1));  // one deep object must not stop the informer
   const std::string type = event.is_object() ? TextField(event, "type") : "";
   auto object = event.is_object() ? event.find("object") : event.end();
   if (!event.is_object() || object == event.end() || !object->is_object()) {

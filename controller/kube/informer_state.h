@@ -13,6 +13,7 @@
 
 #include "base/json_fields.h"
 #include "base/status.h"
+#include "controller/kube/resource.h"
 #include "controller/reconcile/back_off.h"
 
 namespace muster::controller {
@@ -46,9 +47,7 @@ class InformerState {
  public:
   using Actions = std::vector<InformerAction>;
 
-  // `what`: for messages: "pods". `optional`: if the first list gets 404, there are no objects and the informer stops.
-  explicit InformerState(std::string what, BackOffRules rules = {}, bool optional = false)
-      : what_(std::move(what)), rules_(rules), optional_(optional) {}
+  explicit InformerState(Resource resource, BackOffRules rules = {}) : resource_(std::move(resource)), rules_(rules) {}
 
   Actions Begin();
   Actions Listed(StatusOr<Json> page);
@@ -71,9 +70,8 @@ class InformerState {
   void Fail(const Status& why, bool say, bool at_once, Actions* actions);  // a failure; then Go, at once or later
   void Complete(const std::string& version, Actions* actions);
 
-  const std::string what_;
+  const Resource resource_;
   const BackOffRules rules_;
-  const bool optional_;
   std::map<std::string, std::string> known_;  // "namespace/name" -> resourceVersion
   std::set<std::string> seen_;                // keys that the list under way has brought
   bool listing_ = true;

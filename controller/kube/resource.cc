@@ -14,6 +14,18 @@ std::string PathOf(const Resource& resource, std::string_view ns, std::string_vi
   return path;
 }
 
+LeftOut UnreadOf(const Resource& resource, int below) {
+  static constexpr JsonPlace kAny[] = {{"managedFields", 2}};
+  // Of containers: spec.containers[] of a pod, spec.template.spec.containers[] of a Job.
+  static constexpr JsonPlace kPod[] = {{"managedFields", 2}, {"env", 4},  {"envFrom", 4},
+                                       {"command", 4},       {"args", 4}, {"volumeMounts", 4}};
+  static constexpr JsonPlace kJob[] = {{"managedFields", 2}, {"env", 6},  {"envFrom", 6},
+                                       {"command", 6},       {"args", 6}, {"volumeMounts", 6}};
+  if (resource == kPods) return {kPod, below};
+  if (resource == kJobs) return {kJob, below};
+  return {kAny, below};
+}
+
 StatusOr<Resource> ResourceOf(const Json& object) {
   const std::string api = TextField(object, "apiVersion"), kind = TextField(object, "kind");
   if (api == "v1" && kind == "ConfigMap") return kConfigMaps;

@@ -24,6 +24,10 @@ struct Resource {
 std::string PathOf(const Resource& resource, std::string_view ns, std::string_view name = "",
                    std::string_view subresource = "");
 
+// The members of the kind's objects that no code reads: most of their bytes. They are not stored when the objects come.
+// `below`: as in LeftOut: how many levels of JSON lie around an object.
+LeftOut UnreadOf(const Resource& resource, int below);
+
 // The kinds that Muster uses.
 inline const Resource kTrainJobs{"trainer.kubeflow.org/v1alpha1", "trainjobs"};
 inline const Resource kTrainingRuntimes{"trainer.kubeflow.org/v1alpha1", "trainingruntimes"};

@@ -70,12 +70,58 @@ TEST(ReadJsonTop, LeavesOutWhatIsNestedDeeper) {
   }
 }
 
-TEST(ReadJsonTop, LeavesOutAFieldOfOneLevel) {
+TEST(ReadJsonTop, LeavesOutFieldsOfTheirLevel) {
   const std::string text = R"({"x":1,"a":{"x":[{"x":2}],"b":{"x":3}},"c":[{"x":4}]})";
-  EXPECT_EQ(ReadJsonTop(text, 8, {"x", 1}), Json::parse(R"({"a":{"x":[{"x":2}],"b":{"x":3}},"c":[{"x":4}]})"));
-  EXPECT_EQ(ReadJsonTop(text, 8, {"x", 2}), Json::parse(R"({"x":1,"a":{"b":{"x":3}},"c":[{"x":4}]})"));
-  EXPECT_EQ(ReadJsonTop(text, 8, {"x", 3}), Json::parse(R"({"x":1,"a":{"x":[{"x":2}],"b":{}},"c":[{}]})"));
-  EXPECT_EQ(ReadJsonTop(text, 8, {"", 1}), Json::parse(text));
+  struct Row {
+    std::vector<JsonPlace> without;
+    int below;
+    std::string kept;
+  };
+  for (const Row& row : {
+           Row{{{"x", 1}}, 0, R"({"a":{"x":[{"x":2}],"b":{"x":3}},"c":[{"x":4}]})"},
+           Row{{{"x", 2}}, 0, R"({"x":1,"a":{"b":{"x":3}},"c":[{"x":4}]})"},
+           Row{{{"x", 3}}, 0, R"({"x":1,"a":{"x":[{"x":2}],"b":{}},"c":[{}]})"},
+           Row{{{"x", 1}}, 2, R"({"x":1,"a":{"x":[{"x":2}],"b":{}},"c":[{}]})"},
+           Row{{{"a", 1}, {"x", 3}}, 0, R"({"x":1,"c":[{}]})"},
+           Row{{{"", 1}}, 0, text},
+       }) {
+    EXPECT_EQ(ReadJsonTop(text, 8, {row.without, row.below}), Json::parse(row.kept)) << row.kept;
+  }
+  // What is left out may be deeper than what is stored.
+  const std::vector<JsonPlace> deep = {{"x", 1}};
+  EXPECT_EQ(ReadJsonTop(R"({"x":[[[1]],{"y":[2]}],"z":3})", 1, {deep}), Json::parse(R"({"z":3})"));
+}
+
+TEST(ReadJson, BoundsTheMemory) {
+  constexpr size_t kMost = size_t{1} << 20;
+  for (const char* element : {"{}", "[]", "\"\"", "0", "{\"\":{}}", "{\"a\":[\"b\"]}"}) {
+    const auto list = [&](size_t count) {
+      std::string text = "[0";
+      for (size_t at = 0; at < count; ++at) text += fmt::format(",{}", element);
+      return text + "]";
+    };
+    EXPECT_TRUE(ReadJson(list(1000), 8, kMost).ok()) << element;
+    const Status status = ReadJson(list(100'000), 8, kMost).status();
+    EXPECT_TRUE(absl::IsResourceExhausted(status)) << element;
+    EXPECT_EQ(Message(status), "has too many values: they would take more than 1 MiB of memory") << element;
+    EXPECT_TRUE(ReadJsonTop(list(100'000), 8, {}, kMost).is_discarded()) << element;
+    EXPECT_TRUE(ReadJsonTop(list(100'000), 8).is_array()) << element;
+  }
+}
+
+TEST(ReadJsonHead, KeepsWhatIsComplete) {
+  const std::string text = R"({"a":1,"b":{"c":"text","d":[2,{"e":3}]},"f":4})";
+  struct Row {
+    size_t bytes;
+    std::string kept;
+  };
+  for (const Row& row : {Row{0, ""}, Row{1, "{}"}, Row{5, R"({})"}, Row{7, R"({"a":1})"}, Row{20, R"({"a":1,"b":{}})"},
+                         Row{23, R"({"a":1,"b":{"c":"text"}})"}, Row{38, R"({"a":1,"b":{"c":"text","d":[2,{"e":3}]}})"},
+                         Row{text.size(), text}}) {
+    const Json read = ReadJsonHead(std::string_view(text).substr(0, row.bytes), 8);
+    EXPECT_EQ(row.kept.empty() ? "" : WriteJson(Json::parse(row.kept)), read.is_discarded() ? "" : WriteJson(read))
+        << row.bytes;
+  }
 }
 
 TEST(FindField, IsNothingForAbsentNullAndWhatIsNoObject) {

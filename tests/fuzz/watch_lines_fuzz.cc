@@ -25,7 +25,7 @@ std::vector<std::string> LinesOf(std::string_view body, size_t piece) {
 }
 
 void Follow(const std::vector<std::string>& lines) {
-  InformerState state("pods");
+  InformerState state(kPods);
   state.Begin();
   state.Listed(Json{{"metadata", {{"resourceVersion", "1"}}}});
   for (const std::string& line : lines) {

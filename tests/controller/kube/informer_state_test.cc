@@ -75,14 +75,14 @@ const Status kDown = absl::UnavailableError("down");
 
 // An informer that knows a@1 and b@2 and watches from version 10.
 InformerState InStep() {
-  InformerState state("pods");
+  InformerState state(kPods);
   state.Begin();
   EXPECT_EQ(Shown(state.Listed(Page("a@1 b@2", "10"))), "put a@1, put b@2, synced, watch 10");
   return state;
 }
 
 TEST(InformerState, ListsPageByPageThenWatches) {
-  InformerState state("pods");
+  InformerState state(kPods);
   EXPECT_EQ(Shown(state.Begin()), "list");
   EXPECT_FALSE(state.synced());
   EXPECT_EQ(Shown(state.Listed(Page("a@1 b@2", "10", "next"))), "put a@1, put b@2, list next");
@@ -92,13 +92,13 @@ TEST(InformerState, ListsPageByPageThenWatches) {
 }
 
 TEST(InformerState, AnEmptyListIsOne) {
-  InformerState state("pods");
+  InformerState state(kPods);
   state.Begin();
   EXPECT_EQ(Shown(state.Listed(Json{{"metadata", {{"resourceVersion", "7"}}}, {"items", nullptr}})), "synced, watch 7");
 }
 
 TEST(InformerState, ItemsSayWhatTheyAre) {
-  InformerState state("pods");
+  InformerState state(kPods);
   state.Begin();
   const auto actions = state.Listed(Page("a@1", "10"));
   EXPECT_EQ(actions.front().object["kind"], "Pod");
@@ -198,7 +198,7 @@ TEST(InformerState, ADeepObjectIsPutWithoutItsDepth) {
 }
 
 TEST(InformerState, BeginsAnewWhereAContinuationIsTooOld) {
-  InformerState state("pods");
+  InformerState state(kPods);
   state.Begin();
   state.Listed(Page("a@1", "10", "next"));
   EXPECT_EQ(Shown(state.Listed(kExpired)), "list");
@@ -209,7 +209,7 @@ TEST(InformerState, BeginsAnewWhereAContinuationIsTooOld) {
 }
 
 TEST(InformerState, AFailedPageIsAskedForAgain) {
-  InformerState state("pods");
+  InformerState state(kPods);
   state.Begin();
   state.Listed(Page("a@1", "10", "next"));
   EXPECT_EQ(Shown(state.Listed(kDown)), "say pods: down; trying again, pause 500");
@@ -220,7 +220,7 @@ TEST(InformerState, AFailedPageIsAskedForAgain) {
 }
 
 TEST(InformerState, PausesUpToThirtySeconds) {
-  InformerState state("pods");
+  InformerState state(kPods);
   state.Begin();
   for (int pause : {500, 1000, 2000, 4000, 8000, 16000, 30000, 30000}) {
     EXPECT_THAT(Shown(state.Listed(kDown)), HasSubstr(fmt::format("pause {}", pause)));
@@ -232,12 +232,12 @@ TEST(InformerState, ListsWhatIsNoListAgain) {
   for (const Json& page : {Json(), Json(7), Json::array(), Json::object(), Json{{"metadata", 7}},
                            Json{{"metadata", {{"resourceVersion", 7}}}}, Json{{"metadata", Json::object()}},
                            Json{{"metadata", {{"resourceVersion", "7"}}}, {"items", 7}}}) {
-    InformerState state("pods");
+    InformerState state(kPods);
     state.Begin();
     EXPECT_THAT(Shown(state.Listed(page)), HasSubstr("the answer is no list of objects")) << page;
     EXPECT_EQ(Shown(state.Resume()), "list");
   }
-  InformerState state("pods");
+  InformerState state(kPods);
   state.Begin();
   const Json odd = {{"metadata", {{"resourceVersion", "7"}}}, {"items", {7, Json::array(), Object("a", "1")}}};
   EXPECT_EQ(Shown(state.Listed(odd)),
@@ -246,7 +246,7 @@ TEST(InformerState, ListsWhatIsNoListAgain) {
 }
 
 TEST(InformerState, SaysWhatToDoAboutAMissingKind) {
-  InformerState state("trainjobs");
+  InformerState state(kTrainJobs);
   state.Begin();
   EXPECT_EQ(Shown(state.Listed(absl::NotFoundError("404"))),
             "say trainjobs: 404; the cluster does not serve that kind: apply its CustomResourceDefinition; trying "
@@ -255,7 +255,9 @@ TEST(InformerState, SaysWhatToDoAboutAMissingKind) {
 
 TEST(InformerState, AKindThatTheServerDoesNotKnow) {
   for (const bool optional : {false, true}) {
-    InformerState state("jobsets", {}, optional);
+    Resource resource = kJobSets;
+    resource.optional = optional;
+    InformerState state(resource);
     state.Begin();
     const std::string said = Shown(state.Listed(absl::NotFoundError("404")));
     EXPECT_EQ(state.synced(), optional);
