@@ -112,7 +112,7 @@ class Call : public std::enable_shared_from_this<Call>, private http::Sink {
       : context_(context),
         loop_(context->loop),
         timer_(context->loop),
-        lines_(context->options.longest_answer),
+        lines_(context->options.longest_line),
         asked_(std::move(asked)),
         done_(std::move(done)),
         events_(std::move(events)) {}
@@ -228,11 +228,10 @@ class Call : public std::enable_shared_from_this<Call>, private http::Sink {
     if (over_ || !body_) return;
     const auto self = shared_from_this();
     const std::string bytes = body_->Give();
-    const Status read = lines_.Take(bytes, [this](std::string_view line) {
-      events_.line(line);
+    lines_.Take(bytes, [this](std::string_view line, bool whole) {
+      events_.line(line, whole);
       return !over_;
     });
-    if (!read.ok() && !over_) Finish(Annotate(read, asked_.what()));
   }
 
   void Ended(const http::ResponseHead& head, const std::string& body, const http::TransferEnd& end) {

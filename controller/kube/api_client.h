@@ -37,7 +37,8 @@ class ApiClient {
     double writes_per_second = 200;
     int burst = 400;
     Duration patience = std::chrono::seconds(60);  // how long one call may follow Retry-After
-    size_t longest_answer = size_t{64} << 20;      // bytes of one object, page, or line of a watch
+    size_t longest_answer = size_t{16} << 20;      // bytes of one object or page
+    size_t longest_line = size_t{2} << 20;         // bytes of a watch's line: etcd holds objects of 1.5 MiB
     int connections = 128;                         // at most; each watch and each call under way needs one
     std::string user_agent = "muster-controller";
     std::string field_owner = "muster";  // the fieldManager of all writes
@@ -67,11 +68,12 @@ class ApiClient {
   Handle Delete(const Resource& resource, std::string_view ns, std::string_view name, std::string_view uid, Grace grace,
                 Done done);
 
-  // Starts a watch. Calls `line` for each event with one whole line, in order, and finally `end` once. Begins at the
+  // Starts a watch. Calls `line` for each event with its line, in order, and finally `end` once. `whole`: false for a
+  // line longer than `longest_line`: it is the line's beginning. Begins at the
   // resourceVersion in `query`. Adds to `query`: watch, bookmarks, and a random time of 5 to 10 minutes after which the
   // server ends the watch. Drops a line that the connection cuts off.
   struct WatchEvents {
-    std::function<void(std::string_view line)> line;
+    std::function<void(std::string_view line, bool whole)> line;
     std::function<void(Status)> end;  // OK: the server ended the watch in order
   };
   Handle Watch(const Resource& resource, std::string_view ns, std::string_view query, WatchEvents events);

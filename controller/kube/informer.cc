@@ -83,6 +83,7 @@ class Informer::Impl : public std::enable_shared_from_this<Informer::Impl> {
       if (!self) return;
       // The page may be longer than the client allows, if objects have a megabyte. Smaller pages fit.
       if (absl::IsFailedPrecondition(page.status())) self->page_ = std::max(1, self->page_ / kSmaller);
+      if (page.ok()) self->page_ = std::min(kPage, self->page_ * 2);
       self->Do(self->state_.Listed(std::move(page)));
     });
   }
@@ -90,8 +91,8 @@ class Informer::Impl : public std::enable_shared_from_this<Informer::Impl> {
     under_way_ =
         client_.Watch(resource_, ns_, fmt::format("resourceVersion={}{}", http::PercentEncode(version), selector_),
                       {.line =
-                           [weak = weak_from_this()](std::string_view line) {
-                             if (auto self = weak.lock()) self->Do(self->state_.Line(line));
+                           [weak = weak_from_this()](std::string_view line, bool whole) {
+                             if (auto self = weak.lock()) self->Do(self->state_.Line(line, whole));
                            },
                        .end =
                            [weak = weak_from_this(), began = MonotonicClock::now()](const Status& status) {

@@ -13,6 +13,7 @@ namespace {
 using Kind = InformerAction::Kind;
 
 constexpr int kDeepest = 200;  // levels of an event; deeper ones are dropped
+constexpr size_t kHead = size_t{16} << 10;
 constexpr int kExpired = 410;
 constexpr std::chrono::seconds kGoodLife{5};  // a watch that lived this long is no failure, even without events
 constexpr char kMissing[] = "the cluster does not serve that kind: apply its CustomResourceDefinition";
@@ -74,6 +75,7 @@ void InformerState::Put(Json object, Actions* actions) {
     return;
   }
   if (listing_) seen_.insert(identity.key());
+  left_out_.erase(identity.key());
   auto [known, added] = known_.try_emplace(identity.key(), identity.version);
   if (!added && known->second == identity.version && !identity.version.empty()) return;
   known->second = identity.version;
@@ -81,6 +83,7 @@ void InformerState::Put(Json object, Actions* actions) {
 }
 
 void InformerState::Gone(const Identity& identity, Actions* actions) {
+  left_out_.erase(identity.key());
   if (known_.erase(identity.key()) == 0) return;
   actions->push_back({.kind = Kind::kGone, .gone = {identity.ns, identity.name, identity.version}});
 }
@@ -141,9 +144,18 @@ void InformerState::Complete(const std::string& version, Actions* actions) {
   if (!std::exchange(synced_, true)) actions->push_back({.kind = Kind::kSynced});
 }
 
-InformerState::Actions InformerState::Line(std::string_view line) {
+void InformerState::LeaveOut(const Identity& identity, Actions* actions) {
+  if (!left_out_.insert(identity.key()).second) return;
+  actions->push_back(
+      {.kind = Kind::kSay,
+       .text = fmt::format("{}: {} is left out while it is as long as it is now", resource_.plural, identity.key())});
+}
+
+InformerState::Actions InformerState::Line(std::string_view line, bool whole) {
   Actions actions;
-  Json event = ReadJsonTop(line, kDeepest, UnreadOf(resource_, 1));  // one deep object must not stop the informer
+  // One deep object must not stop the informer. The beginning of an event has the object's name and version.
+  Json event =
+      whole ? ReadJsonTop(line, kDeepest, UnreadOf(resource_, 1)) : ReadJsonHead(line.substr(0, kHead), kDeepest);
   const std::string type = event.is_object() ? TextField(event, "type") : "";
   auto object = event.is_object() ? event.find("object") : event.end();
   if (!event.is_object() || object == event.end() || !object->is_object()) {
@@ -165,7 +177,8 @@ InformerState::Actions InformerState::Line(std::string_view line) {
   ++lines_;
   failures_ = 0;
   said_ = false;
-  if (type == "ADDED" || type == "MODIFIED") Put(std::move(*object), &actions);
+  if (!whole && type != "DELETED") LeaveOut(identity, &actions);
+  if (whole && (type == "ADDED" || type == "MODIFIED")) Put(std::move(*object), &actions);
   if (type == "DELETED") Gone(identity, &actions);
   return actions;  // a BOOKMARK brings only its version
 }

@@ -51,7 +51,9 @@ class InformerState {
 
   Actions Begin();
   Actions Listed(StatusOr<Json> page);
-  Actions Line(std::string_view line);                  // of the watch
+  // A line of the watch. `whole`: false: it is the beginning of a longer one. The object is named and left out: its
+  // last known state stays. etcd holds no such object of a custom kind; a pod has one only if its text is escaped.
+  Actions Line(std::string_view line, bool whole = true);
   Actions Ended(const Status& status, Duration lived);  // the watch
   Actions Resume();                                     // a pause is over
   bool synced() const { return synced_; }
@@ -65,6 +67,7 @@ class InformerState {
 
   void Put(Json object, Actions* actions);
   void Gone(const Identity& identity, Actions* actions);
+  void LeaveOut(const Identity& identity, Actions* actions);
   void ListAnew();
   void Go(Actions* actions);                                               // lists or watches
   void Fail(const Status& why, bool say, bool at_once, Actions* actions);  // a failure; then Go, at once or later
@@ -74,6 +77,7 @@ class InformerState {
   const BackOffRules rules_;
   std::map<std::string, std::string> known_;  // "namespace/name" -> resourceVersion
   std::set<std::string> seen_;                // keys that the list under way has brought
+  std::set<std::string> left_out_;            // keys of objects whose last event was too long
   bool listing_ = true;
   std::string continuation_, version_;
   int failures_ = 0;  // in a row, until a watch brings an event or lives for a while

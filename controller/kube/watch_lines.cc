@@ -1,33 +1,27 @@
 #include "controller/kube/watch_lines.h"
 
-#include "base/text.h"
+#include <utility>
 
 namespace muster::controller {
 
-Status WatchLines::Take(std::string_view bytes, const std::function<bool(std::string_view)>& line) {
+void WatchLines::Take(std::string_view bytes, const Line& line) {
   while (!bytes.empty()) {
     const size_t end = bytes.find('\n');
-    const std::string_view piece = bytes.substr(0, end);
-    if (piece.size() > longest_ - part_.size()) {
-      return absl::ResourceExhaustedError(fmt::format("a line of the watch is longer than {} bytes", longest_));
-    }
+    const std::string_view rest = bytes.substr(0, end), piece = rest.substr(0, longest_ - part_.size());
+    cut_ = cut_ || piece.size() < rest.size();
     if (end == std::string_view::npos) {
       part_ += piece;
-      return absl::OkStatus();
+      return;
     }
     bytes.remove_prefix(end + 1);
-    std::string whole;  // not a member: `line` may destroy this object
+    // Not members: `line` may destroy this object.
+    std::string joined = std::exchange(part_, {});
+    const bool whole = !std::exchange(cut_, false);
     std::string_view text = piece;
-    if (!part_.empty()) {
-      whole = std::move(part_);
-      part_.clear();
-      whole += piece;
-      text = whole;
-    }
+    if (!joined.empty()) text = joined += piece;
     if (text.ends_with('\r')) text.remove_suffix(1);
-    if (!text.empty() && !line(text)) return absl::OkStatus();
+    if (!text.empty() && !line(text, whole)) return;
   }
-  return absl::OkStatus();
 }
 
 }  // namespace muster::controller

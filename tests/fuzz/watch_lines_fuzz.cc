@@ -14,12 +14,11 @@ std::vector<std::string> LinesOf(std::string_view body, size_t piece) {
   WatchLines lines(kLongest);
   std::vector<std::string> got;
   for (; !body.empty(); body.remove_prefix(std::min(piece, body.size()))) {
-    const Status status = lines.Take(body.substr(0, piece), [&](std::string_view line) {
+    lines.Take(body.substr(0, piece), [&](std::string_view line, bool whole) {
       Must(!line.empty() && line.size() <= kLongest && line.find('\n') == std::string_view::npos);
-      got.emplace_back(line);
+      got.push_back(std::string(line) + (whole ? "" : "\n"));
       return true;
     });
-    if (!status.ok()) break;
   }
   return got;
 }
@@ -29,7 +28,8 @@ void Follow(const std::vector<std::string>& lines) {
   state.Begin();
   state.Listed(Json{{"metadata", {{"resourceVersion", "1"}}}});
   for (const std::string& line : lines) {
-    const auto actions = state.Line(line);
+    const bool whole = !line.ends_with('\n');
+    const auto actions = state.Line(whole ? line : line.substr(0, line.size() - 1), whole);
     for (const InformerAction& action : actions) {
       if (action.kind == InformerAction::Kind::kPut) Must(action.object.is_object());
       const bool ends = action.kind == InformerAction::Kind::kPause || action.kind == InformerAction::Kind::kList;

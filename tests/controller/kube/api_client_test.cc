@@ -311,12 +311,13 @@ TEST_F(ApiClientTest, ACallbackMayEndTheClient) {
 class WatchTest : public ApiClientTest {
  protected:
   ApiClient::WatchEvents Events() {
-    return {.line = [this](std::string_view line) { got_.emplace_back(line); },
-            .end =
-                [this](const Status& status) {
-                  EXPECT_FALSE(end_) << "called twice";
-                  end_ = status;
-                }};
+    return {
+        .line = [this](std::string_view line, bool whole) { got_.push_back(std::string(line) + (whole ? "" : "...")); },
+        .end =
+            [this](const Status& status) {
+              EXPECT_FALSE(end_) << "called twice";
+              end_ = status;
+            }};
   }
   Status End() {
     EXPECT_TRUE(RunUntil(loop_, [this] { return end_.has_value(); }));
@@ -367,17 +368,27 @@ TEST_F(WatchTest, ARefusalEndsIt) {
   } rows[] = {
       {ScriptServer::Refusal(410, "Expired"), StatusCode::kOutOfRange},
       {ScriptServer::Refusal(403, "Forbidden"), StatusCode::kPermissionDenied},
-      {{.chunks = {std::string(2000, 'x')}, .then = Reply::Then::kStay}, StatusCode::kResourceExhausted},
   };
   for (const auto& row : rows) {
     end_.reset();
-    Begin([&](const ScriptServer::Asked&) { return row.reply; }, {}, {.longest_answer = 1000});
+    Begin([&](const ScriptServer::Asked&) { return row.reply; });
     const auto handle = client_->Watch(kPods, "", "", Events());
     const Status end = End();
     EXPECT_EQ(end.code(), row.code) << end;
     EXPECT_THAT(std::string(Message(end)), StartsWith("GET /api/v1/pods: "));
   }
   EXPECT_THAT(got_, IsEmpty());
+}
+
+TEST_F(WatchTest, ALineThatIsTooLongIsCut) {
+  Begin(
+      [&](const ScriptServer::Asked&) {
+        return Reply{.chunks = {std::string(2000, 'x'), "\n{}\n"}};
+      },
+      {}, {.longest_line = 5});
+  const auto handle = client_->Watch(kPods, "", "", Events());
+  EXPECT_TRUE(End().ok());
+  EXPECT_THAT(got_, ElementsAre("xxxxx...", "{}"));
 }
 
 TEST_F(WatchTest, ComesBackWhenItIsToldTo) {
@@ -394,7 +405,7 @@ TEST_F(WatchTest, ALineMayEndIt) {
   Begin([&](const ScriptServer::Asked&) { return Reply{.chunks = {"{}\n{}\n{}\n"}}; });
   ApiClient::Handle handle = client_->Watch(kPods, "", "",
                                             {.line =
-                                                 [&](std::string_view line) {
+                                                 [&](std::string_view line, bool) {
                                                    got_.emplace_back(line);
                                                    handle.reset();
                                                  },

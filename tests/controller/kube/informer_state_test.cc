@@ -197,6 +197,23 @@ TEST(InformerState, ADeepObjectIsPutWithoutItsDepth) {
   EXPECT_LT(WriteJson(actions[0].object).size(), 600U);
 }
 
+TEST(InformerState, AnObjectWhoseEventIsTooLongIsNamed) {
+  InformerState state = InStep();
+  const auto beginning = [](std::string_view type, int version) {  // as an API server writes it
+    return fmt::format(
+        R"({{"type":"{}","object":{{"metadata":{{"name":"a","namespace":"ns","resourceVersion":"{}"}},"spec":{{"x":")",
+        type, version);
+  };
+  EXPECT_EQ(Shown(state.Line(beginning("MODIFIED", 11), false)),
+            "say pods: ns/a is left out while it is as long as it is now");
+  EXPECT_EQ(Shown(state.Line(beginning("MODIFIED", 12), false)), "");
+  EXPECT_EQ(Shown(state.Ended(absl::OkStatus(), {})), "watch 12");
+  EXPECT_EQ(Shown(state.Line(Event("MODIFIED", "a", "13"))), "put a@13");
+  EXPECT_EQ(Shown(state.Line(beginning("DELETED", 14), false)), "gone ns/a");
+  // A beginning that names no object leads to a new list, as any line that is no event does.
+  EXPECT_THAT(Shown(state.Line("{\"type\":\"ADDED\"", false)), HasSubstr("a line of the watch is no event"));
+}
+
 TEST(InformerState, BeginsAnewWhereAContinuationIsTooOld) {
   InformerState state(kPods);
   state.Begin();
