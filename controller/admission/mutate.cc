@@ -1,5 +1,7 @@
 #include "controller/admission/mutate.h"
 
+#include <map>
+
 #include "base/iso_time.h"
 #include "base/text.h"
 #include "controller/admission/meaning.h"
@@ -52,10 +54,15 @@ bool IsFresh(const Json& patch, WallTime now) {
 void StampPatches(const Json& old_object, WallTime now, Json* spec) {
   const auto patches = spec->find("runtimePatches");
   if (patches == spec->end() || !patches->is_array()) return;
+  std::map<std::string, const Json*> old_patches;
+  for (const Json& patch : ListField(PartOf(old_object, "spec"), "runtimePatches")) {
+    old_patches.try_emplace(TextField(patch, "manager"), &patch);
+  }
   for (Json& patch : *patches) {
     if (!patch.is_object()) continue;
     const Json* time = FindField(patch, "time");
-    const Json* before = FindPatch(old_object, TextField(patch, "manager"));
+    const auto found = old_patches.find(TextField(patch, "manager"));
+    const Json* before = found == old_patches.end() ? nullptr : found->second;
     if (before == nullptr) {
       if (time == nullptr) patch["time"] = IsoTime(now);
     } else if (SameMeaning(FindField(patch, "trainingRuntimeSpec"), FindField(*before, "trainingRuntimeSpec"))) {

@@ -1,6 +1,7 @@
 #include "controller/admission/patch_rules.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "base/quoted.h"
@@ -29,12 +30,22 @@ bool IsDnsName(std::string_view name) {
          });
 }
 
-// The object in `list` whose `key` is `name`; null: there is none.
-const Json& Named(const Json& list, const char* key, const std::string& name) {
-  static const Json kNone;
-  const auto found = std::find_if(list.begin(), list.end(), [&](const Json& of) { return TextField(of, key) == name; });
-  return found == list.end() ? kNone : *found;
-}
+// The objects in a list by one of their fields; the first of several with the same value.
+class ByField {
+ public:
+  ByField(const Json& list, const char* key) {
+    for (const Json& object : list) objects_.try_emplace(TextField(object, key), &object);
+  }
+  // Null: there is none.
+  const Json& Find(const std::string& value) const {
+    static const Json kNone;
+    const auto found = objects_.find(value);
+    return found == objects_.end() ? kNone : *found->second;
+  }
+
+ private:
+  std::map<std::string, const Json*> objects_;
+};
 
 const Json& JobsOf(const Json& patch) {
   return ListField(PartOf(patch, "trainingRuntimeSpec", "template", "spec"), "replicatedJobs");
@@ -79,20 +90,22 @@ void CheckManagers(const TrainJob& job, Verdict* verdict) {
 }
 
 void CheckPatchedVariables(const TrainJob& job, const Runtime& runtime, Verdict* verdict) {
+  std::map<std::string_view, const ReplicatedJob*> jobs;
+  for (const ReplicatedJob& of : runtime.jobs) jobs.try_emplace(of.name, &of);
   for (size_t i = 0; i < job.patches.size(); ++i) {
     for (const Json& patched : job.patches[i].replicated_jobs) {
       const std::string name = TextField(patched, "name");
-      const auto of = std::find_if(runtime.jobs.begin(), runtime.jobs.end(),
-                                   [&](const ReplicatedJob& known) { return known.name == name; });
-      if (of == runtime.jobs.end() || of->step == Step::kOther) continue;
+      const auto of = jobs.find(name);
+      if (of == jobs.end() || of->second->step == Step::kOther) continue;
       for (const char* container : kManagedContainers) {
-        const Json* own = FindNamed(PodSpec(of->job_template), "containers", container);
+        const Json* own = FindNamed(PodSpec(of->second->job_template), "containers", container);
         const Json* given = FindNamed(PodOf(patched), "containers", container);
         if (own == nullptr || given == nullptr) continue;
+        const ByField own_variables(ListField(*own, "env"), "name");
         std::set<std::string> twice;
         for (const Json& variable : ListField(*given, "env")) {
           const std::string variable_name = TextField(variable, "name");
-          if (FindNamed(*own, "env", variable_name) != nullptr) twice.insert(variable_name);
+          if (!own_variables.Find(variable_name).is_null()) twice.insert(variable_name);
         }
         if (twice.empty()) continue;
         verdict->Refuse(kForbidden,
@@ -114,13 +127,14 @@ void CheckPatchChange(const Json& before, const Json& after, Verdict* verdict) {
   }
   CheckActive(before, verdict);
   const Json& patches = PatchesOf(after);
+  const ByField old_patches(PatchesOf(before), "manager");
   for (size_t i = 0; i < patches.size(); ++i) {
     const std::string manager = TextField(patches[i], "manager");
     if (manager == kOldShapeManager) continue;
-    const Json& old_jobs = JobsOf(Named(PatchesOf(before), "manager", manager));
+    const ByField old_jobs(JobsOf(old_patches.Find(manager)), "name");
     for (const Json& job : JobsOf(patches[i])) {
       const std::string name = TextField(job, "name");
-      const Json& old_pod = PodOf(Named(old_jobs, "name", name));
+      const Json& old_pod = PodOf(old_jobs.Find(name));
       for (const char* field : kFixedOfPod) {
         const Json *now = FindField(PodOf(job), field), *once = FindField(old_pod, field);
         if (now == nullptr || once == nullptr || SameMeaning(now, once)) continue;

@@ -35,8 +35,9 @@ const Json& ReadyCondition(const Json& pod) {
 using Count = std::function<void(const Json& status)>;
 void ForRunning(const Json& pod, const char* list, const Count& count) {
   const bool init = std::string_view(list) == "initContainerStatuses";
+  const std::set<std::string> sidecars = SidecarsOf(pod);
   for (const Json& status : ListField(PartOf(pod, "status"), list)) {
-    if (!init || IsSidecar(pod, TextField(status, "name"))) count(status);
+    if (!init || sidecars.contains(TextField(status, "name"))) count(status);
   }
 }
 

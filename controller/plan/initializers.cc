@@ -44,7 +44,7 @@ Status Apply(const Initializer& initializer, const Kind& kind, std::string_view 
                       kind.container, kind.container, of.name, NamesIn(pod, "containers")));
     }
     if (!initializer.storage_uri.empty()) UpsertEnv(EnvValue("STORAGE_URI", initializer.storage_uri), container);
-    for (const Json& variable : initializer.env) UpsertEnv(variable, container);
+    UpsertEnvLast(initializer.env, container);
     if (!initializer.secret.empty()) {
       Json& sources = (*container)["envFrom"];
       if (sources.is_null()) sources = Json::array();

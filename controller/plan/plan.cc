@@ -209,7 +209,7 @@ class Planner {
       if (trainer.command) (*container)["command"] = *trainer.command;
       if (trainer.args) (*container)["args"] = *trainer.args;
     }
-    for (const Json& variable : trainer.env) UpsertEnv(variable, container);
+    UpsertEnvLast(trainer.env, container);
     if (trainer.resources_per_node.is_object()) {
       (*container)["resources"] = MergedResources(PartOf(*container, "resources"), trainer.resources_per_node);
     }

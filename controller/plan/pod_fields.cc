@@ -1,6 +1,7 @@
 #include "controller/plan/pod_fields.h"
 
 #include <algorithm>
+#include <map>
 
 #include "base/text.h"
 #include "controller/api/lenient.h"
@@ -24,6 +25,27 @@ Json& ListOf(const char* field, Json* object) {
   Json& list = (*object)[field];
   if (list.is_null()) list = Json::array();
   return list;
+}
+
+// Replaces the entries of `list` that have the name of one of `entries`. Returns the others of `entries`; of several
+// with one name, the last.
+Json ReplaceKnown(const Json& entries, Json* list) {
+  std::map<std::string, Json*> known, added;
+  for (Json& entry : *list) known.try_emplace(TextField(entry, "name"), &entry);
+  Json fresh = Json::array();
+  fresh.get_ref<Json::array_t&>().reserve(entries.size());  // `added` points to its elements
+  for (const Json& entry : entries) {
+    const std::string name = TextField(entry, "name");
+    if (const auto found = known.find(name); found != known.end()) {
+      *found->second = entry;
+    } else if (const auto twice = added.find(name); twice != added.end()) {
+      *twice->second = entry;
+    } else {
+      fresh.push_back(entry);
+      added[name] = &fresh.back();
+    }
+  }
+  return fresh;
 }
 
 }  // namespace
@@ -67,24 +89,25 @@ void UpsertNamed(const Json& entry, const char* field, Json* object, bool first)
 
 void UpsertEnv(const Json& variable, Json* container) { UpsertNamed(variable, "env", container); }
 
+void UpsertEnvLast(const Json& variables, Json* container) {
+  if (variables.empty()) return;
+  Json& list = ListOf("env", container);
+  Json fresh = ReplaceKnown(variables, &list);
+  list.insert(list.end(), fresh.begin(), fresh.end());
+}
+
 void UpsertEnvFirst(const Json& variables, Json* container) {
   Json& list = ListOf("env", container);
-  Json fresh = Json::array();
-  for (const Json& variable : variables) {
-    if (const auto found = FindIn(list, TextField(variable, "name")); found != list.end()) {
-      *found = variable;
-    } else {
-      fresh.push_back(variable);
-    }
-  }
+  Json fresh = ReplaceKnown(variables, &list);
   list.insert(list.begin(), fresh.begin(), fresh.end());
 }
 
 void AddMissingEnv(const Json& variables, Json* container) {
   Json missing = Json::array();
+  std::set<std::string> known;
+  for (const Json& variable : ListField(*container, "env")) known.insert(TextField(variable, "name"));
   for (const Json& variable : variables) {
-    if (FindNamed(std::as_const(*container), "env", TextField(variable, "name")) == nullptr)
-      missing.push_back(variable);
+    if (!known.contains(TextField(variable, "name"))) missing.push_back(variable);
   }
   UpsertEnvFirst(missing, container);
 }
@@ -137,9 +160,12 @@ std::string_view ImageName(std::string_view image) {
 
 std::string_view BaseName(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-bool IsSidecar(const Json& pod, std::string_view name) {
-  const Json* container = FindNamed(PartOf(pod, "spec"), "initContainers", name);
-  return container != nullptr && TextField(*container, "restartPolicy") == "Always";
+std::set<std::string> SidecarsOf(const Json& pod) {
+  std::set<std::string> names;
+  for (const Json& container : ListField(PartOf(pod, "spec"), "initContainers")) {
+    if (TextField(container, "restartPolicy") == "Always") names.insert(TextField(container, "name"));
+  }
+  return names;
 }
 
 }  // namespace muster::controller

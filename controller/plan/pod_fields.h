@@ -3,6 +3,7 @@
 // All but TidyJobTemplate need a template that TidyJobTemplate has passed, or a part of one.
 #pragma once
 
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -29,7 +30,9 @@ std::string NamesIn(const Json& object, const char* field);
 
 // Puts a variable ({name, value} or {name, valueFrom}) into `container`: replaces one of the same name, else appends.
 void UpsertEnv(const Json& variable, Json* container);
-// The same for several variables. New ones go to the front, so that the container's own can refer to them as $(NAME).
+// The same for several variables. UpsertEnvFirst puts new ones to the front, so that the container's own can refer to
+// them as $(NAME).
+void UpsertEnvLast(const Json& variables, Json* container);
 void UpsertEnvFirst(const Json& variables, Json* container);
 // Puts only those variables to the front that the container does not have.
 void AddMissingEnv(const Json& variables, Json* container);
@@ -41,8 +44,8 @@ const Json* EnvText(const Json& container, std::string_view name);
 std::string_view ImageName(std::string_view image);
 // The part of `path` behind the last '/'.
 std::string_view BaseName(std::string_view path);
-// Whether init container `name` of `pod`, a Pod, is a sidecar: its restartPolicy is Always.
-bool IsSidecar(const Json& pod, std::string_view name);
+// The names of the sidecars of `pod`, a Pod: init containers with restartPolicy Always.
+std::set<std::string> SidecarsOf(const Json& pod);
 
 // Puts `entry` into list `field`: replaces an entry of the same name, else appends (`first`: prepends).
 void UpsertNamed(const Json& entry, const char* field, Json* object, bool first = false);

@@ -207,11 +207,12 @@ StatusOr<ObservedPod> ReadPod(const Json& object) {
       pod.waiting = Bounded(fmt::format("Unschedulable: {}", TextField(condition, "message")));
     }
   }
+  const std::set<std::string> sidecars = SidecarsOf(object);
   for (const char* kind : {"initContainerStatuses", "containerStatuses"}) {
     const bool init = kind[0] == 'i';
     for (const Json& container : ListField(status, kind)) {
       if (auto end = EndOf(container, init)) pod.ends.push_back(*std::move(end));
-      if (!init || !IsSidecar(object, TextField(container, "name"))) {
+      if (!init || !sidecars.contains(TextField(container, "name"))) {
         pod.restarts += std::min(CountField(container, "restartCount"), kMostAttempts);
       }
       pod.ran = pod.ran || !pod.ends.empty() || FindField(PartOf(container, "state"), "running") != nullptr;
