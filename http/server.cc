@@ -12,11 +12,14 @@
 #include <boost/beast/http/rfc7230.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <cerrno>
+#include <iterator>
 #include <list>
 #include <optional>
+#include <span>
 
 #include "base/host_names.h"
 #include "base/text.h"
+#include "http/server_rules.h"
 
 namespace muster::http {
 namespace {
@@ -31,6 +34,7 @@ constexpr size_t kUnknownBody = 16 << 10;  // longest body in bytes for an unkno
 constexpr size_t kReadSize = 16 << 10;
 constexpr auto kLinger = std::chrono::seconds(5);  // how long a refused client may still send
 constexpr auto kRetryAccept = std::chrono::milliseconds(100);
+constexpr char kTooMuch[] = "too many bytes of requests are held; try again";
 
 std::string_view View(boost::core::string_view text) { return {text.data(), text.size()}; }
 
@@ -83,8 +87,15 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
 
   error_code Bind(const tcp::endpoint& endpoint, bool dual_stack);
   void Accept();
-  void MakeRoom();
+  void AcceptIfThereIsRoom() {
+    if (std::exchange(full_, false)) Accept();
+  }
+  // Null: none yields.
+  std::shared_ptr<Session> Yielding(std::optional<size_t> (*rule)(std::span<const Guest>)) const;
+  void Admit(tcp::socket socket);
   void Forget(const Session* session);
+  // Counts `more` bytes (it may be negative) of `session`. False: `session` has to end, since there is no room.
+  bool Count(const Session* session, std::ptrdiff_t more);
   const Route* Find(std::string_view path) const;  // null: no such path
   Response NotFound() const;
 
@@ -94,35 +105,43 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
   const Routes routes_;
   const Options options_;
   uint16_t port_ = 0;
-  std::list<std::shared_ptr<Session>> sessions_;  // the oldest first
+  bool full_ = false;  // all connections are being answered: none is accepted
+  size_t memory_ = 0;  // bytes of all requests
+  std::list<std::shared_ptr<Session>> sessions_;
 };
 
-// One connection.
 class Server::Impl::Session : public std::enable_shared_from_this<Session> {
  public:
-  Session(const std::shared_ptr<Impl>& port, std::unique_ptr<ServerStream> stream)
+  Session(const std::shared_ptr<Impl>& port, std::unique_ptr<ServerStream> stream, std::string address)
       : port_(port),
         request_limit_(port->options_.request),
         idle_limit_(port->options_.idle),
         stream_(std::move(stream)),
+        address_(std::move(address)),
         deadline_(port->loop_) {}
 
-  bool idle() const { return idle_; }
+  Guest guest() const { return {address_, stage_, since_, bytes_}; }
 
   void Begin() {
-    Limit(request_limit_);
+    Enter(Stage::kNew);
+    Until(since_ + request_limit_);
     stream_->Begin([self = shared_from_this()](error_code error) { error ? self->End() : self->Next(); });
   }
 
   void Close() {
     closed_ = true;
-    idle_ = false;
     ++serial_;
     deadline_.cancel();
     stream_->Close();
+    if (auto port = port_.lock()) port->Count(this, -static_cast<std::ptrdiff_t>(std::exchange(bytes_, 0)));
   }
 
  private:
+  void Enter(Stage stage) {
+    stage_ = stage;
+    since_ = MonotonicClock::now();
+  }
+
   void Next() {
     if (closed_) return;
     parser_.emplace();
@@ -130,17 +149,21 @@ class Server::Impl::Session : public std::enable_shared_from_this<Session> {
     parser_->body_limit(boost::none);  // set when the path is known
     parser_->eager(false);             // parse the header only
     header_ = true;
+    received_ = 0;
     ++serial_;
+    if (stage_ == Stage::kAnswering) Enter(Stage::kIdle);
     if (!pending_.empty()) return FirstByte();
-    idle_ = true;
-    Limit(idle_limit_);
+    Hold(0);
+    if (auto port = port_.lock()) port->AcceptIfThereIsRoom();
+    Until(MonotonicClock::now() + (stage_ == Stage::kNew ? request_limit_ : idle_limit_));
     Read();
   }
 
-  void Limit(Duration limit) {
-    deadline_.expires_after(limit);
+  void Until(TimePoint moment) {
+    deadline_.expires_at(moment);
     deadline_.async_wait([self = shared_from_this()](error_code error) {
-      if (!error) self->End();
+      // The handler of a deadline that passed may be under way when a later one is set.
+      if (!error && MonotonicClock::now() >= self->deadline_.expiry()) self->End();
     });
   }
 
@@ -150,9 +173,9 @@ class Server::Impl::Session : public std::enable_shared_from_this<Session> {
   }
 
   void FirstByte() {
-    idle_ = false;
-    Limit(request_limit_);
-    Parse();
+    if (stage_ == Stage::kIdle) Enter(Stage::kReceiving);
+    first_byte_ = MonotonicClock::now();
+    Received(pending_.size());
   }
 
   void Read() {
@@ -160,8 +183,22 @@ class Server::Impl::Session : public std::enable_shared_from_this<Session> {
       if (self->closed_) return;
       if (error) return self->End();
       self->pending_.append(self->buffer_.data(), size);
-      self->idle_ ? self->FirstByte() : self->Parse();
+      self->received_ == 0 ? self->FirstByte() : self->Received(size);
     });
+  }
+
+  void Received(size_t size) {
+    received_ += size;
+    Until(DueBy(first_byte_, received_, first_byte_ + request_limit_));
+    Parse();
+  }
+
+  // Counts the bytes that this connection takes. False: it has ended, or is being refused.
+  bool Hold(size_t bytes) {
+    auto port = port_.lock();
+    if (!port) return false;
+    const auto more = static_cast<std::ptrdiff_t>(bytes) - static_cast<std::ptrdiff_t>(std::exchange(bytes_, bytes));
+    return port->Count(this, more);
   }
 
   void Parse() {
@@ -169,21 +206,40 @@ class Server::Impl::Session : public std::enable_shared_from_this<Session> {
       pending_.erase(0, std::min(pending_.find_first_not_of("\r\n"), pending_.size()));
       if (pending_.empty()) return Read();
     }
+    // The parser reads the fields of a header at once, and joins folded lines.
+    if (header_ && HasFoldedLine(std::string_view(pending_).substr(0, pending_.find("\r\n\r\n")))) {
+      return Refuse(400, "this is no HTTP/1 request: a line of its header begins with a blank");
+    }
     error_code error;
     const size_t used = parser_->put(asio::buffer(pending_), error);
     pending_.erase(0, used);
     if (error == beast::error::need_more) error = {};
     if (error) return Refuse(error);
+    if (header_ && parser_->is_header_done()) {
+      header_ = false;
+      if (!TakeHeader()) return;
+      if (!parser_->is_done()) return BodyFollows();
+    }
     if (parser_->is_done()) return Handle();
-    if (header_ && parser_->is_header_done()) return HeaderIsThere();
     // The unused rest is an incomplete line, which the parser needs again as a whole.
     if (pending_.size() > kHeaderLimit) return Refuse(header_ ? beast::error::header_limit : beast::error::bad_chunk);
+    const std::string& body = parser_->get().body();
+    // A body of known length has its capacity at once, but the kernel provides only the memory that is written.
+    if (!Hold(pending_.size() + (parser_->chunked() ? body.capacity() : body.size()))) return Refuse(503, kTooMuch);
     Read();
   }
 
-  // Called when a body follows the header.
-  void HeaderIsThere() {
-    header_ = false;
+  // False: the request is refused. Fields after the body (trailers) are no headers.
+  bool TakeHeader() {
+    const auto& message = parser_->get();
+    headers_.clear();
+    for (const auto& field : message) headers_.emplace_back(Lower(View(field.name_string())), field.value());
+    const auto bad = JudgeFraming(static_cast<int>(message.version() % 10), headers_);
+    if (bad) Refuse(bad->status, fmt::format("this is no HTTP/1 request: {}", bad->why));
+    return !bad;
+  }
+
+  void BodyFollows() {
     const size_t longest = Longest();
     const auto length = parser_->content_length();
     if (length && *length > longest) return Refuse(beast::error::body_limit);
@@ -208,13 +264,20 @@ class Server::Impl::Session : public std::enable_shared_from_this<Session> {
   }
 
   void Refuse(error_code error) {
+    if (error == beast::error::header_limit) return Refuse(431, "the headers are too long");
+    if (error == beast::error::body_limit)
+      return Refuse(413, fmt::format("the body is longer than {} bytes", Longest()));
+    Refuse(400, fmt::format("this is no HTTP/1 request: {}", error.message()));
+  }
+
+  void Refuse(int status, const std::string& why) {
+    if (closed_) return;
     keep_alive_ = false;
     head_ = false;
-    if (error == beast::error::header_limit) return Send(Text(431, "the headers are too long\n"));
-    if (error == beast::error::body_limit) {
-      return Send(Text(413, fmt::format("the body is longer than {} bytes\n", Longest())));
-    }
-    Send(Text(400, fmt::format("this is no HTTP/1 request: {}\n", error.message())));
+    parser_.emplace();  // frees the body
+    pending_ = {};
+    Hold(0);
+    Send(Text(status, why + "\n"));
   }
 
   void Handle() {
@@ -223,6 +286,8 @@ class Server::Impl::Session : public std::enable_shared_from_this<Session> {
     auto& message = parser_->get();
     keep_alive_ = message.keep_alive();
     head_ = message.method() == beast::verb::head;
+    Enter(Stage::kAnswering);
+    Until(first_byte_ + request_limit_);
     Request request;
     request.method = message.method_string();
     const std::string_view target = View(message.target());
@@ -231,13 +296,13 @@ class Server::Impl::Session : public std::enable_shared_from_this<Session> {
     if (question < target.size()) request.query = target.substr(question + 1);
     const Route* route = port->Find(request.path);
     if (route == nullptr) return Send(port->NotFound());
-    const bool post = route->post;
-    allow_ = post ? "POST" : "GET, HEAD";
-    if (post ? message.method() != beast::verb::post : !head_ && message.method() != beast::verb::get) {
+    allow_ = route->post ? "POST" : "GET, HEAD";
+    if (route->post ? message.method() != beast::verb::post : !head_ && message.method() != beast::verb::get) {
       return Send(Text(405, fmt::format("only {} is answered here\n", allow_)));
     }
-    for (const auto& field : message) request.headers.emplace_back(Lower(View(field.name_string())), field.value());
+    request.headers = std::move(headers_);
     request.body = std::move(message.body());
+    if (!Hold(pending_.size() + request.body.size())) return Refuse(503, kTooMuch);
     route->handler(request, [weak = weak_from_this(), serial = serial_](Response response) {
       auto self = weak.lock();
       if (self && self->serial_ == serial) self->Send(std::move(response));
@@ -252,6 +317,7 @@ class Server::Impl::Session : public std::enable_shared_from_this<Session> {
         response.status, ReasonPhrase(response.status), response.content_type, response.body.size(),
         response.status == 405 ? fmt::format("Allow: {}\r\n", allow_) : "", keep_alive_ ? "keep-alive" : "close");
     if (!head_) answer_ += response.body;
+    Hold(pending_.size() + answer_.size());
     stream_->Write(answer_, [self = shared_from_this()](error_code error) {
       if (self->closed_) return;
       if (error) return self->End();
@@ -262,7 +328,9 @@ class Server::Impl::Session : public std::enable_shared_from_this<Session> {
 
   // Reads and drops input before the close: closing with unread input sends a reset, which can overtake the answer.
   void Linger() {
-    Limit(kLinger);
+    Hold(0);
+    Enter(Stage::kIdle);
+    Until(since_ + kLinger);
     stream_->Finish([self = shared_from_this()](error_code error) {
       if (self->closed_) return;
       error ? self->End() : self->Discard();
@@ -279,15 +347,20 @@ class Server::Impl::Session : public std::enable_shared_from_this<Session> {
   const Duration request_limit_;
   const Duration idle_limit_;
   const std::unique_ptr<ServerStream> stream_;
+  const std::string address_;
   asio::steady_timer deadline_;
+  Stage stage_ = Stage::kNew;
+  TimePoint since_, first_byte_;
+  size_t bytes_ = 0;     // counted in the port's memory
+  size_t received_ = 0;  // bytes of this request
   std::array<char, kReadSize> buffer_;
   std::string pending_;  // read and not parsed yet
   std::optional<beast::request_parser<beast::string_body>> parser_;
+  Headers headers_;
   std::string answer_;
   std::string_view allow_;
   uint64_t serial_ = 0;  // grows with every request and answer, so that a late answer is recognised
   bool header_ = true;   // the header is not complete yet
-  bool idle_ = false;
   bool closed_ = false;
   bool keep_alive_ = false;
   bool head_ = false;
@@ -301,7 +374,7 @@ error_code Server::Impl::Bind(const tcp::endpoint& endpoint, bool dual_stack) {
   acceptor_.set_option(tcp::acceptor::reuse_address(true), ignored);
   if (dual_stack) acceptor_.set_option(asio::ip::v6_only(false), ignored);
   acceptor_.bind(endpoint, error);
-  if (!error) acceptor_.listen(64, error);
+  if (!error) acceptor_.listen(tcp::acceptor::max_listen_connections, error);
   return error;
 }
 
@@ -328,9 +401,13 @@ Status Server::Impl::Start(const std::string& host, uint16_t port) {
 }
 
 void Server::Impl::Accept() {
-  acceptor_.async_accept([weak = weak_from_this()](error_code error, tcp::socket socket) {
+  acceptor_.async_wait(tcp::acceptor::wait_read, [weak = weak_from_this()](error_code closed) {
     auto self = weak.lock();
-    if (!self || error == asio::error::operation_aborted) return;
+    if (!self || closed) return;
+    self->full_ = self->sessions_.size() >= self->options_.connections && !self->Yielding(YieldsConnection);
+    if (self->full_) return;
+    error_code error;
+    tcp::socket socket = self->acceptor_.accept(error);
     if (error == asio::error::no_descriptors || error == boost::system::errc::too_many_files_open_in_system ||
         error == asio::error::no_buffer_space || error == asio::error::no_memory) {
       self->accept_again_.expires_after(kRetryAccept);
@@ -340,33 +417,49 @@ void Server::Impl::Accept() {
       });
       return;
     }
-    if (!error) {
-      error_code ignored;
-      socket.set_option(tcp::no_delay(true), ignored);
-      self->MakeRoom();
-      auto stream = self->options_.tls ? self->options_.tls->Make(std::move(socket))
-                                       : std::make_unique<PlainStream>(std::move(socket));
-      self->sessions_.push_back(std::make_shared<Session>(self, std::move(stream)));
-      self->sessions_.back()->Begin();
-    }  // else the connection failed before it was accepted
+    if (!error) self->Admit(std::move(socket));  // else the connection failed before it was accepted
     self->Accept();
   });
 }
 
-void Server::Impl::MakeRoom() {
-  if (sessions_.size() < options_.connections) return;
-  auto victim = sessions_.begin();
-  for (auto session = sessions_.begin(); session != sessions_.end(); ++session) {
-    if (!(*session)->idle()) continue;
-    victim = session;
-    break;
+void Server::Impl::Admit(tcp::socket socket) {
+  if (sessions_.size() >= options_.connections) {
+    if (const auto session = Yielding(YieldsConnection)) {
+      session->Close();
+      sessions_.remove(session);
+    }
   }
-  (*victim)->Close();
-  sessions_.erase(victim);
+  error_code ignored;
+  socket.set_option(tcp::no_delay(true), ignored);
+  std::string address = socket.remote_endpoint(ignored).address().to_string();
+  auto stream = options_.tls ? options_.tls->Make(std::move(socket)) : std::make_unique<PlainStream>(std::move(socket));
+  sessions_.push_back(std::make_shared<Session>(shared_from_this(), std::move(stream), std::move(address)));
+  sessions_.back()->Begin();
+}
+
+std::shared_ptr<Server::Impl::Session> Server::Impl::Yielding(
+    std::optional<size_t> (*rule)(std::span<const Guest>)) const {
+  std::vector<Guest> guests;
+  guests.reserve(sessions_.size());
+  for (const auto& session : sessions_) guests.push_back(session->guest());
+  const auto index = rule(guests);
+  return index ? *std::next(sessions_.begin(), static_cast<std::ptrdiff_t>(*index)) : nullptr;
 }
 
 void Server::Impl::Forget(const Session* session) {
   sessions_.remove_if([&](const auto& known) { return known.get() == session; });
+  AcceptIfThereIsRoom();
+}
+
+bool Server::Impl::Count(const Session* session, std::ptrdiff_t more) {
+  memory_ += static_cast<size_t>(more);
+  while (more > 0 && memory_ > options_.memory) {
+    const auto yielding = Yielding(YieldsMemory);
+    if (yielding == nullptr || yielding.get() == session) return false;
+    yielding->Close();
+    sessions_.remove(yielding);
+  }
+  return true;
 }
 
 const Server::Route* Server::Impl::Find(std::string_view path) const {

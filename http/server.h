@@ -2,19 +2,20 @@
 // or with POST.
 //
 // Loop thread only. It never blocks: a client that is slow, half-open or does not read delays no other one. A request
-// has one deadline, from its first byte to the last byte of the answer; a TLS handshake has the same limit. Requests
-// are answered in order, also pipelined ones. Then the connection stays open unless the client or HTTP/1.0 says
-// otherwise.
+// has one deadline, from its first byte to the last byte of the answer; a TLS handshake has the same limit. A request
+// that comes more slowly than server_rules.h allows ends sooner. Requests are answered in order, also pipelined ones.
+// Then the connection stays open unless the client or HTTP/1.0 says otherwise.
 //
-//   400  no HTTP/1 request (Boost.Beast's parser decides)
+//   400  no HTTP/1 request (Boost.Beast's parser and server_rules.h decide)
 //   404  no such path; the body lists the paths
 //   405  a method that the path does not have
 //   413  a body above the path's limit (bodies of GET and HEAD are read and dropped); 431 headers above 8 KiB
-// After each of these except 404 and 405 the connection ends. A body takes memory as it comes, so all bodies together
-// take at most `connections` times the largest limit.
+//   501  a Transfer-Encoding other than chunked
+//   503  all requests together are too large for `memory`
+// After each of these except 404 and 405 the connection ends.
 //
-// If `connections` are open, a new one replaces the oldest idle connection, or the oldest of all if none is idle. So
-// clients that keep their connections open cannot keep a probe out.
+// If `connections` are open, or all requests together take more than `memory`, server_rules.h chooses the connection
+// that is closed: never one that is being answered. While all are being answered, new ones wait to be accepted.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -67,6 +68,8 @@ class Server {
 
   struct Options {
     size_t connections = 32;
+    // Bytes of all requests together. One counts from its first byte until its answer is sent, or until it is closed.
+    size_t memory = 4 << 20;
     Duration request = std::chrono::seconds(10);  // from the first byte to the end of the answer
     Duration idle = std::chrono::seconds(120);    // between two requests; scrapers come every 15 to 60 s
     std::shared_ptr<ServerStreams> tls;           // null: plain TCP

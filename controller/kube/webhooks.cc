@@ -23,7 +23,8 @@ namespace {
 constexpr size_t kLongestReview = size_t{6} << 20;
 // An API server handles at most 200 writes at the same time, by its default.
 constexpr size_t kConnections = 512;
-constexpr int kPage = 500;  // TrainJobs
+constexpr size_t kMemory = size_t{64} << 20;  // bytes of all reviews together
+constexpr int kPage = 500;                    // TrainJobs
 
 }  // namespace
 
@@ -175,9 +176,9 @@ StatusOr<std::unique_ptr<Webhooks>> Webhooks::Listen(Means means, PyTorchOptions
                                                      uint16_t port, std::shared_ptr<http::ServerStreams> tls) {
   std::unique_ptr<Webhooks> webhooks(new Webhooks());
   webhooks->reviews_ = std::make_unique<Reviews>(means, std::move(options));
-  MUSTER_ASSIGN_OR_RETURN(webhooks->server_,
-                          http::Server::Listen(means.loop, host, port, webhooks->reviews_->Routes(),
-                                               {.connections = kConnections, .tls = std::move(tls)}));
+  MUSTER_ASSIGN_OR_RETURN(
+      webhooks->server_, http::Server::Listen(means.loop, host, port, webhooks->reviews_->Routes(),
+                                              {.connections = kConnections, .memory = kMemory, .tls = std::move(tls)}));
   return webhooks;
 }
 

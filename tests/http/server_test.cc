@@ -98,6 +98,7 @@ class ServerTest : public testing::Test {
           answer({200, "text/plain", request.path});
         };
     routes["/never"].handler = [](const Server::Request&, const Server::Answer&) {};
+    options.memory = 16 << 20;
     auto server = Server::Listen(loop_, "localhost", 0, std::move(routes), std::move(options));
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
