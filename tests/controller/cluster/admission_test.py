@@ -234,6 +234,11 @@ class Admission(AdmissionCase):
         with self.refused(403, "'none' is no replicated job; these are: node"):
             self.api.create("trainingruntimes", changed(runtime("wrong", 1), "spec.template.spec.successPolicy", {"operator": "All", "targetReplicatedJobs": ["none"]}))
         self.api.create("trainingruntimes", runtime("right", 1))
+        [step] = self.api.get("trainingruntimes", "right")["spec"]["template"]["spec"]["replicatedJobs"]
+        with self.refused(403, "always must be 1"):
+            self.api.patch("trainingruntimes", "right", {"spec": {"template": {"spec": {"replicatedJobs": [{**step, "replicas": 2}]}}}})
+        exempt = changed(runtime("exempt", 1), "metadata.labels", {"trainer.kubeflow.org/webhook-validation": "disabled"})
+        self.api.create("trainingruntimes", changed(exempt, "spec.template.spec.replicatedJobs.0.replicas", 2))
         with self.refused(403, "which has 1 replicas"):
             self.api.patch("trainingruntimes", "right", {"spec": {"template": {"spec": {"coordinator": {"replicatedJob": "node", "jobIndex": 1}}}}})
         made = {**runtime("late", 1), "kind": "ClusterTrainingRuntime"}
