@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Replaces the tables of fields in docs/api.md: build-support/api_page.py
 
-Fields and types come from the definitions in controller/manifests; api_fields.py says what Muster does with each field.
+Fields and types come from the definitions in controller/manifests; api_fields.py says what each field is.
 tests/docs_test.py fails if the page differs from what this script makes, or if a definition and api_fields.py have different fields.
 """
 import json
@@ -88,20 +88,42 @@ def type_words(schema):
 
 
 def fields(schema, path=""):
-    """(path, type) of each field below spec and status. A field of a type of Kubernetes' own is one line, without its inner fields. In a
-    map of records KEY stands for any key."""
-    inner = schema
+    """(path, type) of each field below spec and status; of a field that only holds others, the type is None. A field of a type of
+    Kubernetes' own is one line, without its inner fields. In a map of records KEY stands for any key."""
+    inner, below = schema, path
     while inner.get("type") == "array" or "properties" in inner.get("additionalProperties", ()):
-        inner, path = (inner["items"], path + "[]") if inner["type"] == "array" else (inner["additionalProperties"], path + ".KEY")
-    whole = type_of(path.removesuffix("[]"))
-    if whole:
-        yield path.removesuffix("[]"), whole
-    elif "properties" in inner:
-        for name, part in inner["properties"].items():
-            if path or name in ("spec", "status"):
-                yield from fields(part, f"{path}.{name}" if path else name)
-    else:
-        yield path.removesuffix("[]"), type_words(schema)
+        inner, below = (inner["items"], below + "[]") if inner["type"] == "array" else (inner["additionalProperties"], below + ".KEY")
+    whole = type_of(path)
+    if whole or "properties" not in inner:
+        yield path, whole or type_words(schema)
+        return
+    if path:
+        yield path, None
+    for name, part in inner["properties"].items():
+        if path or name in ("spec", "status"):
+            yield from fields(part, f"{below}.{name}" if path else name)
+
+
+def described(schema, told, path=""):
+    """`schema` with the words of `told` as descriptions of the fields that have a line."""
+    schema = dict(schema)
+    for inner, below in (("items", path + "[]"), ("additionalProperties", path + ".KEY")):
+        if isinstance(schema.get(inner), dict):
+            schema[inner] = described(schema[inner], told, below)
+    if "properties" in schema:
+        schema["properties"] = {name: described(part, told, f"{path}.{name}" if path else name) for name, part in schema["properties"].items()}
+    if path not in told:
+        return schema
+    schema.pop("description", None)
+    return {"description": description(*told[path]), **schema}
+
+
+def description(verdict, words):
+    """The words as text of a definition: without links, as a sentence."""
+    text = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", re.sub(r" \(\[[^]]*\]\([^)]*\)\)", "", words))
+    if verdict in ("ignored", "refused"):
+        text = f"{verdict}: {text}"
+    return text[0].upper() + text[1:] + "."
 
 
 def words_of(text):
@@ -110,36 +132,30 @@ def words_of(text):
     for line in filter(None, text.splitlines()):
         path, _, rest = line.partition(": ")
         verdict, _, words = rest.partition("; ")
-        if verdict not in VERDICTS:
-            raise ValueError(f"api_fields.py: {path}: {verdict!r} is none of {', '.join(VERDICTS)}")
+        if verdict not in VERDICTS or not words:
+            raise ValueError(f"api_fields.py: {path}: want one of {', '.join(VERDICTS)}, then '; ' and words, not {rest!r}")
         if path in told:
             raise ValueError(f"api_fields.py: {path} is there twice")
         told[path] = (verdict, words)
     return told
 
 
-def is_for(key, path):
-    return path == key or key.endswith("*") and path.startswith(key[:-1])
-
-
-def line_for(path, told):
-    return next(line for key, line in told.items() if is_for(key, path))
-
-
 def mistakes(listed, told):
-    """Sentences about each field of `listed` ((path, type) of a definition) without exactly one line of `told`, and each line without a field."""
-    lines = {path: [key for key in told if is_for(key, path)] for path, _ in listed}
-    return ([f"the definition has {path}, and {len(keys)} lines of api_fields.py are for it" for path, keys in lines.items() if len(keys) != 1] +
-            [f"api_fields.py has {key}, and the definition has no such field" for key in told if not any(key in keys for keys in lines.values())])
+    """Sentences about each field of `listed` ((path, type) of a definition) without a line of `told`, each line without a field, and each line
+    whose verdict is for another kind of field."""
+    known = dict(listed)
+    return ([f"api_fields.py has no line for {path}, which the definition has" for path in known if path not in told] +
+            [f"api_fields.py has {path}, and the definition has no such field" for path in told if path not in known] +
+            [f"api_fields.py says {verdict} of {path}" for path, (verdict, _) in told.items()
+             if path in known and (known[path] is None) != (verdict == "holds")])
 
 
 def rows(listed, told, begin, others):
     """Lines of the table of the fields that begin with `begin` and with none of `others`; in the order of `told`."""
-    for key, (verdict, words) in told.items():
-        for path, kind in listed:
-            if is_for(key, path) and path.startswith(begin) and not path.startswith(others):
-                yield f"| `{path.removeprefix(begin)}` | {kind} | {verdict}{': ' + words if words else ''} |"
-                words = ""
+    known = dict(listed)
+    for path, (verdict, words) in told.items():
+        if verdict != "holds" and path.startswith(begin) and not path.startswith(others):
+            yield f"| `{path.removeprefix(begin)}` | {known[path]} | {verdict}: {words} |"
 
 
 def tables():

@@ -26,6 +26,18 @@ def anchor(heading):
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
+def fields_without_description(schema, path=""):
+    """Paths of the fields of a definition that `kubectl explain` shows without a description. Kubernetes describes those of every object."""
+    for name, part in schema.get("properties", {}).items():
+        if not path and name in ("apiVersion", "kind", "metadata"):
+            continue
+        if "description" not in part:
+            yield f"{path}.{name}"
+        while "items" in part or isinstance(part.get("additionalProperties"), dict):
+            part = part["items"] if "items" in part else part["additionalProperties"]
+        yield from fields_without_description(part, f"{path}.{name}")
+
+
 def broken_links(page, texts):
     """Links of `page` (a path) without a target. `texts`: path -> text of all pages."""
     broken = []
@@ -86,26 +98,41 @@ class Docs(unittest.TestCase):
 
     def test_each_field_of_the_definitions_is_documented(self):
         for kind, text in api_page.KINDS.items():
-            listed = list(api_page.fields(api_page.schema_of(kind)))
+            schema, told = api_page.schema_of(kind), api_page.words_of(text)
+            listed = list(api_page.fields(schema))
             self.assertGreater(len(listed), 50, kind)
-            self.assertEqual(api_page.mistakes(listed, api_page.words_of(text)), [])
-        self.assertEqual(*map(api_page.schema_of, ("trainingruntimes", "clustertrainingruntimes")), "the page has one table for both")
+            self.assertEqual(api_page.mistakes(listed, told), [])
+            self.assertTrue(api_page.described(schema, told) == schema, f"{kind} has other descriptions than api_fields.py: run make-crds")
+            self.assertEqual(list(fields_without_description(schema)), [])
+        of_namespace, of_cluster = (api_page.schema_of(kind)["properties"] for kind in ("trainingruntimes", "clustertrainingruntimes"))
+        self.assertTrue(of_namespace == of_cluster, "the page has one table for both")
 
     def test_the_tables_of_fields_are_what_the_script_makes(self):
         page = (ROOT / "docs/api.md").read_text()
         self.assertEqual(page, api_page.renewed(page), "run build-support/api_page.py")
         in_page = len(re.findall(r"(?m)^\| `[^`]+` \| .* \| (?:%s)\b" % "|".join(api_page.VERDICTS), page))
         kinds = ("trainjobs", "trainingruntimes", "pytorchjobs")
-        self.assertEqual(in_page, sum(len(list(api_page.fields(api_page.schema_of(kind)))) for kind in kinds), "a field is in no table, or in two")
+        wanted = [path for kind in kinds for path, form in api_page.fields(api_page.schema_of(kind)) if form]
+        self.assertEqual(in_page, len(wanted), "a field is in no table, or in two")
 
     def test_a_field_without_words_is_seen(self):
-        told = api_page.words_of("spec.a: served\nspec.b.*: ignored; none\nspec.gone: served\nspec.c: served\nspec.c*: served\n")
-        listed = [("spec.a", "string"), ("spec.b.x", "string"), ("spec.c", "string"), ("spec.new", "string")]
+        told = api_page.words_of("spec.a: served; one\nspec.b: holds; two\nspec.gone: served; three\nspec.c: holds; four\n")
+        listed = [("spec.a", "string"), ("spec.b", None), ("spec.b.x", "string"), ("spec.c", "string")]
         self.assertEqual(api_page.mistakes(listed, told), [
-            "the definition has spec.c, and 2 lines of api_fields.py are for it", "the definition has spec.new, and 0 lines of api_fields.py are for it",
-            "api_fields.py has spec.gone, and the definition has no such field"])
-        self.assertEqual(list(api_page.rows(listed, told, "spec.b.", ("spec.a",))), ["| `x` | string | ignored: none |"])
-        self.assertRaisesRegex(ValueError, "'done' is none of served", api_page.words_of, "spec.a: done")
+            "api_fields.py has no line for spec.b.x, which the definition has", "api_fields.py has spec.gone, and the definition has no such field",
+            "api_fields.py says holds of spec.c"])
+        self.assertEqual(list(api_page.rows(listed, told, "spec.", ("spec.gone",))), ["| `a` | string | served: one |"])
+        for line in ("spec.a: done; x", "spec.a: served"):
+            self.assertRaisesRegex(ValueError, "want one of served", api_page.words_of, line)
+
+    def test_descriptions(self):
+        schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": {
+            "a": {"type": "array", "items": {"type": "object", "properties": {"b": {"type": "string"}, "c": {"type": "string", "description": "Own."}}}}}}}}
+        told = api_page.words_of("spec.a: holds; some ([page.md](page.md#x))\nspec.a[].b: refused; see [that](page.md)\n")
+        made = api_page.described(schema, told)["properties"]["spec"]
+        self.assertEqual(made["properties"]["a"]["description"], "Some.")
+        self.assertEqual([part["description"] for part in made["properties"]["a"]["items"]["properties"].values()], ["Refused: see that.", "Own."])
+        self.assertEqual(list(fields_without_description({"properties": {"spec": made}})), [".spec"])
 
 
 if __name__ == "__main__":

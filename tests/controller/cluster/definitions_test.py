@@ -220,8 +220,20 @@ class Definitions(ClusterCase):
         titles, row = (line.split() for line in self.cluster.kubectl("get", "trainjob", "shown", "-n", NAMESPACE).splitlines())
         self.assertEqual(titles, ["NAME", "STATE", "NODES", "READY", "RESTARTS", "REASON", "AGE"])
         self.assertEqual(row[:-1], ["shown", "Running", "2", "1", "3", "PodFailed"])
+        titles, row = (line.split() for line in self.cluster.kubectl("get", "tj", "shown", "-n", NAMESPACE, "-o", "wide").splitlines())
+        self.assertEqual(titles[7:], ["RUNTIME", "MESSAGE"])
+        self.assertEqual(row[7:], ["plain", *STATUS["message"].split()])
         self.cluster.kubectl("scale", "trainjob/shown", "-n", NAMESPACE, "--replicas=4")
         self.assertEqual(self.cluster.get("trainjob", "shown", "-n", NAMESPACE)["spec"]["trainer"]["numNodes"], 4)
+
+    def test_fields_are_explained(self):
+        for path, words in (("tj", "A training job: what is trained, and on how many nodes."),
+                            ("trainjob.spec.runtimePatches.manager", "Who has written the patch"),
+                            ("trainjob.status.failures.exitCode", "The exit code; 128 + n after signal n."),
+                            ("ctr.spec.mlPolicy.torch", "PyTorch: the pods get the variables of torchrun."),
+                            ("trainingruntime.spec.template.spec.replicatedJobs.template.spec.template.spec.containers.image", "Container image name.")):
+            with self.subTest(path):
+                self.assertIn(words, " ".join(self.cluster.kubectl("explain", path, f"--api-version={API}").split()))
 
     def test_status_is_judged(self):
         self.cluster.apply([changed(JOB, "metadata.name", "judged")])
