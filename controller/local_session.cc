@@ -2,6 +2,7 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
+#include <csignal>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -10,6 +11,7 @@
 #include "base/environment.h"
 #include "base/exit_codes.h"
 #include "base/print.h"
+#include "base/replace_file.h"
 #include "base/state_folder.h"
 #include "base/text.h"
 #include "base/version.h"
@@ -26,8 +28,10 @@
 #include "controller/local/local_run.h"
 #include "controller/local/overrides.h"
 #include "controller/local/pod_check.h"
+#include "controller/local/run_guard.h"
 #include "controller/local/run_recorder.h"
 #include "controller/local/state_check.h"
+#include "controller/local/stop_request.h"
 #include "controller/local_inputs.h"
 #include "controller/plan/plan_files.h"
 
@@ -37,13 +41,19 @@ namespace {
 namespace asio = boost::asio;
 namespace fs = std::filesystem;
 
-RunRecord FirstRecord(const LocalFlags& flags) {
-  RunRecord record{.detached = flags.detach, .begun = WallNow()};
+RunRecord FirstRecord(const LocalFlags& flags, const std::string& id) {
+  RunRecord record{.id = id, .detached = flags.detach, .begun = WallNow()};
   for (const std::string& file : flags.files) {
     std::error_code error;
     record.files.push_back(file == "-" ? file : fs::absolute(file, error).string());
   }
   return record;
+}
+
+// `nohup` has SIGHUP ignored.
+bool IsIgnored(int number) {
+  struct sigaction action {};
+  return sigaction(number, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
 // What the pods run with. Holds references to objects of Session::Follow.
@@ -118,6 +128,7 @@ class Session {
     const AgentFiles agent_files(state, programs.muster);
     MUSTER_ASSIGN_OR_RETURN(LocalRunOptions options,
                             OptionsOf(flags, environment, programs, state, taken.path, agent_files.binary()));
+    options.id = id_;
     MUSTER_RETURN_IF_ERROR(CheckObjects(flags, planned, options, !programs.bwrap.empty()));
     MUSTER_ASSIGN_OR_RETURN(mode_, ParseNetworkMode(flags.network));
     const CarriedRun carried{flags, taken, programs.bwrap, agent_files};
@@ -152,6 +163,8 @@ class Session {
 
   StatusOr<int> CarryPods(const CarriedRun& carried, LocalRunOptions options, const std::function<void()>& begun) {
     const std::string& folder = carried.folder.path;
+    MUSTER_ASSIGN_OR_RETURN(const Descriptor pods, MakePodsFolder(folder));
+    MUSTER_ASSIGN_OR_RETURN(const auto guard, RunGuard::Begin(options.id, carried.flags.keep ? -1 : pods.get()));
     MUSTER_ASSIGN_OR_RETURN(const Isolation isolation, Isolate(mode_, carried.bwrap));
     PrintTo(stderr, "muster local: {}\n", isolation.said);
     RaiseOpenFiles();
@@ -162,11 +175,12 @@ class Session {
     const auto say = [&console](const std::string& text) {
       console.Write(launcher::Console::Stream::kErr, fmt::format("muster local: {}\n", text));
     };
-    RunRecorder recorder(folder, FirstRecord(carried.flags), say);
+    RunRecorder recorder(folder, FirstRecord(carried.flags, options.id), say);
     if (carried.folder.lost)
       say(fmt::format("the previous run was killed; its logs are in {}/previous, the rest is removed", folder));
-    asio::signal_set signals(loop, SIGINT, SIGTERM);
-    int signal = 0;
+    asio::signal_set signals(loop, SIGINT, SIGTERM, SIGUSR1);
+    if (!IsIgnored(SIGHUP)) signals.add(SIGHUP);
+    StopRequest request;
     LiveLine live(loop, console);
     const PodMeans means{.loop = loop,
                          .reaper = reaper,
@@ -174,7 +188,8 @@ class Session {
                          .bwrap = isolation.bwrap,
                          .network = isolation.network.get(),
                          .agent_files = &carried.agent_files,
-                         .own_pids = isolation.own_pids};
+                         .own_pids = isolation.own_pids,
+                         .guard = guard->pid()};
     LocalRun run(means, &world_, job_.get(), std::move(options),
                  {.event = [&say](const EventText& event) { say(fmt::format("{}: {}", event.reason, event.message)); },
                   .trouble = say,
@@ -192,7 +207,7 @@ class Session {
                         live.End();
                         loop.stop();
                       }});
-    AwaitSignals(&signals, &signal, &run);
+    AwaitSignals(&signals, &request, &run, say);
     MUSTER_RETURN_IF_ERROR(run.Begin());
     recorder.Note(job_->State(), {});
     live.Begin([&](const StatusView& view) { return view.Facts(job_->State(), run.pods()); });
@@ -200,18 +215,30 @@ class Session {
     loop.run();
     console.Drain(std::chrono::seconds(5));
     PrintTo(stderr, "{}", EndTable(run.ends()));
-    const int code = signal != 0 ? 128 + signal : End();
+    const int code = End(request.signal());
     recorder.End(job_->State(), run.pods(), code, WallNow());
     if (!carried.flags.keep) RemoveVolumes(folder);
     return code;
   }
 
-  void AwaitSignals(asio::signal_set* signals, int* signal, LocalRun* run) {
-    signals->async_wait([this, signals, signal, run](const boost::system::error_code& error, int number) {
+  static void AwaitSignals(asio::signal_set* signals, StopRequest* request, LocalRun* run,
+                           const std::function<void(const std::string&)>& say) {
+    signals->async_wait([=](const boost::system::error_code& error, int number) {
       if (error) return;
-      if (*signal == 0) *signal = number;
-      run->Stop();
-      AwaitSignals(signals, signal, run);
+      switch (request->Take(number)) {
+        case StopRequest::Answer::kNothing:
+          break;
+        case StopRequest::Answer::kStop:
+          say(fmt::format("{}: the pods are stopped, and have their grace period to end; a second {} kills them",
+                          SignalName(number), number == SIGINT ? "Ctrl-C" : "SIGTERM"));
+          run->Stop();
+          break;
+        case StopRequest::Answer::kKill:
+          say("the pods are killed");
+          run->Kill();
+          break;
+      }
+      AwaitSignals(signals, request, run, say);
     });
   }
 
@@ -222,16 +249,21 @@ class Session {
             page.ok() ? "report: " + *page : fmt::format("the report cannot be written: {}", Message(page.status())));
   }
 
-  int End() {
+  // `signal`: that has stopped the run; 0: none.
+  int End(int signal) {
     const LocalJobState state = job_->State();
     const std::string restarts = state.restarts == 0 ? "" : ", " + Counted(state.restarts, "restart");
-    PrintTo(stderr, "muster local: {} {}: {}{}{}{}\n", state.kind, state.name, state.state, restarts,
-            state.message.empty() ? "" : ": ", state.message);
+    const bool stopped = signal != 0 && !state.finished;
+    const std::string why = stopped ? "by " + SignalName(signal) : state.message;
+    PrintTo(stderr, "muster local: {} {}: {}{}{}{}\n", state.kind, state.name, stopped ? kStoppedState : state.state,
+            restarts, why.empty() ? "" : ": ", why);
+    if (signal != 0) return 128 + signal;
     if (state.succeeded) return 0;
     const int code = state.failures.empty() ? 1 : state.failures.back().exit_code;
     return code == 0 ? 1 : code;
   }
 
+  const std::string id_ = RandomName();  // of the run
   World world_;
   std::unique_ptr<LocalJob> job_;
   NetworkMode mode_ = NetworkMode::kAuto;

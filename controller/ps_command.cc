@@ -4,7 +4,9 @@
 #include "base/exit_codes.h"
 #include "base/print.h"
 #include "base/state_folder.h"
+#include "base/text.h"
 #include "controller/local/job_table.h"
+#include "controller/local/left_processes.h"
 #include "controller/local_commands.h"
 
 namespace muster::controller {
@@ -31,10 +33,12 @@ int Ps(const Flags& flags) {
   PrintTo(stdout, "{}", JobTable(*jobs, WallNow()));
   for (const FoundJob& job : *jobs) {
     if (!job.lost()) continue;
-    PrintTo(stderr,
-            "muster ps: {}: `muster local` was killed; none of its processes is left. The logs are in {}, and the next "
-            "start of the job removes the rest\n",
-            job.name, job.folder);
+    const std::vector<pid_t> left = ProcessesOfRun(job.record->id);
+    PrintTo(stderr, "muster ps: {}: `muster local` was killed; {}. The logs are in {}\n", job.name,
+            left.empty() ? "none of its processes is left"
+                         : fmt::format("these of its processes are left: {}; `muster stop {}` ends them",
+                                       fmt::join(left, ", "), job.name),
+            job.folder);
   }
   return 0;
 }

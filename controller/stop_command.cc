@@ -31,9 +31,14 @@ struct Stopped {
 // Returns nullopt if the job does not run, after printing that.
 StatusOr<std::optional<Stopped>> Ask(const FoundJob& job, bool now) {
   MUSTER_RETURN_IF_ERROR(job.runs || absl::IsNotFound(job.record.status()) ? absl::OkStatus() : job.record.status());
+  if (job.lost()) {
+    MUSTER_RETURN_IF_ERROR(ClearLost(job));
+    Say(fmt::format("{} does not run; `muster local` was killed, and none of its processes is left", job.name));
+    return std::nullopt;
+  }
   if (!job.runs) {
-    Say(job.record.ok() && job.record->ended ? fmt::format("{} has ended: {}", job.name, job.record->state)
-                                             : fmt::format("{} does not run; `muster local` was killed", job.name));
+    Say(job.record.ok() ? fmt::format("{} has ended: {}", job.name, job.record->state)
+                        : fmt::format("{} has not begun", job.name));
     return std::nullopt;
   }
   if (absl::IsNotFound(job.record.status())) {
@@ -48,11 +53,8 @@ StatusOr<std::optional<Stopped>> Ask(const FoundJob& job, bool now) {
                     job.name, job.record->pid, job.folder));
   }
   MUSTER_RETURN_IF_ERROR(process.status());
-  // A second signal kills at once.
-  for (const int signal : now ? std::vector<int>{SIGTERM, SIGINT} : std::vector<int>{SIGTERM}) {
-    const Status sent = process->Signal(signal);
-    if (!sent.ok() && !absl::IsNotFound(sent)) return Annotate(sent, job.name);
-  }
+  const Status sent = process->Signal(now ? SIGUSR1 : SIGTERM);  // stop_request.h
+  if (!sent.ok() && !absl::IsNotFound(sent)) return Annotate(sent, job.name);
   return Stopped{job, *std::move(process)};
 }
 

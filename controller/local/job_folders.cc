@@ -12,6 +12,7 @@
 #include "base/settings_file.h"
 #include "base/state_folder.h"
 #include "base/text.h"
+#include "controller/local/left_processes.h"
 #include "controller/local/state_check.h"
 #include "controller/plan/nearest_names.h"
 
@@ -41,6 +42,18 @@ bool IsHeld(const std::string& folder) {
   const Descriptor file(open(fmt::format("{}/{}", folder, kLock).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
   struct flock lock;
   return file.ok() && AskLock(file.get(), F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
+// FailedPrecondition: a run holds the lock.
+StatusOr<Descriptor> Lock(const std::string& job, const std::string& folder) {
+  const std::string path = fmt::format("{}/{}", folder, kLock);
+  Descriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  if (!file.ok()) return ErrnoStatus(errno, path);
+  struct flock lock;
+  if (AskLock(file.get(), F_OFD_SETLK, &lock) == 0) return file;
+  if (errno != EAGAIN && errno != EACCES) return ErrnoStatus(errno, path);
+  return absl::FailedPreconditionError(fmt::format(
+      "a job {} runs here already; `muster stop {}` ends it, or give this one another name", Quoted(job), job));
 }
 
 StatusOr<RunRecord> ReadRecord(const std::string& folder) {
@@ -78,7 +91,8 @@ void Move(const fs::path& from, const fs::path& to) {
 void KeepPrevious(const std::string& folder) {
   const fs::path own = folder, next = own / kNextPrevious, previous = own / kPrevious;
   std::error_code error;
-  if (!fs::exists(own / kRecord, error) && !fs::exists(own / kPods, error) && !fs::exists(next, error)) return;
+  const bool has_pods = fs::exists(own / kPods, error) && !fs::is_empty(own / kPods, error);
+  if (!fs::exists(own / kRecord, error) && !has_pods && !fs::exists(next, error)) return;
   RemoveVolumes(folder);
   fs::create_directories(next, error);
   for (const fs::path& path :
@@ -132,25 +146,42 @@ StatusOr<TakenFolder> TakeJobFolder(const std::string& state, const std::string&
                     error.message()));
   }
   MUSTER_RETURN_IF_ERROR(CheckStateFolder(folder));
-  const std::string path = fmt::format("{}/{}", folder, kLock);
-  TakenFolder taken{.path = folder, .lock = Descriptor(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644))};
-  if (!taken.lock.ok()) return ErrnoStatus(errno, path);
-  struct flock lock;
-  if (AskLock(taken.lock.get(), F_OFD_SETLK, &lock) != 0) {
-    if (errno != EAGAIN && errno != EACCES) return ErrnoStatus(errno, path);
-    return absl::FailedPreconditionError(fmt::format(
-        "a job {} runs here already; `muster stop {}` ends it, or give this one another name", Quoted(job), job));
-  }
+  TakenFolder taken{.path = folder, .lock = Descriptor()};
+  MUSTER_ASSIGN_OR_RETURN(taken.lock, Lock(job, folder));
   const FoundJob before{.name = job, .folder = folder, .record = ReadRecord(folder)};
-  if (before.lost()) taken.lost = *before.record;
+  if (before.lost()) {
+    taken.lost = *before.record;
+    MUSTER_RETURN_IF_ERROR(KillRun(before.record->id));
+  }
   KeepPrevious(folder);
   return taken;
 }
 
+StatusOr<Descriptor> MakePodsFolder(const std::string& job_folder) {
+  const std::string path = fmt::format("{}/{}", job_folder, kPods);
+  std::error_code error;
+  fs::create_directories(path, error);
+  Descriptor folder(open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!folder.ok()) return ErrnoStatus(errno, path);
+  return folder;
+}
+
+Status ClearLost(const FoundJob& job) {
+  MUSTER_ASSIGN_OR_RETURN(const Descriptor lock, Lock(job.name, job.folder));
+  MUSTER_RETURN_IF_ERROR(KillRun(job.record->id));
+  RemoveVolumes(job.folder);
+  return absl::OkStatus();
+}
+
 void RemoveVolumes(const std::string& job_folder) {
-  const fs::path pods = fs::path(job_folder) / kPods;
   std::error_code error;
   for (const char* name : {"hosts", "drills"}) fs::remove_all(fs::path(job_folder) / name, error);
+  RemoveVolumesBelow(fs::path(job_folder) / kPods);
+}
+
+void RemoveVolumesBelow(const std::string& path) {
+  const fs::path pods = path;
+  std::error_code error;
   for (const std::string& pod : NamesIn(AT_FDCWD, pods, "").value_or(std::vector<std::string>())) {
     for (const std::string& name : NamesIn(AT_FDCWD, pods / pod, "").value_or(std::vector<std::string>())) {
       if (name != kLogs) fs::remove_all(pods / pod / name, error);

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "controller/api/lenient.h"
 #include "controller/local/drill_run.h"
+#include "controller/local/left_processes.h"
 #include "controller/local/pod_names.h"
 #include "controller/local/pod_reading.h"
 #include "controller/local/rank_marks.h"
@@ -63,7 +64,7 @@ void CutNamesOfHosts(std::vector<std::string>* environment) {
 class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
  public:
   Impl(const PodMeans& means, World* world, LocalJob* job, LocalRunOptions options, LocalRunEvents events)
-      : limits_("/sys/fs/cgroup", TextOf("/proc/self/cgroup"), options.folder + "/cgroup", job->State().name),
+      : limits_("/sys/fs/cgroup", TextOf("/proc/self/cgroup"), options.folder + "/cgroup", job->State().name, means.guard),
         means_(WithLimits(means, &limits_)),
         world_(world),
         job_(job),
@@ -105,8 +106,8 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
     });
   }
 
-  void Stop() {
-    for (auto& [uid, pod] : pods_) stopped_ ? pod->Kill() : pod->Stop();
+  void Stop(bool at_once) {
+    for (auto& [uid, pod] : pods_) at_once ? pod->Kill() : pod->Stop();
     stopped_ = true;
     WakeSoon();
   }
@@ -209,6 +210,7 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
                    .images = options_.images,
                    .shown_folder = options_.shown_folder,
                    .environment = options_.environment};
+    place.environment.push_back(RunMark(options_.id));
     place.environment.push_back(fmt::format("HOSTNAME={}", HostOf(pod)));
     place.environment.push_back(fmt::format("MUSTER_HTTP_PORT={}:{}", address, kAgentHttpPort));
     if (!HasOwnNetwork(pod)) {  // hosts share one network and its ports: each listens at its own address
@@ -400,7 +402,8 @@ LocalRun::LocalRun(const PodMeans& means, World* world, LocalJob* job, LocalRunO
 LocalRun::~LocalRun() { impl_->End(); }
 Status LocalRun::Begin() { return impl_->Begin(); }
 const std::vector<PodRecord>& LocalRun::pods() const { return impl_->pods(); }
-void LocalRun::Stop() { impl_->Stop(); }
+void LocalRun::Stop() { impl_->Stop(false); }
+void LocalRun::Kill() { impl_->Stop(true); }
 const std::vector<PodEnd>& LocalRun::ends() const { return impl_->ends(); }
 
 }  // namespace muster::controller

@@ -18,6 +18,7 @@
 namespace muster::controller {
 
 struct LocalRunOptions {
+  std::string id;           // of the run, as in RunRecord
   std::string folder;       // absolute: this run's folder in the state directory
   std::string claims;       // absolute: with a folder for each PersistentVolumeClaim
   std::string work_folder;  // absolute: where containers without a workingDir run
@@ -54,8 +55,8 @@ class LocalRun {
 
   // Starts the run. Unavailable: the output cannot be watched for drills.
   Status Begin();
-  // Sends SIGTERM to all pods, and SIGKILL after their grace. A second call sends SIGKILL at once.
-  void Stop();
+  void Stop();  // SIGTERM to all pods, and SIGKILL after their grace
+  void Kill();  // SIGKILL to all pods
 
   const std::vector<PodEnd>& ends() const;     // in the order of the ends
   const std::vector<PodRecord>& pods() const;  // all pods that have begun, in the order of their start

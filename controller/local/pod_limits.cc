@@ -89,8 +89,12 @@ std::string CpuMax(int64_t milli_cpus) {
   return fmt::format("{} {}", std::max(milli_cpus * (kPeriod / 1000), kShortest), kPeriod);
 }
 
-PodLimits::PodLimits(std::string mount, std::string own, std::string record, std::string job)
-    : mount_(std::move(mount)), own_(std::move(own)), record_(std::move(record)), job_(std::move(job)) {}
+PodLimits::PodLimits(std::string mount, std::string own, std::string record, std::string job, pid_t companion)
+    : mount_(std::move(mount)),
+      own_(std::move(own)),
+      record_(std::move(record)),
+      job_(std::move(job)),
+      companion_(companion) {}
 
 PodLimits::~PodLimits() {
   if (folder_.empty()) return;
@@ -150,13 +154,14 @@ StatusOr<std::string> PodLimits::FindBase() {
   if (!own || !HasBoth(mount_ + "/cgroup.controllers")) {
     return absl::FailedPreconditionError(fmt::format("{} is no cgroup v2 with the controllers cpu and memory", mount_));
   }
-  const std::string self = std::to_string(getpid());
+  const std::vector<std::string> ours = {std::to_string(getpid()), companion_ == 0 ? "" : std::to_string(companion_)};
   for (std::string path = *own;; path.erase(path.rfind('/'))) {
     const std::string folder = mount_ + path;
     const std::vector<std::string> inside = WordsIn(folder + "/cgroup.procs");
     const bool writable = access(folder.c_str(), W_OK) == 0 && access((folder + "/cgroup.procs").c_str(), W_OK) == 0;
     if (writable && HasBoth(folder + "/cgroup.controllers")) {
-      const bool alone = path == *own && inside.size() == 1 && inside.front() == self;
+      const auto is_ours = [&ours](const auto& pid) { return std::find(ours.begin(), ours.end(), pid) != ours.end(); };
+      const bool alone = path == *own && !inside.empty() && std::all_of(inside.begin(), inside.end(), is_ours);
       if (alone) MUSTER_RETURN_IF_ERROR(MoveInto(folder));
       if (GiveControllers(folder).ok()) return folder;
       MoveBack();
@@ -173,13 +178,19 @@ Status PodLimits::MoveInto(const std::string& base) {
   base_ = base;
   leaf_ = base + "/muster-local-self";  // cannot be the name of a job's cgroup
   MUSTER_RETURN_IF_ERROR(MakeFolder(leaf_));
-  return Put(leaf_ + "/cgroup.procs", "0");
+  return MoveTo(leaf_);
+}
+
+Status PodLimits::MoveTo(const std::string& cgroup) {
+  const std::string processes = cgroup + "/cgroup.procs";
+  if (companion_ != 0) Put(processes, std::to_string(companion_)).IgnoreError();
+  return Put(processes, "0");
 }
 
 void PodLimits::MoveBack() {
   if (leaf_.empty()) return;
   Put(base_ + "/cgroup.subtree_control", "-cpu -memory").IgnoreError();
-  if (Put(base_ + "/cgroup.procs", "0").ok()) rmdir(leaf_.c_str());
+  if (MoveTo(base_).ok()) rmdir(leaf_.c_str());
   leaf_.clear();
 }
 

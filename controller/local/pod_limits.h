@@ -11,6 +11,8 @@
 // Loop thread only.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -27,8 +29,9 @@ std::string CpuMax(int64_t milli_cpus);
 class PodLimits {
  public:
   // `mount`: "/sys/fs/cgroup"; `own`: this process' line of /proc/self/cgroup that begins with "0::", or all lines.
-  // `record`: a file that holds the path of the run's cgroup as long as that exists.
-  PodLimits(std::string mount, std::string own, std::string record, std::string job);
+  // `record`: a file that holds the path of the run's cgroup as long as that exists. `companion`: a process that counts
+  // as part of this one, and moves with it; 0: none.
+  PodLimits(std::string mount, std::string own, std::string record, std::string job, pid_t companion = 0);
   ~PodLimits();  // removes the run's cgroups without processes
   PodLimits(const PodLimits&) = delete;
   PodLimits& operator=(const PodLimits&) = delete;
@@ -49,9 +52,11 @@ class PodLimits {
   Status Open();
   StatusOr<std::string> FindBase();
   Status MoveInto(const std::string& base);
+  Status MoveTo(const std::string& cgroup);
   void MoveBack();
 
   const std::string mount_, own_, record_, job_;
+  const pid_t companion_;
   std::optional<Status> opened_;
   std::string base_, folder_;  // absolute; empty: not found yet, or not made
   std::string leaf_;           // the child cgroup that this process has moved into; empty: none

@@ -77,7 +77,7 @@ StatusOr<PodProgram> ProgramOf(const Json& pod, const PodPlace& place, const Fin
   program.limits = LimitsOf(spec);
   PodTree tree;
   tree.Add(PodFolder{.path = place.folder});
-  tree.Add(PodFolder{.path = fmt::format("{}/volumes", place.folder)});
+  tree.Add(PodFolder{.path = fmt::format("{}/volumes", place.folder), .is_private = true});
   MUSTER_RETURN_IF_ERROR(ReadContainers(spec, input, &tree, &program));
   MUSTER_RETURN_IF_ERROR(tree.Check(spec.PathOf("volumes")));
   NoteIgnored(spec, place.gpus, &ignored);

@@ -46,6 +46,7 @@ using FindObject = std::function<const Json*(std::string_view kind, std::string_
 
 struct PodFolder {
   std::string path;              // created if nothing is there: a subPath may be a file of a claim
+  bool is_private = false;       // mode 0700
   bool in_memory = false;        // emptyDir of medium Memory
   std::optional<int64_t> bytes;  // sizeLimit
   bool of_agent = false;         // `muster install` puts its files there

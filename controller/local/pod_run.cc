@@ -34,9 +34,10 @@ namespace fs = std::filesystem;
 constexpr int kMostTries = 5;          // to set up a container's sandbox
 constexpr size_t kMostMessage = 4096;  // bytes of a termination message
 
-Status MakeFolder(const std::string& path) {
+Status MakeFolder(const std::string& path, bool is_private = false) {
   std::error_code error;
   fs::create_directories(path, error);
+  if (!error && is_private) fs::permissions(path, fs::perms::owner_all, error);
   if (error) return absl::UnavailableError(fmt::format("{}: it cannot be made: {}", path, error.message()));
   return absl::OkStatus();
 }
@@ -49,7 +50,7 @@ Status Prepare(const PodProgram& program, const std::string& folder, const Agent
     return absl::UnavailableError(fmt::format("{}/volumes: it cannot be removed: {}", folder, error.message()));
   MUSTER_RETURN_IF_ERROR(MakeFolder(folder + "/logs"));
   for (const PodFolder& one : program.folders) {
-    if (!fs::exists(one.path, error)) MUSTER_RETURN_IF_ERROR(MakeFolder(one.path));
+    if (!fs::exists(one.path, error)) MUSTER_RETURN_IF_ERROR(MakeFolder(one.path, one.is_private));
     if (one.of_agent && agent_files != nullptr) agent_files->PutInto(one.path);
   }
   for (const PodFile& file : program.files) {

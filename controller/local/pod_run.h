@@ -32,6 +32,7 @@ struct PodMeans {
   const AgentFiles* agent_files = nullptr;
   bool own_pids = false;        // as in SandboxSpec
   PodLimits* limits = nullptr;  // null: no limits are set
+  pid_t guard = 0;              // of run_guard.h; 0: none
 };
 
 struct PodView {

@@ -12,6 +12,7 @@ namespace muster::controller {
 namespace {
 
 constexpr int kMostMode = 0777, kUsualMode = 0644;
+constexpr int kOfSecrets = 0700;  // the copies on this machine's disk are for the user alone
 
 void Put(const std::string& path, std::string text, int mode, VolumeFiles* files) {
   if (!path.empty()) (*files)[path] = VolumeFile{std::move(text), mode};
@@ -71,6 +72,13 @@ StatusOr<VolumeFiles> OfObject(Fields source, const char* name_field, std::strin
   return files;
 }
 
+StatusOr<VolumeFiles> OfSecret(Fields source, const char* name_field, int mode, const PodInput& input) {
+  auto files = OfObject(std::move(source), name_field, "Secret", mode, input);
+  if (!files.ok()) return files;
+  for (auto& [path, file] : *files) file.mode &= kOfSecrets;
+  return files;
+}
+
 VolumeFiles OfPod(Fields source, int mode, const PodInput& input) {
   VolumeFiles files;
   for (Fields item : source.Objects("items")) {
@@ -88,7 +96,7 @@ VolumeFiles OfPod(Fields source, int mode, const PodInput& input) {
 }
 
 StatusOr<VolumeFiles> OfSource(Fields source, int mode, const PodInput& input) {
-  if (Fields secret = source.Object("secret")) return OfObject(secret, "name", "Secret", mode, input);
+  if (Fields secret = source.Object("secret")) return OfSecret(secret, "name", mode, input);
   if (Fields map = source.Object("configMap")) return OfObject(map, "name", "ConfigMap", mode, input);
   if (Fields pod = source.Object("downwardAPI")) return OfPod(pod, mode, input);
   for (const char* cluster : {"serviceAccountToken", "clusterTrustBundle", "podCertificate"}) {
@@ -119,7 +127,7 @@ std::string PathBelow(Fields object, const char* name, std::string_view path) {
 
 StatusOr<VolumeFiles> FilesOfVolume(Fields source, std::string_view type, const PodInput& input) {
   const int mode = source.Int("defaultMode", 0, kMostMode).value_or(kUsualMode);
-  if (type == "secret") return OfObject(source, "secretName", "Secret", mode, input);
+  if (type == "secret") return OfSecret(source, "secretName", mode, input);
   if (type == "configMap") return OfObject(source, "name", "ConfigMap", mode, input);
   if (type == "downwardAPI") return OfPod(source, mode, input);
   VolumeFiles files;

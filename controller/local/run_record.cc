@@ -69,6 +69,7 @@ StatusOr<RunRecord> ParseRunRecord(std::string_view text) {
   fields.Need({"kind", "name", "pid", "begun"});
   RunRecord record{
       .kind = fields.Text("kind"), .name = fields.Text("name"), .files = fields.Texts("files", kMostTexts)};
+  record.id = fields.Text("id");
   record.pid = fields.Number("pid", 1).value_or(0);
   record.pid_started = fields.Number("pid_started", 0).value_or(0);
   record.detached = fields.Flag("detached");
@@ -99,6 +100,7 @@ std::string ToJson(const RunRecord& record) {
                {"kind", record.kind},
                {"name", record.name},
                {"files", record.files},
+               {"id", record.id},
                {"pid", record.pid},
                {"pid_started", record.pid_started},
                {"detached", record.detached},

@@ -12,6 +12,7 @@
 
 namespace muster::controller {
 
+inline constexpr char kStoppedState[] = "Stopped";  // of a run that a signal has ended before its job
 inline constexpr size_t kMostPodRecords = 2048;  // the newest
 
 struct PodRecord {
@@ -29,6 +30,7 @@ struct PodRecord {
 struct RunRecord {
   std::string kind, name;
   std::vector<std::string> files;  // absolute
+  std::string id;                  // different for each run; empty: of a version that had none
   int64_t pid = 0;                 // of the process that runs it
   int64_t pid_started = 0;         // of that process: clock ticks since the machine began, as /proc/PID/stat has it
   bool detached = false;

@@ -21,7 +21,7 @@ void RunRecorder::Note(const LocalJobState& job, const std::vector<PodRecord>& p
 
 void RunRecorder::End(const LocalJobState& job, const std::vector<PodRecord>& pods, int exit_code, WallTime now) {
   Fill(job, pods);
-  if (!job.finished) record_.state = "Stopped";
+  if (!job.finished) record_.state = kStoppedState;
   record_.ended = now;
   record_.exit_code = exit_code;
   Write();

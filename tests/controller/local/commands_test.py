@@ -161,8 +161,8 @@ class Stop(CommandCase):
         processes = self.processes()
         self.assertIn("hard has been told to stop and still runs after 1 s; `muster stop --now hard` does not wait",
                       self.muster("stop", "--timeout", "1", "hard", code=78))
-        self.assertIn("hard: Stopped", self.muster("stop", "--now", "hard"))
-        job.wait()
+        self.assertIn("hard: Stopped, exit code 143", self.muster("stop", "--now", "hard"))
+        self.assertEqual(job.wait(), 143)
         self.assert_gone(processes)
 
     def test_all(self):

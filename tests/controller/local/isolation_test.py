@@ -13,7 +13,7 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
-from local_case import BIN, DEADLINE, LocalCase, clean, plain_job, pytorch_job, runtime, shell, train_job, wait_gone  # noqa: E402
+from local_case import BIN, DEADLINE, LocalCase, OpenCase, clean, plain_job, pytorch_job, runtime, shell, train_job, wait_gone  # noqa: E402
 
 import class_runner  # noqa: E402
 
@@ -183,19 +183,7 @@ class Shared(LocalCase):
         self.assertIn("--network 'own': want auto, private or shared", job.said)
 
 
-class WithoutBubblewrap(LocalCase):
-    def start(self, *files, env=None, **more):
-        """Starts the job with a PATH that has all programs but bwrap."""
-        programs = os.path.join(self.folder, "programs")
-        if not os.path.isdir(programs):
-            os.mkdir(programs)
-            for folder in ("/usr/bin", "/bin", "/usr/sbin", "/sbin"):
-                for name in os.listdir(folder):
-                    path = os.path.join(programs, name)
-                    if name != "bwrap" and not os.path.lexists(path):
-                        os.symlink(os.path.join(folder, name), path)
-        return super().start(*files, env={"PATH": programs, **(env or {})}, **more)
-
+class WithoutBubblewrap(OpenCase):
     def test_torchrun_on_two_nodes(self):
         script = 'import os; print("rank", os.environ["RANK"], os.environ["MASTER_ADDR"], flush=True)'
         self.file("place.py", script)

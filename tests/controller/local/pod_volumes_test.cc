@@ -105,7 +105,8 @@ TEST(PodVolumes, HaveTheFilesOfTheirSources) {
           {"{name: v, configMap: {name: absent, optional: true, items: [{key: a, path: a}]}}", {}},
           {"{name: v, secret: {secretName: keys, defaultMode: 384}}",
            {"other 600: said", "plain 600: as it is", "token 600: t0"}},
-          {"{name: v, secret: {secretName: keys, items: [{key: token, path: t}]}}", {"t 644: t0"}},
+          {"{name: v, secret: {secretName: keys, items: [{key: token, path: t}]}}", {"t 600: t0"}},
+          {"{name: v, secret: {secretName: keys, items: [{key: token, path: t, mode: 511}]}}", {"t 700: t0"}},
           {"{name: v, downwardAPI: {defaultMode: 292, items: [{path: name, fieldRef: {fieldPath: metadata.name}}, "
            "{path: "
            "nodes, mode: 420, fieldRef: {fieldPath: \"metadata.annotations['muster.dev/nodes']\"}}]}}",
