@@ -41,6 +41,8 @@ std::string DescribeExit(int code) {
       return "wrong usage (exit code 64)";
     case kExitBadConfiguration:
       return "bad configuration (exit code 78)";
+    case kExitDrillMissed:
+      return "a drill did not happen (exit code 92)";
     case kExitNoProgress:
       return "no progress over several restarts (exit code 93)";
     case kExitNotExecutable:

@@ -17,6 +17,7 @@ enum class ExitClass { kSuccess, kFatal, kRetryable };
 
 inline constexpr int kExitUsage = 64;               // a flag or PET_* value is wrong
 inline constexpr int kExitBadConfiguration = 78;    // settings that contradict each other or the cluster
+inline constexpr int kExitDrillMissed = 92;         // `muster local`: the job succeeded, but a drill did not happen
 inline constexpr int kExitNoProgress = 93;          // restarted K times without progress: do not requeue
 inline constexpr int kExitNotExecutable = 126;      // the command exists and cannot be executed
 inline constexpr int kExitNotFound = 127;           // the command does not exist

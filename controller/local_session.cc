@@ -129,6 +129,8 @@ class Session {
     MUSTER_ASSIGN_OR_RETURN(LocalRunOptions options,
                             OptionsOf(flags, environment, programs, state, taken.path, agent_files.binary()));
     options.id = id_;
+    options.nodes = NodeNumbers(planned);
+    for (const Drill& drill : options.drills) MUSTER_RETURN_IF_ERROR(options.nodes.Check(drill));
     MUSTER_RETURN_IF_ERROR(CheckObjects(flags, planned, options, !programs.bwrap.empty()));
     MUSTER_ASSIGN_OR_RETURN(mode_, ParseNetworkMode(flags.network));
     const CarriedRun carried{flags, taken, programs.bwrap, agent_files};
@@ -166,6 +168,7 @@ class Session {
     MUSTER_ASSIGN_OR_RETURN(const Descriptor pods, MakePodsFolder(folder));
     MUSTER_ASSIGN_OR_RETURN(const auto guard, RunGuard::Begin(options.id, carried.flags.keep ? -1 : pods.get()));
     MUSTER_ASSIGN_OR_RETURN(const Isolation isolation, Isolate(mode_, carried.bwrap));
+    for (const Drill& drill : options.drills) MUSTER_RETURN_IF_ERROR(CheckLinks(drill, isolation.why_shared));
     PrintTo(stderr, "muster local: {}\n", isolation.said);
     RaiseOpenFiles();
     asio::io_context loop;
@@ -215,7 +218,7 @@ class Session {
     loop.run();
     console.Drain(std::chrono::seconds(5));
     PrintTo(stderr, "{}", EndTable(run.ends()));
-    const int code = End(request.signal());
+    const int code = End(request.signal(), run.MissedDrills());
     recorder.End(job_->State(), run.pods(), code, WallNow());
     if (!carried.flags.keep) RemoveVolumes(folder);
     return code;
@@ -249,8 +252,9 @@ class Session {
             page.ok() ? "report: " + *page : fmt::format("the report cannot be written: {}", Message(page.status())));
   }
 
-  // `signal`: that has stopped the run; 0: none.
-  int End(int signal) {
+  // `signal`: that has stopped the run; 0: none. `missed`: drills that did not happen.
+  int End(int signal, const std::vector<std::string>& missed) {
+    for (const std::string& drill : missed) PrintTo(stderr, "muster local: the drill did not happen: {}\n", drill);
     const LocalJobState state = job_->State();
     const std::string restarts = state.restarts == 0 ? "" : ", " + Counted(state.restarts, "restart");
     const bool stopped = signal != 0 && !state.finished;
@@ -258,7 +262,7 @@ class Session {
     PrintTo(stderr, "muster local: {} {}: {}{}{}{}\n", state.kind, state.name, stopped ? kStoppedState : state.state,
             restarts, why.empty() ? "" : ": ", why);
     if (signal != 0) return 128 + signal;
-    if (state.succeeded) return 0;
+    if (state.succeeded) return missed.empty() ? 0 : kExitDrillMissed;
     const int code = state.failures.empty() ? 1 : state.failures.back().exit_code;
     return code == 0 ? 1 : code;
   }

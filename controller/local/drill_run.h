@@ -16,12 +16,15 @@ namespace muster::controller {
 struct DrillTarget {
   const Json& pod;
   PodRun& run;
+  int number;        // of the node
   bool own_network;  // its host has a network of its own, in `network`
 };
 
-// `say` gets one sentence on what was done, or why not: at once, or after a process has been made to end. It may
-// outlive the call.
+// OK: `done` says what was done to whom. Else the error says why nothing was done.
+using DrillTold = std::function<void(const Status& status, const std::string& done)>;
+
+// Calls `tell` once: at once, or after a process has been made to end. `tell` may outlive the call.
 void CarryOutDrill(const Drill& drill, const std::vector<DrillTarget>& targets, PodNetwork* network,
-                   const std::function<void(const std::string&)>& say);
+                   const DrillTold& tell);
 
 }  // namespace muster::controller

@@ -27,4 +27,8 @@ struct Drill {
 // InvalidArgument: names the value and the wanted form.
 StatusOr<Drill> ParseDrill(std::string_view text);
 
+// FailedPrecondition: the drill cuts or mends a link, and hosts have no links, for the reason `why_shared`; empty: they
+// have.
+Status CheckLinks(const Drill& drill, std::string_view why_shared);
+
 }  // namespace muster::controller

@@ -64,16 +64,17 @@ StatusOr<Isolation> Isolate(NetworkMode mode, const std::string& bwrap) {
     isolation.own_pids = WhyNoSandbox(bwrap, with_pids).empty();
     why_no_sandbox = isolation.own_pids ? "" : WhyNoSandbox(bwrap, words);
   }
-  std::string why_shared = "--network shared";
+  isolation.why_shared = "--network shared";
   if (why_no_sandbox.empty()) isolation.bwrap = bwrap;
   if (mode != NetworkMode::kShared) {
     auto network = isolation.bwrap.empty() ? absl::FailedPreconditionError(why_no_sandbox) : PodNetwork::Make();
     if (network.ok()) {
       isolation.network = *std::move(network);
+      isolation.why_shared.clear();
     } else {
-      why_shared = Message(network.status());
+      isolation.why_shared = Message(network.status());
       if (mode == NetworkMode::kPrivate) {
-        return absl::FailedPreconditionError(fmt::format("--network private: {}", why_shared));
+        return absl::FailedPreconditionError(fmt::format("--network private: {}", isolation.why_shared));
       }
     }
   }
@@ -84,7 +85,8 @@ StatusOr<Isolation> Isolate(NetworkMode mode, const std::string& bwrap) {
     isolation.said = "each host has its own volumes, /dev/shm, host name and network";
   } else {
     isolation.said = fmt::format(
-        "each host has its own volumes, /dev/shm and host name; all share this machine's network: {}", why_shared);
+        "each host has its own volumes, /dev/shm and host name; all share this machine's network: {}",
+        isolation.why_shared);
   }
   return isolation;
 }

@@ -18,6 +18,7 @@ struct Isolation {
   std::string bwrap;                    // the path of bubblewrap; empty: pods share this machine's files
   bool own_pids = false;                // a container has its own PID namespace: all its processes end with it
   std::unique_ptr<PodNetwork> network;  // null: pods share this machine's network, with addresses of 127.0.0.0/8
+  std::string why_shared;               // the reason, if they share it
   std::string said;                     // one line for the user: what each host has of its own, what is shared, and why
 };
 

@@ -115,6 +115,19 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
   const std::vector<PodEnd>& ends() const { return ends_; }
   const std::vector<PodRecord>& pods() const { return records_; }
 
+  std::vector<std::string> MissedDrills() const {
+    std::vector<std::string> missed;
+    for (const Drill& drill : options_.drills) {
+      const auto told = drilled_.find(drill.said);
+      if (told != drilled_.end() && told->second.ok()) continue;
+      const std::string why = told != drilled_.end() ? std::string(Message(told->second))
+                              : drill.after          ? "the job had ended by then"
+                                                     : "no line of output has its text";
+      missed.push_back(fmt::format("{}: {}", drill.said, why));
+    }
+    return missed;
+  }
+
   void End() {
     timer_.cancel();
     drill_timers_.clear();
@@ -263,8 +276,8 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   // Puts the mark of ranks into the environment of the trainer's container.
-  static PodRecord RecordOf(const Json& pod, PodProgram* program) {
-    PodRecord record{.name = NameOf(pod), .host = HostOf(pod), .node_rank = NodeRankOf(pod), .begun = WallNow()};
+  PodRecord RecordOf(const Json& pod, PodProgram* program) const {
+    PodRecord record{.name = NameOf(pod), .host = HostOf(pod), .node_rank = options_.nodes.Of(pod), .begun = WallNow()};
     for (const auto* containers : {&program->init_containers, &program->containers}) {
       for (const ContainerProgram& container : *containers) record.containers.push_back(container.name);
     }
@@ -319,11 +332,16 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
     std::vector<DrillTarget> targets;
     for (const Json* pod : world_->List("Pod")) {
       const auto run = pods_.find(UidOf(*pod));
-      if (run != pods_.end()) targets.push_back({*pod, *run->second, HasOwnNetwork(*pod)});
+      if (run == pods_.end()) continue;
+      targets.push_back({*pod, *run->second, options_.nodes.Of(*pod), HasOwnNetwork(*pod)});
     }
-    CarryOutDrill(drill, targets, means_.network, [weak = weak_from_this()](const std::string& what) {
-      if (auto self = weak.lock()) self->events_.drill(what);
-    });
+    CarryOutDrill(drill, targets, means_.network,
+                  [weak = weak_from_this(), said = drill.said](const Status& status, const std::string& done) {
+                    auto self = weak.lock();
+                    if (!self) return;
+                    self->drilled_[said] = status;
+                    self->events_.drill(fmt::format("{}: {}", said, status.ok() ? done : std::string(Message(status))));
+                  });
   }
 
   // Kills the runs of pods that are gone from the world, and forgets those that have ended.
@@ -386,6 +404,7 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
   const std::string name_servers_ = NameServersFile(HostFs());
   std::unique_ptr<OutputWatch> output_;
   std::vector<std::unique_ptr<asio::steady_timer>> drill_timers_;
+  std::map<std::string, Status> drilled_;                // by Drill::said: how it went
   std::map<std::string, std::unique_ptr<PodRun>> pods_;  // by uid
   std::map<std::string, TimePoint> begun_;               // by uid
   std::set<std::string> ended_;                          // uids
@@ -402,6 +421,7 @@ LocalRun::LocalRun(const PodMeans& means, World* world, LocalJob* job, LocalRunO
 LocalRun::~LocalRun() { impl_->End(); }
 Status LocalRun::Begin() { return impl_->Begin(); }
 const std::vector<PodRecord>& LocalRun::pods() const { return impl_->pods(); }
+std::vector<std::string> LocalRun::MissedDrills() const { return impl_->MissedDrills(); }
 void LocalRun::Stop() { impl_->Stop(false); }
 void LocalRun::Kill() { impl_->Stop(true); }
 const std::vector<PodEnd>& LocalRun::ends() const { return impl_->ends(); }

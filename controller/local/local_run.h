@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "controller/local/controllers.h"
 #include "controller/local/drills.h"
+#include "controller/local/node_numbers.h"
 #include "controller/local/output_watch.h"
 #include "controller/local/pod_run.h"
 #include "controller/local/run_record.h"
@@ -28,13 +29,14 @@ struct LocalRunOptions {
   std::string shown_folder;
   std::vector<std::string> environment;
   std::vector<Drill> drills;
+  NodeNumbers nodes;
 };
 
 struct LocalRunEvents {
   std::function<void(const EventText&)> event;           // an event, as `kubectl describe` shows it
   std::function<void(const std::string&)> trouble;       // an error; each text once
   std::function<void(const std::string& path)> ignored;  // a field without effect here, with the reason; once each
-  std::function<void(const std::string& what)> drill;    // what a drill has done
+  std::function<void(const std::string& what)> drill;    // what a drill has done, or why nothing
   WantedLines lines;                                     // lines of output to report
   std::function<void()> changed;                         // the state of the job or of a pod may have changed
   std::function<void()> over;                            // the job has ended, and none of its processes is left
@@ -60,6 +62,8 @@ class LocalRun {
 
   const std::vector<PodEnd>& ends() const;     // in the order of the ends
   const std::vector<PodRecord>& pods() const;  // all pods that have begun, in the order of their start
+  // The drills that have done nothing so far, each with the reason: "node:1@x: no line of output has its text".
+  std::vector<std::string> MissedDrills() const;
 
  private:
   class Impl;

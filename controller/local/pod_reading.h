@@ -8,7 +8,5 @@ namespace muster::controller {
 // The first exit code of its containers that is not 0; 0: there is none.
 int ExitCodeOf(const Json& pod);
 bool IsReady(const Json& pod);
-// The node rank of the pod; -1: it is no node of the training.
-int NodeRankOf(const Json& pod);
 
 }  // namespace muster::controller

@@ -48,8 +48,8 @@ std::map<int, std::pair<std::string, std::string>> DocumentedCodes() {
 
 TEST(ExitCodes, TheDocumentSaysTheSame) {
   auto rows = DocumentedCodes();
-  for (int code : {0, kExitUsage, kExitBadConfiguration, kExitNoProgress, kExitNotExecutable, kExitNotFound,
-                   kExitStopped, kExitRendezvousTimeout, kExitCoordinatorLost, kExitPeerFailed, kExitHang,
+  for (int code : {0, kExitUsage, kExitBadConfiguration, kExitDrillMissed, kExitNoProgress, kExitNotExecutable,
+                   kExitNotFound, kExitStopped, kExitRendezvousTimeout, kExitCoordinatorLost, kExitPeerFailed, kExitHang,
                    kExitNodeUnhealthy, kExitSourceUnreachable}) {
     ASSERT_TRUE(rows.contains(code)) << code << " is missing in docs/exit-codes.md";
   }

@@ -74,5 +74,12 @@ TEST(Drills, WhatIsWrong) {
   for (const Row& row : rows) EXPECT_THAT(std::string(Message(ParseDrill(row.text).status())), HasSubstr(row.message));
 }
 
+TEST(Drills, OnlyALinkOfItsOwnCanBeCut) {
+  EXPECT_TRUE(CheckLinks(*ParseDrill("node:1:cut@1s"), "").ok());
+  EXPECT_TRUE(CheckLinks(*ParseDrill("node:1@1s"), "--network shared").ok());
+  EXPECT_EQ(Message(CheckLinks(*ParseDrill("node:1:mend@x"), "it needs root")),
+            "--kill 'node:1:mend@x': all hosts share this machine's network, so none has a link to cut: it needs root");
+}
+
 }  // namespace
 }  // namespace muster::controller

@@ -174,8 +174,9 @@ class Shared(LocalCase):
         self.assertIn("all share this machine's network: --network shared\n", jobs[0].said)
 
     def test_no_link_to_cut(self):
-        said = self.run_job(plain_job("cut", "echo now; sleep 1"), arguments=["--kill", "node:0:cut@now"])
-        self.assertIn("drill node:0:cut@now: hosts share this machine's network; it needs --network private", said)
+        said = self.run_job(plain_job("cut", "echo now"), arguments=["--kill", "node:0:cut@now"], code=78)
+        self.assertIn("--kill 'node:0:cut@now': all hosts share this machine's network, so none has a link to cut: --network shared", said)
+        self.assertNotIn("] now", said)
 
     def test_a_wrong_mode(self):
         job = super().start(plain_job("a", "true"), arguments=["--network", "own"])

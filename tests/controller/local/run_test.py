@@ -179,10 +179,13 @@ for epoch in range(first, 7):
 
 
 class Drills(LocalCase):
-    def survives(self, *drills):
+    def run_with(self, *drills, code=0):
         script = self.file("epochs.py", EPOCHS)
         arguments = [word for drill in drills for word in ("--kill", drill)]
-        said = self.run_job(train_job("drill", f"[torchrun, {script}, {self.folder}]"), arguments=arguments)
+        return self.run_job(train_job("drill", f"[torchrun, {script}, {self.folder}]"), arguments=arguments, code=code)
+
+    def survives(self, *drills):
+        said = self.run_with(*drills)
         for rank in (0, 1):
             self.assertIn(f"rank {rank} epoch 6", said)
         return said
@@ -199,8 +202,26 @@ class Drills(LocalCase):
         said = self.survives("node:0@300ms")
         self.assertIn("drill node:0@300ms: ", said)
 
-    def test_nobody_of_that_number(self):
-        self.assertIn("drill rank:7@epoch 1: no rank 7 runs", self.survives("rank:7@epoch 1"))
+    def test_what_cannot_happen_is_refused(self):
+        for drill, why in (("rank:2@epoch 1", "there is no rank 2: the job's ranks are 0 to 1"),
+                           ("node:2@1s", "there is no node 2: the job's nodes are 0 to 1")):
+            with self.subTest(drill):
+                said = self.run_with(drill, code=78)
+                self.assertIn(f"--kill '{drill}': {why}", said)
+                self.assertNotIn("rank 0 epoch", said)
+
+    def test_what_did_not_happen_fails_a_run_that_succeeded(self):
+        said = self.run_with("rank:1@epoch 77", "node:0@1000m", code=92)
+        self.assertIn("the drill did not happen: rank:1@epoch 77: no line of output has its text", said)
+        self.assertIn("TrainJob drill: Complete\n", said)
+
+    def test_the_code_of_a_failed_job_stays(self):
+        script = f"echo here; while [ ! -e {self.folder}/go ]; do sleep 0.05; done; exit 3"
+        job = self.start(plain_job("none", script), arguments=["--kill", "rank:0@here"])
+        job.await_("drill rank:0@here: no rank 0 runs")
+        self.file("go", "")
+        self.assertEqual(job.wait(), 3)
+        self.assertIn("the drill did not happen: rank:0@here: no rank 0 runs", job.said)
 
     def test_a_wrong_one(self):
         self.assertIn("--kill 'node:1': it does not say when", self.run_job(plain_job("wrong", "true"), code=78, arguments=["--kill", "node:1"]))
