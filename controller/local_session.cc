@@ -21,6 +21,7 @@
 #include "controller/local/background.h"
 #include "controller/local/builtin_runtimes.h"
 #include "controller/local/end_table.h"
+#include "controller/local/host_paths.h"
 #include "controller/local/isolation.h"
 #include "controller/local/job_folders.h"
 #include "controller/local/job_report.h"
@@ -32,6 +33,7 @@
 #include "controller/local/run_recorder.h"
 #include "controller/local/state_check.h"
 #include "controller/local/stop_request.h"
+#include "controller/local/verdict.h"
 #include "controller/local_inputs.h"
 #include "controller/plan/plan_files.h"
 
@@ -54,6 +56,16 @@ RunRecord FirstRecord(const LocalFlags& flags, const std::string& id) {
 bool IsIgnored(int number) {
   struct sigaction action {};
   return sigaction(number, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+// Nobody here resumes a job.
+Status CheckSuspend(const PlannedFiles& planned) {
+  const bool of_train_job = !planned.jobs.empty() && planned.jobs[0].job.suspend;
+  if (!of_train_job && (planned.pytorch_jobs.empty() || !planned.pytorch_jobs[0].job.suspend)) return absl::OkStatus();
+  const char* field = of_train_job ? "spec.suspend" : "spec.runPolicy.suspend";
+  return absl::InvalidArgumentError(
+      fmt::format("{0}: true: the job would never begin, since nothing here resumes it; run it with --set {0}=false",
+                  field));
 }
 
 // What the pods run with. Holds references to objects of Session::Follow.
@@ -89,6 +101,7 @@ class Session {
       return 0;
     }
     MUSTER_RETURN_IF_ERROR(CheckPodCount(planned));
+    MUSTER_RETURN_IF_ERROR(CheckSuspend(planned));
     if (planned.jobs.empty()) {
       MUSTER_ASSIGN_OR_RETURN(job_, BeginPyTorchJob(planned.pytorch_jobs[0], options, WallNow(), &world_));
     } else {
@@ -112,7 +125,12 @@ class Session {
                          .images = options.images,
                          .environment = options.environment};
     const auto find = [this](std::string_view kind, std::string_view name) { return world_.Find(kind, name); };
-    const PodCheck check = CheckPods(PlannedObjects(planned), place, given, find);
+    const auto fits = [](const PodProgram& program) -> Status {
+      for (const HostPath& path : program.host_paths) MUSTER_RETURN_IF_ERROR(CheckHostPath(path));
+      return absl::OkStatus();
+    };
+    MUSTER_ASSIGN_OR_RETURN(const std::vector<Json> objects, CreatedObjects(planned));
+    const PodCheck check = CheckPods(objects, place, given, find, fits);
     for (const std::string& remark : check.remarks) PrintTo(stderr, "muster local: {}\n", remark);
     return check.status;
   }
@@ -218,10 +236,14 @@ class Session {
     loop.run();
     console.Drain(std::chrono::seconds(5));
     PrintTo(stderr, "{}", EndTable(run.ends()));
-    const int code = End(request.signal(), run.MissedDrills());
-    recorder.End(job_->State(), run.pods(), code, WallNow());
+    const Verdict verdict = VerdictOn({.job = job_->State(),
+                                       .signal = request.signal(),
+                                       .refused = run.refused(),
+                                       .missed = run.MissedDrills()});
+    for (const std::string& line : verdict.lines) PrintTo(stderr, "muster local: {}\n", line);
+    recorder.End(job_->State(), run.pods(), verdict, WallNow());
     if (!carried.flags.keep) RemoveVolumes(folder);
-    return code;
+    return verdict.exit_code;
   }
 
   static void AwaitSignals(asio::signal_set* signals, StopRequest* request, LocalRun* run,
@@ -250,21 +272,6 @@ class Session {
     if (absl::IsNotFound(page.status())) return;
     PrintTo(stderr, "muster local: {}\n",
             page.ok() ? "report: " + *page : fmt::format("the report cannot be written: {}", Message(page.status())));
-  }
-
-  // `signal`: that has stopped the run; 0: none. `missed`: drills that did not happen.
-  int End(int signal, const std::vector<std::string>& missed) {
-    for (const std::string& drill : missed) PrintTo(stderr, "muster local: the drill did not happen: {}\n", drill);
-    const LocalJobState state = job_->State();
-    const std::string restarts = state.restarts == 0 ? "" : ", " + Counted(state.restarts, "restart");
-    const bool stopped = signal != 0 && !state.finished;
-    const std::string why = stopped ? "by " + SignalName(signal) : state.message;
-    PrintTo(stderr, "muster local: {} {}: {}{}{}{}\n", state.kind, state.name, stopped ? kStoppedState : state.state,
-            restarts, why.empty() ? "" : ": ", why);
-    if (signal != 0) return 128 + signal;
-    if (state.succeeded) return missed.empty() ? 0 : kExitDrillMissed;
-    const int code = state.failures.empty() ? 1 : state.failures.back().exit_code;
-    return code == 0 ? 1 : code;
   }
 
   const std::string id_ = RandomName();  // of the run

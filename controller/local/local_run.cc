@@ -13,6 +13,7 @@
 #include "controller/api/lenient.h"
 #include "controller/local/drill_run.h"
 #include "controller/local/left_processes.h"
+#include "controller/local/pod_check.h"
 #include "controller/local/pod_names.h"
 #include "controller/local/pod_reading.h"
 #include "controller/local/rank_marks.h"
@@ -115,6 +116,8 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
   const std::vector<PodEnd>& ends() const { return ends_; }
   const std::vector<PodRecord>& pods() const { return records_; }
 
+  const Status& refused() const { return refused_; }
+
   std::vector<std::string> MissedDrills() const {
     std::vector<std::string> missed;
     for (const Drill& drill : options_.drills) {
@@ -187,10 +190,17 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
     if (phase == "Failed" || phase == "Succeeded") return;
     const Status started = deleted ? absl::CancelledError("it was deleted before it ran") : StartPod(pod);
     if (started.ok()) return;
+    if (!deleted && IsStep(pod)) return Refuse(Annotate(started, NameOf(pod)));
     Json failed = pod;
     failed["status"] = {{"phase", "Failed"}, {"reason", "CannotRun"}, {"message", Message(started)}};
     if (!deleted) Once(fmt::format("{}: {}", NameOf(pod), Message(started)), events_.trouble);
     if (world_->Update(std::move(failed), WallNow()).ok()) WakeSoon();
+  }
+
+  // A pod that cannot start here will not start at another try: ends the run.
+  void Refuse(Status why) {
+    if (refused_.ok()) refused_ = std::move(why);
+    Stop(false);
   }
 
   bool HasOwnNetwork(const Json& pod) const {
@@ -264,6 +274,9 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
     }
     view.found = [weak = weak_from_this(), name = NameOf(pod)](const std::string& text) {
       if (auto self = weak.lock()) self->events_.event({true, "Unhealthy", fmt::format("{}: {}", name, text)});
+    };
+    view.waits = [weak = weak_from_this(), name = NameOf(pod)](const std::string& text) {
+      if (auto self = weak.lock()) self->events_.event({true, "BackOff", fmt::format("{}: {}", name, text)});
     };
     view.unlimited = [weak = weak_from_this()](const std::string& why) {
       if (auto self = weak.lock()) self->Once("limits of CPU and memory are not set: " + why, self->events_.trouble);
@@ -413,6 +426,7 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
   std::map<std::string, size_t> places_;  // by uid, in records_
   std::set<std::string> said_;
   std::string written_;
+  Status refused_;
   bool woken_ = false, stopped_ = false, over_ = false;
 };
 
@@ -421,6 +435,7 @@ LocalRun::LocalRun(const PodMeans& means, World* world, LocalJob* job, LocalRunO
 LocalRun::~LocalRun() { impl_->End(); }
 Status LocalRun::Begin() { return impl_->Begin(); }
 const std::vector<PodRecord>& LocalRun::pods() const { return impl_->pods(); }
+const Status& LocalRun::refused() const { return impl_->refused(); }
 std::vector<std::string> LocalRun::MissedDrills() const { return impl_->MissedDrills(); }
 void LocalRun::Stop() { impl_->Stop(false); }
 void LocalRun::Kill() { impl_->Stop(true); }

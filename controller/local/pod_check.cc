@@ -1,22 +1,26 @@
 #include "controller/local/pod_check.h"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
 #include "base/quoted.h"
 #include "base/text.h"
 #include "controller/api/lenient.h"
+#include "controller/api/pytorch_job.h"
 #include "controller/plan/nearest_names.h"
 #include "controller/plan/pod_fields.h"
 #include "controller/plan/pod_object.h"
+#include "controller/reconcile/written.h"
 
 namespace muster::controller {
 namespace {
 
 class Checker {
  public:
-  Checker(const std::vector<Json>& objects, const PodPlace& place, const FindObject& find)
-      : objects_(objects), place_(place), find_(find) {}
+  Checker(const std::vector<Json>& objects, const PodPlace& place, const FindObject& find,
+          const std::function<Status(const PodProgram&)>& fits)
+      : objects_(objects), place_(place), find_(find), fits_(fits) {}
 
   Status Check() {
     for (const Json& object : objects_) {
@@ -46,41 +50,51 @@ class Checker {
   }
 
  private:
-  // Whether the pod is of the training or of a step before it. A job can do without its other pods.
-  static bool IsStep(const Json& pod) {
-    for (const char* name : {kTrainerContainer, "dataset-initializer", "model-initializer"}) {
-      if (FindNamed(PartOf(pod, "spec"), "containers", name) != nullptr) return true;
-    }
-    return false;
-  }
-
   Status CheckPod(const Json& pod) {
-    bool made_by_job = false;
     const auto find = [&](std::string_view kind, std::string_view name) -> const Json* {
       used_.emplace(kind, name);
       const Json* found = find_(kind, name);
       for (const Json& object : objects_) {
-        if (found == nullptr && TextField(object, "kind") == kind && NameOf(object) == name) {
-          made_by_job = true;
-          found = &object;
-        }
+        if (found == nullptr && TextField(object, "kind") == kind && NameOf(object) == name) found = &object;
       }
       return found;
     };
-    const Status status = ProgramOf(pod, place_, find).status();
-    // An object that the job creates gets its keys at its creation, so a missing key is no error here.
-    if (made_by_job && absl::IsNotFound(status)) return absl::OkStatus();
-    return Annotate(status, NameOf(pod));
+    const auto program = ProgramOf(pod, place_, find);
+    return Annotate(program.ok() ? fits_(*program) : program.status(), NameOf(pod));
   }
 
   const std::vector<Json>& objects_;
   const PodPlace& place_;
   const FindObject& find_;
+  const std::function<Status(const PodProgram&)>& fits_;
   std::set<std::pair<std::string, std::string>> used_;  // kind and name
   std::vector<std::string> remarks_;
 };
 
 }  // namespace
+
+bool IsStep(const Json& pod) {
+  for (const char* name : {kTrainerContainer, kPyTorchContainer, "dataset-initializer", "model-initializer"}) {
+    if (FindNamed(PartOf(pod, "spec"), "containers", name) != nullptr) return true;
+  }
+  return false;
+}
+
+StatusOr<std::vector<Json>> CreatedObjects(const PlannedFiles& planned) {
+  std::vector<Json> objects = PlannedObjects(planned);
+  const auto fill = [&objects](const std::vector<PlannedObject>& all) -> Status {
+    for (const PlannedObject& each : all) {
+      if (each.fill == PlannedObject::Fill::kNothing) continue;
+      MUSTER_ASSIGN_OR_RETURN(
+          const Json filled, Filled({.kind = Action::Kind::kCreateObject, .object = each.object, .fill = each.fill}));
+      std::replace(objects.begin(), objects.end(), each.object, filled);
+    }
+    return absl::OkStatus();
+  };
+  for (const PlannedTrainJob& job : planned.jobs) MUSTER_RETURN_IF_ERROR(fill(job.plan.objects));
+  for (const PlannedPyTorchJob& job : planned.pytorch_jobs) MUSTER_RETURN_IF_ERROR(fill(job.plan.objects));
+  return objects;
+}
 
 Status CheckPodCount(const PlannedFiles& planned) {
   int64_t count = 0;
@@ -96,8 +110,8 @@ Status CheckPodCount(const PlannedFiles& planned) {
 }
 
 PodCheck CheckPods(const std::vector<Json>& objects, const PodPlace& place, const std::vector<GivenObject>& given,
-                   const FindObject& find) {
-  Checker checker(objects, place, find);
+                   const FindObject& find, const std::function<Status(const PodProgram&)>& fits) {
+  Checker checker(objects, place, find, fits);
   PodCheck check{.status = checker.Check()};
   check.remarks = checker.TakeRemarks();
   for (const GivenObject& one : given) {

@@ -202,6 +202,10 @@ std::chrono::seconds PodLifecycle::Grace(Position container) const {
   return containers_[container].grace.value_or(program_.grace);
 }
 
+seconds PodLifecycle::Pause(Position container) const {
+  return StartsAgain(container) ? containers_[container].pause : seconds(0);
+}
+
 void PodLifecycle::Stop(std::string reason, std::string message) {
   if (stopped_ || over()) return;
   stopped_ = true;

@@ -56,6 +56,7 @@ class PodLifecycle {
   bool over() const;  // no container runs, and none starts again
   bool IsRunning(Position container) const;
   std::chrono::seconds Grace(Position container) const;  // from SIGTERM to SIGKILL
+  std::chrono::seconds Pause(Position container) const;  // from its last end to its next start; 0: at once, or never
   const ContainerProgram& Program(Position container) const;
   size_t size() const;  // the number of containers, with init containers
 

@@ -83,6 +83,7 @@ StatusOr<PodProgram> ProgramOf(const Json& pod, const PodPlace& place, const Fin
   NoteIgnored(spec, place.gpus, &ignored);
   program.folders = tree.TakeFolders();
   program.files = tree.Files();
+  program.host_paths = tree.TakeHostPaths();
   program.ignored = ignored.Take();
   return program;
 }

@@ -52,6 +52,13 @@ struct PodFolder {
   bool of_agent = false;         // `muster install` puts its files there
 };
 
+// What a volume of the type hostPath names.
+struct HostPath {
+  std::string where;  // the path of the field
+  std::string path;   // absolute
+  std::string type;   // as in the API; empty: none is given
+};
+
 struct PodFile {
   std::string path;
   std::string text;
@@ -99,6 +106,7 @@ struct PodProgram {
   std::string hostname, subdomain;  // <hostname>.<subdomain>.<namespace>.svc.<domain>; subdomain empty: no such name
   std::vector<PodFolder> folders;   // in the order in which to make them
   std::vector<PodFile> files;
+  std::vector<HostPath> host_paths;
   std::vector<ContainerProgram> init_containers;  // start one after the other; a sidecar continues to run
   std::vector<ContainerProgram> containers;       // start together
   std::chrono::seconds grace{30};

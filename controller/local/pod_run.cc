@@ -14,10 +14,12 @@
 #include "base/attach.h"
 #include "base/clock.h"
 #include "base/descriptors.h"
+#include "base/exit_codes.h"
 #include "base/replace_file.h"
 #include "base/text.h"
 #include "controller/local/enter_container.h"
 #include "controller/local/forced_exit.h"
+#include "controller/local/host_paths.h"
 #include "controller/local/job_logs.h"
 #include "controller/local/pod_lifecycle.h"
 #include "controller/local/probe_run.h"
@@ -53,6 +55,7 @@ Status Prepare(const PodProgram& program, const std::string& folder, const Agent
     if (!fs::exists(one.path, error)) MUSTER_RETURN_IF_ERROR(MakeFolder(one.path, one.is_private));
     if (one.of_agent && agent_files != nullptr) agent_files->PutInto(one.path);
   }
+  for (const HostPath& path : program.host_paths) MUSTER_RETURN_IF_ERROR(MakeHostPath(path));
   for (const PodFile& file : program.files) {
     MUSTER_RETURN_IF_ERROR(MakeFolder(fs::path(file.path).parent_path().string()));
     MUSTER_RETURN_IF_ERROR(ReplaceFile(file.path, file.text, {.mode = static_cast<mode_t>(file.mode)}));
@@ -381,7 +384,12 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
       end = {.exit_code = 128, .reason = "ContainerCannotRun", .message = why};
     }
     tries_[i] = 0;
+    const std::string ended = DescribeExit(end.exit_code);
     cycle_.Ended(i, std::move(end), WallNow());
+    if (const auto pause = cycle_.Pause(i); pause > std::chrono::seconds(0)) {
+      view_.waits(fmt::format("container {} has ended: {}; it starts again in {} s", cycle_.Program(i).name, ended,
+                              pause.count()));
+    }
     // Destroys the group later, since this is a callback of the group itself.
     asio::post(means_.loop, [self = shared_from_this(), group = std::move(groups_[i])] { self->Step(); });
     Tell();

@@ -51,7 +51,7 @@ void MakeEmptyDir(Fields source, const std::string& folder, bool of_agent, const
       PodFolder{.path = folder, .in_memory = medium == "Memory", .bytes = SizeLimit(source), .of_agent = of_agent});
 }
 
-PodVolume HostPath(Fields source, const PodInput& input, PodTree* tree) {
+PodVolume OfThisMachine(Fields source, PodTree* tree) {
   const std::string path = source.NeedText("path");
   const std::string type = source.Word(
       "type", {"DirectoryOrCreate", "Directory", "FileOrCreate", "File", "Socket", "CharDevice", "BlockDevice"});
@@ -61,7 +61,7 @@ PodVolume HostPath(Fields source, const PodInput& input, PodTree* tree) {
   if (!IsForPrograms(path, source.PathOf("path"), source.complaints())) return {};
   PodVolume volume{.source = TidyPath(path)};
   if (type == "DirectoryOrCreate") tree->AddBelow("", volume.source);
-  if (type == "FileOrCreate") input.ignored->Say(source.PathOf("type"), "the file is not created: it must exist");
+  tree->Add(HostPath{.where = source.path(), .path = volume.source, .type = type});
   return volume;
 }
 
@@ -82,7 +82,7 @@ StatusOr<PodVolume> Make(Fields volume, const std::string& name, const PodInput&
   const std::string type = TypeOf(volume);
   MUSTER_RETURN_IF_ERROR(input.complaints->status());
   Fields source = volume.Object(type.c_str());
-  if (type == "hostPath") return HostPath(source, input, tree);
+  if (type == "hostPath") return OfThisMachine(source, tree);
   if (type == "persistentVolumeClaim") return Claim(source, input, tree);
 
   const std::string folder = fmt::format("{}/volumes/{}", input.place.folder, name);

@@ -20,17 +20,20 @@ class PodTree {
   // Adds each folder on the way from `folder`, which exists, to `relative` below it.
   void AddBelow(const std::string& folder, std::string_view relative);
   void Add(PodFile file) { files_[file.path] = std::move(file); }
+  void Add(HostPath path) { host_paths_.push_back(std::move(path)); }
   // InvalidArgument: a path is both a file and a folder. `where`: the path of the field volumes, for the message.
   Status Check(std::string_view where) const;
   bool HasFile(const std::string& path) const { return files_.contains(path); }
 
   std::vector<PodFolder> TakeFolders() { return std::move(folders_); }
   std::vector<PodFile> Files() const;
+  std::vector<HostPath> TakeHostPaths() { return std::move(host_paths_); }
 
  private:
   std::vector<PodFolder> folders_;
   std::set<std::string> known_;
   std::map<std::string, PodFile> files_;
+  std::vector<HostPath> host_paths_;
 };
 
 struct PodVolume {

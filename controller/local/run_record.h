@@ -12,7 +12,6 @@
 
 namespace muster::controller {
 
-inline constexpr char kStoppedState[] = "Stopped";  // of a run that a signal has ended before its job
 inline constexpr size_t kMostPodRecords = 2048;  // the newest
 
 struct PodRecord {

@@ -19,11 +19,13 @@ void RunRecorder::Note(const LocalJobState& job, const std::vector<PodRecord>& p
   Write();
 }
 
-void RunRecorder::End(const LocalJobState& job, const std::vector<PodRecord>& pods, int exit_code, WallTime now) {
+void RunRecorder::End(const LocalJobState& job, const std::vector<PodRecord>& pods, const Verdict& verdict,
+                      WallTime now) {
   Fill(job, pods);
-  if (!job.finished) record_.state = kStoppedState;
+  record_.state = verdict.state;
+  record_.message = verdict.message;
   record_.ended = now;
-  record_.exit_code = exit_code;
+  record_.exit_code = verdict.exit_code;
   Write();
 }
 

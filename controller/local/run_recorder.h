@@ -7,6 +7,7 @@
 
 #include "controller/local/local_job.h"
 #include "controller/local/run_record.h"
+#include "controller/local/verdict.h"
 
 namespace muster::controller {
 
@@ -18,8 +19,8 @@ class RunRecorder {
 
   // Writes run.json if the record has changed.
   void Note(const LocalJobState& job, const std::vector<PodRecord>& pods);
-  // Call it at the end of the run. If the job has not finished, its state is "Stopped".
-  void End(const LocalJobState& job, const std::vector<PodRecord>& pods, int exit_code, WallTime now);
+  // Call it at the end of the run.
+  void End(const LocalJobState& job, const std::vector<PodRecord>& pods, const Verdict& verdict, WallTime now);
 
  private:
   void Fill(const LocalJobState& job, const std::vector<PodRecord>& pods);

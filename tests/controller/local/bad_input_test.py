@@ -87,6 +87,8 @@ class BadFiles(Bad):
             (pod("env: [{name: A, valueFrom: {configMapKeyRef: {name: words, key: hallo}}}]") + config_map,
              "ConfigMap 'words' has no key 'hallo'; it has 'hello'"),
             (pod("workingDir: here"), "spec.containers[0].workingDir: 'here' is no absolute path"),
+            (runtime("keyed", f"containers: [{{name: node, image: i}}], volumes: [{{name: v, hostPath: {{path: {self.folder}/none}}}}]"),
+             "spec.volumes[0].hostPath: '" + self.folder + "/none' does not exist on this machine; create it, or give it the type DirectoryOrCreate"),
         ]
         job = plain_job("a", "echo it has run", runtime_name="keyed")
         for text, message in rows:
@@ -94,6 +96,33 @@ class BadFiles(Bad):
                 self.assertNotIn("it has run", self.says(message, job, text))
         without_command = re.sub(r", command: .*}", "}", JOB)
         self.says("the entrypoint of image 'debian:12-slim' is unknown; give `command`, or the image with --oci FILE", without_command)
+
+    def test_a_secret_that_several_nodes_lack(self):
+        """Their agents meet, for which the job creates a Secret of its own."""
+        env = "env: [{name: TOKEN, valueFrom: {secretKeyRef: {name: nosuch, key: token}}}]"
+        for more in (env, "envFrom: [{secretRef: {name: nosuch}}]"):
+            pytorch = pytorch_job("a", "[echo, it has run]", workers=2).replace("image: i,", f"image: i, {more},")
+            torch = runtime("torch", f"containers: [{{name: node, image: i, {more}}}]", torch=True)
+            for job, *files in ([pytorch], [plain_job("a", "echo it has run", nodes=2, runtime_name="torch"), torch]):
+                with self.subTest(more, job=job[:60]):
+                    self.assertNotIn("it has run", self.says("there is no Secret 'nosuch': give it by --secret nosuch=DIR", job, *files))
+
+    def test_a_job_that_waits_for_ever(self):
+        for job, field in ((JOB.rstrip() + "\n  suspend: true\n", "spec.suspend"),
+                           (pytorch_job("a", "[echo, it has run]", run="{suspend: true}"), "spec.runPolicy.suspend")):
+            with self.subTest(field):
+                self.assertNotIn("it has run", self.says(f"{field}: true: the job would never begin, since nothing here resumes it; run it with --set {field}=false", job))
+                self.run_job(job, arguments=["--set", f"{field}=false"])
+
+    def test_a_pod_that_cannot_start_ends_the_run(self):
+        """What is found at its start alone is final, too."""
+        folder = os.path.join(self.folder, "goes")
+        os.mkdir(folder)
+        pod = f"containers: [{{name: node, image: i}}], volumes: [{{name: v, hostPath: {{path: {folder}, type: Directory}}}}]"
+        job = plain_job("a", f"rmdir {folder}; kill -9 $PPID", runtime_name="goes")
+        said = self.says(f"'{folder}' does not exist on this machine", job, runtime("goes", pod))
+        self.assertEqual(said.count("does not exist on this machine"), 1, said)
+        self.assertRegex(said, "TrainJob a: Failed.*does not exist on this machine")
 
     def test_a_working_folder_that_is_not_there_is_made_for_the_pod(self):
         pod = "containers: [{name: node, image: i, workingDir: /nowhere/at/all}]"

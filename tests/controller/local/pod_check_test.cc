@@ -26,9 +26,12 @@ struct Row {
 
 TEST(PodCheck, FindsWhatIsMissingAndWhatIsTooMuch) {
   const Json secret = YamlOf("{kind: Secret, metadata: {name: key}, stringData: {a: b}}");
-  const Json made = YamlOf("{kind: Secret, metadata: {name: made}}");
+  const Json made = YamlOf("{kind: Secret, metadata: {name: made}, data: {token: eA==}}");
   const FindObject find = [&secret](std::string_view kind, std::string_view name) {
     return kind == "Secret" && name == "key" ? &secret : nullptr;
+  };
+  const auto fits = [](const PodProgram& program) {
+    return program.containers[0].command[0] == "unfit" ? absl::InvalidArgumentError("it does not fit") : absl::OkStatus();
   };
   const std::string uses = "command: [x], env: [{name: A, valueFrom: {secretKeyRef: {name: ";
   const GivenObject key{"--secret", "Secret", "key"}, other{"--secret", "Secret", "kez"},
@@ -38,7 +41,12 @@ TEST(PodCheck, FindsWhatIsMissingAndWhatIsTooMuch) {
       {"args: [x]", {}, "p: spec.containers[0].command: it is missing", ""},
       {uses + "key, key: a}}}]", {key}, "", ""},
       {uses + "key, key: c}}}]", {}, "has no key 'c'; it has 'a'", ""},
-      {uses + "made, key: anything}}}]", {}, "", ""},
+      {uses + "made, key: token}}}]", {}, "", ""},
+      {uses + "made, key: token}}}, {name: B, valueFrom: {secretKeyRef: {name: none, key: a}}}]",
+       {},
+       "p: spec.containers[0].env[1].valueFrom.secretKeyRef.name: there is no Secret",
+       ""},
+      {"command: [unfit]", {}, "p: it does not fit", ""},
       {uses + "none, key: a}}}]",
        {},
        "p: spec.containers[0].env[0].valueFrom.secretKeyRef.name: there is no Secret",
@@ -49,7 +57,7 @@ TEST(PodCheck, FindsWhatIsMissingAndWhatIsTooMuch) {
   for (const Row& row : rows) {
     SCOPED_TRACE(row.container);
     const PodCheck check =
-        CheckPods({made, Pod(row.container)}, {.folder = "/pod", .claims = "/claims"}, row.given, find);
+        CheckPods({made, Pod(row.container)}, {.folder = "/pod", .claims = "/claims"}, row.given, find, fits);
     EXPECT_EQ(check.status.ok(), row.wrong.empty());
     EXPECT_THAT(std::string(Message(check.status)), HasSubstr(row.wrong));
     if (row.remark.empty()) {
@@ -58,6 +66,12 @@ TEST(PodCheck, FindsWhatIsMissingAndWhatIsTooMuch) {
       EXPECT_THAT(check.remarks, ElementsAre(row.remark));
     }
   }
+}
+
+TEST(PodCheck, OtherPodsThanStepsAreOnlyRemarkedOn) {
+  EXPECT_TRUE(IsStep(YamlOf("{kind: Pod, spec: {containers: [{name: pytorch}]}}")));
+  EXPECT_TRUE(IsStep(YamlOf("{kind: Pod, spec: {containers: [{name: a}, {name: node}]}}")));
+  EXPECT_FALSE(IsStep(YamlOf("{kind: Pod, spec: {containers: [{name: exporter}]}}")));
 }
 
 TEST(PodCheck, CountsPods) {

@@ -137,8 +137,9 @@ TEST(PodVolumes, WhatOnlyAClusterCanGiveIsLeftOut) {
                           "give it: its files are left out"));
   EXPECT_THAT(WithVolume("{name: v, emptyDir: {medium: HugePages-2Mi}}").ignored,
               ElementsAre("spec.volumes[0].emptyDir.medium: huge pages are not mounted: the volume is a folder"));
-  EXPECT_THAT(WithVolume("{name: v, hostPath: {path: /a, type: FileOrCreate}}").ignored,
-              ElementsAre("spec.volumes[0].hostPath.type: the file is not created: it must exist"));
+  const auto paths = WithVolume("{name: v, hostPath: {path: /a//b, type: FileOrCreate}}").host_paths;
+  ASSERT_EQ(paths.size(), 1);
+  EXPECT_EQ(paths[0].where + " " + paths[0].path + " " + paths[0].type, "spec.volumes[0].hostPath /a/b FileOrCreate");
 }
 
 std::string RefusedVolume(const std::string& volume, absl::StatusCode code = absl::StatusCode::kInvalidArgument) {

@@ -136,6 +136,12 @@ spec:
         self.assertIn("TrainJob late: Failed", said)
 
 
+    def test_a_pause_before_the_next_start_is_said(self):
+        job = self.start(pytorch_job("pauses", shell("exit 3")).replace("restartPolicy: ExitCode", "restartPolicy: OnFailure").replace(
+            "metadata: {name: pauses}", 'metadata: {name: pauses, annotations: {muster.dev/agent: "off"}}'))
+        job.await_("BackOff: pauses-master-0: container pytorch has ended: exit code 3; it starts again in 10 s")
+
+
 class Flags(LocalCase):
     def test_what_they_change(self):
         script = 'echo $1 $A $(pwd) $(cat /srv/key/token) of $PET_NNODES'
