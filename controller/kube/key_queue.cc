@@ -8,7 +8,7 @@ void KeyQueue::Add(const std::string& key, bool urgent) {
     return;
   }
   if (const auto rest = rests_.find(key); rest != rests_.end()) return AddAt(key, rest->second);
-  if (queued_.insert(key).second) (urgent ? urgent_ : ready_).push_back(key);
+  if (queued_.insert(key).second) (urgent ? urgent_ : ready_).Push(key);
 }
 
 void KeyQueue::AddAt(const std::string& key, TimePoint time) {
@@ -34,8 +34,8 @@ void KeyQueue::Forget(const std::string& key) {
   rests_.erase(key);
   failures_.erase(key);
   if (queued_.erase(key) > 0) {
-    std::erase(urgent_, key);
-    std::erase(ready_, key);
+    urgent_.Erase(key);
+    ready_.Erase(key);
   }
   if (auto working = working_.find(key); working != working_.end()) working->second = {.forgotten = true};
 }
@@ -50,12 +50,17 @@ void KeyQueue::Advance(TimePoint now) {
 }
 
 std::optional<std::string> KeyQueue::Take() {
-  std::deque<std::string>& lane = urgent_.empty() ? ready_ : urgent_;
-  if (lane.empty() || static_cast<int>(working_.size()) >= workers_) return std::nullopt;
-  std::string key = std::move(lane.front());
-  lane.pop_front();
-  queued_.erase(key);
-  working_.try_emplace(key);
+  const int free = workers_ - static_cast<int>(working_.size());
+  const auto may = [&](std::string_view ns) {
+    const auto busy = busy_.find(ns);
+    return (busy == busy_.end() ? 0 : busy->second) < free;
+  };
+  auto key = urgent_.Pop(may);
+  if (!key) key = ready_.Pop(may);
+  if (!key) return std::nullopt;
+  queued_.erase(*key);
+  working_.try_emplace(*key);
+  ++busy_[std::string(NamespaceOf(*key))];
   return key;
 }
 
@@ -64,6 +69,7 @@ void KeyQueue::Done(const std::string& key, bool again, TimePoint now, Duration 
   if (found == working_.end()) return;
   const Working working = found->second;
   working_.erase(found);
+  if (const auto busy = busy_.find(NamespaceOf(key)); --busy->second == 0) busy_.erase(busy);
   if (rest > Duration::zero() && !working.forgotten) rests_[key] = now + rest;
   if (again && !working.forgotten) {
     AddAt(key, now + BackOff(rules_, ++failures_[key]));

@@ -1,8 +1,10 @@
 // The decisions of WorkQueue: which keys are worked on, and when. Pure. No key is worked on twice at the same time.
-// Ready keys are taken in the order in which they became ready, urgent keys before all others.
+//
+// Fair to namespaces: ready keys are taken from each namespace in turn, urgent keys before all others. A namespace gets
+// a worker only while it has fewer than are free. So one tenant alone has half of the workers, and the next one finds
+// one free at once. Keys of one namespace are taken in the order in which they became ready.
 #pragma once
 
-#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -10,6 +12,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "controller/kube/fair_line.h"
 #include "controller/reconcile/back_off.h"
 
 namespace muster::controller {
@@ -23,7 +26,7 @@ class KeyQueue {
   void Forget(const std::string& key);
 
   void Advance(TimePoint now);        // makes keys ready whose time has come
-  std::optional<std::string> Take();  // a ready key; nullopt: there is none, or all workers are busy
+  std::optional<std::string> Take();  // a ready key; nullopt: there is none, or no worker for it
   // The work on `key` is over. `again`: adds it after its back-off; otherwise resets that. `rest`: how long the key is
   // not ready, even if it is added.
   void Done(const std::string& key, bool again, TimePoint now, Duration rest = {});
@@ -43,9 +46,10 @@ class KeyQueue {
 
   const int workers_;
   const BackOffRules rules_;
-  std::deque<std::string> urgent_, ready_;
+  FairLine urgent_, ready_;
   std::set<std::string> queued_;  // all keys of urgent_ and ready_
   std::map<std::string, Working> working_;
+  std::map<std::string, int, std::less<>> busy_;  // workers by namespace; none is 0
   std::map<std::string, TimePoint> times_;
   std::set<std::pair<TimePoint, std::string>> by_time_;
   std::map<std::string, TimePoint> rests_;  // until when a key rests

@@ -106,10 +106,48 @@ TEST(KeyQueue, WorksOnAKeyOnceAtATime) {
 
 TEST(KeyQueue, HasSoManyWorkers) {
   KeyQueue queue(2, {});
-  for (const char* key : {"a", "b", "c"}) queue.Add(key);
-  EXPECT_EQ(TakeAll(queue), "a b");
-  queue.Done("b", false, kStart);
-  EXPECT_EQ(TakeAll(queue), "c");
+  for (const char* key : {"n/a", "m/b", "o/c"}) queue.Add(key);
+  EXPECT_EQ(TakeAll(queue), "n/a m/b");
+  queue.Done("m/b", false, kStart);
+  EXPECT_EQ(TakeAll(queue), "o/c");
+}
+
+TEST(KeyQueue, ServesNamespacesInTurn) {
+  KeyQueue queue(100, {});
+  for (const char* key : {"n/1", "n/2", "n/3", "m/1", "o/1", "m/2", "cluster"}) queue.Add(key);
+  queue.Forget("n/2");
+  queue.Add("o/new", true);
+  EXPECT_EQ(TakeAll(queue), "o/new n/1 m/1 o/1 cluster n/3 m/2");
+}
+
+TEST(KeyQueue, OneNamespaceLeavesWorkersFree) {
+  struct Row {
+    int workers;
+    std::vector<std::string> keys;
+    std::string taken;  // at once
+  };
+  for (const Row& row : std::vector<Row>{
+           {1, {"n/1", "n/2"}, "n/1"},
+           {2, {"n/1", "n/2"}, "n/1"},
+           {8, {"n/1", "n/2", "n/3", "n/4", "n/5", "n/6"}, "n/1 n/2 n/3 n/4"},
+           {8, {"n/1", "n/2", "n/3", "n/4", "n/5", "m/1", "m/2", "m/3"}, "n/1 m/1 n/2 m/2 n/3 m/3"},
+       }) {
+    KeyQueue queue(row.workers, {});
+    for (const std::string& key : row.keys) queue.Add(key);
+    EXPECT_EQ(TakeAll(queue), row.taken);
+  }
+}
+
+TEST(KeyQueue, AnotherTenantsJobNeverWaitsForAThousand) {
+  KeyQueue queue(8, {});
+  for (int job = 0; job < 1000; ++job) queue.Add("large/" + std::to_string(job), true);
+  EXPECT_EQ(TakeAll(queue), "large/0 large/1 large/2 large/3");
+  queue.Add("small/1");  // not even urgent
+  EXPECT_EQ(TakeAll(queue), "small/1");
+  queue.Done("large/0", false, kStart);
+  EXPECT_EQ(TakeAll(queue), "large/4");
+  queue.Done("small/1", false, kStart);
+  EXPECT_EQ(TakeAll(queue), "");
 }
 
 TEST(KeyQueue, TheEarliestTimeCounts) {
