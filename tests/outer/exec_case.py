@@ -22,10 +22,10 @@ signal.sigwait([signal.SIGTERM])
 sys.exit(int(sys.argv[1]))
 """
 class ExecCase(MusterCase):
-    def run_exec(self, *arguments, **more):
+    def run_exec(self, *arguments, muster=MUSTER, **more):
         more.setdefault("env", clean())
         more.setdefault("stdin", subprocess.DEVNULL)
-        return subprocess.run([MUSTER, "exec", *arguments], capture_output=True, text=True, errors="replace",
+        return subprocess.run([muster, "exec", *arguments], capture_output=True, text=True, errors="replace",
                               timeout=DEADLINE, **more)
 
     def begin(self, *arguments, prefix=(), **more):

@@ -8,7 +8,7 @@ import tempfile
 import unittest
 
 from exec_case import ExecCase
-from muster_case import DEADLINE, MUSTER, PYTHON, clean, main
+from muster_case import DEADLINE, MUSTER, PYTHON, clean, main, open_to_all
 
 
 class TerminationMessages(ExecCase):
@@ -205,10 +205,10 @@ class TerminationMessages(ExecCase):
 
     @unittest.skipUnless(os.geteuid() == 0, "SKIPPED: to be somebody else takes root")
     def test_a_file_that_this_user_may_not_write(self):
-        os.chmod(self.dir, 0o755)
+        muster, = open_to_all(self.dir, MUSTER)
         os.chmod(self.path, 0o444)
         for code in (0, 3, 137):
-            self.unwritable("Permission denied", code, user=65534, group=65534, extra_groups=[])
+            self.unwritable("Permission denied", code, muster=muster, user=65534, group=65534, extra_groups=[], cwd=self.dir)
         self.assertEqual(os.path.getsize(self.path), 0)
 
     def test_a_file_that_is_mounted_read_only(self):

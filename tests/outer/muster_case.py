@@ -5,11 +5,13 @@ Everything waits for events (a worker's hello, a process's end) with one generou
 import json
 import mmap
 import os
+import pathlib
 import re
 import select
 import shutil
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import tempfile
@@ -36,6 +38,16 @@ FOREIGN = ("PET_", "MUSTER_", "TORCH", "KUBERNETES_", "OMPI_", "PRTE_", "HYDRA_"
 def clean(**more):
     """This process's environment without the FOREIGN variables, and with `more`."""
     return {**{k: v for k, v in os.environ.items() if not k.startswith(FOREIGN)}, **more}
+
+
+def open_to_all(folder, *programs):
+    """Copies of the programs, in `folder`, that every user can run: the checkout may be in a folder that others may not enter.
+    Skips the test if `folder` is in such a place, too."""
+    os.chmod(folder, 0o755)
+    for above in pathlib.Path(folder).resolve().parents:
+        if not above.stat().st_mode & stat.S_IXOTH:
+            raise unittest.SkipTest(f"SKIPPED: other users may not enter {above}; set TMPDIR to a folder that they may")
+    return [shutil.copy(program, folder) for program in programs]
 
 
 def alive(pid):

@@ -185,13 +185,13 @@ class BadFlags(Bad):
 
 
 class BadMachines(Bad):
-    def in_namespace(self, script):
+    def in_namespace(self, script, binary=f"{BIN}/muster-local"):
         """Runs `script` as root in a mount namespace of its own."""
         tried = subprocess.run(["unshare", "--mount", "mount", "-t", "tmpfs", "none", "/mnt"], capture_output=True, text=True)
         if tried.returncode:
             raise unittest.SkipTest(f"SKIPPED: no mounts here: {tried.stderr.strip()}")
         job = self.file("job.yaml", JOB)
-        return subprocess.run(["unshare", "--mount", "sh", "-c", script.replace("RUN", f"{BIN}/muster-local -f {job}")], capture_output=True,
+        return subprocess.run(["unshare", "--mount", "sh", "-c", script.replace("RUN", f"{binary} -f {job}")], capture_output=True,
                               stdin=subprocess.DEVNULL, text=True, cwd=self.folder, timeout=DEADLINE,
                               env=clean(XDG_STATE_HOME=os.path.join(self.folder, "state")))
 
@@ -230,10 +230,10 @@ class BadMachines(Bad):
     def test_folders_of_somebody_else(self):
         if os.getuid() != 0:
             self.skipTest("SKIPPED: it takes root to have another user's folders")
-        os.chmod(self.folder, 0o755)
+        binary = self.copy_for_all()
         for name in ("state", "work"):
             os.mkdir(os.path.join(self.folder, name), 0o700)
-        ran = self.in_namespace("setpriv --reuid 65534 --regid 65534 --clear-groups RUN")
+        ran = self.in_namespace("setpriv --reuid 65534 --regid 65534 --clear-groups RUN", binary)
         self.assertIn("it cannot be made: Permission denied; set XDG_STATE_HOME", ran.stderr)
         self.assertEqual(ran.returncode, 78)
 

@@ -42,9 +42,9 @@ class OwnLinux(LocalCase):
         super().setUpClass()
         own_linux.require()
 
-    def command(self, name, script, limits):
+    def command(self, name, script, limits, binary=f"{BIN}/muster-local"):
         files = [self.file(f"{name}-{i}.yaml", text) for i, text in enumerate(limited(name, script, limits))]
-        return f"{BIN}/muster-local --network shared -f {files[0]} -f {files[1]}"
+        return f"{binary} --network shared -f {files[0]} -f {files[1]}"
 
     def run_script(self, script):
         code, said = own_linux.run(script, self.folder, XDG_STATE_HOME=os.path.join(self.folder, "state"))
@@ -89,8 +89,8 @@ class OwnLinux(LocalCase):
         self.assertRegex(said, r"then ?\n")
 
     def test_a_user_without_cgroups_is_told_the_remedy(self):
-        os.chmod(self.folder, 0o755)
-        said = self.run_script("export XDG_STATE_HOME=/mnt/state; setpriv --reuid=65534 --regid=65534 --clear-groups " + self.command("user", "echo runs", "{cpu: 1}"))
+        command = self.command("user", "echo runs", "{cpu: 1}", self.copy_for_all())
+        said = self.run_script(f"export XDG_STATE_HOME=/mnt/state; setpriv --reuid=65534 --regid=65534 --clear-groups {command}")
         self.assertEqual(said.count("limits of CPU and memory are not set: "), 1, said)
         self.assertIn("systemd-run --user --scope", said)
         self.assertIn("] runs", said)

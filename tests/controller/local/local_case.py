@@ -14,7 +14,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", ".."), os.path.join(HERE, "..", "..", "outer")]
 
 from free_port import free_port  # noqa: E402
-from muster_case import DEADLINE, clean, wait_gone  # noqa: E402
+from muster_case import DEADLINE, clean, open_to_all, wait_gone  # noqa: E402
 
 BIN = os.environ.get("MUSTER_BIN", os.path.join(HERE, "..", "..", "..", "build", "bin"))
 
@@ -131,6 +131,10 @@ class LocalCase(unittest.TestCase):
         with open(path, "w") as file:
             file.write(text)
         return path
+
+    def copy_for_all(self):
+        """A muster-local in this test's folder that every user can run; a `muster` is beside it, as always."""
+        return open_to_all(self.folder, f"{BIN}/muster-local", f"{BIN}/muster")[0]
 
     def start(self, *files, env=None, arguments=()):
         self.count += 1
