@@ -3,6 +3,8 @@
 #include <csignal>
 
 #include "base/exit_codes.h"
+#include "base/text.h"
+#include "base/version.h"
 
 namespace muster::controller {
 
@@ -15,5 +17,7 @@ int ParseAndRun(int argc, char** argv, CLI::App* app, const std::function<int()>
   }
   return run();
 }
+
+std::string UsualAgentImage() { return fmt::format("muster:{}", Version()); }
 
 }  // namespace muster::controller

@@ -8,6 +8,7 @@
 #include "base/print.h"
 #include "base/version.h"
 #include "controller/admission/validate_files.h"
+#include "controller/command_line.h"
 #include "controller/input_file.h"
 #include "controller/plan/plan_files.h"
 
@@ -44,6 +45,7 @@ int Run(const Flags& flags) {
 void AddPlanCommand(CLI::App* app, std::function<int()>* run) {
   auto flags = std::make_shared<Flags>();
   flags->plan.version = Version();
+  flags->plan.agent_image = UsualAgentImage();
   auto* command = app->add_subcommand(
       "plan", "print the Service and the Jobs of a TrainJob, or the Services and the pods of a PyTorchJob");
   command
@@ -55,8 +57,9 @@ void AddPlanCommand(CLI::App* app, std::function<int()>* run) {
       ->check(CLI::IsMember({"yaml", "json"}));
   command
       ->add_option("--agent-image", flags->plan.agent_image,
-                   "the image that brings the agent into the pods; default muster")
-      ->envname("MUSTER_AGENT_IMAGE");
+                   "the image that brings the agent into the pods")
+      ->envname("MUSTER_AGENT_IMAGE")
+      ->capture_default_str();
   command->callback([flags, run] { *run = [flags] { return Run(*flags); }; });
 }
 

@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "controller/api/labels.h"
+#include "controller/command_line.h"
 #include "controller/health.h"
 #include "controller/input_file.h"
 #include "controller/kube/api_client.h"
@@ -41,7 +42,7 @@ namespace asio = boost::asio;
 constexpr char kLease[] = "trainer.kubeflow.org";
 
 struct Flags {
-  std::string kubeconfig, context, ns, agent_image = "muster";
+  std::string kubeconfig, context, ns, agent_image = UsualAgentImage();
   std::string listen = ":8081", webhook_listen, webhook_cert_dir, status_listen, lease_namespace, log_level = "info",
               log_format = "text";
   bool leader_elect = true, serve_pytorch_jobs = false;

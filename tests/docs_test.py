@@ -83,6 +83,13 @@ class Docs(unittest.TestCase):
         for code in codes:
             self.assertRegex(docs[pathlib.Path("docs/exit-codes.md")], rf"(?m)^\| {code} \|", f"docs/exit-codes.md lacks {code}")
 
+    def test_images_have_the_version(self):
+        """As `make images` makes them."""
+        version = re.search(r"project\(muster VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text()).group(1)
+        for page, text in pages().items():
+            for name in re.findall(r"\bimage: \"?((?:\S+/)?muster(?:-\w+)?(?::[\w.]+)?)(?![\w-])", text):
+                self.assertTrue(name.endswith(f":{version}"), f"{page}: {name}")
+
     def test_alerts_are_documented_and_ask_for_documented_metrics(self):
         monitoring = ROOT / "controller/manifests/components/monitoring"
         rules, dashboard = (monitoring / name for name in ("rules.yaml", "dashboard.json"))

@@ -18,6 +18,8 @@ ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)),
 BIN = os.environ.get("MUSTER_BIN", os.path.join(ROOT, "build", "bin"))
 NAMES = ("muster", "muster-initializer", "muster-controller")
 TIME = 1700000000
+with open(os.path.join(ROOT, "CMakeLists.txt")) as sources:
+    VERSION = re.search(r"project\(muster VERSION (\S+)", sources.read()).group(1)
 
 
 def make_images(out, *flags):
@@ -94,7 +96,7 @@ class Images(unittest.TestCase):
 
     def test_digests_are_the_same_twice(self):
         first, second = ([line.split() for line in made.stdout.splitlines()] for made in (self.first, self.second))
-        self.assertEqual([line[0] for line in first], [f"docker.io/library/{name}:latest" for name in NAMES])
+        self.assertEqual([line[0] for line in first], [f"docker.io/library/{name}:{VERSION}" for name in NAMES])
         self.assertEqual([line[0] for line in second], [f"registry.example.com/team/{name}:1" for name in NAMES])
         self.assertEqual([line[1] for line in first], [line[1] for line in second])
 
@@ -102,7 +104,7 @@ class Images(unittest.TestCase):
         for name, image in self.images.items():
             with self.subTest(name):
                 self.assertEqual(json.loads(image.files["oci-layout"]), {"imageLayoutVersion": "1.0.0"})
-                self.assertEqual(image.entry["annotations"]["io.containerd.image.name"], f"docker.io/library/{name}:latest")
+                self.assertEqual(image.entry["annotations"]["io.containerd.image.name"], f"docker.io/library/{name}:{VERSION}")
                 self.assertEqual(image.config["rootfs"]["diff_ids"], [f"sha256:{hashlib.sha256(layer).hexdigest()}" for layer in image.layers])
                 [docker] = json.loads(image.files["manifest.json"])
                 self.assertEqual([docker["Config"], *docker["Layers"]], ["blobs/" + blob["digest"].replace(":", "/")

@@ -1,8 +1,16 @@
+{{/* The name of an image. Of (list $ IMAGE), with a value such as agentImage. */}}
+{{- define "muster.image" -}}
+{{- $root := index . 0 -}}
+{{- $image := index . 1 -}}
+{{- with $root.Values.registry }}{{ trimSuffix "/" . }}/{{ end }}{{ $image.repository }}:{{ $image.tag | default $root.Chart.AppVersion }}
+{{- end }}
+
 {{/* The objects of a file of controller/manifests, in the release's namespace. Of (list $ PATH LABELS). */}}
 {{- define "muster.objects" -}}
 {{- $root := index . 0 -}}
 {{- $labels := index . 2 -}}
 {{- $text := $root.Files.Get (index . 1) | replace "kubeflow-system" $root.Release.Namespace -}}
+{{- $text = $text | replace (printf "image: muster-initializer:%s\n" $root.Chart.AppVersion) (printf "image: %s\n" (include "muster.image" (list $root $root.Values.initializerImage))) -}}
 {{- range splitList "\n---\n" $text }}
 {{- $object := fromYaml . }}
 {{- if $labels }}

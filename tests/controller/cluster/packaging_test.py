@@ -2,6 +2,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -16,12 +17,15 @@ import class_runner
 CHART = os.path.join(ROOT, "charts", "muster")
 HELM = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "muster", "go", "helm")
 SYSTEM = "kubeflow-system"
+with open(os.path.join(ROOT, "CMakeLists.txt")) as sources:
+    VERSION = re.search(r"project\(muster VERSION (\S+)", sources.read()).group(1)
 DEPLOYMENT = "kubeflow-trainer-controller-manager"
 # Foreign kinds that components create. Their definitions here accept all fields.
 OTHERS = [("cert-manager.io", "v1", "Issuer"), ("cert-manager.io", "v1", "Certificate"),
           ("monitoring.coreos.com", "v1", "ServiceMonitor"), ("monitoring.coreos.com", "v1", "PrometheusRule")]
 COMPONENTS = {"networkPolicy": "network-policy", "metrics": "monitoring", "webhook.certManager": "cert-manager",
               "statusServer": "status-server", "pytorchJobs": "pytorchjob"}
+IMAGES = ("muster", "muster-initializer", "muster-controller")
 PYTORCH_WEBHOOK = "validator.pytorchjob.training-operator.kubeflow.org"
 # The definitions of base/crds, and the one that a value of the chart turns on.
 GROUPS = ("trainer.kubeflow.org", "kubeflow.org")
@@ -32,13 +36,15 @@ VALUES = [
     (["image.repository=r.example.com/c", "image.tag=v1", "image.pullPolicy=Always"], "containers.0.image", "r.example.com/c:v1"),
     (["image.pullPolicy=Always"], "containers.0.imagePullPolicy", "Always"),
     (["agentImage.repository=r.example.com/a", "agentImage.tag=v2"], "containers.0.env", [{"name": "MUSTER_AGENT_IMAGE", "value": "r.example.com/a:v2"}]),
+    (["registry=r.example.com/team/"], "containers.0.image", f"r.example.com/team/muster-controller:{VERSION}"),
+    (["registry=r.example.com/team"], "containers.0.env", [{"name": "MUSTER_AGENT_IMAGE", "value": f"r.example.com/team/muster:{VERSION}"}]),
     (["resources.limits.memory=1Gi"], "containers.0.resources", {"limits": {"memory": "1Gi"}}),
     (["nodeSelector.role=system"], "nodeSelector", {"role": "system"}),
     (["tolerations[0].operator=Exists"], "tolerations", [{"operator": "Exists"}]),
     (["affinity.nodeAffinity.x=y"], "affinity", {"nodeAffinity": {"x": "y"}}),
     (["imagePullSecrets[0].name=pull"], "imagePullSecrets", [{"name": "pull"}]),
 ]
-REFUSED = ["replica=1", "image.tag=1", "image.tag=", "image.pullPolicy=Sometimes", "metrics.enabled=maybe", "pytorchJobs.enabled=1", "replicas=two"]
+REFUSED = ["replica=1", "image.tag=1", "image.repository=", "image.pullPolicy=Sometimes", "metrics.enabled=maybe", "pytorchJobs.enabled=1", "replicas=two"]
 
 
 def definition(group, version, kind):
@@ -65,6 +71,18 @@ def why_no_helm():
 
 def place(thing):
     return thing["kind"], thing["metadata"].get("namespace"), thing["metadata"]["name"]
+
+
+def images_of(made):
+    """The images of Muster that the objects name."""
+    found, left = set(), list(made.values())
+    while left:
+        thing = left.pop()
+        if isinstance(thing, dict):
+            named = [thing[key] for key in ("image", "value") if isinstance(thing.get(key), str)]
+            found.update(name for name in named if re.search(r"(?:^|/)muster(?:-\w+)?(?::|$)", name))
+        left += thing.values() if isinstance(thing, dict) else thing if isinstance(thing, list) else []
+    return found
 
 
 def value_at(given, path):
@@ -199,9 +217,26 @@ class Packaging(ClusterCase):
             self.assertIn("don't meet the specifications of the schema", done.stderr)
 
     def test_the_chart_has_the_version_of_the_sources(self):
-        with open(os.path.join(CHART, "Chart.yaml")) as chart, open(os.path.join(ROOT, "CMakeLists.txt")) as sources:
-            version = re.search(r"project\(muster VERSION (\S+)", sources.read()).group(1)
-            self.assertEqual(re.findall(r"(?m)^(?:version|appVersion): (\S+)$", chart.read()), [version, version])
+        with open(os.path.join(CHART, "Chart.yaml")) as chart:
+            self.assertEqual(re.findall(r"(?m)^(?:version|appVersion): (\S+)$", chart.read()), [VERSION, VERSION])
+
+    def test_every_image_of_muster_has_the_version(self):
+        """A node pulls an image with the tag `latest`, or without a tag, although it has been imported there."""
+        made = self.kustomized(os.path.join(MANIFESTS, "overlays", "default"))
+        self.assertEqual(images_of(made), {f"{name}:{VERSION}" for name in IMAGES})
+
+    def test_a_registry_for_every_image(self):
+        """As docs/install.md has it."""
+        folder = tempfile.mkdtemp(dir=self.cluster.folder)
+        shutil.copytree(MANIFESTS, os.path.join(folder, "muster", "controller", "manifests"))
+        with open(os.path.join(ROOT, "docs", "install.md")) as page:
+            text = re.search(r"```yaml\n(apiVersion: kustomize.*?)```", page.read(), re.DOTALL)[1]
+        with open(os.path.join(folder, "kustomization.yaml"), "w") as file:
+            file.write(text)
+        self.assertEqual(images_of(self.kustomized(folder)), {f"registry.example.com/team/{name}:{VERSION}" for name in IMAGES})
+        if not why_no_helm():
+            self.assertEqual(images_of(self.rendered("--set", "registry=registry.example.com/team", "--set-string", "image.tag=1,agentImage.tag=1,initializerImage.tag=1")),
+                             {f"registry.example.com/team/{name}:1" for name in IMAGES})
 
 
 class HelmRelease(ClusterCase):
