@@ -146,6 +146,10 @@ Status Initialize::Impl::FindOut() {
   } else if (options_.hub_cache) {
     return absl::InvalidArgumentError(fmt::format("{}: --hf-cache is for hf:// sources; leave it out", source_.uri));
   }
+  if (source_.expected && !options_.transfer.verify) {
+    return absl::InvalidArgumentError(
+        fmt::format("{}: its sha256 is checked only with --verify=full; leave one of them out", source_.uri));
+  }
   if (source_.scheme == Scheme::kPvc || source_.scheme == Scheme::kFile) {
     MUSTER_ASSIGN_OR_RETURN(LocalPlace place, FindLocalPlace(source_, options_.claims, environment_));
     MUSTER_ASSIGN_OR_RETURN(complete_, IsTarget(place, options_.target));

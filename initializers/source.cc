@@ -80,6 +80,8 @@ constexpr std::string_view kHarmless =
     "version versionid x-amz-algorithm x-amz-date x-amz-expires x-amz-signedheaders x-goog-algorithm x-goog-date "
     "x-goog-expires x-goog-signedheaders ";
 
+constexpr std::string_view kHashFragment = "#sha256=";
+
 bool IsHarmless(std::string_view parameter) {
   return kHarmless.find(fmt::format(" {} ", Lower(parameter))) != std::string_view::npos;
 }
@@ -105,7 +107,8 @@ std::string Showable(std::string_view uri) {
   if (const size_t at = authority.rfind('@'); at != std::string_view::npos) authority.remove_prefix(at + 1);
   shown += authority;
   if (!scheme.starts_with("http")) return shown + std::string(rest);
-  auto [path, query] = Cut(rest, "?");
+  const auto [target, fragment] = Cut(rest, "#");
+  auto [path, query] = Cut(target, "?");
   shown += path;
   for (char before = '?'; !query.empty(); before = '&') {
     query.remove_prefix(1);
@@ -115,6 +118,7 @@ std::string Showable(std::string_view uri) {
     shown += value.size() <= 1 || IsHarmless(name) ? std::string(parameter) : std::string(name) + "=...";
     query = others;
   }
+  if (fragment.starts_with(kHashFragment)) shown += fragment;
   return shown;
 }
 
@@ -207,8 +211,25 @@ bool IsHost(std::string_view host) {
          host.find_first_not_of("0123456789abcdefABCDEF:.", 1) == host.size() - 1;
 }
 
+// The fragment of an http URI, with its '#'.
+Status ReadFragment(std::string_view fragment, Source* source) {
+  if (fragment.find('=') == std::string_view::npos) return absl::OkStatus();
+  if (!fragment.starts_with(kHashFragment)) {
+    return Bad(source->uri, fmt::format("{} is not known in a fragment, only {}HEX is; leave it out",
+                                        Quoted(fragment.substr(0, fragment.find('=') + 1)), kHashFragment));
+  }
+  auto value = FromHex(fragment.substr(kHashFragment.size()));
+  if (!value.ok() || value->size() != HashBytes(HashKind::kSha256)) {
+    return Bad(source->uri, fmt::format("{} is no SHA-256: it has {} hex digits", Quoted(fragment),
+                                        2 * HashBytes(HashKind::kSha256)));
+  }
+  source->expected = Expectation{HashKind::kSha256, *std::move(value), 0};
+  return absl::OkStatus();
+}
+
 Status ReadHttp(std::string_view rest, Source* source) {
-  const auto [authority, target] = Cut(rest.substr(0, rest.find('#')), "/?");
+  const auto [whole, fragment] = Cut(rest, "#");
+  const auto [authority, target] = Cut(whole, "/?");
   const size_t colon = authority.ends_with(']') ? std::string_view::npos : authority.rfind(':');
   bool good = IsHost(authority.substr(0, colon));
   if (colon != std::string_view::npos) {
@@ -231,7 +252,7 @@ Status ReadHttp(std::string_view rest, Source* source) {
     return Bad(source->uri, "this is a web page of the hub; write hf://NAMESPACE/NAME for a repository");
   }
   source->path = target;
-  return absl::OkStatus();
+  return ReadFragment(fragment, source);
 }
 
 constexpr std::string_view kHubForm = "hf://[models/|datasets/|spaces/]NAMESPACE/NAME[@REVISION][/PATH]";

@@ -2,21 +2,23 @@
 //
 //   s3://BUCKET[/KEY or PREFIX]      gs://BUCKET[/OBJECT or PREFIX]
 //   hf://[models/|datasets/|spaces/]NAMESPACE/NAME[@REVISION][/PATH]     also NAMESPACE/NAME:REVISION (KServe's)
-//   pvc://CLAIM[/PATH]     file:///PATH     http(s)://HOST[:PORT]/PATH[?QUERY]
+//   pvc://CLAIM[/PATH]     file:///PATH     http(s)://HOST[:PORT]/PATH[?QUERY][#sha256=HEX]
 //
 // Keys and paths of s3, gs, pvc and file are taken literally: no percent-decoding; '?' and '#' are ordinary characters
 // (as in aws, gsutil and s5cmd). hf: "refs/pr/N" and "refs/convert/X" are revisions with slashes; in others a slash
-// must be written %2F, and any character may be percent-encoded. http: path and query are sent unchanged, a fragment is
-// not.
+// must be written %2F, and any character may be percent-encoded. http: path and query are sent unchanged. The fragment
+// "#sha256=HEX" is the hash that the file must have; another one with a '=' is refused, any other is dropped.
 //
 // A user and password in a URI are refused: URIs appear in pod specs, logs, the manifest. For users:
 // docs/initializers.md.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/status.h"
+#include "initializers/digest.h"
 
 namespace muster::initializers {
 
@@ -34,6 +36,7 @@ struct Source {
   RepoType repo_type = RepoType::kModel;
   std::string revision;  // hf; empty: the URI names none
   bool tls = true;       // http: the scheme was https
+  std::optional<Expectation> expected;  // http: of the fragment
   bool operator==(const Source&) const = default;
 };
 

@@ -69,7 +69,7 @@ std::optional<std::string> Verifier::Mismatch() const {
   if (!expected_) return std::nullopt;
   const Expectation got = {expected_->kind, Value(), expected_->part_size};
   if (got == *expected_) return std::nullopt;
-  return fmt::format("the content is not the store's: expected {}, got {}", Describe(*expected_), Describe(got));
+  return fmt::format("the content is wrong: expected {}, got {}", Describe(*expected_), Describe(got));
 }
 
 }  // namespace muster::initializers

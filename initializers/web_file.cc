@@ -37,6 +37,8 @@ class WebFile final : public Provider {
         allow_html_(allow_html),
         persistence_(std::move(persistence)),
         uri_(source.uri),
+        path_(http::WithoutQuery(source.path)),
+        expected_(source.expected),
         first_(fmt::format("{}://{}{}", source.tls ? "https" : "http", source.container, source.path)),
         url_(first_) {}
 
@@ -102,7 +104,7 @@ class WebFile final : public Provider {
     return head.status / 100 == 2 && !IsPage(head) && IsOtherVersion(head, HeaderOf(entry.version), entry.version);
   }
   bool IsPage(const http::ResponseHead& head) const {
-    return !allow_html_ && IsPageInstead(head, http::WithoutQuery(uri_), true);
+    return !allow_html_ && IsPageInstead(head, path_, true);
   }
   // The target of a redirect; empty: the answer is none. FailedPrecondition: it is not allowed, or has no target.
   StatusOr<std::string> LedTo(const http::ResponseHead& head) const;
@@ -119,6 +121,8 @@ class WebFile final : public Provider {
   const bool allow_html_;
   const http::Persistence persistence_;
   const std::string uri_;    // for messages: without a signature in its query
+  const std::string path_;   // of the URI
+  const std::optional<Expectation> expected_;  // by the URI; goes before the server's digest
   const std::string first_;  // the URI with its whole query
   std::string url_;          // URL of the requests; after List the place of the redirect
   std::string refused_;      // the last place that was refused
@@ -230,8 +234,7 @@ Status WebFile::PageInstead() const {
 
 StatusOr<Entry> WebFile::EntryOf(const http::ResponseHead& head, Asking how) const {
   Entry entry;
-  const std::string path(http::WithoutQuery(uri_));
-  entry.path = http::PercentDecode(path.substr(path.rfind('/') + 1));
+  entry.path = http::PercentDecode(path_.substr(path_.rfind('/') + 1));
   entry.key = uri_;
   if (entry.path.empty() || entry.path.find('/') != std::string::npos) {
     return absl::InvalidArgumentError(
@@ -257,7 +260,7 @@ StatusOr<Entry> WebFile::EntryOf(const http::ResponseHead& head, Asking how) con
   auto accepts = head.Find("accept-ranges");
   const bool parts = part || (how == Asking::kHead && accepts && *accepts == "bytes");
   entry.ranges = parts && !entry.version.empty();
-  entry.expected = DigestOf(head, !part && how != Asking::kHead);
+  entry.expected = expected_ ? expected_ : DigestOf(head, !part && how != Asking::kHead);
   return entry;
 }
 

@@ -1,5 +1,6 @@
 """muster-initializer --extract: archives of every kind, damaged archives, a second run, kills during the run."""
 import gzip
+import hashlib
 import io
 import json
 import os
@@ -142,6 +143,8 @@ class Kinds(ExtractCase):
         server.files["/d.tar.gz"] = tar_of(FILES, "gz")
         end = self.succeeds(f"{server.url}/d.tar.gz", FILES)
         self.assertEqual(end["unverified_files"], 1, "the archive")
+        end = self.succeeds(f"{server.url}/d.tar.gz#sha256={hashlib.sha256(server.files['/d.tar.gz']).hexdigest()}", FILES)
+        self.assertEqual(end["unverified_files"], 0)
 
     def test_patterns(self):
         """--include applies to the archives; --ignore also to their members."""

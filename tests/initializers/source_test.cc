@@ -268,6 +268,7 @@ TEST(Source, Http) {
       {"https://huggingface.co/a/b/resolve/main/c.json", "http [huggingface.co] [/a/b/resolve/main/c.json]"},
   });
   EXPECT_EQ(Read("https://host/a?b#c"), "http [host] [/a?b]");
+  EXPECT_EQ(ParseSource("https://host/a?b#c", Role::kModel)->uri, "https://host/a?b");
   ExpectErrors({
       {"https://", "the source 'https://...': after the two slashes comes HOST[:PORT]/PATH"},
       {"https:///a", "HOST[:PORT]/PATH"},
@@ -288,7 +289,20 @@ TEST(Source, Http) {
       {"https://host/a b", "a space in it is written %20"},
       {"https://huggingface.co/a/b", "write hf://NAMESPACE/NAME for a repository"},
       {"https://hf.co/a/b/tree/main", "write hf://NAMESPACE/NAME for a repository"},
+      {"https://host/a#sha256=", "is no SHA-256: it has 64 hex digits"},
+      {"https://host/a#sha256=00", "'#sha256=00' is no SHA-256: it has 64 hex digits"},
+      {"https://host/a#md5=passw0rd", "'#md5=' is not known in a fragment, only #sha256=HEX is; leave it out"},
   });
+}
+
+TEST(Source, HashInTheFragment) {
+  const std::string hex(64, 'A'), uri = "https://host/a.tar.gz?sig=s#sha256=" + hex;
+  const auto source = ParseSource(uri, Role::kModel);
+  ASSERT_TRUE(source.ok());
+  EXPECT_EQ(source->path, "/a.tar.gz?sig=s");
+  EXPECT_EQ(source->uri, "https://host/a.tar.gz?sig=...#sha256=" + hex);
+  ASSERT_TRUE(source->expected);
+  EXPECT_EQ(Describe(*source->expected), "sha256:" + std::string(64, 'a'));
 }
 
 TEST(Source, ShowsNoSecrets) {

@@ -106,7 +106,7 @@ TEST(Verifier, OtherContent) {
     Verifier verifier(kSize, expected);
     AddRange(&verifier, 0, kSize);
     EXPECT_EQ(verifier.Mismatch(),
-              fmt::format("the content is not the store's: expected {}, got {}", Describe(expected), text));
+              fmt::format("the content is wrong: expected {}, got {}", Describe(expected), text));
   }
   Expectation expected = *ParseExpectation(kComposite[0]);
   Verifier verifier(kSize, expected);
@@ -144,7 +144,7 @@ TEST(Verifier, EmptyFile) {
     EXPECT_EQ(verifier.Mismatch(), std::nullopt) << row;
   }
   Verifier wrong(0, Expectation{HashKind::kCrc32c, "\1\2\3\4"});
-  EXPECT_EQ(wrong.Mismatch(), "the content is not the store's: expected crc32c:01020304, got crc32c:00000000");
+  EXPECT_EQ(wrong.Mismatch(), "the content is wrong: expected crc32c:01020304, got crc32c:00000000");
 }
 
 TEST(Verifier, PartsLargerThanTheFile) {

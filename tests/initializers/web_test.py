@@ -1,5 +1,6 @@
 """muster-initializer against a faulty web server: the bytes are right, or the run ends with a clear error."""
 import glob
+import hashlib
 import json
 import os
 import queue
@@ -51,6 +52,19 @@ class Plain(WebCase):
 
     def test_an_empty_file(self):
         self.succeeds(self.serve(b""), b"")
+
+    def test_a_hash_in_the_fragment(self):
+        """It is checked whether or not the server gives one, it is not sent, and another one is another source."""
+        for digests in (True, False):
+            self.server.digests = digests
+            for size in (1000, 3 * MIB):
+                data = some_bytes(size, size + digests)
+                url = f"{self.serve(data)}#sha256={hashlib.sha256(data).hexdigest()}"
+                self.assertEqual(self.succeeds(url, data)["unverified_files"], 0)
+                self.assertTrue(self.succeeds(url, data)["unchanged"])
+        self.assertEqual({path for _, path, _ in self.server.requests}, {"/weights.bin"})
+        code, end = self.fetch(url.replace("sha256=", "sha256=00")[:-2])
+        self.assertEqual(code, 1, end)
 
     def test_without_a_hash(self):
         self.server.digests = False
@@ -368,6 +382,13 @@ class Permanent(WebCase):
         self.always(flip)
         for size in (20 * MIB, 100_000):
             self.refused(self.serve(some_bytes(size)), 1, "weights.bin: .*expected sha256:.* got sha256:.*nothing was published")
+
+    def test_another_hash_in_the_fragment(self):
+        data, wanted = some_bytes(3 * MIB), "0" * 64
+        self.refused(f"{self.serve(data)}#sha256={wanted}", 1,
+                     f"expected sha256:{wanted}, got sha256:{hashlib.sha256(data).hexdigest()}.*nothing was published")
+        self.refused(f"{self.serve(data)}#sha256={wanted}", 78, "is checked only with --verify=full", "--verify", "size")
+        self.refused(f"{self.serve(data)}#sha512={wanted}", 78, "'#sha512=' is not known in a fragment")
 
     def test_not_there(self):
         self.refused(self.server.url + "/nothing", 1, "/nothing: 404: there is no such file; check the URL")
