@@ -105,6 +105,7 @@ OrderedJson ToJson(const WorkerFailure& cause) {
   Put(json, "ended_unix_ms", cause.unix_millis);
   Put(json, "error_message", cause.message);
   Put(json, "error_file", cause.error_file);
+  Put(json, "stderr_reason", cause.stderr_reason);
   Put(json, "stderr_tail", cause.stderr_tail);
   return json;
 }
@@ -138,7 +139,7 @@ class Cutter {
     for (std::string* text : {&message_.reason, &message_.run_id, &message_.node, &message_.host}) Bound(*text, CutEnd);
     if (!message_.cause) return;
     WorkerFailure& cause = *message_.cause;
-    for (std::string* text : {&cause.node, &cause.host}) Bound(*text, CutEnd);
+    for (std::string* text : {&cause.node, &cause.host, &cause.stderr_reason}) Bound(*text, CutEnd);
     Bound(cause.error_file, [](std::string_view, size_t) { return std::string(); });
     Bound(cause.message, CutMiddle);
     size_t lines = 0;
@@ -161,6 +162,7 @@ class Cutter {
     }
     Fit(message_.reason, limit_ / 4, CutEnd);
     if (message_.cause) {
+      Drop(message_.cause->stderr_reason);
       Drop(message_.cause->unix_millis);
       Drop(message_.cause->pid);
       Drop(message_.cause->host);
@@ -260,6 +262,7 @@ StatusOr<WorkerFailure> ParseCause(const Json& object) {
   cause.unix_millis = fields.Number("ended_unix_ms").value_or(0);
   cause.message = fields.Text("error_message");
   cause.error_file = fields.Text("error_file");
+  cause.stderr_reason = fields.Text("stderr_reason");
   cause.stderr_tail = fields.Texts("stderr_tail", kMaxTailLines);
   MUSTER_RETURN_IF_ERROR(fields.status());
   return cause;

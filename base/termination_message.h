@@ -61,7 +61,7 @@ struct TerminationMessage {
 //   3. cause.stderr_tail: the end of the newest line
 //   4. cause.error_file: as a whole, since half a path is useless
 //   5. reason: its end, until a quarter of the limit is left
-//   6. cause.ended_unix_ms, cause.pid, cause.host, host, run_id: as a whole
+//   6. cause.stderr_reason, cause.ended_unix_ms, cause.pid, cause.host, host, run_id: as a whole
 //   7. cause.error_message: all the rest
 //   8. node, cause.node: as a whole (a controller knows whose message it reads)
 //   9. cause

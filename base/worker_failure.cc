@@ -1,6 +1,7 @@
 #include "base/worker_failure.h"
 
 #include "base/exit_codes.h"
+#include "base/reason_line.h"
 #include "base/text.h"
 
 namespace muster {
@@ -12,6 +13,17 @@ bool IsSilence(const WorkerFailure& failure) {
 std::string WhoFailed(const WorkerFailure& failure) {
   if (failure.rank >= 0) return fmt::format("worker rank {}", failure.rank);
   return IsSilence(failure) ? "all workers" : "the command";
+}
+
+std::string MessageLine(const WorkerFailure& failure) {
+  const std::string_view message = Strip(failure.message);
+  if (HasTraceback(message)) return ReasonLine(message, message.size());
+  return std::string(Strip(message.substr(0, message.find('\n'))));
+}
+
+std::string OwnLine(const WorkerFailure& failure) {
+  std::string line = MessageLine(failure);
+  return line.empty() ? failure.stderr_reason : line;
 }
 
 }  // namespace muster

@@ -37,4 +37,12 @@ bool IsSilence(const WorkerFailure& failure);
 // "worker rank 3"; "all workers" if IsSilence(); "the command" of a `muster exec`.
 std::string WhoFailed(const WorkerFailure& failure);
 
+// The line of the worker's own message that explains its end: the exception of a traceback, else the first line. "":
+// there is no message.
+std::string MessageLine(const WorkerFailure& failure);
+
+// The one line that explains the worker's end: MessageLine(), else `stderr_reason`. "": no line explains it. All that
+// names a cause to a user shows this line, so that no two places show different ones.
+std::string OwnLine(const WorkerFailure& failure);
+
 }  // namespace muster

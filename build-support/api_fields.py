@@ -30,15 +30,17 @@ status.failures[].time: written; when it failed
 status.failures[].pod: written; the pod that failed
 status.failures[].job: written; the Job of that pod, or the Job that failed
 status.failures[].node: written; the node of the cluster on which the pod ran
+status.failures[].reportedBy: written; the pod that told of the failure, if another one than `pod`
 status.failures[].container: written; the container that failed
 status.failures[].rank: written; the rank of the worker that failed first
 status.failures[].nodeRank: written; the rank of its node among the nodes of the job
-status.failures[].exitCode: written; the exit code; 128 + n after signal n
+status.failures[].exitCode: written; the exit code; 128 + n after signal n; absent if no container ended
 status.failures[].signal: written; the signal that ended it, such as `SIGKILL`
 status.failures[].oom: written; whether it was killed because memory ran out
 status.failures[].reason: written; a word for the cause, such as `OOMKilled`
 status.failures[].message: written; the cause in a sentence, with the last line of its output that explains it
 status.failures[].counted: written; whether it counts for the budget of restarts
+status.failures[].origin: written; one key for all pods that ended for the same failure
 """
 
 TRAIN_JOB = """
@@ -359,7 +361,6 @@ status.attempt: written; how often all pods were created again
 status.restarts: written; how many restarts of `backoffLimit` were used
 status.failures: holds; the newest 10 failures, the newest last: what failed and why
 """ + FAILURES + """status.failures[].podUID: written; the uid of the pod that failed
-status.failures[].origin: written; one key for all pods that ended for the same failure
 status.countedPods: holds; restarts that were counted for pods that still exist
 status.countedPods[].uid: written; the uid of the pod
 status.countedPods[].restarts: written; restarts of its containers that were counted

@@ -1,7 +1,6 @@
 // How a round ends: the stop, the policy, the budget, the verdict.
 #include <algorithm>
 
-#include "base/reason_line.h"
 #include "base/text.h"
 #include "base/utf8.h"
 #include "rendezvous/membership_machine.h"
@@ -24,15 +23,9 @@ bool NeverStarts(const WorkerFailure& failure) {
          (code == kExitBadConfiguration || code == kExitNotExecutable || code == kExitNotFound);
 }
 
-// The worker's own reason for its end, one line: from its error file, else from stderr. "": there is none.
+// OwnLine() for a sentence, with "stderr: " before a line of stderr. "": there is none.
 std::string OwnWords(const WorkerFailure& failure) {
-  const std::string_view message = Strip(failure.message);
-  if (HasTraceback(message)) {
-    if (std::string exception = ReasonLine(message, message.size()); !exception.empty())
-      return Abbreviated(exception, kMaxWhy);
-  } else if (!message.empty()) {
-    return Abbreviated(Strip(message.substr(0, message.find('\n'))), kMaxWhy);
-  }
+  if (const std::string line = MessageLine(failure); !line.empty()) return Abbreviated(line, kMaxWhy);
   return failure.stderr_reason.empty() ? "" : fmt::format("stderr: {}", Abbreviated(failure.stderr_reason, kMaxWhy));
 }
 

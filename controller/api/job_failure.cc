@@ -16,6 +16,7 @@ std::optional<Failure> ReadFailure(const Json& object) {
   failure.pod = TextField(object, "pod");
   failure.job = TextField(object, "job");
   failure.node = TextField(object, "node");
+  failure.reported_by = TextField(object, "reportedBy");
   failure.container = TextField(object, "container");
   failure.rank = IntField(object, "rank");
   failure.node_rank = IntField(object, "nodeRank");
@@ -31,13 +32,15 @@ std::optional<Failure> ReadFailure(const Json& object) {
 }
 
 Json WriteFailure(const Failure& failure) {
-  Json object = {{"time", IsoTime(failure.time)}, {"exitCode", failure.exit_code}, {"counted", failure.counted}};
+  Json object = {{"time", IsoTime(failure.time)}, {"counted", failure.counted}};
   PutText(object, "pod", failure.pod);
   PutText(object, "job", failure.job);
   PutText(object, "node", failure.node);
+  PutText(object, "reportedBy", failure.reported_by);
   PutText(object, "container", failure.container);
   if (failure.rank) object["rank"] = *failure.rank;
   if (failure.node_rank) object["nodeRank"] = *failure.node_rank;
+  if (failure.exit_code != 0) object["exitCode"] = failure.exit_code;
   PutText(object, "signal", failure.signal);
   if (failure.oom) object["oom"] = true;
   PutText(object, "reason", failure.reason);

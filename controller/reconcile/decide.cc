@@ -36,9 +36,11 @@ class Deciding {
     if (begins && !observed_.hold) status().start_time = now_;
     SetSuspended(job_, &status(), now_);
     all_ = Place(plan_, observed_, status().attempt);
+    std::vector<PodOfJob> pods;
     for (const Placed& placed : all_) {
       if (placed.complete()) continue;
       for (const ObservedPod* pod : placed.pods) {
+        pods.push_back({pod, RulesOf(*pod, *placed.planned).node_rank});
         if (IsScaledAway(*pod, *placed.planned)) continue;
         auto failure = FailureOf(*pod, RulesOf(*pod, *placed.planned));
         if (failure && failure->told) {
@@ -48,6 +50,9 @@ class Deciding {
         }
       }
     }
+    std::vector<PodFailure*> found;
+    for (PodFailure& failure : failures_) found.push_back(&failure);
+    NameCauses(pods, found);
     Record();
     if (job_.suspend) {
       Suspend();
@@ -119,7 +124,7 @@ class Deciding {
     for (const Placed& placed : all_) {
       if (placed.planned->step != Step::kTrainer) continue;
       for (const PodFailure& found : failures_) {
-        if (found.failure.job == placed.planned->name) return false;
+        if (found.job == placed.planned->name) return false;
       }
     }
     decision_.LookAgain(told_ + kLastWords);

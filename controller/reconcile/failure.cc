@@ -1,7 +1,9 @@
 #include "controller/reconcile/failure.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <utility>
 
 #include "base/exit_codes.h"
 #include "base/text.h"
@@ -63,12 +65,7 @@ void Tell(const TerminationMessage& message, Failure* failure) {
   if (cause.exit_code != 0) failure->exit_code = cause.exit_code;
   if (cause.signal != 0) failure->signal = SignalName(cause.signal);
   failure->oom = failure->oom || cause.oom_killed;
-  const std::string last = cause.stderr_tail.empty() ? "" : cause.stderr_tail.back();
-  for (const std::string* told : {&cause.message, &cause.stderr_reason, &last}) {
-    if (told->empty()) continue;
-    failure->message = *told;
-    break;
-  }
+  if (std::string line = OwnLine(cause); !line.empty()) failure->message = std::move(line);
 }
 
 // All nodes of a round end for one failure: its cause, or the round, is their origin.
@@ -92,6 +89,8 @@ bool IsDisruption(const ObservedPod& pod) {
 PodFailure FailureBy(const ObservedPod& pod, const ObservedEnd* end, const PodRules& rules) {
   const bool by_code = rules.restart == RestartPolicy::kExitCode;
   PodFailure found;
+  found.pod = pod.meta.name;
+  found.job = pod.job;
   found.origin = pod.meta.name;
   Failure& failure = found.failure;
   failure.pod = pod.meta.name;
@@ -116,9 +115,9 @@ PodFailure FailureBy(const ObservedPod& pod, const ObservedEnd* end, const PodRu
       found.origin = OriginOf(message, pod.meta.name);
       found.told = message.reason.starts_with(kVerdictReason);
       Tell(message, &failure);
-      if (message.cause && !message.cause->host.empty() && message.cause->node != message.node) {
-        failure.message = fmt::format("{} (on {})", failure.message, message.cause->node);
-      }
+      if (message.cause) failure.origin = found.origin;
+      const bool elsewhere = message.cause && message.cause->node != message.node;
+      if (elsewhere && !message.cause->host.empty()) found.elsewhere = message.cause;
       found.spent = (!by_code || message.exit_class == ExitClass::kRetryable) && message.cause.has_value() &&
                     message.max_restarts > 0 && message.restart_count >= message.max_restarts;
     } else if (!end->text.empty()) {
@@ -137,7 +136,10 @@ PodFailure FailureBy(const ObservedPod& pod, const ObservedEnd* end, const PodRu
 }
 
 bool IsSame(const Failure& failure, const Failure& other) {
-  if (other.pod != failure.pod || other.container != failure.container) return false;
+  if (failure.pod_uid.empty() && !failure.origin.empty() && !other.origin.empty()) {
+    return other.origin == failure.origin;
+  }
+  if (other.ended_pod() != failure.ended_pod() || other.container != failure.container) return false;
   return failure.pod_uid.empty() || (other.pod_uid == failure.pod_uid && other.time == failure.time);
 }
 
@@ -185,6 +187,41 @@ std::optional<PodFailure> NewestFailureOf(const ObservedPod& pod, const PodRules
   return newest == nullptr ? std::nullopt : std::optional(FailureBy(pod, newest, rules));
 }
 
+void NameCauses(const std::vector<PodOfJob>& pods, const std::vector<PodFailure*>& failures) {
+  const auto is_elsewhere = [](const PodFailure* failure) { return failure->elsewhere.has_value(); };
+  if (std::none_of(failures.begin(), failures.end(), is_elsewhere)) return;
+  std::map<std::string_view, std::vector<const PodOfJob*>> hosts, nodes;  // by their own names, the newest last
+  for (const PodOfJob& one : pods) {
+    hosts[one.pod->host.empty() ? one.pod->meta.name : one.pod->host].push_back(&one);
+    for (const ObservedEnd& end : one.pod->ends) {
+      if (end.message) nodes[end.message->node].push_back(&one);
+    }
+  }
+  for (auto* names : {&hosts, &nodes}) {
+    for (auto& [name, of_name] : *names) {
+      std::stable_sort(of_name.begin(), of_name.end(), [](const PodOfJob* a, const PodOfJob* b) {
+        return a->pod->meta.created < b->pod->meta.created;
+      });
+    }
+  }
+  for (PodFailure* failure : failures) {
+    const auto cause = std::exchange(failure->elsewhere, std::nullopt);
+    if (!cause) continue;
+    const bool is_host = hosts.contains(cause->host);
+    const PodOfJob* found = nullptr;
+    for (const PodOfJob* one : is_host ? hosts[cause->host] : nodes[cause->node]) {
+      const WallTime ended{std::chrono::milliseconds(cause->unix_millis)};
+      if (found == nullptr || cause->unix_millis == 0 || one->pod->meta.created <= ended) found = one;
+    }
+    Failure& told = failure->failure;
+    told.reported_by = failure->pod;
+    told.pod = found == nullptr ? cause->host : found->pod->meta.name;
+    if (found != nullptr) told.job = found->pod->job;
+    told.node = found == nullptr ? "" : found->pod->node;
+    told.node_rank = found == nullptr ? std::nullopt : found->node_rank;
+  }
+}
+
 const PodFailure* RootCause(const std::vector<PodFailure>& failures) {
   auto rank = [](const PodFailure& failure) {
     // 202: a peer failed, and its code is not known. An evicted or stopped pod is the cause only if there is no other.
@@ -207,7 +244,7 @@ int RestartsUsed(const std::vector<const ObservedPod*>& pods, const std::vector<
   std::set<std::string> origins;
   for (const PodFailure& failure : failures) {
     const bool is_one_of_these = std::any_of(
-        pods.begin(), pods.end(), [&failure](const ObservedPod* pod) { return pod->meta.name == failure.failure.pod; });
+        pods.begin(), pods.end(), [&failure](const ObservedPod* pod) { return pod->meta.name == failure.pod; });
     // A failure for which the agents ended (`spent`) is in their own number already.
     if (is_one_of_these && failure.failure.counted && !failure.fatal && !failure.spent) origins.insert(failure.origin);
   }

@@ -16,11 +16,13 @@ namespace muster::controller {
 
 // How one pod of the plan failed.
 struct PodFailure {
-  Failure failure;     // for the status
-  bool fatal = false;  // a retry would fail again: the job ends
-  std::string origin;  // equal for all pods that ended because of one failure
-  bool spent = false;  // the agents ended because they had used up the budget
-  bool told = false;   // the launcher told the pod to end, and its own end says why
+  Failure failure;                         // for the status
+  std::string pod, job;                    // names of the pod that ended, and of its batch/v1 Job
+  std::optional<WorkerFailure> elsewhere;  // the cause, if it is on another pod that is not named yet (NameCauses)
+  bool fatal = false;                      // a retry would fail again: the job ends
+  std::string origin;                      // equal for all pods that ended because of one failure
+  bool spent = false;                      // the agents ended because they had used up the budget
+  bool told = false;                       // the launcher told the pod to end, and its own end says why
 };
 
 // What the plan of a job says about one of its pods.
@@ -31,10 +33,20 @@ struct PodRules {
 };
 PodRules RulesOf(const ObservedPod& pod, const PlannedJob& planned);
 
-// Returns nullopt if the pod has not failed.
+// Returns nullopt if the pod has not failed. Complete only after NameCauses().
 std::optional<PodFailure> FailureOf(const ObservedPod& pod, const PodRules& rules);
 // The newest end of a container with a code other than 0. The pod may run again by now. nullopt: no such end.
 std::optional<PodFailure> NewestFailureOf(const ObservedPod& pod, const PodRules& rules);
+
+// A pod of the job on which a worker may have failed.
+struct PodOfJob {
+  const ObservedPod* pod = nullptr;
+  std::optional<int> node_rank;
+};
+// Makes each of `failures` whose cause was on another pod name that pod (Failure::pod). `pods`: all of the job. A pod
+// is found by the host name of the cause; of several that had it one after the other, the one that existed when the
+// worker ended. The agents agree on the cause, but any of them may be the first whose end is seen.
+void NameCauses(const std::vector<PodOfJob>& pods, const std::vector<PodFailure*>& failures);
 
 // The failure that explains the others: fatal ones go first, then those that are no consequence of a peer's (code 202),
 // then those that are no disruption, then the earliest. Null: `failures` is empty.
@@ -47,7 +59,7 @@ int RestartsUsed(const std::vector<const ObservedPod*>& pods, const std::vector<
                  int max_restarts);
 
 // Adds those of `found` that `known` lacks, and returns them. `known` keeps kMostFailures. Adding the same ones again
-// changes nothing.
+// changes nothing. Of a TrainJob, all pods that ended for one failure add it once.
 std::vector<Failure> Remember(const std::vector<PodFailure>& found, std::vector<Failure>* known);
 
 // "rank 3 on pod a-node-0-1 (node n1) was killed by SIGKILL, out of memory: MESSAGE". With the container:

@@ -23,9 +23,9 @@ bool Matches(const FailureRule& rule, const FailedJob& job) {
 }
 
 // The message that the Job controller writes about a pod with a code that its podFailurePolicy names.
-std::string MessageOf(const Failure& failure, std::string_view ns) {
+std::string MessageOf(const PodFailure& found, std::string_view ns) {
   return fmt::format("Container {} for pod {}/{} failed with exit code {} matching FailJob rule at index 0",
-                     failure.container, ns, failure.pod, failure.exit_code);
+                     found.failure.container, ns, found.pod, found.failure.exit_code);
 }
 
 }  // namespace
@@ -43,14 +43,14 @@ std::vector<FailedJob> FailedJobs(const std::vector<Placed>& all, const std::vec
     }
     std::vector<PodFailure> own;
     std::copy_if(failures.begin(), failures.end(), std::back_inserter(own),
-                 [&name](const PodFailure& failure) { return failure.failure.job == name; });
+                 [&name](const PodFailure& failure) { return failure.job == name; });
     const PodFailure* cause = RootCause(own);
     if (cause == nullptr) continue;
     if (!cause->fatal && (!placed.planned->agent || (!cause->spent && !spent))) continue;
     FailedJob job{name, placed.planned->replicated_job, cause->failure.time, kOverBudgetReason, kOverBudgetMessage};
     if (placed.planned->restart == RestartPolicy::kExitCode && cause->fatal) {
       job.reason = "PodFailurePolicy";
-      job.message = MessageOf(cause->failure, ns);
+      job.message = MessageOf(*cause, ns);
     }
     failed.push_back(std::move(job));
   }

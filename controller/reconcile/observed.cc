@@ -194,7 +194,9 @@ StatusOr<ObservedPod> ReadPod(const Json& object) {
   const Json& finalizers = ListField(PartOf(object, "metadata"), "finalizers");
   pod.tracked = std::find(finalizers.begin(), finalizers.end(), kJobTrackingFinalizer) != finalizers.end();
   Trim(&pod.meta);
-  pod.node = TextField(PartOf(object, "spec"), "nodeName");
+  const Json& spec = PartOf(object, "spec");
+  pod.node = TextField(spec, "nodeName");
+  pod.host = FlagField(spec, "hostNetwork", false) ? pod.node : TextField(spec, "hostname");
   const Json& status = PartOf(object, "status");
   pod.phase = TextField(status, "phase");
   pod.reason = TextField(status, "reason");

@@ -65,6 +65,7 @@ struct ObservedPod {
   bool made_here = false;       // a pod of a PyTorchJob that Muster created
   bool tracked = false;         // has the Job controller's finalizer: its end has not been counted
   std::string node;             // empty: not scheduled
+  std::string host;             // its host name; empty: the pod's name
   std::string phase;            // Pending, Running, Succeeded, Failed, Unknown
   std::string reason, message;  // of the pod: Evicted, Preempting ...
   bool ready = false;

@@ -108,7 +108,7 @@ class Deciding {
     for (const Failure& failure : added) {
       if (failure.exit_code != 0) {
         Event(false, "ExitedWithCode",
-              fmt::format("Pod: {}.{} exited with code {}", job_.meta.ns, failure.pod, failure.exit_code));
+              fmt::format("Pod: {}.{} exited with code {}", job_.meta.ns, failure.ended_pod(), failure.exit_code));
       }
       Event(true, failure.counted ? "PodFailed" : "PodDisrupted", CauseOf(failure));
     }
@@ -161,9 +161,8 @@ class Deciding {
 
   std::string FatalMessage(const PodFailure& cause) const {
     std::vector<std::string> types;
-    for (const PlannedReplicas& planned : plan_.replicas) {
-      const int failed = replicas_.Count(planned.type, &Replica::HasFailedForGood);
-      if (failed > 0) types.push_back(fmt::format("{} {} replica(s)", failed, ReplicaName(planned.type)));
+    for (const auto& [type, failed] : replicas_.CountCauses(&Replica::HasFailedForGood)) {
+      types.push_back(fmt::format("{} {} replica(s)", failed, ReplicaName(type)));
     }
     return fmt::format("PyTorchJob {} is failed because {} failed: {}", job_.meta.name, Join(types, " and "),
                        CauseOf(cause.failure));
@@ -392,11 +391,10 @@ class Deciding {
   }
 
   std::string RestartingMessage() const {
-    for (const PlannedReplicas& planned : plan_.replicas) {
-      const int failed = replicas_.Count(planned.type, &Replica::HasFailed);
-      if (failed == 0) continue;
-      return fmt::format("PyTorchJob {} is restarting because {} {} replica(s) failed.", job_.meta.name, failed,
-                         ReplicaName(planned.type));
+    const std::map<ReplicaType, int> failed = replicas_.CountCauses(&Replica::HasFailed);
+    if (!failed.empty()) {
+      return fmt::format("PyTorchJob {} is restarting because {} {} replica(s) failed.", job_.meta.name,
+                         failed.begin()->second, ReplicaName(failed.begin()->first));
     }
     return fmt::format("PyTorchJob {} is restarting because a pod of it is gone.", job_.meta.name);
   }

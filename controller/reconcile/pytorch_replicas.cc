@@ -54,6 +54,14 @@ void Complete(const PyTorchPlan& plan, const ObservedPod& pod, PodFailure* failu
   if (!failure->failure.rank && plan.pods_are_ranks) failure->failure.rank = failure->failure.node_rank;
 }
 
+std::vector<PodOfJob> PodsOf(const Replicas& replicas) {
+  std::vector<PodOfJob> pods;
+  for (const Replica& replica : replicas.all) {
+    if (replica.pod != nullptr) pods.push_back({replica.pod, RulesOf(replica).node_rank});
+  }
+  return pods;
+}
+
 // The cause of `peer`: itself, unless its code is fatal or it waited; else one of the same origin. Null: not known.
 const Failure* CauseOf(const std::vector<Failure>& known, const Failure& peer) {
   const auto is_cause = [](const Failure& one) {
@@ -80,7 +88,7 @@ const Failure* ExplanationOf(const std::vector<Failure>& known, const ObservedPo
     const bool came_first = peer.time < end || (peer.time == end && WasKilled(peer));
     const bool was_under_way = pod.meta.created && *pod.meta.created < peer.time && came_first;
     // An earlier pod of the same name is no peer: it was gone before this one was created, even in the same second.
-    if (peer.pod == pod.meta.name || !was_under_way) continue;
+    if (peer.ended_pod() == pod.meta.name || !was_under_way) continue;
     const Failure* cause = CauseOf(known, peer);
     if (cause != nullptr && end <= cause->time + kPeerFailureShows) return cause;
   }
@@ -126,6 +134,22 @@ int Replicas::Count(ReplicaType type, bool (Replica::*is)() const) const {
   }));
 }
 
+std::map<ReplicaType, int> Replicas::CountCauses(bool (Replica::*is)() const) const {
+  std::map<std::string_view, const Replica*> by_pod;
+  for (const Replica& replica : all) {
+    if (replica.pod != nullptr) by_pod[replica.pod->meta.name] = &replica;
+  }
+  std::set<const Replica*> causes;
+  for (const Replica& replica : all) {
+    if (!(replica.*is)()) continue;
+    const auto named = by_pod.find(replica.failure->failure.pod);
+    causes.insert(named == by_pod.end() ? &replica : named->second);
+  }
+  std::map<ReplicaType, int> counts;
+  for (const Replica* cause : causes) ++counts[cause->planned->type];
+  return counts;
+}
+
 Replicas PlaceReplicas(const PyTorchJob& job, const PyTorchPlan& plan, const ObservedReplicas& observed) {
   Replicas replicas;
   for (const PlannedReplicas& planned : plan.replicas) {
@@ -154,6 +178,11 @@ Replicas PlaceReplicas(const PyTorchJob& job, const PyTorchPlan& plan, const Obs
     replica.failure = FailureOf(*replica.pod, RulesOf(replica));
     if (replica.failure) Complete(plan, *replica.pod, &*replica.failure);
   }
+  std::vector<PodFailure*> found;
+  for (Replica& replica : replicas.all) {
+    if (replica.failure) found.push_back(&*replica.failure);
+  }
+  NameCauses(PodsOf(replicas), found);
   // Retryable failures first: they may explain fatal ones. Then in order of time: earlier ones may explain later ones.
   std::vector<Failure> known = job.status.failures;
   std::vector<Replica*> failed;
@@ -214,6 +243,9 @@ std::vector<Failure> Charge(const PyTorchPlan& plan, const Replicas& replicas, P
     if (failure) found.push_back(*std::move(failure));
   }
   status->counted = std::move(counted);
+  std::vector<PodFailure*> unnamed;
+  for (PodFailure& failure : found) unnamed.push_back(&failure);
+  NameCauses(PodsOf(replicas), unnamed);
   return Remember(found, &status->failures);
 }
 
@@ -225,7 +257,8 @@ WallTime MadeAnewAt(const Replica& replica, const PyTorchJobStatus& status, Wall
   const bool lived = pod.ran && pod.meta.created && failure.time - *pod.meta.created >= kGoodLife;
   if (lived) return now;
   const auto earlier = std::count_if(status.failures.begin(), status.failures.end(), [&](const Failure& other) {
-    return other.pod == failure.pod && other.pod_uid != failure.pod_uid && other.time + kMemory > failure.time;
+    return other.ended_pod() == pod.meta.name && other.pod_uid != failure.pod_uid &&
+           other.time + kMemory > failure.time;
   });
   // The status keeps only some failures. If all are recent, an earlier recent one of this pod may have been dropped.
   const bool forgets = status.failures.size() >= kMostFailures && status.failures.front().time + kMemory > failure.time;

@@ -5,6 +5,7 @@
 // has cost. So nothing is counted twice, even if the controller is killed at any moment.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -37,6 +38,9 @@ struct Replicas {
   std::vector<const ObservedPod*> orphans;  // pods of planned replicas, without a controller
 
   int Count(ReplicaType type, bool (Replica::*is)() const) const;
+  // How many replicas of each type are named by the failures of those that `is` selects: a pod that ended for the
+  // failure of another one does not count.
+  std::map<ReplicaType, int> CountCauses(bool (Replica::*is)() const) const;
 };
 
 // Finds the pod of each planned replica, and judges its failure by those in the status (see `consequence`).

@@ -44,6 +44,7 @@ TerminationMessage Full() {
                       .message = "RuntimeError: CUDA error",
                       .error_file = "/logs/r/attempt_0/3/error.json",
                       .stderr_tail = {"older", "newer"},
+                      .stderr_reason = "it broke",
                       .unix_millis = 1700000000123};
   return {.exit_code = 137,
           .exit_class = ExitClass::kRetryable,
@@ -68,7 +69,7 @@ TEST(TerminationMessage, HasEachFieldUnderItsName) {
       R"("restart_count":2,"max_restarts":3,"inner_exit_code":0,"cause":{"rank":11,"local_rank":3,"node":"train-node-0-1",)"
       R"("host":"ip-10-0-0-7","pid":4242,"exit_code":137,"signal":"SIGKILL","core_dumped":true,)"
       R"("oom_killed":true,"consequence":true,"ended_unix_ms":1700000000123,)"
-      R"("error_message":"RuntimeError: CUDA error","error_file":"/logs/r/attempt_0/3/error.json",)"
+      R"("error_message":"RuntimeError: CUDA error","error_file":"/logs/r/attempt_0/3/error.json","stderr_reason":"it broke",)"
       R"("stderr_tail":["older","newer"]}})");
   EXPECT_EQ(Parsed(Encode(Full())), Full());
 }
@@ -266,6 +267,7 @@ TEST(TerminationMessage, IsCutInTheDocumentedOrder) {
       {"error_message", [](auto& a, auto& b) { return a.cause && a.cause->message == b.cause->message; }},
       {"error_file", [](auto& a, auto& b) { return a.cause && a.cause->error_file == b.cause->error_file; }},
       {"reason", [](auto& a, auto& b) { return a.reason == b.reason; }},
+      {"stderr_reason", [](auto& a, auto& b) { return a.cause && a.cause->stderr_reason == b.cause->stderr_reason; }},
       {"ended", [](auto& a, auto& b) { return a.cause && a.cause->unix_millis == b.cause->unix_millis; }},
       {"pid", [](auto& a, auto& b) { return a.cause && a.cause->pid == b.cause->pid; }},
       {"cause.host", [](auto& a, auto& b) { return a.cause && a.cause->host == b.cause->host; }},

@@ -21,6 +21,7 @@ PyTorchJobStatus Full() {
   status.failures = {{.time = At(1),
                       .pod = "train-worker-0",
                       .node = "n",
+                      .reported_by = "train-master-0",
                       .pod_uid = "uid-1",
                       .container = "pytorch",
                       .rank = 1,

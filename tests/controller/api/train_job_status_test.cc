@@ -24,6 +24,7 @@ TrainJobStatus Full() {
                       .pod = "p",
                       .job = "j",
                       .node = "n",
+                      .reported_by = "q",
                       .container = "c",
                       .rank = 0,
                       .node_rank = 7,
@@ -32,7 +33,8 @@ TrainJobStatus Full() {
                       .oom = true,
                       .reason = "OOMKilled",
                       .message = "m",
-                      .counted = false},
+                      .counted = false,
+                      .origin = "n 1 2"},
                      {.time = At(2), .exit_code = -1}};
   status.others = {{"trainerStatus", {{"progressPercentage", 5}}}};
   return status;
@@ -50,6 +52,14 @@ TEST(TrainJobStatus, CountersAreAlwaysThere) {
   status.jobs = {{"node"}};
   EXPECT_EQ(WriteStatus(status)["jobsStatus"],
             YamlOf("x: [{name: node, ready: 0, succeeded: 0, failed: 0, active: 0, suspended: 0}]")["x"]);
+}
+
+TEST(TrainJobStatus, APodWithoutAnEndHasNoExitCode) {
+  TrainJobStatus status;
+  status.failures = {{.time = At(1), .pod = "p", .reason = "Evicted"}};
+  EXPECT_EQ(WriteStatus(status)["failures"],
+            YamlOf("x: [{time: \"2023-11-14T22:13:21Z\", pod: p, reason: Evicted, counted: true}]")["x"]);
+  EXPECT_EQ(ReadStatus(WriteStatus(status)), status);
 }
 
 TEST(TrainJobStatus, TimesAreWholeSeconds) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/exit_codes.h"
 #include "base/text.h"
 #include "controller/reconcile/decide.h"
 #include "tests/controller/reconcile/planned.h"
@@ -60,6 +61,7 @@ inline ObservedPod Pod(const ObservedJob& of, int index, const std::string& suff
   pod.meta.uid = fmt::format("uid-{}", pod.meta.name);
   pod.meta.owners = {{"batch/v1", "Job", of.meta.name, of.meta.uid, true}};
   pod.job = of.meta.name;
+  pod.host = fmt::format("{}-{}", of.meta.name, index);
   pod.index = index;
   pod.attempt = of.attempt;
   pod.node = "n1";
@@ -92,6 +94,15 @@ inline TerminationMessage Told(int code, ExitClass exit_class, int restarts, con
   message.cause->rank = 3;
   message.cause->exit_code = code;
   message.cause->message = why;
+  return message;
+}
+
+// The same of the agent on host `at`, whose cause is a worker on host `cause` that ended at `ended`.
+inline TerminationMessage ToldAt(const std::string& at, const std::string& cause, WallTime ended, int code = 3) {
+  TerminationMessage message = Told(code, Classify(code), 0, "KeyError: 'x'");
+  message.node = message.host = at;
+  message.cause->node = message.cause->host = cause;
+  message.cause->unix_millis = std::chrono::duration_cast<std::chrono::milliseconds>(ended.time_since_epoch()).count();
   return message;
 }
 

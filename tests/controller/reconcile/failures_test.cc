@@ -104,6 +104,89 @@ TEST(Decide, AFatalCodeEndsTheJobAtOnce) {
   EXPECT_EQ(decision.status.jobs[0], (JobsStatus{"node", 0, 0, 1, 0, 0}));
 }
 
+// Each agent reports the cause of the whole job, and any of them may be seen first.
+TEST(Decide, AFailureNamesThePodOfTheCauseWhoeverReportsIt) {
+  const WallTime ended = kNow - 2 * kSecond;
+  struct Row {
+    const char* what;
+    bool own_end;  // the end of the cause's own pod is known, too
+    const char* host;
+    WallTime at;
+    const char* pod;
+    const char* node;
+    std::optional<int> node_rank;
+  };
+  const Row rows[] = {
+      {"its own end is not known yet", false, "a-node-0-1", ended, "a-node-0-1-x", "n2", 1},
+      {"both ends are known", true, "a-node-0-1", ended, "a-node-0-1-x", "n2", 1},
+      {"an earlier pod of the host name", false, "a-node-0-1", kNow - 40 * kSecond, "a-node-0-1-w", "n3", 1},
+      {"no time", false, "a-node-0-1", WallTime{}, "a-node-0-1-x", "n2", 1},
+      {"a pod that is gone", false, "a-node-0-7", ended, "a-node-0-7", "", std::nullopt},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.what);
+    Observed observed;
+    observed.service = true;
+    observed.jobs = {There("a-node-0")};
+    ObservedPod first = Failed(Pod(observed.jobs[0], 0), 3, ToldAt("a-node-0-0", row.host, row.at));
+    ObservedPod earlier = Failed(Pod(observed.jobs[0], 1, "w"), 143);
+    ObservedPod second = Pod(observed.jobs[0], 1);
+    earlier.disrupted = true;
+    earlier.node = "n3";
+    earlier.meta.created = kNow - 50 * kSecond;
+    second.node = "n2";
+    second.meta.created = kNow - 30 * kSecond;
+    if (row.own_end) second = Failed(second, 3, ToldAt("a-node-0-1", row.host, row.at));
+    observed.pods = {first, second, earlier};
+    const Decision decision = Decide(Job(), TwoNodes(), observed, kNow);
+    const auto& failures = decision.status.failures;
+    const auto failure = std::find_if(failures.begin(), failures.end(), [](const Failure& one) { return one.counted; });
+    ASSERT_NE(failure, failures.end());
+    EXPECT_EQ(failures.size(), 2U) << "the failure is one, however many pods it ends";
+    EXPECT_EQ(failure->pod, row.pod);
+    EXPECT_EQ(failure->reported_by, "a-node-0-0-x");
+    EXPECT_EQ(failure->node, row.node);
+    EXPECT_EQ(failure->node_rank, row.node_rank);
+    EXPECT_THAT(decision.status.Find("Failed")->message, HasSubstr(fmt::format("rank 3 on pod {}", row.pod)));
+    EXPECT_THAT(decision.status.message, HasSubstr("KeyError: 'x'"));
+    TrainJob job = Job();
+    job.status = decision.status;
+    job.status.conditions.clear();
+    EXPECT_THAT(Reasons(Decide(job, TwoNodes(), observed, kNow)), ElementsAre("Failed")) << "no failure is new";
+  }
+}
+
+// The agent has chosen the line. The last lines may be warnings of the teardown.
+TEST(Decide, TheLineOfAFailureIsTheOneThatTheAgentChose) {
+  struct Row {
+    const char* what;
+    std::string error_message, stderr_reason;
+    std::string shown;
+  };
+  const Row rows[] = {
+      {"of stderr", "", "KeyError: 'x'", "exit code 3: KeyError: 'x'"},
+      {"of a traceback", "Traceback (most recent call last):\n  File \"t.py\", line 1, in <module>\nValueError: 1\n",
+       "KeyError: 'x'", "exit code 3: ValueError: 1"},
+      {"of a message", "first\nsecond", "KeyError: 'x'", "exit code 3: first"},
+      {"none", "", "", "exit code 3: node a: worker rank 3 ended with exit code 3"},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.what);
+    Observed observed;
+    observed.service = true;
+    observed.jobs = {There("a-node-0")};
+    TerminationMessage message = Told(3, ExitClass::kFatal, 0, "node a: worker rank 3 ended with exit code 3");
+    message.cause->message = row.error_message;
+    message.cause->stderr_reason = row.stderr_reason;
+    message.cause->stderr_tail = {"KeyError: 'x'", "warning: destroy_process_group() was not called"};
+    // As the kubelet brings it.
+    message = *ParseTerminationMessage(EncodeTerminationMessage(message));
+    observed.pods = {Failed(Pod(observed.jobs[0], 0), 3, message)};
+    const Decision decision = Decide(Job(), TwoNodes(), observed, kNow);
+    EXPECT_THAT(decision.status.message, ::testing::EndsWith(row.shown));
+  }
+}
+
 TEST(Decide, APodThatIsAboutToFailIsWaitedFor) {
   Observed observed;
   observed.service = true;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/text.h"
+#include "tests/controller/api/yaml_of.h"
 
 namespace muster::controller {
 namespace {
@@ -45,6 +46,19 @@ TEST(ReadPod, WhatItIs) {
   EXPECT_EQ(pod->ends[0].exit_code, 3);
   EXPECT_EQ(pod->ends[0].text, "no JSON");
   EXPECT_FALSE(pod->ends[0].message.has_value());
+}
+
+TEST(ReadPod, ItsHostName) {
+  struct Row {
+    const char* spec;
+    const char* host;
+  };
+  for (const Row& row : {Row{"{nodeName: n1}", ""}, Row{"{nodeName: n1, hostname: a-node-0-1}", "a-node-0-1"},
+                         Row{"{nodeName: n1, hostname: a-node-0-1, hostNetwork: true}", "n1"}}) {
+    Json pod = Pod(Terminated(3, ""));
+    pod["spec"] = YamlOf(row.spec);
+    EXPECT_EQ(ReadPod(pod)->host, row.host) << row.spec;
+  }
 }
 
 TEST(ReadPod, AMessageCountsWhereItTellsOfThatEnd) {

@@ -317,6 +317,29 @@ TEST(PyTorchFailures, WhatTheAgentSaysDecides) {
   EXPECT_EQ(world.job.status.failures.at(0).rank, 3);
 }
 
+TEST(PyTorchFailures, TheReplicaOfTheCauseFails) {
+  struct Row {
+    std::vector<std::string> seen;  // whose ends are known
+    const char* reported_by;
+  };
+  for (const Row& row : {Row{{"a-master-0"}, "a-master-0"}, Row{{"a-worker-1"}, ""},
+                         Row{{"a-master-0", "a-worker-0", "a-worker-1"}, "a-master-0"}}) {
+    PyTorchWorld world = LongRunning({.policy = "ExitCode", .run = "{backoffLimit: 3}", .container = kTorchrun});
+    world.Pod("a-worker-1").node = "n2";
+    for (const std::string& name : row.seen) {
+      world.Ends(name, 3).ends[0].message = ToldAt(name, "a-worker-1", world.now);
+    }
+    world.Pass();
+    EXPECT_EQ(world.State(), "Failed");
+    EXPECT_THAT(world.Message("Failed"),
+                HasSubstr("because 1 Worker replica(s) failed: rank 3 on pod a-worker-1, container pytorch (node n2)"));
+    const Failure& failure = world.job.status.failures.at(0);
+    EXPECT_EQ(failure.pod, "a-worker-1");
+    EXPECT_EQ(failure.node_rank, 2);
+    EXPECT_EQ(failure.reported_by, row.reported_by);
+  }
+}
+
 TEST(PyTorchFailures, AgentsThatEndForOneFailureAreChargedOnce) {
   PyTorchWorld world = LongRunning({.policy = "ExitCode", .run = "{backoffLimit: 1}", .container = kTorchrun});
   for (const char* name : {"a-master-0", "a-worker-0", "a-worker-1"}) {
