@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <cerrno>
 #include <csignal>
 #include <filesystem>
@@ -11,16 +12,18 @@
 
 #include "agent/start_check.h"
 #include "agent/torch/log_layout.h"
-#include "agent/torch/peer_loss.h"
 #include "base/environment.h"
 #include "base/exit_codes.h"
 #include "base/host_fs.h"
 #include "base/log.h"
+#include "base/peer_loss.h"
 #include "base/text.h"
 #include "base/version.h"
 
 namespace muster::agent {
 namespace {
+
+constexpr int kUncaughtException = 1;  // the exit code of Python
 
 // True if the worker chose its code, or died of its own signal. Programs that handle our signal n end with 128 + n.
 bool FailedByItself(const launcher::ExitRecord& exit) {
@@ -38,6 +41,7 @@ class Attempt::Impl : public std::enable_shared_from_this<Impl> {
         wiring_(wiring),
         log_root_(log_root),
         events_(std::move(events)),
+        cause_wait_(loop),
         group_(loop, reaper, console,
                {.worker_exited = [this](const launcher::ExitRecord& exit) { OnExit(exit); },
                 .all_gone = [this] { SayGone(); }}) {
@@ -52,6 +56,9 @@ class Attempt::Impl : public std::enable_shared_from_this<Impl> {
   Status Start();
   void Stop(int signal, Duration grace, const std::string& reason);
   void Hold(const std::string& reason);
+  void NoteErrors() {
+    if (!stopping_) errors_before_ = group_.ErrorsSoFar();
+  }
   void Close(const std::string& reason);
   void JobEnded(int exit_code, const std::string& reason);
   std::optional<int64_t> Progress() const;
@@ -68,8 +75,12 @@ class Attempt::Impl : public std::enable_shared_from_this<Impl> {
  private:
   Status MakeFolder();
   void OnExit(const launcher::ExitRecord& exit);
+  bool MayHaveACause() const;
+  void AwaitCause();
   void ReportFailures();
+  std::optional<std::string> OwnError(int local_rank) const;
   void SayGone();
+  void ReleaseGone();
   void Write();
   WorkerFailure ToFailure(const launcher::ExitRecord& exit) const;
 
@@ -86,7 +97,11 @@ class Attempt::Impl : public std::enable_shared_from_this<Impl> {
   bool reported_ = false;  // `failed` or `succeeded` was called, or is posted
   bool stopping_ = false;
   bool gone_ = false;
+  bool waits_ = false;     // for a cause: the failures are reported after it
+  bool gone_due_ = false;  // `gone` is to be called
+  boost::asio::steady_timer cause_wait_;
   std::set<int> ended_on_hold_;                           // local ranks that ended after Hold()
+  std::map<int, std::string> errors_before_;              // by local rank: what NoteErrors() has found
   std::vector<std::optional<FlightRecorder>> recorders_;  // by local rank
   int ended_well_ = 0;
   TimePoint started_at_{};
@@ -145,16 +160,34 @@ void Attempt::Impl::OnExit(const launcher::ExitRecord& exit) {
     return;
   }
   failures_.push_back(ToFailure(exit));
-  if (failures_.size() > 1) return;
   // Workers reaped in the same sweep are reported together: the order of reaping says nothing about who failed first.
-  boost::asio::post(loop_, [self = shared_from_this()] { self->ReportFailures(); });
+  boost::asio::post(loop_, [self = shared_from_this()] {
+    if (self->reported_ || self->stopping_) return;
+    self->MayHaveACause() ? self->AwaitCause() : self->ReportFailures();
+  });
+}
+
+// True if all failures so far are consequences, and a worker that has not ended yet may be their cause.
+bool Attempt::Impl::MayHaveACause() const {
+  const bool others = record_.assignment.node_count > 1 || group_.pids().size() > group_.records().size();
+  return others &&
+         std::all_of(failures_.begin(), failures_.end(), [](const WorkerFailure& f) { return f.consequence; });
+}
+
+void Attempt::Impl::AwaitCause() {
+  if (std::exchange(waits_, true)) return;
+  cause_wait_.expires_after(kCauseWait);
+  cause_wait_.async_wait([weak = weak_from_this()](boost::system::error_code cancelled) {
+    if (auto self = weak.lock(); self && !cancelled && self->waits_) self->ReportFailures();
+  });
 }
 
 void Attempt::Impl::ReportFailures() {
-  if (reported_ || stopping_) return;
+  waits_ = false;
   reported_ = true;
   std::stable_partition(failures_.begin(), failures_.end(), [](const WorkerFailure& f) { return !f.consequence; });
   events_.failed(failures_);
+  ReleaseGone();
 }
 
 WorkerFailure Attempt::Impl::ToFailure(const launcher::ExitRecord& exit) const {
@@ -171,7 +204,7 @@ WorkerFailure Attempt::Impl::ToFailure(const launcher::ExitRecord& exit) const {
   failure.stderr_tail = exit.stderr_tail;
   failure.stderr_reason = exit.stderr_reason;
   failure.unix_millis = exit.ended_unix_millis;
-  failure.consequence = LooksLikePeerLoss(failure.message, failure.stderr_tail);
+  failure.consequence = LooksLikePeerLoss(failure);
   return failure;
 }
 
@@ -180,6 +213,7 @@ void Attempt::Impl::Hold(const std::string& reason) {
   stopping_ = true;
   record_.stopping_unix_ms = UnixMillis();
   record_.end_reason = reason;
+  if (std::exchange(waits_, false)) ReleaseGone();
 }
 
 void Attempt::Impl::Stop(int signal, Duration grace, const std::string& reason) {
@@ -196,6 +230,15 @@ void Attempt::Impl::Stop(int signal, Duration grace, const std::string& reason) 
 void Attempt::Impl::SayGone() {
   if (gone_) return;
   gone_ = true;
+  boost::asio::post(loop_, [self = shared_from_this()] {
+    self->gone_due_ = true;
+    if (!self->waits_) self->ReleaseGone();
+  });
+}
+
+// `gone` waited for the report of the failures.
+void Attempt::Impl::ReleaseGone() {
+  if (!std::exchange(gone_due_, false)) return;
   boost::asio::post(loop_, [self = shared_from_this()] { self->events_.gone(); });
 }
 
@@ -213,7 +256,11 @@ void Attempt::Impl::JobEnded(int exit_code, const std::string& reason) {
 void Attempt::Impl::Write() {
   if (record_path_.empty()) return;
   record_.exits = group_.records();
-  for (launcher::ExitRecord& exit : record_.exits) exit.after_stop |= ended_on_hold_.contains(exit.local_rank);
+  for (launcher::ExitRecord& exit : record_.exits) {
+    const std::optional<std::string> own = OwnError(exit.local_rank);
+    exit.after_stop = !own && (exit.after_stop || ended_on_hold_.contains(exit.local_rank));
+    if (own) exit.stderr_reason = *own;
+  }
   if (Status status = WriteAttemptRecord(record_, record_path_); !status.ok()) log::Warning(Message(status));
 }
 
@@ -256,14 +303,32 @@ WorkerFailure Attempt::Impl::HangFailure(int local_rank, const std::string& evid
   return failure;
 }
 
+// The error of its own that the worker had written before it was stopped.
+std::optional<std::string> Attempt::Impl::OwnError(int local_rank) const {
+  const auto written = errors_before_.find(local_rank);
+  const bool own = written != errors_before_.end() && !TellsOfLostPeer(written->second);
+  return own ? std::optional(written->second) : std::nullopt;
+}
+
 std::vector<WorkerFailure> Attempt::Impl::LateFailures() const {
   std::vector<WorkerFailure> late;
   for (const launcher::ExitRecord& exit : group_.records()) {
-    const bool reported = std::any_of(failures_.begin(), failures_.end(),
-                                      [&](const WorkerFailure& known) { return known.local_rank == exit.local_rank; });
-    if (reported || record_.HangPlace(exit.local_rank) < record_.hangs.size() || !FailedByItself(exit)) continue;
-    late.push_back(ToFailure(exit));
-    late.back().late = late.back().consequence = true;
+    const bool reported = reported_ && std::any_of(failures_.begin(), failures_.end(), [&](const WorkerFailure& known) {
+                            return known.local_rank == exit.local_rank;
+                          });
+    if (reported || record_.HangPlace(exit.local_rank) < record_.hangs.size()) continue;
+    const std::optional<std::string> own = OwnError(exit.local_rank);
+    if (!own && !FailedByItself(exit)) continue;
+    WorkerFailure failure = ToFailure(exit);
+    failure.late = true;
+    failure.consequence = !own;
+    if (own && !FailedByItself(exit)) {
+      failure.exit_code = kUncaughtException;
+      failure.signal = 0;
+    }
+    if (own && MessageLine(failure) != *own) failure.message.clear();  // written after our signal
+    if (own) failure.stderr_reason = *own;
+    late.push_back(std::move(failure));
   }
   return late;
 }
@@ -278,6 +343,7 @@ Attempt::~Attempt() = default;
 Status Attempt::Start() { return impl_->Start(); }
 void Attempt::Stop(int signal, Duration grace, const std::string& reason) { impl_->Stop(signal, grace, reason); }
 void Attempt::Hold(const std::string& reason) { impl_->Hold(reason); }
+void Attempt::NoteErrors() { impl_->NoteErrors(); }
 void Attempt::Close(const std::string& reason) { impl_->Close(reason); }
 void Attempt::JobEnded(int exit_code, const std::string& reason) { impl_->JobEnded(exit_code, reason); }
 const AttemptPaths& Attempt::paths() const { return impl_->paths(); }

@@ -22,13 +22,17 @@
 namespace muster::agent {
 
 struct AttemptEvents {
-  // One or more workers failed by themselves (causes before consequences). Called once; the others still run.
+  // One or more workers failed by themselves (causes before consequences). Called once; the others may still run. At
+  // once for a failure of a worker's own. A worker that lost a peer is reported kCauseWait later: the cause may be
+  // about to end too, and only its own end says why.
   std::function<void(std::vector<WorkerFailure>)> failed;
   // Every worker ended with 0. Called once.
   std::function<void()> succeeded;
   // No process of this attempt is left. Called once, after failed or succeeded.
   std::function<void()> gone;
 };
+
+inline constexpr Duration kCauseWait = std::chrono::seconds(2);
 
 class Attempt {
  public:
@@ -54,6 +58,10 @@ class Attempt {
   // Call it before stopping the workers: their ends are no failures from now on. `reason` goes into the record.
   void Hold(const std::string& reason);
 
+  // Reads the errors that running workers have written so far (worker_group.h), for LateFailures() and the record. Call
+  // it before Stop() where the round ends for a failure: one of these may be its cause.
+  void NoteErrors();
+
   // Forwards `signal` to the process group of every worker.
   void Signal(int signal);
   bool running() const;
@@ -71,7 +79,10 @@ class Attempt {
   std::vector<EvidenceTarget> EvidenceTargets() const;
   // The failure of a worker that hangs (exit code 203). Adds `evidence` to the record, in the order of the calls.
   WorkerFailure HangFailure(int local_rank, const std::string& evidence);
-  // Workers that failed by themselves, not by our signal, but are in no report because the round had already ended.
+  // Workers that failed but are in no report, because the round had already ended: by themselves, not by our signal,
+  // or after they had written an error of their own before NoteErrors() (`consequence` is false; one that our signal
+  // ended has the code 1, as an uncaught exception of Python). What a worker writes after our signal is no error of its
+  // own.
   std::vector<WorkerFailure> LateFailures() const;
   // A failure that says why Start() failed, with the code of start_check.h and no pid.
   WorkerFailure StartFailure(const Status& error) const;

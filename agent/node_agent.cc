@@ -308,6 +308,7 @@ void NodeAgent::Impl::StopRound(const rendezvous::attendance::StopRound& stop) {
 void NodeAgent::Impl::StopWorkers(rendezvous::RoundCause cause, bool keep_evidence) {
   if (guard_.gathering()) return;  // the workers are stopped after it
   guard_.End();
+  if (cause == rendezvous::RoundCause::kFailure) attempt_->NoteErrors();
   const Duration grace = cause == rendezvous::RoundCause::kPreemption ? kRestartGrace : wiring_.grace;
   if (!keep_evidence || !attempt_->running()) return attempt_->Stop(SIGTERM, grace, stop_reason_);
   attempt_->Hold(stop_reason_);

@@ -5,6 +5,7 @@
 #include <map>
 #include <vector>
 
+#include "base/peer_loss.h"
 #include "base/stderr_lines.h"
 #include "base/text.h"
 #include "base/utf8.h"
@@ -64,7 +65,7 @@ Kind KindBelow(std::string_view line) {
   return StartsWithAny(line, kOfAnother) ? Kind::kReport : Kind::kEnding;
 }
 
-bool ReportsAnotherProcess(std::string_view exception_name) {
+bool NamesAnotherProcess(std::string_view exception_name) {
   constexpr auto kNames =
       std::to_array<std::string_view>({"CalledProcessError", "ChildFailedError", "ProcessRaisedException",
                                        "ProcessExitedException", "BrokenProcessPool"});
@@ -154,8 +155,8 @@ class Finder {
   std::string Find() {
     for (size_t at = 0; at < lines_.size(); ++at) Read(at);
     OfferLastLine();
-    auto found = std::find_if(best_.rbegin(), best_.rend(), [](const std::string& line) { return !line.empty(); });
-    return found == best_.rend() ? "" : Shortened(*found);
+    auto found = std::find_if(best_.rbegin(), best_.rend(), [](const Best& best) { return !best.line.empty(); });
+    return found == best_.rend() ? "" : Shortened(found->line);
   }
 
  private:
@@ -166,13 +167,25 @@ class Finder {
     In in = In::kNothing;
     Kind kind = Kind::kEnding;  // of the traceback and of tracebacks chained to it
     int strays = 0;
-    size_t margin = 0;  // column of an exception group's bars
-    std::string group;  // the exception group's own line
-    std::string above;  // the last line outside of blocks that was not empty
+    size_t margin = 0;     // column of an exception group's bars
+    std::string group;     // the exception group's own line
+    std::string above;     // the last line outside of blocks that was not empty
+    bool chained = false;  // the traceback follows from the one above it
   };
 
-  void Offer(Kind kind, std::string line) {
-    if (kind != Kind::kNone) best_[static_cast<size_t>(kind)] = std::move(line);
+  struct Best {
+    std::string line;
+    bool own = false;  // it does not tell of a lost peer
+    bool fresh = false;
+  };
+
+  // `at`: the line of the text that `line` was made of.
+  void Offer(Kind kind, size_t at, std::string line, bool chained = false) {
+    if (kind == Kind::kNone) return;
+    Best& best = best_[static_cast<size_t>(kind)];
+    const bool own = !TellsOfLostPeer(line);
+    if (!own && best.own && (chained || best.fresh)) return;
+    best = {std::move(line), own, Fresh(at)};
   }
 
   bool Fresh(size_t at) const { return lines_[at].begins >= fresh_from_; }
@@ -181,7 +194,8 @@ class Finder {
     const std::string& line = lines_[at].text;
     Block& block = blocks_[lines_[at].mark];
     told_[at] = ReadRule(at) || Continues(block, at) || Opens(block, line) || IsIgnored(block, line) || Tells(at);
-    if (!told_[at] && Fresh(at) && LevelOf(line) == LineLevel::kError) Offer(Kind::kErrorLine, OneLine(Strip(line)));
+    if (!told_[at] && Fresh(at) && LevelOf(line) == LineLevel::kError)
+      Offer(Kind::kErrorLine, at, OneLine(Strip(line)));
     if (block.in == In::kNothing && !line.empty()) block.above = line;
   }
 
@@ -195,7 +209,7 @@ class Finder {
     const Kind kind = KindOfLine(line);
     if (kind == Kind::kNone) return false;
     const bool thrown = line.starts_with("terminate called after throwing");
-    Offer(kind, thrown ? WithWhat(at) : WithNext(at));
+    Offer(kind, at, thrown ? WithWhat(at) : WithNext(at));
     return true;
   }
 
@@ -235,7 +249,7 @@ class Finder {
     }
     const bool closes = in_rules_ && !message.empty();
     if (closes) {
-      Offer(Kind::kReport, OneLine(message));
+      Offer(Kind::kReport, at, OneLine(message));
       std::fill(told_.begin() + static_cast<ptrdiff_t>(rule_), told_.begin() + static_cast<ptrdiff_t>(at), true);
     }
     in_rules_ = !closes;
@@ -258,7 +272,8 @@ class Finder {
     if (name == std::string::npos) return false;
     const bool box = line.starts_with("\u256d") || line.starts_with("+-");  // Rich
     if (!box && line.substr(name + kTraceback.size()) != ":") return false;
-    if (!IsChainSentence(block.above)) block.kind = KindBelow(block.above);
+    block.chained = IsChainSentence(block.above);
+    if (!block.chained) block.kind = KindBelow(block.above);
     block.strays = 0;
     block.group.clear();
     block.margin = line.find_first_not_of(' ');
@@ -287,7 +302,7 @@ class Finder {
         if (++block.strays <= kMostStrays) return false;
         break;
       case In::kGroup:
-        if (ReadGroup(block, line)) return true;
+        if (ReadGroup(block, at)) return true;
         break;
     }
     block.in = In::kNothing;
@@ -295,14 +310,15 @@ class Finder {
   }
 
   bool EndTraceback(Block& block, size_t at) {
-    const bool of_another = ReportsAnotherProcess(ExceptionName(lines_[at].text));
-    Offer(of_another ? std::min(block.kind, Kind::kReport) : block.kind, WithNext(at));
+    const bool of_another = NamesAnotherProcess(ExceptionName(lines_[at].text));
+    Offer(of_another ? std::min(block.kind, Kind::kReport) : block.kind, at, WithNext(at), block.chained);
     block.in = In::kNothing;
     return true;
   }
 
   // "  | ExceptionGroup: many (2 sub-exceptions)", then "    | ValueError: a" for the first exception in it.
-  bool ReadGroup(Block& block, const std::string& line) {
+  bool ReadGroup(Block& block, size_t at) {
+    const std::string& line = lines_[at].text;
     const size_t bar = line.find_first_not_of(' ');
     if (bar == std::string::npos || (line[bar] != '|' && line[bar] != '+')) return false;
     std::string_view content = std::string_view(line).substr(bar + 1);
@@ -310,9 +326,9 @@ class Finder {
     if (line[bar] == '+' || ExceptionName(content).empty()) return true;
     if (bar == block.margin && block.group.empty()) {
       block.group = content;
-      Offer(block.kind, OneLine(content));
+      Offer(block.kind, at, OneLine(content));
     } else if (bar > block.margin && !block.group.empty()) {
-      Offer(block.kind, OneLine(fmt::format("{}, the first: {}", block.group, content)));
+      Offer(block.kind, at, OneLine(fmt::format("{}, the first: {}", block.group, content)));
       block.margin = std::string::npos;  // ignore the group's other exceptions
     }
     return true;
@@ -325,14 +341,14 @@ class Finder {
     if (at == 0 || told_[at - 1] || !Fresh(at - 1)) return;
     const std::string& line = lines_[at - 1].text;
     if (IsDecoration(line) || LevelOf(line) == LineLevel::kQuiet) return;
-    Offer(Kind::kLastLine, OneLine(Strip(line)));
+    Offer(Kind::kLastLine, at - 1, OneLine(Strip(line)));
   }
 
   const std::vector<StderrLine> lines_;
   const size_t fresh_from_;
   std::vector<bool> told_;  // lines that were read as part of a known form; kinds 3 and 4 ignore them
   std::map<std::string, Block> blocks_;
-  std::array<std::string, kKinds> best_;
+  std::array<Best, kKinds> best_;
   size_t rule_ = 0;  // the line after the last long rule
   bool in_rules_ = false;
 };
@@ -346,6 +362,10 @@ std::string ReasonLine(std::string_view text, size_t fresh_from) {
   }
   return Finder(text.substr(begin), fresh_from - std::min(fresh_from, begin)).Find();
 }
+
+bool IsError(std::string_view line) { return !ExceptionName(line).empty() || KindOfLine(line) != Kind::kNone; }
+
+bool ReportsAnotherProcess(std::string_view line) { return NamesAnotherProcess(ExceptionName(line)); }
 
 bool HasTraceback(std::string_view text) { return Holds(text, kTraceback); }
 

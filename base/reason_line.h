@@ -16,6 +16,9 @@
 //   4. The last line, such as "sh: 1: foo: not found". Only if nothing but decoration stands below it, and it is not a
 //      warning, a log line below level error, or a progress bar
 //
+// A line that tells of a lost peer (peer_loss.h) does not replace another error of its kind that is fresh, or that it
+// is chained to: a program whose own error ends its collective operations often loses its peers in its teardown.
+//
 // Kinds 3 and 4 count only if they are fresh: a worker that calls os._exit() writes nothing about its end, and its last
 // line may be hours old. Exceptions in destructors and exit handlers, which Python ignores, never count.
 //
@@ -41,6 +44,13 @@ inline constexpr size_t kMaxReasonLine = 500;                          // bytes 
 // is fresh. Returns at most kMaxReasonLine bytes without control characters, cut between characters and marked by
 // "..."; "" if no line explains the end.
 std::string ReasonLine(std::string_view text, size_t fresh_from = 0);
+
+// Whether `line`, a result of ReasonLine(), is an error by its own form: an exception, or another line of kind 1. A log
+// line and a last line may be anything.
+bool IsError(std::string_view line);
+// Whether it is the exception of a program that reports the end of another process: ChildFailedError,
+// BrokenProcessPool.
+bool ReportsAnotherProcess(std::string_view line);
 
 bool HasTraceback(std::string_view text);  // a Python traceback, whose explanation is at its end
 

@@ -21,7 +21,8 @@ struct WorkerFailure {
   // The worker reports that a peer went away (connection reset by peer, remote process exited). So this failure is a
   // consequence, not a cause.
   bool consequence = false;
-  // The worker failed by itself after another failure had ended the round. It is counted as a consequence too.
+  // The worker failed after another failure had ended the round. It is a consequence too, unless it had written an
+  // error of its own before.
   bool late = false;
   std::string message;                   // from the error file, else empty
   std::string error_file;                // path on its node, else empty

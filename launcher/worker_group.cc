@@ -165,6 +165,14 @@ class WorkerGroup::Impl : public std::enable_shared_from_this<Impl> {
     for (const Worker& worker : workers_) pids.push_back(worker.pid);
     return pids;
   }
+  std::map<int, std::string> ErrorsSoFar() {
+    std::map<int, std::string> errors;
+    for (Worker& worker : workers_) {
+      if (worker.ended) continue;
+      if (std::string error = worker.output->ErrorSoFar(); !error.empty()) errors[worker.local_rank] = std::move(error);
+    }
+    return errors;
+  }
   std::optional<TimePoint> LastOutput() const {
     std::optional<TimePoint> last;
     for (const Worker& worker : workers_) last = std::max(last, worker.output->LastByte());
@@ -448,6 +456,7 @@ void WorkerGroup::Signal(int signal) { impl_->Signal(signal); }
 bool WorkerGroup::running() const { return impl_->running(); }
 const std::vector<ExitRecord>& WorkerGroup::records() const { return impl_->records(); }
 std::vector<int64_t> WorkerGroup::pids() const { return impl_->pids(); }
+std::map<int, std::string> WorkerGroup::ErrorsSoFar() { return impl_->ErrorsSoFar(); }
 std::optional<TimePoint> WorkerGroup::LastOutput() const { return impl_->LastOutput(); }
 
 }  // namespace muster::launcher

@@ -6,6 +6,7 @@
 
 #include <boost/asio/io_context.hpp>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -75,6 +76,9 @@ class WorkerGroup {
   bool running() const;                            // whether a process of a group is left
   const std::vector<ExitRecord>& records() const;  // of the ended workers, in the order of their ends
   std::vector<int64_t> pids() const;               // of the started workers, in the order of `specs`
+  // The errors that running workers have written to stderr within kReasonFreshAge (base/reason_line.h), by local rank.
+  // A worker that has printed its traceback may be busy with its teardown for a while.
+  std::map<int, std::string> ErrorsSoFar();
   // When the last byte of output of any worker came through a pipe (StreamSpec::observed).
   std::optional<TimePoint> LastOutput() const;
 

@@ -86,6 +86,12 @@ class WorkerOutput::Stream : public std::enable_shared_from_this<Stream> {
     const RecentText::Part part = recent_.Since(now - kReasonAge, now - kReasonFreshAge);
     return ReasonLine(part.text, suddenly ? part.text.size() : part.fresh_from);
   }
+  std::string ErrorSoFar() {
+    Drain();
+    const TimePoint now = MonotonicClock::now();
+    const RecentText::Part part = recent_.Since(now - kReasonFreshAge, now);
+    return ReasonLine(part.text, part.text.size());
+  }
   // While output waits in the pipe for lack of room, the worker is not silent.
   std::optional<TimePoint> last_byte() const { return held_back_ ? MonotonicClock::now() : last_byte_; }
 
@@ -319,6 +325,8 @@ std::vector<std::string> WorkerOutput::StdoutTail() const { return out_->Tail();
 std::vector<std::string> WorkerOutput::StderrTail() const { return err_->Tail(); }
 
 std::string WorkerOutput::StderrReason(TimePoint now, bool suddenly) const { return err_->Reason(now, suddenly); }
+
+std::string WorkerOutput::ErrorSoFar() { return err_->ErrorSoFar(); }
 
 std::optional<TimePoint> WorkerOutput::LastByte() const { return std::max(out_->last_byte(), err_->last_byte()); }
 

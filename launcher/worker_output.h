@@ -45,6 +45,9 @@ class WorkerOutput {
   // The line of stderr that explains the end of a worker that ended `now` (base/reason_line.h); empty unless
   // StreamSpec::keep_tail. `suddenly`: it was killed from outside, so kinds 3 and 4 of lines do not count.
   std::string StderrReason(TimePoint now, bool suddenly) const;
+  // The same of a worker that still runs: the error that it has written within kReasonFreshAge, of kinds 1 and 2.
+  // Reads what is in the pipe first.
+  std::string ErrorSoFar();
   // When the last byte was read from a pipe.
   std::optional<TimePoint> LastByte() const;
 

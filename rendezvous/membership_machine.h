@@ -64,6 +64,7 @@ class Machine {
   static bool StillEarly(Hello& hello, const NodeMessage& message);
   void HearReady(Member& member, const Ready& ready);
   void HearLateFailures(const Report& report);
+  void Keep(WorkerFailure failure);
   void HearReport(Member& member, const Report& report);
   void HearLeave(Member& member, const Leave& leave);
   void Lose(const std::string& name, const std::string& why, bool silent);

@@ -1,6 +1,7 @@
 // How a round ends: the stop, the policy, the budget, the verdict.
 #include <algorithm>
 
+#include "base/reason_line.h"
 #include "base/text.h"
 #include "base/utf8.h"
 #include "rendezvous/membership_machine.h"
@@ -15,6 +16,9 @@ constexpr size_t kMaxWhy = 240;           // bytes of a worker's own reason in a
 
 // An agent reports a hang by this code, with the evidence in the message. A worker may end with the same code.
 bool IsHang(const WorkerFailure& failure) { return failure.exit_code == kExitHang && failure.signal == 0; }
+
+// Whether the loss of a node explains the failure. A late one did not end the round, whatever the worker had written.
+bool FollowsALoss(const WorkerFailure& failure) { return failure.consequence || failure.late; }
 
 // The worker never ran, for a reason that holds in the next round too: no such command, contradicting settings.
 bool NeverStarts(const WorkerFailure& failure) {
@@ -59,9 +63,20 @@ std::string DescribeFailure(const WorkerFailure& failure) {
 }  // namespace
 
 std::optional<WorkerFailure> RootCause(const std::vector<WorkerFailure>& failures) {
-  if (failures.empty()) return std::nullopt;
-  auto cause = std::find_if(failures.begin(), failures.end(), [](const auto& failure) { return !failure.consequence; });
-  return cause == failures.end() ? failures.front() : *cause;
+  const auto weakness = [](const WorkerFailure& failure) {
+    return failure.consequence ? 3 : ReportsAnotherProcess(OwnLine(failure)) ? 2 : failure.late ? 1 : 0;
+  };
+  const auto cause = std::min_element(failures.begin(), failures.end(),
+                                      [&](const auto& a, const auto& b) { return weakness(a) < weakness(b); });
+  return cause == failures.end() ? std::nullopt : std::optional(*cause);
+}
+
+// Keeps the failure for the verdict. A cause is kept even if there are many consequences.
+void Machine::Keep(WorkerFailure failure) {
+  std::vector<WorkerFailure>& known = s_.trouble.failures;
+  const bool first_cause =
+      !failure.consequence && std::all_of(known.begin(), known.end(), [](const auto& one) { return one.consequence; });
+  if (known.size() < kMaxFailuresKept || first_cause) known.push_back(std::move(failure));
 }
 
 void Machine::HearReport(Member& member, const Report& report) {
@@ -76,23 +91,18 @@ void Machine::HearReport(Member& member, const Report& report) {
     member.state = report.failures.empty() ? NodeState::kSucceeded : NodeState::kStopping;
   }
   if (report.failures.empty() || s_.phase == Phase::kReforming) return;
-  for (const WorkerFailure& failure : report.failures) {
-    bool first_cause = !failure.consequence && std::all_of(s_.trouble.failures.begin(), s_.trouble.failures.end(),
-                                                           [](const auto& known) { return known.consequence; });
-    if (s_.trouble.failures.size() < kMaxFailuresKept || first_cause) s_.trouble.failures.push_back(failure);
-  }
+  for (const WorkerFailure& failure : report.failures) Keep(failure);
   if (s_.phase == Phase::kRunning) {
     BeginStopping({DescribeFailure(*RootCause(report.failures)), RoundCause::kFailure}, member.node.name);
   }
 }
 
-// Late failures decide nothing, since each counts as a consequence. The verdict names them.
+// A late failure is the root cause only if all others are consequences and it is not. The verdict names all.
 void Machine::HearLateFailures(const Report& report) {
   if (s_.phase != Phase::kStopping || s_.trouble.failures.empty()) return;
   for (WorkerFailure failure : report.failures) {
-    if (s_.trouble.failures.size() >= kMaxFailuresKept) return;
-    failure.late = failure.consequence = true;
-    s_.trouble.failures.push_back(std::move(failure));
+    failure.late = true;
+    Keep(std::move(failure));
   }
 }
 
@@ -121,8 +131,7 @@ void Machine::BeginStopping(const Why& why, const std::string& except) {
 void Machine::Excuse(const std::string& node, const Why& why) {
   if (!UsesBudget(s_.stopping.why.cause) || s_.trouble.failures.empty()) return;
   std::erase_if(s_.trouble.failures, [&](const auto& failure) { return failure.node == node; });
-  if (!std::all_of(s_.trouble.failures.begin(), s_.trouble.failures.end(), [](const auto& f) { return f.consequence; }))
-    return;
+  if (!std::all_of(s_.trouble.failures.begin(), s_.trouble.failures.end(), FollowsALoss)) return;
   s_.trouble.failures.clear();
   s_.stopping.why = why;
   Because(why.reason);
@@ -138,8 +147,7 @@ void Machine::Conclude() {
     return;
   }
   // Workers that died because a peer was lost did not fail by themselves.
-  bool consequences =
-      std::all_of(s_.trouble.failures.begin(), s_.trouble.failures.end(), [](const auto& f) { return f.consequence; });
+  bool consequences = std::all_of(s_.trouble.failures.begin(), s_.trouble.failures.end(), FollowsALoss);
   if (consequences && !s_.trouble.loss.reason.empty()) {
     BeginGathering(s_.trouble.loss);
     return;

@@ -5,9 +5,9 @@
 #include <set>
 #include <tuple>
 
-#include "agent/torch/peer_loss.h"
 #include "base/exit_codes.h"
 #include "base/json_fields.h"
+#include "base/peer_loss.h"
 #include "base/text.h"
 
 namespace muster::agent {
@@ -61,7 +61,8 @@ std::vector<FailedWorker> Failures(const Files& nodes, bool node_lost) {
   for (const AttemptFile* file : nodes) {
     for (const launcher::ExitRecord& exit : file->record.exits) {
       if (exit.exit_code == 0 || exit.after_stop) continue;
-      bool consequence = LooksLikePeerLoss(exit.error_message, exit.stderr_tail);
+      bool consequence = LooksLikePeerLoss(
+          {.message = exit.error_message, .stderr_tail = exit.stderr_tail, .stderr_reason = exit.stderr_reason});
       one_by_itself |= !consequence;
       failures.push_back({file, &exit, consequence});
     }

@@ -98,7 +98,9 @@ std::string FailureText(size_t index, const WorkerFailure& failure, const std::s
   row("exitcode", ExitText(failure));
   row("error_file", ErrorFileText(failure, this_node));
   row("traceback", MessageText(failure));
-  if (failure.late) {
+  if (failure.late && !failure.consequence) {
+    row("note", "it had written this error, and had not ended yet, when the workers were stopped");
+  } else if (failure.late) {
     row("note", "it failed when the workers were being stopped: perhaps a consequence of another failure");
   } else if (failure.consequence) {
     row("note", "it lost a peer: probably a consequence of another failure");

@@ -201,6 +201,39 @@ TEST(ReasonLine, OfTexts) {
   for (const Row& row : rows) EXPECT_EQ(ReasonLine(row.text), row.line) << row.text;
 }
 
+// A lost peer is a consequence of the program's own error, if that is not old.
+TEST(ReasonLine, ALostPeerYieldsToAnErrorOfTheProgram) {
+  const std::string gloo = "RuntimeError: [pair.cc:534] gloo: Connection closed by peer [127.0.1.1]:2";
+  const std::string chain = "\nDuring handling of the above exception, another exception occurred:\n\n";
+  const std::string key = "KeyError: 'x'", value = "ValueError: bad batch";
+  struct Row {
+    const char* what;
+    std::string old, fresh;
+    std::string line;
+  };
+  const Row rows[] = {
+      {"its own error first", "", After(key) + After(gloo), key},
+      {"its own error last", "", After(gloo) + After(key), key},
+      {"two of its own", "", After(key) + After(gloo) + After(value), value},
+      {"nothing of its own", "", After(gloo), gloo},
+      {"an old error that it went on from", After(key), After(gloo), gloo},
+      {"an old error that it fails by in the end", After(key) + chain + After(gloo), "", key},
+      {"log lines", "", "ERROR: no such data\nERROR: gloo: Connection closed by peer\n", "ERROR: no such data"},
+  };
+  for (const Row& row : rows) EXPECT_EQ(ReasonLine(row.old + row.fresh, row.old.size()), row.line) << row.what;
+}
+
+TEST(ReasonLine, KnowsAnErrorByItsForm) {
+  for (const char* line : {"KeyError: 'x'", "torch.OutOfMemoryError: CUDA out of memory", "panic: boom",
+                           "terminate called after throwing an instance of 'int'"}) {
+    EXPECT_TRUE(IsError(line)) << line;
+  }
+  for (const char* line : {"", "ERROR: it failed", "step 3", "sh: 1: foo: not found"})
+    EXPECT_FALSE(IsError(line)) << line;
+  EXPECT_TRUE(ReportsAnotherProcess("torch.distributed.elastic.multiprocessing.errors.ChildFailedError: t.py FAILED"));
+  EXPECT_FALSE(ReportsAnotherProcess("KeyError: 'ChildFailedError'"));
+}
+
 TEST(ReasonLine, OldLinesSayNothing) {
   struct Row {
     std::string old, fresh, line;

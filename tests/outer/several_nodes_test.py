@@ -49,6 +49,53 @@ class Nodes(MusterCase):
         return next(agent for agent in self.agents if agent.pid == worker.hello["ppid"])
 
 
+class Causes(Nodes):
+    """A worker prints its own error and stays in its teardown; a worker that lost it ends first."""
+
+    LOST = "RuntimeError: [pair.cc:534] gloo: Connection closed by peer [127.0.0.1]:2"
+    TRACE = ("Traceback (most recent call last):", '  File "t.py", line 3, in <module>')
+
+    def write(self, worker, *lines):
+        for line in lines:
+            worker.tell(f"error {line}")
+            self.assertEqual(worker.next_message()["what"], "done")
+
+    def ended(self, cause, lost, ends):
+        agents = self.pair("--restart-policy", "exit-code", "--max-restarts", "6", nproc=2)
+        workers = self.workers(4)
+        self.write(workers[cause], *self.TRACE, "KeyError: 'x'")
+        self.write(workers[lost], *self.TRACE, self.LOST)
+        workers[lost].tell("exit 1")
+        if ends:
+            workers[cause].tell(f"exit {ends}")
+        self.assertEqual([agent.wait() for agent in agents], [ends or 1] * 2, agents[0].output())
+        for agent in agents:
+            self.assertRegex(agent.output(), rf"worker rank {cause} ended with exit code {ends or 1} \(stderr: KeyError: 'x'\), "
+                                             "which is fatal")
+            self.assertRegex(agent.output(), rf"(?s)Root Cause.*rank +: {cause} ")
+
+    def test_on_another_node(self):
+        self.ended(cause=3, lost=0, ends=None)
+
+    def test_on_the_coordinators_node(self):
+        self.ended(cause=0, lost=3, ends=None)
+
+    def test_on_the_same_node(self):
+        self.ended(cause=1, lost=0, ends=None)
+
+    def test_that_ends_by_itself_a_moment_later(self):
+        self.ended(cause=3, lost=0, ends=3)
+
+    def test_a_lost_peer_without_a_cause_is_a_restart(self):
+        agents = self.pair("--restart-policy", "exit-code", "--max-restarts", "1", nproc=1)
+        workers = self.workers(2)
+        self.write(workers[0], *self.TRACE, self.LOST)
+        workers[0].tell("exit 1")
+        for worker in self.round_of(2, at_least=1):
+            worker.tell("exit 0")
+        self.assertEqual([agent.wait() for agent in agents], [0, 0])
+
+
 class Rendezvous(Nodes):
     def test_ranks_and_one_store(self):
         agents = self.pair(nproc=2)

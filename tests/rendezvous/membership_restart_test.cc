@@ -65,6 +65,100 @@ TEST(Failure, LateOnesAreNamedAndDecideNothing) {
   }
 }
 
+// Whatever order the failures of a round come in, an error of a worker's own is the cause of those that lost a peer.
+TEST(Failure, AConsequenceYieldsToItsCauseInEachOrder) {
+  struct Said {
+    const char* what;
+    int code;
+    bool consequence, late;
+    const char* line;
+  };
+  const Said own = {"own", 3, false, false, "KeyError: 'x'"};
+  const Said lost = {"lost a peer", 1, true, false, "RuntimeError: gloo: Connection closed by peer"};
+  const Said child = {"reports a child", 4, false, false, "a.b.ChildFailedError: t.py FAILED"};
+  const Said late_own = {"own, and stopped", 5, false, true, "ValueError: 1"};
+  const Said late_lost = {"failed when stopped", 6, true, true, "OSError: 1"};
+  struct Row {
+    std::vector<Said> said;
+    int code;    // of the verdict
+    bool fatal;  // the job ends, although it has restarts left
+  };
+  const Row rows[] = {
+      {{own, lost, lost}, 3, true},       {{lost, lost, late_own}, 5, true}, {{lost, child, late_lost}, 4, true},
+      {{child, lost, late_own}, 5, true}, {{own, lost, late_own}, 3, true},  {{lost, lost, late_lost}, 1, false},
+  };
+  const std::vector<std::string> nodes = {"a", "b", "c"};
+  for (const Row& row : rows) {
+    std::vector<size_t> order = {0, 1, 2};
+    do {
+      JobOptions options = Job(3, 3, 2);
+      options.policy = RestartPolicy::kExitCode;
+      Stage s(options);
+      for (const std::string& name : nodes) s.Join(name);
+      const auto begins = [&](size_t at) { return !row.said[order[at]].late; };
+      if (!begins(0)) continue;  // a round is not stopped for a late failure
+      std::string text;
+      for (size_t i = 0; i < nodes.size(); ++i) {
+        const Said& said = row.said[order[i]];
+        WorkerFailure failure = Failure(said.code, static_cast<int>(i) * 2, said.consequence);
+        failure.node = nodes[i];
+        failure.late = said.late;
+        failure.stderr_reason = said.line;
+        s.Says(nodes[i], Report{s.RoundOf(nodes[i]), {failure}, seconds(5), {}});
+        text += fmt::format("{}: {}; ", nodes[i], said.what);
+      }
+      for (const std::string& name : nodes) s.Ready(name);
+      SCOPED_TRACE(text);
+      ASSERT_EQ(s.End("a").has_value(), row.fatal);
+      if (!row.fatal) {
+        EXPECT_TRUE(s.Started("a", 1));
+        continue;
+      }
+      EXPECT_EQ(s.End("a")->exit_code, row.code);
+      EXPECT_EQ(s.End("a")->root_cause->exit_code, row.code);
+      EXPECT_EQ(s.End("a")->failures.size(), 3u);
+    } while (std::next_permutation(order.begin(), order.end()));
+  }
+}
+
+// A worker that had written an error of its own did not end the round: the node's loss did.
+TEST(Failure, ALateOneDoesNotExplainALostNode) {
+  Stage s(Job(2, 3, 2));
+  for (const char* name : {"a", "b", "c"}) s.Join(name);
+  s.Wait(seconds(30), {"a", "b", "c"});
+  s.Fails("a", 1, /*consequence=*/true);
+  s.Closes("c");
+  WorkerFailure late = Failure(1, 2);
+  late.node = "b";
+  late.late = true;
+  late.stderr_reason = "KeyError: 'x'";
+  s.Says("b", Report{s.RoundOf("b"), {late}, {}, {}});
+  s.Ready("a");
+  s.Ready("b");
+  s.Wait(seconds(40), {"a", "b"});
+  ASSERT_TRUE(s.Started("a", s.state.round.id.number));
+  EXPECT_EQ(s.Seat("a").restart_count, 0);
+  EXPECT_EQ(s.Roster(), "a b");
+}
+
+TEST(Failure, ACauseIsKeptAmongManyConsequences) {
+  JobOptions options = Job(2, 2, 2);
+  options.policy = RestartPolicy::kExitCode;
+  Stage s(options);
+  s.Join("a");
+  s.Join("b");
+  Report many{s.RoundOf("a"), {}, seconds(5), {}};
+  for (int i = 0; i < 300; ++i) many.failures.push_back(Failure(1, i, true));
+  s.Says("a", many);
+  WorkerFailure late = Failure(3, 400);
+  late.late = true;
+  s.Says("b", Report{s.RoundOf("b"), {late}, {}, {}});
+  s.Ready("a");
+  s.Ready("b");
+  ASSERT_TRUE(s.End("a"));
+  EXPECT_EQ(s.End("a")->root_cause->rank, 400);
+}
+
 TEST(Failure, LateOnesCountOnlyWhileItsRoundIsStopped) {
   Stage s(Job(2, 2));
   s.Join("a");

@@ -289,6 +289,12 @@ void World::Attend(Process& process, const at::Event& event) {
       Note([&] { return fmt::format("   {} ends with {}: {}", id, end->verdict.exit_code, end->verdict.reason); });
       process.ended = true;
       process.knocking.reset();
+      const auto is_cause = [](const WorkerFailure& failure) { return !failure.consequence; };
+      const std::vector<WorkerFailure>& failures = end->verdict.failures;
+      if (end->verdict.exit_code != 0 && end->verdict.root_cause && end->verdict.root_cause->consequence &&
+          std::any_of(failures.begin(), failures.end(), is_cause)) {
+        Violate(fmt::format("{} blames a consequence, and its cause is known", id));
+      }
       if (result_.exit_code < 0) result_.exit_code = end->verdict.exit_code;
       if (process.workers) StopWorkers(process);
       ExitWhenDone(id, now_);
@@ -459,7 +465,16 @@ void World::StopWorkers(Process& process) {
         [this, life](Process& p) {
           if (p.life != life) return;
           p.workers = false;
-          if (p.attendance.doing != NodeState::kIdle) Attend(p, at::NoWorkerLeft{2});
+          if (p.attendance.doing == NodeState::kIdle) return;
+          std::vector<WorkerFailure> late;
+          if (random_.Chance(0.1)) {  // a worker had written an error of its own, or fails by the stop
+            late.emplace_back();
+            late[0].node = p.name;
+            late[0].exit_code = 1;
+            late[0].late = true;
+            late[0].consequence = random_.Chance(0.5);
+          }
+          Attend(p, at::NoWorkerLeft{2, {}, std::move(late)});
         });
 }
 

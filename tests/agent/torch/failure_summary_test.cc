@@ -1,5 +1,4 @@
 #include "agent/torch/failure_summary.h"
-#include "agent/torch/peer_loss.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -159,45 +158,6 @@ TEST_F(FailureSummaryTest, ManyFailuresStayReadable) {
   EXPECT_THAT(text, HasSubstr("[16]:"));
   EXPECT_THAT(text, Not(HasSubstr("[17]:")));
   EXPECT_THAT(text, HasSubstr("  ... and 984 more\n"));
-}
-
-TEST(PeerLoss, Texts) {
-  const std::string losses[] = {
-      "RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:534] Connection closed by peer [127.0.1.1]:21005",
-      "RuntimeError: [/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:553] Connection reset by peer [10.0.0.1]:3",
-      "torch.distributed.DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:2251, remote process exited or there "
-      "was a "
-      "network error, NCCL version 2.21.5",
-      "ncclRemoteError: A call failed possibly due to a network error or a remote process exiting prematurely.",
-      "[rank1]: torch.distributed.DistStoreError: Socket Timeout",
-      "torch.distributed.DistNetworkError: Failed to recv, got 0 bytes. Connection was likely closed. Did the remote "
-      "server shutdown or crash?",
-      "[W] [c10d] sendBytes failed on SocketImpl(fd=3): Broken pipe",
-      "[E] [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=3)",
-      "wait timeout after 300000ms, keys: /default_pg/0//cpu//0/1",
-      "F1123 02:19:50.862656 32697 client.h:80] Terminating process because the JAX distributed service detected fatal "
-      "errors. This most likely indicates that another task died; see the other task logs for more details.",
-      "ValueError: UNKNOWN: Gloo AllGather failed: [external/gloo/gloo/transport/tcp/pair.cc:538] Read error "
-      "[127.0.0.1]:3978: Connection reset by peer",
-      "- [loop.cc:101|02:21:17]: Encountered EOF. The other end is likely closed.",
-      "- [socket.h:79|02:21:17]: Failed to send. system error:Broken pipe",
-  };
-  for (const std::string& text : losses) {
-    EXPECT_TRUE(LooksLikePeerLoss(text, {})) << text;
-    EXPECT_TRUE(LooksLikePeerLoss("", {"before", text, "after"})) << text;
-  }
-  const std::string causes[] = {
-      "",
-      "ValueError: boom",
-      "ConnectionResetError: [Errno 104] Connection reset by peer",  // a data loader's download
-      "BrokenPipeError: [Errno 32] Broken pipe",
-      "requests.exceptions.ConnectionError: Connection refused",
-      "RuntimeError: NCCL error: unhandled cuda error",
-      "torch.cuda.OutOfMemoryError: CUDA out of memory",
-      "using gloo\nConnection refused by the license server",
-      "- [socket.h:348|02:21:19]: Socket error. Connection refused",  // XGBoost, before its next attempt
-  };
-  for (const std::string& text : causes) EXPECT_FALSE(LooksLikePeerLoss(text, {})) << text;
 }
 
 }  // namespace

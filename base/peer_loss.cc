@@ -1,10 +1,11 @@
-#include "agent/torch/peer_loss.h"
+#include "base/peer_loss.h"
 
 #include <algorithm>
 
+#include "base/reason_line.h"
 #include "base/text.h"
 
-namespace muster::agent {
+namespace muster {
 namespace {
 
 struct PeerLossText {
@@ -12,7 +13,7 @@ struct PeerLossText {
   bool needs_context = false;  // counts only on a line that names a communication library
 };
 
-// Messages of gloo, NCCL, the c10d store, JAX and XGBoost.
+// Messages of gloo, NCCL, the c10d store, MPI, JAX and XGBoost.
 constexpr PeerLossText kTexts[] = {
     // NCCL (src/debug, ProcessGroupNCCL.cpp)
     {"remote process exited or there was a network error"},
@@ -22,6 +23,9 @@ constexpr PeerLossText kTexts[] = {
     {"watchdog caught collective operation timeout"},
     {"received a dump signal due to a collective timeout"},
     {"some nccl operations have failed or timed out"},
+    {"with status=12 opcode", true},  // InfiniBand's IBV_WC_RETRY_EXC_ERR: the peer does not acknowledge
+    {"with error 12, opcode", true},
+    {"ibv_wc_retry_exc_err"},
     {"nccl communicator was aborted"},
     // gloo (transport/tcp/pair.cc, unbound_buffer.cc)
     {"connection closed by peer", true},
@@ -38,6 +42,11 @@ constexpr PeerLossText kTexts[] = {
     {"wait timeout after"},
     {"the client socket has timed out", true},
     {"the client socket has failed to connect", true},
+    {"tcpstore server has shut down too early"},
+    // Open MPI (btl/tcp, errmgr; ULFM), PRRTE, MPICH and Intel MPI (src/mpid)
+    {"rte has lost communication with"},
+    {"mpi_err_proc_failed"},
+    {"communication error with rank", true},
     // JAX (jaxlib, distributed/client.h): the message of every other process when one process is gone
     {"terminating process because the jax distributed service detected fatal errors"},
     // XGBoost (src/collective: loop.cc, socket.h). Not "connection refused": XGBoost warns of that while it still tries
@@ -58,23 +67,35 @@ constexpr std::string_view kContexts[] = {"gloo",
                                           "distnetworkerror",
                                           "distbackenderror",
                                           "diststoreerror",
+                                          "mca_btl_tcp",
+                                          "mpidi_",
                                           "torch.distributed",
                                           "torch/distributed"};
 
-bool LineTells(std::string_view line) {
-  std::string lower = Lower(line);
-  auto holds = [&](std::string_view part) { return lower.find(part) != std::string::npos; };
-  bool context = std::any_of(std::begin(kContexts), std::end(kContexts), holds);
-  return std::any_of(std::begin(kTexts), std::end(kTexts),
-                     [&](const PeerLossText& row) { return (context || !row.needs_context) && holds(row.text); });
+// `line`: in lower case.
+bool NamesALibrary(std::string_view line) {
+  return std::any_of(std::begin(kContexts), std::end(kContexts),
+                     [&](std::string_view name) { return line.find(name) != std::string_view::npos; });
 }
 
 }  // namespace
 
-bool LooksLikePeerLoss(std::string_view message, const std::vector<std::string>& stderr_tail) {
-  std::vector<std::string_view> lines = Split(message, '\n');
-  return std::any_of(lines.begin(), lines.end(), LineTells) ||
-         std::any_of(stderr_tail.begin(), stderr_tail.end(), [](const std::string& line) { return LineTells(line); });
+bool TellsOfLostPeer(std::string_view line) {
+  const std::string lower = Lower(line);
+  const bool context = NamesALibrary(lower);
+  return std::any_of(std::begin(kTexts), std::end(kTexts), [&](const PeerLossText& row) {
+    return (context || !row.needs_context) && lower.find(row.text) != std::string::npos;
+  });
 }
 
-}  // namespace muster::agent
+bool LooksLikePeerLoss(const WorkerFailure& failure) {
+  const std::string own = OwnLine(failure);
+  if (TellsOfLostPeer(own)) return true;
+  if (IsError(own) && !NamesALibrary(Lower(own))) return false;
+  const std::vector<std::string_view> lines = Split(failure.message, '\n');
+  const std::vector<std::string>& tail = failure.stderr_tail;
+  return std::any_of(lines.begin(), lines.end(), TellsOfLostPeer) ||
+         std::any_of(tail.begin(), tail.end(), TellsOfLostPeer);
+}
+
+}  // namespace muster
