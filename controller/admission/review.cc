@@ -11,6 +11,7 @@ namespace {
 constexpr char kApi[] = "admission.k8s.io/v1";
 constexpr char kKind[] = "AdmissionReview";
 constexpr int kDeepest = 100;  // levels of nesting; users' objects have about 30
+constexpr size_t kMostMemory = size_t{16} << 20;  // bytes of both objects; users' objects take some hundred KiB
 
 std::string_view ReasonOf(int code) {
   switch (code) {
@@ -26,7 +27,7 @@ std::string_view ReasonOf(int code) {
 }  // namespace
 
 StatusOr<AdmissionRequest> ReadReview(std::string_view body) {
-  MUSTER_ASSIGN_OR_RETURN(Json review, ReadJson(body, kDeepest));
+  MUSTER_ASSIGN_OR_RETURN(Json review, ReadJson(body, kDeepest, kMostMemory));
   Complaints complaints;
   Fields root(&review, "", &complaints);
   root.Word("apiVersion", {kApi});

@@ -1,5 +1,6 @@
 #include "controller/kube/webhooks.h"
 
+#include <boost/asio/post.hpp>
 #include <map>
 
 #include "base/text.h"
@@ -10,6 +11,7 @@
 #include "controller/admission/validate_train_job.h"
 #include "controller/kube/answer.h"
 #include "controller/kube/children.h"
+#include "controller/kube/large_reviews.h"
 #include "http/conversation.h"
 #include "http/percent.h"
 
@@ -56,18 +58,56 @@ class Webhooks::Reviews {
  private:
   void Review(const http::Server::Request& asked, const char* resource, Judge judge,
               const http::Server::Answer& answer) {
-    auto request = ReadReview(asked.body);
+    if (asked.body.size() <= LargeReviews::kLarge) return Begin(asked.body, resource, judge, answer, [] {});
+    const ReviewHead head = HeadOfReview(asked.body);
+    const auto begin = [this, resource, judge, answer](const std::string& body) {
+      Begin(body, resource, judge, answer, [this] {
+        judging_large_ = false;
+        JudgeNextLarge();
+      });
+    };
+    if (large_.Push(head.ns, {.body = asked.body, .judge = begin, .since = MonotonicClock::now()})) {
+      return JudgeNextLarge();
+    }
+    Verdict verdict;
+    verdict.Refuse(kUnavailable, "muster-controller has too many large objects to review at the moment; try again");
+    answer({.content_type = "application/json", .body = WriteReview(head.uid, verdict)});
+  }
+
+  // In a later turn of the loop, so that short reviews and everything else go on between two large ones.
+  void JudgeNextLarge() {
+    if (judging_large_) return;
+    auto next = large_.Pop(MonotonicClock::now());
+    if (!next.judge) return;
+    judging_large_ = true;
+    asio::post(means_.loop, [next = std::move(next), alive = std::weak_ptr<bool>(alive_)] {
+      if (!alive.expired()) next.judge(next.body);
+    });
+  }
+
+  // Calls `done` when the review is answered.
+  void Begin(const std::string& body, const char* resource, Judge judge, const http::Server::Answer& answer,
+             std::function<void()> done) {
+    auto request = ReadReview(body);
     Status wrong = request.status();
+    if (absl::IsResourceExhausted(wrong)) {
+      Verdict verdict;
+      verdict.Refuse(kInvalid, fmt::format("the object {}; give large data as a file or a volume", Message(wrong)));
+      answer({.content_type = "application/json", .body = WriteReview(HeadOfReview(body).uid, verdict)});
+      return done();
+    }
     if (request.ok() && request->resource != resource) {
       wrong = absl::InvalidArgumentError(fmt::format(
           "request.resource: this path reviews {}, and {} came; correct the rules of the webhook's configuration",
           resource, request->resource));
     }
-    if (!wrong.ok()) return answer({.status = 400, .body = fmt::format("{}\n", Message(wrong))});
-    under_way_.Begin(Answered(*std::move(request), judge, answer));
+    if (wrong.ok()) return under_way_.Begin(Answered(*std::move(request), judge, answer, std::move(done)));
+    answer({.status = 400, .body = fmt::format("{}\n", Message(wrong))});
+    done();
   }
 
-  asio::awaitable<void> Answered(AdmissionRequest request, Judge judge, http::Server::Answer answer) {
+  asio::awaitable<void> Answered(AdmissionRequest request, Judge judge, http::Server::Answer answer,
+                                 std::function<void()> done) {
     const std::string uid = request.uid;
     auto verdict = co_await (this->*judge)(std::move(request));
     if (!verdict.ok()) {
@@ -78,6 +118,7 @@ class Webhooks::Reviews {
           fmt::format("muster-controller could not read an object that the review needs: {}; try again", why));
     }
     answer({.content_type = "application/json", .body = WriteReview(uid, *verdict)});
+    done();
   }
 
   // Reads an object from the API server. JSON null: it does not exist.
@@ -169,6 +210,9 @@ class Webhooks::Reviews {
 
   const Means means_;
   const PyTorchOptions options_;  // include those for TrainJobs
+  LargeReviews large_;
+  bool judging_large_ = false;
+  const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   http::Conversations under_way_;
 };
 
