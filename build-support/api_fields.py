@@ -163,6 +163,7 @@ status.selector: written; the selector of an elastic job's pods, for autoscalers
 status.attempt: written; how often the trainer step has started again
 status.restarts: written; how many restarts of the budget were used ([restarts.md](restarts.md))
 status.failures: holds; the newest 10 failures, the newest last: what failed and why
+status.completedJobs: written; the Jobs that have ended with success, as the [containers that decide](restarts.md#other-containers) say, though Kubernetes does not see it
 """.replace("POD.", "PATCHED.template.spec.template.spec.").replace(
     "PATCHED.", "spec.runtimePatches[].trainingRuntimeSpec.template.spec.replicatedJobs[].") + FAILURES
 
@@ -351,6 +352,7 @@ status.replicaStatuses: holds; numbers of pods, by `Master` and `Worker`
 status.replicaStatuses.KEY.active: written; the number of pods that run or wait
 status.replicaStatuses.KEY.succeeded: written; the number of pods that have succeeded
 status.replicaStatuses.KEY.failed: written; the number of pods that have failed
+status.replicaStatuses.KEY.succeededIndexes: written; the replicas that have succeeded, such as `0,2-4`; they do not run again when their pods are gone
 status.replicaStatuses.KEY.selector: written; the selector of the pods, for autoscalers
 status.replicaStatuses.KEY.labelSelector: kept; older versions of training-operator wrote it
 status.startTime: written; the first start, or the last resume

@@ -77,6 +77,7 @@ struct JobCondition {
 struct ReplicaStatus {
   int active = 0, succeeded = 0, failed = 0;
   std::string selector;
+  std::string succeeded_indexes;  // Muster's own: "0,2-4"; they do not run again
   bool operator==(const ReplicaStatus&) const = default;
 };
 

@@ -57,7 +57,8 @@ PyTorchJobStatus ReadPyTorchJobStatus(const Json& object) {
     status.Of(type) = {.active = CountField(counts, "active"),
                        .succeeded = CountField(counts, "succeeded"),
                        .failed = CountField(counts, "failed"),
-                       .selector = TextField(counts, "selector")};
+                       .selector = TextField(counts, "selector"),
+                       .succeeded_indexes = TextField(counts, "succeededIndexes")};
   }
   status.start_time = TimeField(object, "startTime");
   status.completion_time = TimeField(object, "completionTime");
@@ -83,6 +84,7 @@ Json WritePyTorchJobStatus(const PyTorchJobStatus& status) {
     Json& made = replicas[ReplicaName(type)] = {
         {"active", counts->active}, {"succeeded", counts->succeeded}, {"failed", counts->failed}};
     PutText(made, "selector", counts->selector);
+    PutText(made, "succeededIndexes", counts->succeeded_indexes);
   }
   if (status.start_time) object["startTime"] = IsoTime(*status.start_time);
   if (status.completion_time) object["completionTime"] = IsoTime(*status.completion_time);

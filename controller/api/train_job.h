@@ -76,13 +76,14 @@ struct TrainJobStatus {
   std::string reason;   // a word for the column Reason; empty: none
   std::string message;  // why the job does not run yet, or why it ended
   std::optional<WallTime> start_time, completion_time;
-  std::optional<int64_t> ttl_seconds;  // the runtime's ttlSecondsAfterFinished at the job's end
-  int nodes = 0, ready_nodes = 0;      // of the trainer step
-  std::string selector;                // of the pods of an elastic trainer step, for autoscalers; empty: none
-  int attempt = 0;                     // how often the trainer step was made anew
-  int restarts = 0;                    // used up of the budget, by agents and by new pods or Jobs
-  std::vector<Failure> failures;       // the newest last, kMostFailures at most
-  Json others;                         // fields of other writers (trainerStatus), kept as they are
+  std::optional<int64_t> ttl_seconds;       // the runtime's ttlSecondsAfterFinished at the job's end
+  int nodes = 0, ready_nodes = 0;           // of the trainer step
+  std::string selector;                     // of the pods of an elastic trainer step, for autoscalers; empty: none
+  int attempt = 0;                          // how often the trainer step was made anew
+  int restarts = 0;                         // used up of the budget, by agents and by new pods or Jobs
+  std::vector<Failure> failures;            // the newest last, kMostFailures at most
+  std::vector<std::string> completed_jobs;  // names of Jobs that count as complete though the Job itself is not
+  Json others;                              // fields of other writers (trainerStatus), kept as they are
 
   const Condition* Find(std::string_view type) const;
   bool Finished() const;  // Complete or Failed is true

@@ -12,11 +12,11 @@ namespace muster::controller {
 namespace {
 
 // The fields that are read here. All other fields are kept in `others`.
-constexpr std::array<std::string_view, 14> kOwnFields = {
+constexpr std::array<std::string_view, 15> kOwnFields = {
     "conditions", "jobsStatus", "state",          "reason",
     "message",    "startTime",  "completionTime", "ttlSecondsAfterFinished",
     "nodes",      "readyNodes", "selector",       "attempt",
-    "restarts",   "failures"};
+    "restarts",   "failures",   "completedJobs"};
 
 std::optional<Condition> ReadCondition(const Json& object) {
   Condition condition;
@@ -86,6 +86,9 @@ TrainJobStatus ReadStatus(const Json& object) {
   status.attempt = CountField(object, "attempt");
   status.restarts = CountField(object, "restarts");
   status.failures = ReadFailures(object);
+  for (const Json& name : ListField(object, "completedJobs")) {
+    if (name.is_string()) status.completed_jobs.push_back(name.get<std::string>());
+  }
   for (const auto& [name, value] : object.items()) {
     if (!value.is_null() && std::find(kOwnFields.begin(), kOwnFields.end(), name) == kOwnFields.end()) {
       status.others[name] = value;
@@ -119,6 +122,7 @@ Json WriteStatus(const TrainJobStatus& status) {
   object["attempt"] = status.attempt;
   object["restarts"] = status.restarts;
   WriteFailures(status.failures, &object);
+  if (!status.completed_jobs.empty()) object["completedJobs"] = status.completed_jobs;
   return object;
 }
 

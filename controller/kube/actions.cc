@@ -227,6 +227,7 @@ asio::awaitable<Status> CarryOut(ApiClient& client, ObjectCache& cache, const Ac
     case Kind::kSuspendJob:
       co_return co_await means.Change(kJobs, action);
     case Kind::kTellPod:
+    case Kind::kEndPod:
       co_return co_await means.Change(kPods, action);
     case Kind::kSuspendJobSet:
     case Kind::kResumeJobSet:

@@ -47,6 +47,13 @@ std::string Children::Put(ObservedRefusal refusal) {
   return owner == job_owners_.end() ? "" : owner->second;
 }
 
+std::string Children::Put(ObservedPodEvent event) {
+  const auto owner = pod_owners_.find(KeyOf(event.meta.ns, event.pod));
+  if (owner == pod_owners_.end()) return "";
+  Family& family = families_[owner->second];
+  return family.places.Note(std::move(event), &family.seen.pods) ? owner->second : "";
+}
+
 void Children::RemoveRefusal(const GoneObject& gone) {
   const auto found = refused_jobs_.find(KeyOf(gone.ns, gone.name));
   if (found == refused_jobs_.end()) return;

@@ -21,6 +21,7 @@ class Children {
   bool Put(ObservedPod pod);
   void PutService(const Meta& meta);
   std::string Put(ObservedRefusal refusal);  // returns the key of the TrainJob; empty: the Job is not known
+  std::string Put(ObservedPodEvent event);   // the same; empty: the pod is not known, or a newer Event about it is
   // Return the key of the TrainJob that had the object. Empty: none is known, or a newer object has the name.
   std::string RemoveJob(const GoneObject& gone);
   std::string RemovePod(const GoneObject& gone);

@@ -10,7 +10,18 @@ bool PodPlaces::Put(ObservedPod pod, std::vector<ObservedPod>* pods) {
   }
   ObservedPod& known = (*pods)[place->second];
   if (known.meta.uid == pod.meta.uid ? !IsNews(pod.meta, known.meta) : IsOlder(pod.meta, known.meta)) return false;
+  if (known.meta.uid == pod.meta.uid) pod.event = std::move(known.event);
   known = std::move(pod);
+  return true;
+}
+
+bool PodPlaces::Note(ObservedPodEvent event, std::vector<ObservedPod>* pods) {
+  const auto place = places_.find(event.pod);
+  if (place == places_.end()) return false;
+  ObservedPod& pod = (*pods)[place->second];
+  if (pod.meta.uid != event.pod_uid || event.last < pod.event.last) return false;
+  event.meta = Meta();  // nothing reads it any more
+  pod.event = std::move(event);
   return true;
 }
 

@@ -14,6 +14,8 @@ class PodPlaces {
  public:
   // False: `pods` has this state of the pod, or a newer one.
   bool Put(ObservedPod pod, std::vector<ObservedPod>* pods);
+  // Takes an Event about a pod. False: `pods` does not have the pod, or has a newer Event about it.
+  bool Note(ObservedPodEvent event, std::vector<ObservedPod>* pods);
   // False: `pods` has no such pod, or a newer one of its name.
   bool Remove(const GoneObject& gone, std::vector<ObservedPod>* pods);
 

@@ -23,7 +23,12 @@ void SayUnreadable(const char* what, const Status& why) {
 
 PyTorchJobCache::PyTorchJobCache(boost::asio::io_context& loop, ApiClient& client, std::string ns,
                                  const Resource* pod_groups, Events events)
-    : loop_(loop), client_(client), ns_(std::move(ns)), pod_groups_(pod_groups), events_(std::move(events)) {}
+    : loop_(loop),
+      client_(client),
+      ns_(std::move(ns)),
+      pod_groups_(pod_groups),
+      events_(std::move(events)),
+      pod_events_(loop, client, ns_, [this](ObservedPodEvent event) { PutPodEvent(std::move(event)); }) {}
 
 void PyTorchJobCache::Begin() {
   const std::string selector = fmt::format("{}={}", kOperatorNameLabel, kPyTorchOperator);
@@ -42,6 +47,7 @@ void PyTorchJobCache::Watch(const Resource& resource, const std::string& selecto
   events.synced = [this] {
     if (--unsynced_ > 0) return;
     for (const auto& [key, known] : jobs_) events_.changed(key);
+    pod_events_.Begin();
   };
   events.say = [](const std::string& text) { log::Warning(text); };
   informers_.push_back(std::make_unique<Informer>(loop_, client_, resource, ns_, selector, std::move(events)));
@@ -140,6 +146,13 @@ void PyTorchJobCache::PutPodGroup(const Json& object) {
   const std::string key = KeyOf(group->meta.ns, group->meta.name);
   families_[key].seen.pod_group = *std::move(group);
   Wake(key);
+}
+
+void PyTorchJobCache::PutPodEvent(ObservedPodEvent event) {
+  const auto owner = pod_owners_.find(KeyOf(event.meta.ns, event.pod));
+  if (owner == pod_owners_.end()) return;
+  Family& family = families_[owner->second];
+  if (family.places.Note(std::move(event), &family.seen.pods)) Wake(owner->second);
 }
 
 void PyTorchJobCache::Gone(const Resource& resource, const GoneObject& gone) {

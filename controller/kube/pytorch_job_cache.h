@@ -12,6 +12,7 @@
 #include "controller/api/pytorch_job.h"
 #include "controller/kube/actions.h"
 #include "controller/kube/informer.h"
+#include "controller/kube/pod_events.h"
 #include "controller/kube/pod_places.h"
 #include "controller/plan/pytorch_plan.h"
 
@@ -60,6 +61,7 @@ class PyTorchJobCache final : public ObjectCache {
   void PutPod(const Json& object);
   void PutService(const Json& object);
   void PutPodGroup(const Json& object);
+  void PutPodEvent(ObservedPodEvent event);
   // Removes a pod or a Service from the job that it belonged to, if that is not `key`. False: that job has a newer
   // state of the object.
   bool Leaves(const Resource& resource, const Meta& meta, const std::string& key);
@@ -75,6 +77,7 @@ class PyTorchJobCache final : public ObjectCache {
   std::map<std::string, std::string> pod_owners_, service_owners_;  // keys of jobs, by key of the object
   ObservedReplicas nothing_;                                        // of a job without a family
   std::vector<std::unique_ptr<Informer>> informers_;
+  PodEvents pod_events_;
   int unsynced_ = 0;
 };
 

@@ -9,7 +9,12 @@ namespace muster::controller {
 
 TrainJobCache::TrainJobCache(boost::asio::io_context& loop, ApiClient& client, RuntimeCache& runtimes, std::string ns,
                              Events events)
-    : loop_(loop), client_(client), runtimes_(runtimes), ns_(std::move(ns)), events_(std::move(events)) {}
+    : loop_(loop),
+      client_(client),
+      runtimes_(runtimes),
+      ns_(std::move(ns)),
+      events_(std::move(events)),
+      pod_events_(loop, client, ns_, [this](ObservedPodEvent event) { Wake(children_.Put(std::move(event))); }) {}
 
 void TrainJobCache::Begin() {
   if (!runtimes_.synced()) ++unsynced_;
@@ -66,6 +71,7 @@ KnownTrainJob* TrainJobCache::Find(const std::string& key) {
 void TrainJobCache::Synced() {
   if (--unsynced_ > 0) return;
   for (const auto& [key, known] : jobs_) events_.changed(key);
+  pod_events_.Begin();
 }
 
 template <class Object>

@@ -16,6 +16,7 @@
 #include "controller/kube/api_client.h"
 #include "controller/kube/children.h"
 #include "controller/kube/informer.h"
+#include "controller/kube/pod_events.h"
 #include "controller/kube/runtime_cache.h"
 #include "controller/plan/plan.h"
 #include "controller/reconcile/taken_over.h"
@@ -81,6 +82,7 @@ class TrainJobCache final : public ObjectCache {
   std::map<std::string, ObservedJobSet> job_sets_;        // by key
   std::map<std::string, std::set<std::string>> waiting_;  // keys of the jobs that wait for a job, by its key
   std::vector<std::unique_ptr<Informer>> informers_;
+  PodEvents pod_events_;
   int unsynced_ = 0;
 };
 

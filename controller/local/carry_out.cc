@@ -86,6 +86,7 @@ Status CarryOut(const Action& action, std::string_view owner_kind, const Meta& o
     case Kind::kSuspendJob:
       return means.Change("Job");
     case Kind::kTellPod:
+    case Kind::kEndPod:
       return means.Change("Pod");
     case Kind::kDeleteJob:
       return means.Delete("Job");

@@ -12,6 +12,7 @@
 #include "controller/local/job_pod.h"
 #include "controller/local/job_rules.h"
 #include "controller/reconcile/back_off.h"
+#include "controller/reconcile/observed.h"
 
 namespace muster::controller {
 namespace {

@@ -123,21 +123,6 @@ Indexes ReadIndexes(const std::string& text, int completions) {
   return indexes;
 }
 
-std::string WriteIndexes(const Indexes& indexes) {
-  std::vector<std::string> parts;
-  for (auto it = indexes.begin(); it != indexes.end();) {
-    const int from = *it;
-    int to = from;
-    while (++it != indexes.end() && *it == to + 1) ++to;
-    if (to == from) {
-      parts.push_back(fmt::format("{}", from));
-    } else {
-      parts.push_back(fmt::format("{}{}{}", from, to == from + 1 ? ',' : '-', to));
-    }
-  }
-  return Join(parts, ",");
-}
-
 StatusOr<JobRules> ReadJobRules(const Json& job) {
   Complaints complaints;
   Fields spec(FindField(job, "spec"), "spec", &complaints);

@@ -20,7 +20,6 @@ using Indexes = std::set<int>;
 
 // Reads a text like "0-2,5". Indexes of `completions` and more are left out.
 Indexes ReadIndexes(const std::string& text, int completions);
-std::string WriteIndexes(const Indexes& indexes);
 
 // A rule of podFailurePolicy. It matches the exit code of a container, or a condition of the pod.
 struct PodFailureRule {

@@ -20,6 +20,7 @@
 #include "controller/local/root_files.h"
 #include "controller/local/working_folder.h"
 #include "controller/plan/pod_fields.h"
+#include "controller/reconcile/observed.h"
 
 namespace muster::controller {
 namespace {
@@ -178,12 +179,13 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
     if (!updated.ok()) Once(std::string(Message(updated)), events_.trouble);
   }
 
-  // Starts a pod, or stops one that is being deleted.
+  // Starts a pod, or stops one that is being deleted, or that its job ends.
   void Care(const Json& pod) {
     const auto run = pods_.find(UidOf(pod));
     const bool deleted = FindField(PartOf(pod, "metadata"), "deletionTimestamp") != nullptr;
     if (run != pods_.end()) {
-      if (deleted && !run->second->over()) run->second->Stop();
+      const bool ends = deleted || FindField(PartOf(pod, "metadata", "annotations"), kEndedAnnotation) != nullptr;
+      if (ends && !run->second->over()) run->second->Stop();
       return;
     }
     const std::string phase = TextField(PartOf(pod, "status"), "phase");

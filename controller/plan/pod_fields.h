@@ -13,6 +13,8 @@
 namespace muster::controller {
 
 inline constexpr char kTrainerContainer[] = "node";
+inline constexpr char kDatasetContainer[] = "dataset-initializer";
+inline constexpr char kModelContainer[] = "model-initializer";
 
 // Checks `job_template` (JobTemplateSpec), removes null fields, and adds metadata of Job and pod if they are absent.
 // InvalidArgument: as CheckedJobTemplate.

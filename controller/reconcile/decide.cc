@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "controller/plan/elastic.h"
 #include "controller/reconcile/conditions.h"
+#include "controller/reconcile/deciding.h"
 #include "controller/reconcile/failure.h"
 #include "controller/reconcile/failure_rules.h"
 #include "controller/reconcile/finished.h"
@@ -35,7 +36,8 @@ class Deciding {
     if (begins && observed_.hold) hold_ = &*observed_.hold;
     if (begins && !observed_.hold) status().start_time = now_;
     SetSuspended(job_, &status(), now_);
-    all_ = Place(plan_, observed_, status().attempt);
+    all_ = Place(plan_, observed_, status(), now_);
+    RecordCompleted();
     std::vector<PodOfJob> pods;
     for (const Placed& placed : all_) {
       if (placed.complete()) continue;
@@ -62,8 +64,9 @@ class Deciding {
       Scale();
       Replace();
     }
+    if (!status().Finished()) EndServing();
     if (status().Finished()) status().ttl_seconds = plan_.ttl_seconds;
-    Summarize(job_, all_, hold_, &status());
+    if (const auto again = Summarize(job_, all_, hold_, now_, &status())) decision_.LookAgain(*again);
     for (EventText& event : EventsOf(job_, status(), hold_)) decision_.events.push_back(std::move(event));
     if (const auto until = MayWaitUntil(job_, all_, status(), now_)) {
       decision_.status_may_wait = true;
@@ -108,6 +111,30 @@ class Deciding {
     }
   }
 
+  // Records the Jobs that count as complete though Kubernetes does not see it: their pods may vanish.
+  void RecordCompleted() {
+    std::vector<std::string>& known = status().completed_jobs;
+    for (const Placed& placed : all_) {
+      if (!placed.done || std::count(known.begin(), known.end(), placed.planned->name) > 0) continue;
+      known.push_back(placed.planned->name);
+      decision_.status_first = true;
+    }
+  }
+
+  // Ends containers that run beside a deciding one that has ended (deciding.h), once nothing more depends on them.
+  void EndServing() {
+    for (const Placed& placed : all_) {
+      if (placed.done && placed.job != nullptr) StopJob(*placed.job, observed_, now_, &decision_);
+      if (!placed.runs() || job_.suspend) continue;
+      for (const ObservedPod* pod : placed.pods) {
+        if (!IsOutlasted(*pod)) continue;
+        const auto until = ServingEndsAt(*pod);
+        if (!until) EndOthers(*pod, &decision_);
+        if (until && now_ < *until) decision_.LookAgain(*until);
+      }
+    }
+  }
+
   // True if the Job has ended but some of its pods have not, as far as is known: the watch of pods may be behind. A
   // finished job is not read again, so what its pods report is awaited. Only for kLastWords: a node may not answer.
   bool AwaitsPods(const Placed& placed, std::optional<WallTime> ended) {
@@ -135,7 +162,8 @@ class Deciding {
   bool End() {
     if (Succeeded(plan_.success, all_)) {
       for (const Placed& placed : all_) {
-        if (placed.complete() && placed.planned->agent && AwaitsPods(placed, placed.job->complete_at)) return true;
+        if (placed.job == nullptr || !placed.complete() || !placed.planned->agent) continue;
+        if (AwaitsPods(placed, placed.job->complete_at)) return true;
       }
       SetComplete(job_, &status(), now_);
       Event(false, kComplete, "all jobs have completed");
@@ -240,7 +268,12 @@ class Deciding {
         counted ? fmt::format("restart {} of {}", status().restarts, plan_.max_restarts) : "not counted";
     Event(true, kRestarting, fmt::format("the whole step starts again ({}): {}", which, cause));
     RemoveLeftOvers();
-    all_ = Place(plan_, observed_, status().attempt);
+    std::erase_if(status().completed_jobs, [this](const std::string& name) {
+      return std::none_of(plan_.jobs.begin(), plan_.jobs.end(), [&name](const PlannedJob& planned) {
+        return planned.name == name && IsInitializer(planned);
+      });
+    });
+    all_ = Place(plan_, observed_, status(), now_);
     failures_.clear();
     Start();
   }
@@ -307,7 +340,7 @@ class Deciding {
     const int left = std::max(0, plan_.max_restarts - status().restarts);
     bool has_objects = false, has_first_objects = false;
     for (const Placed& placed : all_) {
-      if (placed.job != nullptr && !placed.suspended()) continue;
+      if (placed.done || (placed.job != nullptr && !placed.suspended())) continue;
       if (!MayStart(placed, all_) || (placed.suspended() && IsEnding(placed))) continue;
       // A Job that was suspended is replaced: its template may have changed meanwhile.
       if (placed.suspended()) Do(Action::Kind::kDeleteJob, placed.job->meta.name, placed.job->meta.uid);

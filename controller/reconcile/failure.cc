@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "controller/api/pytorch_job.h"
 #include "controller/plan/pod_fields.h"
+#include "controller/reconcile/deciding.h"
 
 namespace muster::controller {
 namespace {
@@ -169,6 +170,9 @@ PodRules RulesOf(const ObservedPod& pod, const PlannedJob& planned) {
 }
 
 std::optional<PodFailure> FailureOf(const ObservedPod& pod, const PodRules& rules) {
+  const ObservedEnd* decides = DecidingEnd(pod);
+  if (decides != nullptr && decides->exit_code == 0 && !IsDisruption(pod)) return std::nullopt;
+  if (decides != nullptr && pod.phase != "Failed" && !pod.meta.deleted) return FailureBy(pod, decides, rules);
   const ObservedEnd* end = FirstBadEnd(pod);
   // A container that is restarted does not fail its pod. But under the agent a code that exit-code calls fatal counts.
   if (pod.phase != "Failed" && (end == nullptr || !rules.agent || rules.restart != RestartPolicy::kExitCode ||

@@ -2,29 +2,40 @@
 
 #include <algorithm>
 
+#include "controller/reconcile/deciding.h"
+
 namespace muster::controller {
-// Deletes each Job that runs, but suspends one with failed pods, which so stay with their logs (the Job controller may
-// fail it by its own rules). Suspending deletes running pods: one whose container has just failed is awaited.
+namespace {
+
+// How long the other containers of a pod are awaited after its deciding container has ended: they end within the pod's
+// grace, which is not known here. Later the pod is deleted with its logs.
+constexpr std::chrono::seconds kOthersEnd{90};
+
+}  // namespace
+
+void StopJob(const ObservedJob& job, const Observed& observed, WallTime now, Steps* steps) {
+  if (job.complete || job.failed_at || job.meta.deleted || job.suspended) return;
+  bool tells = false;
+  std::optional<WallTime> awaited;
+  for (const ObservedPod& pod : observed.pods) {
+    if (!pod.meta.IsControlledBy(job.meta) || pod.phase == "Succeeded") continue;
+    const ObservedEnd* decides = DecidingEnd(pod);
+    tells = tells || pod.phase == "Failed" || decides != nullptr ||
+            std::any_of(pod.ends.begin(), pod.ends.end(), [](const ObservedEnd& end) { return end.exit_code != 0; });
+    if (const auto until = FailsUntil(pod, now)) awaited = until;
+    if (!IsOutlasted(pod) || !decides->finished || now >= *decides->finished + kOthersEnd) continue;
+    EndOthers(pod, steps);
+    awaited = *decides->finished + kOthersEnd;
+  }
+  if (awaited) return steps->LookAgain(*awaited);
+  const Action::Kind kind = tells ? Action::Kind::kSuspendJob : Action::Kind::kDeleteJob;
+  steps->actions.push_back({kind, job.meta.name, job.meta.uid});
+}
+
 void StopWhatRuns(const Observed& observed, WallTime now, Decision* decision) {
   decision->actions.clear();
   decision->again.reset();
-  for (const ObservedJob& job : observed.jobs) {
-    if (job.complete || job.failed_at || job.meta.deleted || job.suspended) continue;
-    bool tells = false;
-    std::optional<WallTime> fails_until;
-    for (const ObservedPod& pod : observed.pods) {
-      if (!pod.meta.IsControlledBy(job.meta) || pod.phase == "Succeeded") continue;
-      tells = tells || pod.phase == "Failed" ||
-              std::any_of(pod.ends.begin(), pod.ends.end(), [](const ObservedEnd& end) { return end.exit_code != 0; });
-      if (const auto until = FailsUntil(pod, now)) fails_until = until;
-    }
-    if (fails_until) {
-      decision->LookAgain(*fails_until);
-      continue;
-    }
-    const Action::Kind kind = tells ? Action::Kind::kSuspendJob : Action::Kind::kDeleteJob;
-    decision->actions.push_back({kind, job.meta.name, job.meta.uid});
-  }
+  for (const ObservedJob& job : observed.jobs) StopJob(job, observed, now, decision);
 }
 
 Decision DecideFinished(const TrainJob& job, const Observed& observed, WallTime now) {

@@ -84,8 +84,101 @@ std::optional<int> BackoffLimit(const Json& spec) {
   return IntField(spec, "backoffLimit");
 }
 
+// The container that decides how the pod ends, if it has others.
+std::string DecidingContainerOf(const Json& spec, bool of_pytorch_job) {
+  const Json& containers = ListField(spec, "containers");
+  if (containers.size() < 2) return "";
+  const std::string_view first = of_pytorch_job ? kPyTorchContainer : kTrainerContainer;
+  for (const std::string_view name : {first, std::string_view(kDatasetContainer), std::string_view(kModelContainer)}) {
+    if (FindNamed(spec, "containers", name) != nullptr) return std::string(name);
+  }
+  return "";
+}
+
 // Reasons to wait that pass by themselves.
 bool IsOnItsWay(std::string_view reason) { return reason == "ContainerCreating" || reason == "PodInitializing"; }
+
+// When the Event last happened. The newer API of Events has eventTime and series.
+WallTime LastOf(const Json& event, const Meta& meta) {
+  for (const auto& time : {TimeField(PartOf(event, "series"), "lastObservedTime"), TimeField(event, "lastTimestamp"),
+                           TimeField(event, "eventTime"), meta.created}) {
+    if (time) return *time;
+  }
+  return WallTime{};
+}
+
+void ReadConditions(const Json& status, ObservedPod* pod) {
+  for (const Json& condition : ListField(status, "conditions")) {
+    pod->moved = std::max(pod->moved, TimeField(condition, "lastTransitionTime").value_or(WallTime{}));
+    if (IsTrue(condition, "Ready")) pod->ready = true;
+    if (IsTrue(condition, "DisruptionTarget")) pod->disrupted = true;
+    if (TextField(condition, "type") != "PodScheduled" || TextField(condition, "status") != "False") continue;
+    const std::string reason = TextField(condition, "reason");
+    if (reason.empty() || reason == "SchedulingGated") continue;
+    pod->waiting_reason = reason;
+    pod->waiting = Bounded(fmt::format("{}: {}", reason, TextField(condition, "message")));
+  }
+}
+
+void ReadContainers(const Json& object, const char* kind, const std::set<std::string>& sidecars, ObservedPod* pod) {
+  const bool init = kind[0] == 'i';
+  for (const Json& container : ListField(PartOf(object, "status"), kind)) {
+    const std::string name = TextField(container, "name");
+    if (auto end = EndOf(container, init)) {
+      pod->moved = std::max(pod->moved, end->finished.value_or(WallTime{}));
+      pod->ends.push_back(*std::move(end));
+    }
+    if (!init || !sidecars.contains(name))
+      pod->restarts += std::min(CountField(container, "restartCount"), kMostAttempts);
+    const Json* running = FindField(PartOf(container, "state"), "running");
+    if (running != nullptr && !init && !pod->decides.empty()) pod->running.push_back(name);
+    if (running != nullptr) pod->moved = std::max(pod->moved, TimeField(*running, "startedAt").value_or(WallTime{}));
+    pod->ran = pod->ran || !pod->ends.empty() || running != nullptr;
+    const Json& waiting = PartOf(PartOf(container, "state"), "waiting");
+    const std::string reason = TextField(waiting, "reason");
+    if (!pod->waiting.empty() || reason.empty() || IsOnItsWay(reason)) continue;
+    pod->waiting_reason = reason;
+    pod->waiting = Bounded(fmt::format("{}: container {}: {}", reason, name, TextField(waiting, "message")));
+  }
+}
+
+// The first container that waits. Empty: none does, or an init container works.
+std::string FirstToStart(const Json& object, const std::set<std::string>& sidecars) {
+  for (const char* kind : {"initContainerStatuses", "containerStatuses"}) {
+    for (const Json& container : ListField(PartOf(object, "status"), kind)) {
+      const std::string name = TextField(container, "name");
+      const Json& state = PartOf(container, "state");
+      if (FindField(state, "waiting") != nullptr) return name;
+      if (kind[0] == 'i' && FindField(state, "running") != nullptr && !sidecars.contains(name)) return "";
+    }
+  }
+  return "";
+}
+
+void ReadPending(const Json& object, const std::set<std::string>& sidecars, ObservedPod* pod) {
+  const Json& spec = PartOf(object, "spec");
+  const Json& status = PartOf(object, "status");
+  if (pod->node.empty()) {
+    const Json& gates = ListField(spec, "schedulingGates");
+    pod->gated = !gates.empty();
+    const std::string scheduler = TextField(spec, "schedulerName");
+    pod->pending = pod->gated
+                       ? fmt::format("its scheduling gates are not removed: {}", NamesIn(spec, "schedulingGates"))
+                       : fmt::format("scheduler {} has not placed it",
+                                     scheduler.empty() ? "default-scheduler" : scheduler.c_str());
+  } else if (const std::string first = FirstToStart(object, sidecars); !first.empty()) {
+    const Json& conditions = ListField(status, "conditions");
+    const bool has_sandbox = std::any_of(conditions.begin(), conditions.end(), [](const Json& condition) {
+      return IsTrue(condition, "PodReadyToStartContainers");
+    });
+    pod->pending =
+        fmt::format("container {} has not started on node {}; {}", first, pod->node,
+                    has_sandbox ? "its image may not be there yet" : "volumes, network or image are missing");
+  } else if (pod->phase == "Pending" && ListField(status, "containerStatuses").empty()) {
+    pod->pending = fmt::format("node {} has not begun with it", pod->node);
+  }
+  pod->pending = Bounded(std::move(pod->pending));
+}
 
 }  // namespace
 
@@ -100,6 +193,26 @@ std::vector<std::pair<int, int>> ReadIndexRanges(const std::string& text) {
     ranges.emplace_back(static_cast<int>(*from), static_cast<int>(*to));
   }
   return ranges;
+}
+
+std::string WriteIndexes(const std::set<int>& indexes) {
+  std::vector<std::string> parts;
+  for (auto it = indexes.begin(); it != indexes.end();) {
+    const int from = *it;
+    int to = from;
+    while (++it != indexes.end() && *it == to + 1) ++to;
+    if (to == from) {
+      parts.push_back(fmt::format("{}", from));
+    } else {
+      parts.push_back(fmt::format("{}{}{}", from, to == from + 1 ? ',' : '-', to));
+    }
+  }
+  return Join(parts, ",");
+}
+
+bool HasCompleted(const ObservedJob& job, int index) {
+  return std::any_of(job.completed.begin(), job.completed.end(),
+                     [index](const auto& range) { return range.first <= index && index <= range.second; });
 }
 
 bool StillRuns(const ObservedPod& pod) {
@@ -161,8 +274,20 @@ StatusOr<ObservedRefusal> ReadRefusal(const Json& event) {
   constexpr std::string_view kPrefix = "Error creating: ";
   if (const size_t at = message.find(kPrefix); at != std::string::npos) message.erase(0, at + kPrefix.size());
   refusal.why = Bounded(std::move(message));
-  refusal.last = TimeField(event, "lastTimestamp").value_or(refusal.meta.created.value_or(WallTime{}));
+  refusal.last = LastOf(event, refusal.meta);
   return refusal;
+}
+
+StatusOr<ObservedPodEvent> ReadPodEvent(const Json& event) {
+  ObservedPodEvent read;
+  MUSTER_ASSIGN_OR_RETURN(read.meta, ReadMeta(event));
+  Trim(&read.meta);
+  read.pod = TextField(PartOf(event, "involvedObject"), "name");
+  read.pod_uid = TextField(PartOf(event, "involvedObject"), "uid");
+  read.reason = Bounded(TextField(event, "reason"));
+  read.message = Bounded(TextField(event, "message"));
+  read.last = LastOf(event, read.meta);
+  return read;
 }
 
 StatusOr<ObservedService> ReadService(const Json& object) {
@@ -193,39 +318,30 @@ StatusOr<ObservedPod> ReadPod(const Json& object) {
   pod.made_here = !pod.meta.Annotation(kAttemptAnnotation).empty();
   const Json& finalizers = ListField(PartOf(object, "metadata"), "finalizers");
   pod.tracked = std::find(finalizers.begin(), finalizers.end(), kJobTrackingFinalizer) != finalizers.end();
+  if (pod.meta.deleted) {
+    const int grace = CountField(PartOf(object, "metadata"), "deletionGracePeriodSeconds");
+    pod.told_to_end = *pod.meta.deleted - std::chrono::seconds(grace);
+  }
+  pod.ended_here = !pod.meta.Annotation(kEndedAnnotation).empty();
   Trim(&pod.meta);
   const Json& spec = PartOf(object, "spec");
   pod.node = TextField(spec, "nodeName");
   pod.host = FlagField(spec, "hostNetwork", false) ? pod.node : TextField(spec, "hostname");
+  pod.decides = DecidingContainerOf(spec, !pod.replica_type.empty());
+  pod.restarts_succeeded = TextField(spec, "restartPolicy") == "Always";
+  pod.restarts_failed = pod.restarts_succeeded || TextField(spec, "restartPolicy") == "OnFailure";
   const Json& status = PartOf(object, "status");
   pod.phase = TextField(status, "phase");
-  pod.reason = TextField(status, "reason");
-  pod.message = Bounded(TextField(status, "message"));
-  for (const Json& condition : ListField(status, "conditions")) {
-    if (IsTrue(condition, "Ready")) pod.ready = true;
-    if (IsTrue(condition, "DisruptionTarget")) pod.disrupted = true;
-    if (TextField(condition, "type") == "PodScheduled" && TextField(condition, "reason") == "Unschedulable") {
-      pod.waiting_reason = "Unschedulable";
-      pod.waiting = Bounded(fmt::format("Unschedulable: {}", TextField(condition, "message")));
-    }
+  // The deadline that Muster has set says nothing: the container had ended before.
+  if (const std::string reason = TextField(status, "reason"); !pod.ended_here || reason != "DeadlineExceeded") {
+    pod.reason = reason;
+    pod.message = Bounded(TextField(status, "message"));
   }
+  pod.moved = pod.meta.created.value_or(WallTime{});
+  ReadConditions(status, &pod);
   const std::set<std::string> sidecars = SidecarsOf(object);
-  for (const char* kind : {"initContainerStatuses", "containerStatuses"}) {
-    const bool init = kind[0] == 'i';
-    for (const Json& container : ListField(status, kind)) {
-      if (auto end = EndOf(container, init)) pod.ends.push_back(*std::move(end));
-      if (!init || !sidecars.contains(TextField(container, "name"))) {
-        pod.restarts += std::min(CountField(container, "restartCount"), kMostAttempts);
-      }
-      pod.ran = pod.ran || !pod.ends.empty() || FindField(PartOf(container, "state"), "running") != nullptr;
-      const Json& waiting = PartOf(PartOf(container, "state"), "waiting");
-      const std::string reason = TextField(waiting, "reason");
-      if (!pod.waiting.empty() || reason.empty() || IsOnItsWay(reason)) continue;
-      pod.waiting_reason = reason;
-      pod.waiting = Bounded(
-          fmt::format("{}: container {}: {}", reason, TextField(container, "name"), TextField(waiting, "message")));
-    }
-  }
+  for (const char* kind : {"initContainerStatuses", "containerStatuses"}) ReadContainers(object, kind, sidecars, &pod);
+  if (pod.phase != "Succeeded" && pod.phase != "Failed") ReadPending(object, sidecars, &pod);
   return pod;
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,9 @@
 #include "controller/reconcile/after.h"
 
 namespace muster::controller {
+
+// On a pod: Muster has set its deadline, since the container that decides has ended (deciding.h).
+inline constexpr char kEndedAnnotation[] = "muster.dev/container-ended";
 
 // batch/v1 Job.
 struct ObservedJob {
@@ -35,12 +39,23 @@ struct ObservedJob {
   WallTime refused_at{};
 };
 
+bool HasCompleted(const ObservedJob& job, int index);  // the index has succeeded
+
 // An Event FailedCreate of the Job controller.
 struct ObservedRefusal {
   Meta meta;  // of the Event
   std::string job, job_uid;
   std::string why;  // "pods \"a-node-0-0-x\" is forbidden: exceeded quota: ..."
   WallTime last{};  // lastTimestamp of the Event
+};
+
+// An Event about a pod: of type Warning, or the scheduler's Preempted.
+struct ObservedPodEvent {
+  Meta meta;  // of the Event
+  std::string pod, pod_uid;
+  std::string reason;   // FailedMount, Unhealthy ...
+  std::string message;  // 1 KiB at most
+  WallTime last{};
 };
 
 // Why a container ended.
@@ -69,11 +84,20 @@ struct ObservedPod {
   std::string phase;            // Pending, Running, Succeeded, Failed, Unknown
   std::string reason, message;  // of the pod: Evicted, Preempting ...
   bool ready = false;
-  bool disrupted = false;  // condition DisruptionTarget
-  bool ran = false;        // a container of it runs or has ended
+  bool disrupted = false;            // condition DisruptionTarget
+  bool ran = false;                  // a container of it runs or has ended
+  std::string decides;               // of several containers, the one that decides (deciding.h); empty: all count
+  std::vector<std::string> running;  // its containers that run now, without init containers
+  bool restarts_failed = false, restarts_succeeded = false;  // by the kubelet: containers that have ended so
+  std::optional<WallTime> told_to_end;                       // when its deletion was asked for
+  bool ended_here = false;                                   // it has kEndedAnnotation
   // The first reason to wait that does not pass by itself. Empty: there is none.
   std::string waiting_reason;  // ImagePullBackOff, Unschedulable ...
   std::string waiting;         // "ImagePullBackOff: container node: not found"
+  std::string pending;         // what it waits for, which may come by itself; empty: it runs or has ended
+  bool gated = false;          // its scheduling gates are `pending`
+  WallTime moved{};            // when it was created, or when a condition or a container of it last changed
+  ObservedPodEvent event;      // the newest Event about it; without a reason: none is known
   std::vector<ObservedEnd> ends;
 };
 
@@ -115,11 +139,13 @@ struct Observed {
 
 // Reads status.completedIndexes, such as "0,2-4", as pairs of first and last index. Skips unreadable parts.
 std::vector<std::pair<int, int>> ReadIndexRanges(const std::string& text);
+std::string WriteIndexes(const std::set<int>& indexes);  // in the same form
 
 StatusOr<ObservedJob> ReadJob(const Json& object);
 StatusOr<ObservedPod> ReadPod(const Json& object);
 StatusOr<ObservedService> ReadService(const Json& object);
 StatusOr<ObservedPodGroup> ReadPodGroup(const Json& object);
 StatusOr<ObservedRefusal> ReadRefusal(const Json& event);
+StatusOr<ObservedPodEvent> ReadPodEvent(const Json& event);
 
 }  // namespace muster::controller

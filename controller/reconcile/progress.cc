@@ -1,7 +1,9 @@
 #include "controller/reconcile/progress.h"
 
 #include <algorithm>
+#include <set>
 
+#include "controller/reconcile/deciding.h"
 #include "controller/reconcile/failure.h"
 
 namespace muster::controller {
@@ -20,6 +22,23 @@ std::optional<Placed::End> FailureOfJob(const ObservedJob& job, const std::vecto
   }
   if (std::max(failed, job.failed) <= *job.backoff_limit) return std::nullopt;
   return Placed::End{last, kOverBudgetReason, kOverBudgetMessage};
+}
+
+// True if each index has a pod that has succeeded, and Kubernetes may not see it: deciding.h.
+bool IsDone(const ObservedJob& job, const std::vector<const ObservedPod*>& pods, WallTime now) {
+  if (job.complete || job.suspended || job.pods == 0) return false;
+  std::set<int> succeeded;
+  bool any = false;
+  for (const ObservedPod* pod : pods) {
+    if (!pod->index || !HasSucceeded(*pod, now)) continue;
+    any = any || pod->phase != "Succeeded";
+    succeeded.insert(*pod->index);
+  }
+  if (!any) return false;
+  for (int index = 0; index < job.pods; ++index) {
+    if (!succeeded.contains(index) && !HasCompleted(job, index)) return false;
+  }
+  return true;
 }
 
 std::vector<const ObservedPod*> PodsOf(const ObservedJob& job, const Observed& observed) {
@@ -63,13 +82,17 @@ bool IsInitializer(const PlannedJob& planned) {
   return planned.step == Step::kDatasetInitializer || planned.step == Step::kModelInitializer;
 }
 
-std::vector<Placed> Place(const Plan& plan, const Observed& observed, int attempt) {
+std::vector<Placed> Place(const Plan& plan, const Observed& observed, const TrainJobStatus& status, WallTime now) {
   std::vector<Placed> all;
   for (const PlannedJob& planned : plan.jobs) {
-    Placed placed{&planned, FindJob(observed, planned, attempt), {}, {}};
+    Placed placed;
+    placed.planned = &planned;
+    placed.job = FindJob(observed, planned, status.attempt);
+    placed.done = std::count(status.completed_jobs.begin(), status.completed_jobs.end(), planned.name) > 0;
     if (placed.job != nullptr) {
       placed.pods = PodsOf(*placed.job, observed);
-      placed.failure = FailureOfJob(*placed.job, placed.pods);
+      placed.done = placed.done || IsDone(*placed.job, placed.pods, now);
+      if (!placed.done) placed.failure = FailureOfJob(*placed.job, placed.pods);
     }
     all.push_back(std::move(placed));
   }
@@ -111,7 +134,7 @@ std::vector<JobsStatus> CountJobs(const std::vector<Placed>& all, bool over) {
       return count.name == placed.planned->replicated_job;
     });
     if (found == counts.end()) found = counts.insert(counts.end(), JobsStatus{placed.planned->replicated_job});
-    if (placed.job == nullptr) continue;
+    if (placed.job == nullptr && !placed.done) continue;
     if (placed.complete()) {
       ++found->succeeded;
     } else if (placed.failed()) {

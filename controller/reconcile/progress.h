@@ -28,8 +28,9 @@ struct Placed {
   const ObservedJob* job = nullptr;  // null: there is none
   std::vector<const ObservedPod*> pods;
   std::optional<End> failure;
+  bool done = false;  // all its pods have succeeded, as their deciding containers say, or the status has recorded that
 
-  bool complete() const { return job != nullptr && job->complete; }
+  bool complete() const { return done || (job != nullptr && job->complete); }
   bool failed() const { return failure.has_value(); }
   bool runs() const { return job != nullptr && !complete() && !failed() && !job->suspended; }
   bool suspended() const { return job != nullptr && !complete() && !failed() && job->suspended; }
@@ -42,8 +43,8 @@ bool IsScaledAway(const ObservedPod& pod, const PlannedJob& planned);
 
 bool IsInitializer(const PlannedJob& planned);
 
-// In the plan's order. `attempt`: of the trainer step.
-std::vector<Placed> Place(const Plan& plan, const Observed& observed, int attempt);
+// In the plan's order. `status`: of the TrainJob.
+std::vector<Placed> Place(const Plan& plan, const Observed& observed, const TrainJobStatus& status, WallTime now);
 
 // Jobs with names of the plan that are left from an earlier attempt.
 std::vector<const ObservedJob*> LeftOver(const Plan& plan, const Observed& observed, int attempt);

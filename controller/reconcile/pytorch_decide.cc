@@ -4,12 +4,14 @@
 
 #include "base/text.h"
 #include "controller/plan/elastic.h"
+#include "controller/reconcile/deciding.h"
 #include "controller/reconcile/failure.h"
 #include "controller/reconcile/pytorch_conditions.h"
 #include "controller/reconcile/pytorch_finished.h"
 #include "controller/reconcile/pytorch_replicas.h"
 #include "controller/reconcile/pytorch_services.h"
 #include "controller/reconcile/replacement.h"
+#include "controller/reconcile/waiting.h"
 
 namespace muster::controller {
 namespace {
@@ -80,6 +82,7 @@ class Deciding {
     for (const ReplicaType type : kReplicaTypes) {
       if (status().Of(type)) status().Of(type)->active = 0;
     }
+    ForgetSuccesses(&status());
     status().counted.clear();
     status().message.clear();
   }
@@ -91,15 +94,30 @@ class Deciding {
       status().start_time = now_;
     }
     if (!status().start_time) status().start_time = now_;
-    replicas_ = PlaceReplicas(job_, plan_, observed_);
+    replicas_ = PlaceReplicas(job_, plan_, observed_, now_);
     NoteFailures();
     if (End()) return;
     RemoveExtra();
     Restart();
     Fill();
     TellNodes();
+    EndServing();
     CountReplicas(job_, plan_, replicas_, &status());
     SettleConditions();
+  }
+
+  // Ends containers that run beside `pytorch` for too long after it has succeeded (deciding.h).
+  void EndServing() {
+    for (const Replica& replica : replicas_.all) {
+      const auto until = replica.pod == nullptr || replica.old ? std::nullopt : ServingEndsAt(*replica.pod);
+      if (!until) continue;
+      if (now_ < *until) {
+        decision_.LookAgain(*until);
+      } else {
+        EndOthers(*replica.pod, &decision_);
+        decision_.status_first = true;  // the success must be recorded before the pod fails by its deadline
+      }
+    }
   }
 
   void NoteFailures() {
@@ -196,7 +214,7 @@ class Deciding {
       if (pod.meta.deleted) {
         DropWhereLost(replica);
         NoteDeletion(replica);
-        if (!replica.old) due = now_;
+        if (!replica.old && !replica.recorded) due = now_;
       } else if (replica.failure) {
         const WallTime at = MadeAnewAt(replica, status(), now_);
         due = due ? std::min(*due, at) : at;
@@ -212,7 +230,11 @@ class Deciding {
     decision_.status_first = true;
     const std::string why = vanished.empty() ? Lost() : fmt::format("pod {} is gone", vanished);
     Event(true, ReasonOf(kJobRestarting), fmt::format("all pods are made anew, {}: {}", Used(), why));
-    for (Replica& replica : replicas_.all) replica.old = replica.pod != nullptr;
+    ForgetSuccesses(&status());
+    for (Replica& replica : replicas_.all) {
+      replica.old = replica.pod != nullptr;
+      replica.succeeded = replica.recorded = false;
+    }
     RemoveOld();
   }
 
@@ -266,7 +288,7 @@ class Deciding {
   std::string Vanished() const {
     if (!WasWhole(plan_, job_.status)) return "";
     for (const Replica& replica : replicas_.all) {
-      if (replica.pod == nullptr) return replica.name;
+      if (replica.pod == nullptr && !replica.recorded) return replica.name;
     }
     return "";
   }
@@ -324,7 +346,8 @@ class Deciding {
     Made("Service", services.actions);
     for (Action& action : services.actions) decision_.actions.push_back(std::move(action));
     if (MayMakePods()) MakePods();
-    status().message = !services.conflict.empty() ? services.conflict : !wait_.empty() ? wait_ : FirstWait();
+    if (wait_.empty()) NoteFirstWait();
+    status().message = services.conflict.empty() ? wait_ : services.conflict;
   }
 
   void MakePods() {
@@ -333,7 +356,7 @@ class Deciding {
     std::vector<Action> made;
     for (const Replica& replica : replicas_.all) {
       const bool goes_now = std::find(remade_.begin(), remade_.end(), &replica) != remade_.end();
-      if (replica.pod != nullptr && !goes_now) continue;
+      if (replica.recorded || (replica.pod != nullptr && !goes_now)) continue;
       Action action{.kind = Action::Kind::kCreatePod, .name = replica.name};
       action.object = PodOfReplica(job_, plan_, *replica.planned, replica.index, attempt);
       made.push_back(std::move(action));
@@ -368,12 +391,18 @@ class Deciding {
     }
   }
 
-  std::string FirstWait() const {
+  // Sets wait_ to the first pod for which something is wrong, which becomes an event, else to the first that waits.
+  void NoteFirstWait() {
+    Wait first;
+    std::optional<WallTime> again;
     for (const Replica& replica : replicas_.all) {
-      if (replica.pod == nullptr || replica.pod->waiting.empty() || replica.pod->meta.deleted) continue;
-      return fmt::format("pod {}: {}", replica.name, replica.pod->waiting);
+      auto wait = replica.pod == nullptr ? std::nullopt : WaitOf(*replica.pod, now_, &again);
+      if (wait && (first.message.empty() || !wait->reason.empty())) first = *std::move(wait);
+      if (!first.reason.empty()) break;
     }
-    return "";
+    if (again) decision_.LookAgain(*again);
+    if (!first.reason.empty() && job_.status.message.empty()) Event(true, "Waiting", first.message);
+    wait_ = std::move(first.message);
   }
 
   // Sets the last condition, which is the state. After a restart, Running is true again only when all replicas run.
@@ -405,7 +434,7 @@ class Deciding {
   const WallTime now_;
   Replicas replicas_;
   std::vector<const Replica*> remade_;  // their pods are deleted and created again in this pass
-  std::string wait_;                    // why no pods are made
+  std::string wait_;                    // why no pods are made, or a pod does not run
   bool restarting_ = false;
   PyTorchDecision decision_;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "controller/reconcile/deciding.h"
 #include "controller/reconcile/pytorch_conditions.h"
 #include "controller/reconcile/pytorch_services.h"
 
@@ -71,6 +72,10 @@ void CleanUp(const PyTorchJob& job, const ObservedReplicas& observed, WallTime n
       return pod.phase == "Running" || pod.phase == "Pending";
     };
     Delete(job, observed, runs, decision);
+  } else {
+    for (const ObservedPod& pod : observed.pods) {
+      if (pod.meta.IsControlledBy(job.meta) && IsOutlasted(pod)) EndOthers(pod, decision);
+    }
   }
   DeletePodGroup(job, observed, decision);
   if (!job.ttl_seconds_after_finished || !decision->status.completion_time) return;

@@ -6,6 +6,7 @@
 
 #include "base/exit_codes.h"
 #include "base/text.h"
+#include "controller/reconcile/deciding.h"
 #include "controller/reconcile/replacement.h"
 
 namespace muster::controller {
@@ -95,6 +96,14 @@ const Failure* ExplanationOf(const std::vector<Failure>& known, const ObservedPo
   return nullptr;
 }
 
+// True if the pod was deleted before it ended, as far as is known: a program may end with 0 then.
+bool WasToldToEnd(const ObservedPod& pod) {
+  if (!pod.meta.deleted) return false;
+  return !pod.told_to_end || pod.ends.empty() ||
+         std::any_of(pod.ends.begin(), pod.ends.end(),
+                     [&pod](const ObservedEnd& end) { return !end.finished || *end.finished >= *pod.told_to_end; });
+}
+
 // True if an earlier pass has charged the end of this pod and let the job go on.
 bool IsCharged(const PyTorchJobStatus& status, const ObservedPod& pod) {
   return std::any_of(status.counted.begin(), status.counted.end(),
@@ -150,11 +159,19 @@ std::map<ReplicaType, int> Replicas::CountCauses(bool (Replica::*is)() const) co
   return counts;
 }
 
-Replicas PlaceReplicas(const PyTorchJob& job, const PyTorchPlan& plan, const ObservedReplicas& observed) {
+Replicas PlaceReplicas(const PyTorchJob& job, const PyTorchPlan& plan, const ObservedReplicas& observed, WallTime now) {
   Replicas replicas;
   for (const PlannedReplicas& planned : plan.replicas) {
+    const size_t first = replicas.all.size();
     for (int index = 0; index < planned.count; ++index) {
       replicas.all.push_back({&planned, index, ReplicaObjectName(job.meta, planned.type, index)});
+    }
+    const auto& counts = job.status.Of(planned.type);
+    for (const auto& [from, to] : ReadIndexRanges(counts ? counts->succeeded_indexes : "")) {
+      for (int index = from; index <= std::min(to, planned.count - 1); ++index) {
+        Replica& replica = replicas.all[first + static_cast<size_t>(index)];
+        replica.succeeded = replica.recorded = true;
+      }
     }
   }
   const bool by_attempt = plan.restart == RestartScope::kJob && !plan.RestartsInPlace();
@@ -175,6 +192,9 @@ Replicas PlaceReplicas(const PyTorchJob& job, const PyTorchPlan& plan, const Obs
     replica.old =
         (by_attempt && replica.pod->attempt < job.status.attempt) || IsOfBeforeTheResume(job.status, *replica.pod);
     if (replica.old) continue;
+    replica.succeeded = replica.succeeded || HasSucceeded(*replica.pod, now);
+    replica.recorded = replica.recorded || (replica.succeeded && !WasToldToEnd(*replica.pod));
+    if (replica.succeeded) continue;
     replica.failure = FailureOf(*replica.pod, RulesOf(replica));
     if (replica.failure) Complete(plan, *replica.pod, &*replica.failure);
   }
@@ -269,6 +289,12 @@ WallTime MadeAnewAt(const Replica& replica, const PyTorchJobStatus& status, Wall
   return failure.time + std::min<std::chrono::seconds>(pause, kLongestPause);
 }
 
+void ForgetSuccesses(PyTorchJobStatus* status) {
+  for (const ReplicaType type : kReplicaTypes) {
+    if (status->Of(type)) status->Of(type)->succeeded_indexes.clear();
+  }
+}
+
 void CountReplicas(const PyTorchJob& job, const PyTorchPlan& plan, const Replicas& replicas, PyTorchJobStatus* status) {
   for (const ReplicaType type : kReplicaTypes) {
     if (plan.Find(type) == nullptr) {
@@ -276,15 +302,21 @@ void CountReplicas(const PyTorchJob& job, const PyTorchPlan& plan, const Replica
       continue;
     }
     ReplicaStatus counts;
+    std::set<int> succeeded;
     counts.selector = ReplicaSelector(job.meta, type);
     for (const Replica& replica : replicas.all) {
-      if (replica.planned->type != type || replica.pod == nullptr || replica.old) continue;
-      if (replica.Runs()) ++counts.active;
-      if (replica.Succeeded()) ++counts.succeeded;
-      if (replica.pod->phase == "Failed" || (replica.pod->phase == "Running" && replica.pod->meta.deleted)) {
-        ++counts.failed;
+      if (replica.planned->type != type) continue;
+      if (replica.succeeded) {
+        ++counts.succeeded;
+        if (replica.recorded) succeeded.insert(replica.index);
+        continue;
       }
+      if (replica.pod == nullptr || replica.old) continue;
+      if (replica.Runs()) ++counts.active;
+      const bool goes = replica.pod->phase == "Running" && replica.pod->meta.deleted;
+      if (replica.failure || replica.pod->phase == "Failed" || goes) ++counts.failed;
     }
+    counts.succeeded_indexes = WriteIndexes(succeeded);
     status->Of(type) = std::move(counts);
   }
 }

@@ -25,11 +25,15 @@ struct Replica {
   bool old = false;                   // the pod is of an earlier attempt of the whole job, or from before a suspension
   std::optional<PodFailure> failure;  // only of a pod that is not old
   bool consequence = false;           // its exit code would be fatal, but a peer had failed before it
+  bool succeeded = false;             // its pod has, or one had
+  bool recorded = false;              // by itself, not because it was told to end: it does not run again
 
-  bool Runs() const { return pod != nullptr && !old && pod->phase == "Running" && !pod->meta.deleted; }
+  bool Runs() const {
+    return pod != nullptr && !old && !succeeded && !failure && pod->phase == "Running" && !pod->meta.deleted;
+  }
   bool HasFailed() const { return failure.has_value(); }
   bool HasFailedForGood() const { return failure && failure->fatal; }
-  bool Succeeded() const { return pod != nullptr && !old && pod->phase == "Succeeded"; }
+  bool Succeeded() const { return succeeded; }
 };
 
 struct Replicas {
@@ -44,7 +48,7 @@ struct Replicas {
 };
 
 // Finds the pod of each planned replica, and judges its failure by those in the status (see `consequence`).
-Replicas PlaceReplicas(const PyTorchJob& job, const PyTorchPlan& plan, const ObservedReplicas& observed);
+Replicas PlaceReplicas(const PyTorchJob& job, const PyTorchPlan& plan, const ObservedReplicas& observed, WallTime now);
 
 // A pod that ran when a peer failed with a retryable code, and ended within this time, may be a consequence: collective
 // operations of PyTorch give up after 10 minutes. So may further ones, within this time after the first failure.
@@ -56,6 +60,9 @@ std::vector<Failure> Charge(const PyTorchPlan& plan, const Replicas& replicas, P
 // When a failed pod is replaced: at once the first time, and after a life of a minute; else after a pause that doubles
 // with each failure of its name in the last 15 minutes, as far as the status has them. A pod that never ran waits too.
 WallTime MadeAnewAt(const Replica& replica, const PyTorchJobStatus& status, WallTime now);
+
+// Forgets which replicas have succeeded: all of them run again.
+void ForgetSuccesses(PyTorchJobStatus* status);
 
 // Sets status.replicaStatuses. A pod that runs and is being deleted counts as failed, as in training-operator.
 void CountReplicas(const PyTorchJob& job, const PyTorchPlan& plan, const Replicas& replicas, PyTorchJobStatus* status);

@@ -4,14 +4,10 @@
 #include <map>
 
 #include "controller/plan/pod_object.h"
+#include "controller/reconcile/deciding.h"
 
 namespace muster::controller {
 namespace {
-
-bool IsComplete(const ObservedJob& job, int index) {
-  return std::any_of(job.completed.begin(), job.completed.end(),
-                     [index](const auto& range) { return range.first <= index && index <= range.second; });
-}
 
 bool IsNewer(const ObservedPod& a, const ObservedPod& b) {
   return std::tie(a.meta.created, a.meta.name) > std::tie(b.meta.created, b.meta.name);
@@ -36,7 +32,7 @@ Replacements ReplacementsOf(const Placed& placed, WallTime now) {
   bool any_stuck = false;
   for (const ObservedPod* pod : placed.pods) {
     if (!pod->index || *pod->index >= placed.job->pods || IsScaledAway(*pod, *placed.planned)) continue;
-    if (IsComplete(*placed.job, *pod->index)) continue;
+    if (HasCompleted(*placed.job, *pod->index)) continue;
     const bool failed = pod->phase == "Failed";
     bool stuck = false;
     if (!failed && pod->phase != "Succeeded" && pod->meta.deleted) {
@@ -45,7 +41,7 @@ Replacements ReplacementsOf(const Placed& placed, WallTime now) {
       any_stuck = any_stuck || stuck;
       if (!stuck) replacements.again = replacements.again ? std::min(*replacements.again, end) : end;
     }
-    if (!failed && !stuck) {
+    if ((!failed && !stuck) || HasSucceeded(*pod, now)) {
       indexes[*pod->index].kept = true;
       continue;
     }

@@ -20,6 +20,7 @@ struct Action {
     kCreatePodOfJob,  // of the Job `job`, from its template
     kScaleJob,        // to `pods`
     kTellPod,         // the planned number of pods of its job, `pods`
+    kEndPod,          // its containers end, and it stays: `container` has ended, which decides (deciding.h)
     kAdoptPod,        // a pod without a controller
     kSuspendJob,
     kDeleteJob,
@@ -37,7 +38,8 @@ struct Action {
   std::string uid;   // of the object, or a new pod's Job: a precondition, so that no newer object is hit
   Json object;       // to create; of kDeleteObject: apiVersion and kind
   std::string job;   // of a new pod
-  int index = 0;     // of a new pod
+  std::string container;
+  int index = 0;  // of a new pod
   int pods = 0;
   PlannedObject::IfThere if_there = PlannedObject::IfThere::kBelongs;  // for kCreateObject
   PlannedObject::Fill fill = PlannedObject::Fill::kNothing;            // for kCreateObject

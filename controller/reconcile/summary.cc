@@ -5,6 +5,8 @@
 #include "base/text.h"
 #include "controller/plan/elastic.h"
 #include "controller/reconcile/conditions.h"
+#include "controller/reconcile/deciding.h"
+#include "controller/reconcile/waiting.h"
 
 namespace muster::controller {
 namespace {
@@ -22,6 +24,11 @@ bool CountNodes(const TrainJob& job, const std::vector<Placed>& all, TrainJobSta
     if (trains ? !placed.planned->are_nodes : IsInitializer(*placed.planned)) continue;
     status->nodes += placed.planned->pods;
     if (placed.planned->scales) status->selector = PodSelector(job.meta.name, placed.planned->replicated_job);
+    if (placed.done) {
+      any = true;
+      status->ready_nodes += placed.planned->pods;
+      continue;
+    }
     if (placed.job == nullptr) continue;
     any = true;
     if (over && !placed.complete()) continue;
@@ -29,10 +36,6 @@ bool CountNodes(const TrainJob& job, const std::vector<Placed>& all, TrainJobSta
   }
   return any;
 }
-
-struct Wait {
-  std::string reason, message;  // empty: the job waits for nothing
-};
 
 // True if the Job lacks pods, and the Job controller has failed to create one after the newest pod that exists.
 bool IsRefused(const Placed& placed) {
@@ -43,17 +46,25 @@ bool IsRefused(const Placed& placed) {
   });
 }
 
-Wait FirstWait(const std::vector<Placed>& all) {
+// The first pod for which something is wrong, else the first one that waits. No message: the job waits for nothing.
+Wait FirstWait(const std::vector<Placed>& all, WallTime now, std::optional<WallTime>* again) {
+  Wait first;
   for (const Placed& placed : all) {
     for (const ObservedPod* pod : placed.pods) {
-      if (!pod->waiting.empty()) return {pod->waiting_reason, fmt::format("pod {}: {}", pod->meta.name, pod->waiting)};
+      if (first.message.empty() && IsOutlasted(*pod)) {
+        first.message = fmt::format("pod {}: container {} has ended; still running: {}", pod->meta.name, pod->decides,
+                                    Join(pod->running, ", "));
+      }
+      auto wait = WaitOf(*pod, now, again);
+      if (wait && (first.message.empty() || !wait->reason.empty())) first = *std::move(wait);
+      if (!first.reason.empty()) return first;
     }
     if (IsRefused(placed)) {
       return {"FailedCreate",
               fmt::format("Job {}: its pods cannot be made: {}", placed.job->meta.name, placed.job->refusal)};
     }
   }
-  return {};
+  return first;
 }
 
 std::string StateOf(const TrainJob& job, const std::vector<Placed>& all, const TrainJobStatus& status, bool started,
@@ -71,20 +82,23 @@ std::string StateOf(const TrainJob& job, const std::vector<Placed>& all, const T
 
 }  // namespace
 
-void Summarize(const TrainJob& job, const std::vector<Placed>& all, const Hold* hold, TrainJobStatus* status) {
+std::optional<WallTime> Summarize(const TrainJob& job, const std::vector<Placed>& all, const Hold* hold, WallTime now,
+                                  TrainJobStatus* status) {
   status->jobs = CountJobs(all, status->Finished());
   const bool started = CountNodes(job, all, status);
-  if (status->Finished()) return;
+  std::optional<WallTime> again;
+  if (status->Finished()) return again;
   if (hold != nullptr) {
     status->state = kWaiting;
     status->reason = hold->reason;
     status->message = hold->message;
-    return;
+    return again;
   }
-  const Wait wait = FirstWait(all);
-  status->state = StateOf(job, all, *status, started, !wait.message.empty());
+  const Wait wait = FirstWait(all, now, &again);
+  status->state = StateOf(job, all, *status, started, !wait.reason.empty());
   status->message = wait.message;
   status->reason = wait.reason;
+  return again;
 }
 
 std::vector<EventText> EventsOf(const TrainJob& job, const TrainJobStatus& status, const Hold* hold) {

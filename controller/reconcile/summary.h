@@ -17,8 +17,9 @@ inline constexpr char kRunning[] = "Running";
 inline constexpr char kRestarting[] = "Restarting";
 
 // Sets the counts and, unless the job has ended, state, reason and message. `hold`: why the job does not begin yet;
-// null: it may begin, or has begun.
-void Summarize(const TrainJob& job, const std::vector<Placed>& all, const Hold* hold, TrainJobStatus* status);
+// null: it may begin, or has begun. Returns when to summarize again even if nothing changes: a pod is to be named then.
+std::optional<WallTime> Summarize(const TrainJob& job, const std::vector<Placed>& all, const Hold* hold, WallTime now,
+                                  TrainJobStatus* status);
 
 // Events for the changes from the status of `job` to `status`.
 std::vector<EventText> EventsOf(const TrainJob& job, const TrainJobStatus& status, const Hold* hold);

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "controller/plan/elastic.h"
 #include "controller/plan/token.h"
+#include "controller/reconcile/observed.h"
 #include "controller/reconcile/ssh_keys.h"
 
 namespace muster::controller {
@@ -53,6 +54,10 @@ Json PatchOf(const Action& action) {
     case Action::Kind::kSuspendJobSet:
     case Action::Kind::kResumeJobSet:
       patch["spec"]["suspend"] = action.kind != Action::Kind::kResumeJobSet;
+      break;
+    case Action::Kind::kEndPod:
+      patch["metadata"]["annotations"][kEndedAnnotation] = action.container;
+      patch["spec"]["activeDeadlineSeconds"] = 1;
       break;
     case Action::Kind::kTellPod:
       patch["metadata"]["annotations"][kNodesAnnotation] = fmt::format("{}", action.pods);

@@ -76,6 +76,25 @@ class Waiting(ControllerCase):
         self.cluster.kubectl("delete", f"{kind},{kind}Binding", "closed")
         self.begins("at-night")
 
+    def test_a_scheduling_gate(self):
+        """Nobody reports an error: the pods themselves say what they wait for."""
+        gates = [{"name": "example.com/wait"}]
+        self.make("gated", runtime("", 1, container=TRUE, pod={"schedulingGates": gates}))
+        status = self.told("gated", "its scheduling gates are not removed: example.com/wait")
+        self.assertEqual((status["state"], status["reason"]), ("Waiting", "SchedulingGated"))
+        pod = self.items("pods", "gated")[0]["metadata"]["name"]
+        self.api.patch("pods", pod, {"spec": {"schedulingGates": []}})
+        self.begins("gated")
+
+    def test_a_claim_that_cannot_be_made(self):
+        """Kubernetes reports it in an event about the pod alone."""
+        claims = [{"name": "gpu", "resourceClaimTemplateName": "nosuch"}]
+        container = {**TRUE, "resources": {"claims": [{"name": "gpu"}]}}
+        self.make("claims", runtime("", 1, container=container, pod={"resourceClaims": claims}))
+        status = self.told("claims", "nosuch")
+        self.assertEqual(status["state"], "Waiting")
+        self.assertRegex(status["message"], r"^pod claims-node-0-0-\w+: FailedResourceClaimCreation: ")
+
     def test_a_field_that_kubernetes_would_refuse(self):
         """The message has the field's path in the runtime."""
         container = "spec.template.spec.replicatedJobs.0.template.spec.template.spec.containers.0"

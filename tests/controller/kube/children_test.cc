@@ -160,5 +160,33 @@ TEST(IsOlder, ByNumbers) {
   EXPECT_FALSE(IsOlder(at("x"), at("10")));
 }
 
+TEST(Children, AnEventIsOfItsPodAlone) {
+  Children children;
+  const auto event = [](const std::string& ns, const std::string& uid, const std::string& why, int second) {
+    ObservedPodEvent made;
+    made.meta.ns = ns;
+    made.pod = "p";
+    made.pod_uid = uid;
+    made.reason = why;
+    made.last = WallTime(std::chrono::seconds(second));
+    return made;
+  };
+  EXPECT_EQ(children.Put(event("default", "uid-p", "FailedMount", 5)), "") << "the pod is not known";
+  ObservedPod pod;
+  pod.meta = Named("p", "1", "uid-of-its-job");
+  children.Put(pod);
+  EXPECT_EQ(children.Put(event("other", "uid-p", "Lie", 9)), "");
+  EXPECT_EQ(children.Put(event("default", "uid-of-an-earlier-p", "Old", 9)), "");
+  EXPECT_EQ(children.Put(event("default", "uid-p", "FailedMount", 5)), "default/a");
+  EXPECT_EQ(children.Put(event("default", "uid-p", "Older", 4)), "");
+  pod.meta.resource_version = "2";
+  EXPECT_TRUE(children.Put(pod));
+  EXPECT_EQ(children.Of(TrainJobA(), "a").pods[0].event.reason, "FailedMount") << "a newer state keeps it";
+  pod.meta.uid = "uid-of-the-next-p";
+  pod.meta.resource_version = "3";
+  EXPECT_TRUE(children.Put(pod));
+  EXPECT_EQ(children.Of(TrainJobA(), "a").pods[0].event.reason, "");
+}
+
 }  // namespace
 }  // namespace muster::controller

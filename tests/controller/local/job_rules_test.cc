@@ -1,5 +1,6 @@
 #include "controller/local/job_rules.h"
 
+#include "controller/reconcile/observed.h"
 #include "tests/controller/local/jobs.h"
 
 namespace muster::controller {

@@ -124,6 +124,7 @@ inline std::string NameOf(Action::Kind kind) {
                                                      {Kind::kCreatePodOfJob, "create pod"},
                                                      {Kind::kScaleJob, "scale"},
                                                      {Kind::kTellPod, "tell"},
+                                                     {Kind::kEndPod, "end"},
                                                      {Kind::kAdoptPod, "adopt"},
                                                      {Kind::kSuspendJob, "suspend"},
                                                      {Kind::kDeleteJob, "delete"},

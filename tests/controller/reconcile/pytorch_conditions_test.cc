@@ -160,7 +160,7 @@ TEST(PyTorchConditions, Counts) {
         type);
   };
   EXPECT_EQ(world.job.status.master, (ReplicaStatus{1, 0, 0, selector("master")}));
-  EXPECT_EQ(world.job.status.worker, (ReplicaStatus{1, 1, 2, selector("worker")}));
+  EXPECT_EQ(world.job.status.worker, (ReplicaStatus{1, 1, 2, selector("worker"), "3"}));
   PyTorchParts alone{.workers = 0};
   world.Change(alone);
   world.Settle();

@@ -260,5 +260,23 @@ TEST(PyTorchWaiting, ThePodsOwnWordsAreTheMessage) {
   EXPECT_THAT(world.job.status.message, IsEmpty());
 }
 
+TEST(PyTorchWaiting, APodThatDoesNotRunIsNamedWithAnEvent) {
+  PyTorchWorld world({});
+  world.Pass();
+  ObservedPod& pod = world.Pod("a-worker-0");
+  pod.pending = "scheduler default-scheduler has not placed it";
+  pod.moved = world.now;
+  pod.event.reason = "FailedResourceClaimCreation";
+  pod.event.message = "ResourceClaimTemplate \"nosuch\" not found";
+  pod.event.last = world.now;
+  EXPECT_EQ(world.Pass().again, world.now + std::chrono::seconds(10));
+  EXPECT_THAT(world.job.status.message, IsEmpty());
+  world.Wait(std::chrono::seconds(10));
+  EXPECT_THAT(Reasons(world.Pass()), ElementsAre("Waiting"));
+  EXPECT_EQ(world.job.status.message,
+            "pod a-worker-0: FailedResourceClaimCreation: ResourceClaimTemplate \"nosuch\" not found");
+  EXPECT_THAT(Reasons(world.Pass()), IsEmpty()) << "it is told once";
+}
+
 }  // namespace
 }  // namespace muster::controller

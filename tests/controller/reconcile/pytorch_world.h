@@ -97,6 +97,7 @@ class PyTorchWorld {
       pod.phase = "Running";
       pod.ran = true;
       pod.node = "n1";
+      pod.pending.clear();
     }
   }
 
@@ -215,7 +216,7 @@ class PyTorchWorld {
         object["status"]["phase"] = "Pending";
         auto read = ReadPod(object);
         ASSERT_TRUE(read.ok()) << read.status();
-        read->meta.created = now;
+        read->meta.created = read->moved = now;
         seen.pods.push_back(*std::move(read));
         return;
       }
@@ -250,6 +251,10 @@ class PyTorchWorld {
       case Kind::kAdoptPod:
         ASSERT_NE(pod, nullptr);
         pod->meta.owners = {{kKubeflowApi, kPyTorchJobKind, job.meta.name, job.meta.uid, true}};
+        return;
+      case Kind::kEndPod:
+        ASSERT_NE(pod, nullptr);
+        pod->ended_here = true;
         return;
       case Kind::kTellPod:
         ASSERT_NE(pod, nullptr);

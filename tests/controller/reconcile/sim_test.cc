@@ -206,6 +206,7 @@ class Life {
       case Action::Kind::kDeleteOwner:
         return;
       case Action::Kind::kCreatePod:
+      case Action::Kind::kEndPod:  // of pods with several containers
       case Action::Kind::kAdoptPod:
       case Action::Kind::kDropPod:
       case Action::Kind::kDeleteService:

@@ -1,0 +1,48 @@
+#include "controller/reconcile/deciding.h"
+
+#include <algorithm>
+
+namespace muster::controller {
+namespace {
+
+bool IsOver(const ObservedPod& pod) { return pod.phase == "Succeeded" || pod.phase == "Failed"; }
+
+}  // namespace
+
+const ObservedEnd* DecidingEnd(const ObservedPod& pod) {
+  if (pod.decides.empty()) return nullptr;
+  const auto end = std::find_if(pod.ends.begin(), pod.ends.end(), [&pod](const ObservedEnd& one) {
+    return !one.init && !one.started_again && one.container == pod.decides;
+  });
+  if (end == pod.ends.end()) return nullptr;
+  const bool starts_again = end->exit_code == 0 ? pod.restarts_succeeded : pod.restarts_failed;
+  return starts_again && !IsOver(pod) ? nullptr : &*end;
+}
+
+bool IsOutlasted(const ObservedPod& pod) {
+  return StillRuns(pod) && !pod.running.empty() && DecidingEnd(pod) != nullptr;
+}
+
+bool HasSucceeded(const ObservedPod& pod, WallTime now) {
+  if (pod.phase == "Succeeded") return true;
+  const ObservedEnd* end = DecidingEnd(pod);
+  // A program may end with 0 because it was told to stop.
+  const bool was_stopped = pod.disrupted || pod.meta.deleted || !pod.reason.empty();
+  if (end == nullptr || end->exit_code != 0 || was_stopped) return false;
+  const auto until = ServingEndsAt(pod);
+  return pod.phase == "Failed" || (until && *until <= now);
+}
+
+std::optional<WallTime> ServingEndsAt(const ObservedPod& pod) {
+  const ObservedEnd* end = IsOutlasted(pod) ? DecidingEnd(pod) : nullptr;
+  if (end == nullptr || end->exit_code != 0 || !end->finished) return std::nullopt;
+  return *end->finished + kServingEnds;
+}
+
+void EndOthers(const ObservedPod& pod, Steps* steps) {
+  if (pod.ended_here) return;
+  steps->actions.push_back({Action::Kind::kEndPod, pod.meta.name, pod.meta.uid});
+  steps->actions.back().container = pod.decides;
+}
+
+}  // namespace muster::controller

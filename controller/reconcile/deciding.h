@@ -1,0 +1,33 @@
+// The container that decides how its pod ends: `node`, `pytorch`, or an initializer's. The others serve it. Pure.
+//
+// Kubernetes ends a pod when all its containers have ended. A container that serves the training (a proxy, an exporter)
+// often never ends, so the pod and its Job would never end either.
+#pragma once
+
+#include <optional>
+
+#include "controller/reconcile/observed.h"
+#include "controller/reconcile/steps.h"
+
+namespace muster::controller {
+
+// How long the others may take to end by themselves after the deciding container has succeeded.
+inline constexpr std::chrono::seconds kServingEnds{30};
+
+// The end of the deciding container, after which the kubelet does not start it again. Null: it has not ended so, or the
+// pod has no other container.
+const ObservedEnd* DecidingEnd(const ObservedPod& pod);
+
+// The deciding container has ended, and others run.
+bool IsOutlasted(const ObservedPod& pod);
+
+// The pod has succeeded, or its deciding container has, and the others have failed or run for longer than kServingEnds.
+bool HasSucceeded(const ObservedPod& pod, WallTime now);
+
+// Until when the others may run, if IsOutlasted() after a success. nullopt: else.
+std::optional<WallTime> ServingEndsAt(const ObservedPod& pod);
+
+// Ends the other containers, but keeps the pod with its logs: its deadline is set. Once for each pod.
+void EndOthers(const ObservedPod& pod, Steps* steps);
+
+}  // namespace muster::controller

@@ -1,0 +1,23 @@
+// Why a pod does not run yet. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "controller/reconcile/observed.h"
+
+namespace muster::controller {
+
+// A pod that has not moved on for this long is named. Before, it is on its way.
+inline constexpr std::chrono::seconds kMovesOn{10};
+
+struct Wait {
+  std::string reason;   // a word of Kubernetes; empty: nothing is known to be wrong
+  std::string message;  // for people, with the pod's name
+};
+
+// nullopt: the pod runs, has ended, is being deleted, or is on its way. In the last case `again` becomes the time when
+// it is to be named, unless it is earlier already.
+std::optional<Wait> WaitOf(const ObservedPod& pod, WallTime now, std::optional<WallTime>* again);
+
+}  // namespace muster::controller

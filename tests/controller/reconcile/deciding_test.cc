@@ -1,0 +1,197 @@
+#include "controller/reconcile/deciding.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "controller/reconcile/finished.h"
+#include "tests/controller/reconcile/decided.h"
+#include "tests/controller/reconcile/pytorch_world.h"
+
+namespace muster::controller {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// `node` has ended with `code` at `when`, and `proxy` runs.
+ObservedPod Outlasted(ObservedPod pod, int code, WallTime when, const std::string& decides = "node") {
+  pod.decides = decides;
+  pod.running = {"proxy"};
+  ObservedEnd end;
+  end.container = decides;
+  end.exit_code = code;
+  end.reason = code == 0 ? "Completed" : "Error";
+  end.finished = when;
+  pod.ends = {end};
+  return pod;
+}
+
+Observed OnePod(int code, WallTime when) {
+  Observed observed;
+  observed.service = true;
+  observed.jobs = {There("a-node-0", 0, 1)};
+  observed.pods = {Outlasted(Pod(observed.jobs[0], 0), code, when)};
+  return observed;
+}
+
+Plan OneNode() {
+  Plan plan = TwoNodes();
+  plan.jobs[0].pods = 1;
+  return plan;
+}
+
+TEST(DecidingEnd, IsWhatTheKubeletDoesNotStartAgain) {
+  const struct {
+    const char* policy;
+    int code;
+    bool started_again;
+    bool wanted;
+  } rows[] = {{"Never", 137, false, true},      {"Never", 0, false, true},   {"OnFailure", 0, false, true},
+              {"OnFailure", 137, false, false}, {"Always", 0, false, false}, {"Always", 137, false, false},
+              {"Never", 137, true, false}};
+  for (const auto& row : rows) {
+    const Json end = {{"terminated", {{"exitCode", row.code}}}};
+    Json node = {{"name", "node"}, {"state", end}};
+    if (row.started_again) node = {{"name", "node"}, {"state", {{"running", Json::object()}}}, {"lastState", end}};
+    const Json proxy = {{"name", "proxy"}, {"state", {{"running", Json::object()}}}};
+    const auto pod =
+        ReadPod({{"metadata", {{"name", "p"}}},
+                 {"spec", {{"restartPolicy", row.policy}, {"containers", {{{"name", "proxy"}}, {{"name", "node"}}}}}},
+                 {"status", {{"phase", "Running"}, {"containerStatuses", {node, proxy}}}}});
+    ASSERT_TRUE(pod.ok()) << pod.status();
+    EXPECT_EQ(pod->decides, "node");
+    EXPECT_EQ(DecidingEnd(*pod) != nullptr, row.wanted) << row.policy << row.code;
+    EXPECT_EQ(IsOutlasted(*pod), row.wanted) << row.policy << row.code;
+  }
+}
+
+TEST(HasSucceeded, ByTheContainerThatDecides) {
+  const ObservedPod pod = Outlasted(Pod(There("a-node-0"), 0), 0, kNow);
+  EXPECT_FALSE(HasSucceeded(pod, kNow + 29 * kSecond)) << "the others may still end by themselves";
+  EXPECT_TRUE(HasSucceeded(pod, kNow + 30 * kSecond));
+  ObservedPod over = pod;
+  over.phase = "Failed";  // the proxy has failed
+  over.running.clear();
+  EXPECT_TRUE(HasSucceeded(over, kNow));
+  over.reason = "Evicted";
+  EXPECT_FALSE(HasSucceeded(over, kNow)) << "it may have ended with 0 because it was told to";
+  EXPECT_FALSE(HasSucceeded(Outlasted(Pod(There("a-node-0"), 0), 1, kNow - kServingEnds), kNow));
+}
+
+TEST(Deciding, TheOthersEndAfterAFailureAndThePodIsReplaced) {
+  Observed observed = OnePod(137, kNow - kSecond);
+  TrainJob job = Job();
+  Decision decision = Decide(job, OneNode(), observed, kNow);
+  EXPECT_THAT(Actions(decision), ElementsAre("end a-node-0-0-x"));
+  EXPECT_THAT(Reasons(decision), ElementsAre("PodFailed"));
+  EXPECT_EQ(decision.status.restarts, 1);
+  EXPECT_THAT(decision.status.message, HasSubstr("container node has ended; still running: proxy"));
+  job.status = decision.status;
+  observed.pods[0].ended_here = true;
+  decision = Decide(job, OneNode(), observed, kNow);
+  EXPECT_THAT(Actions(decision), IsEmpty());
+  observed.pods[0].phase = "Failed";
+  observed.pods[0].running.clear();
+  decision = Decide(job, OneNode(), observed, kNow);
+  ASSERT_EQ(decision.actions.size(), 1U);
+  EXPECT_EQ(decision.actions[0].kind, Action::Kind::kCreatePodOfJob);
+  EXPECT_EQ(decision.status.restarts, 1);
+  EXPECT_EQ(decision.status.message, "");
+}
+
+TEST(Deciding, AfterAFatalCodeThePodStaysWithItsLogs) {
+  Observed observed = OnePod(3, kNow - kSecond);
+  TrainJob job = Job();
+  Decision decision = Decide(job, OneNode(), observed, kNow);
+  EXPECT_NE(decision.status.Find("Failed"), nullptr);
+  EXPECT_THAT(Actions(decision), ElementsAre("end a-node-0-0-x"));
+  job.status = decision.status;
+  observed.pods[0].phase = "Failed";
+  observed.pods[0].running.clear();
+  observed.pods[0].ended_here = true;
+  EXPECT_THAT(Actions(DecideFinished(job, observed, kNow)), ElementsAre("suspend a-node-0"));
+}
+
+TEST(Deciding, TheTrainJobIsCompleteAfterASuccess) {
+  Observed observed = OnePod(0, kNow);
+  TrainJob job = Job();
+  Decision decision = Decide(job, OneNode(), observed, kNow + 29 * kSecond);
+  EXPECT_THAT(decision.status.conditions, IsEmpty());
+  EXPECT_THAT(Actions(decision), IsEmpty());
+  EXPECT_EQ(decision.again, kNow + 30 * kSecond);
+  decision = Decide(job, OneNode(), observed, kNow + 30 * kSecond);
+  ASSERT_NE(decision.status.Find("Complete"), nullptr);
+  EXPECT_TRUE(decision.status_first);
+  EXPECT_THAT(decision.status.completed_jobs, ElementsAre("a-node-0"));
+  EXPECT_EQ(decision.status.jobs[0].succeeded, 1);
+  EXPECT_EQ(decision.status.ready_nodes, 1);
+  EXPECT_THAT(Actions(decision), ElementsAre("end a-node-0-0-x"));
+}
+
+TEST(Deciding, AStepThatHasEndedSoStaysEnded) {
+  const Plan plan = WithData();
+  Observed observed;
+  observed.service = true;
+  observed.jobs = {There("a-dataset-initializer-0", 0, 1)};
+  observed.pods = {Outlasted(Pod(observed.jobs[0], 0), 0, kNow - kServingEnds, "dataset-initializer")};
+  TrainJob job = Job();
+  const Decision decision = Decide(job, plan, observed, kNow);
+  EXPECT_THAT(decision.status.completed_jobs, ElementsAre("a-dataset-initializer-0"));
+  EXPECT_THAT(Actions(decision), ElementsAre("create a-node-0", "end a-dataset-initializer-0-0-x"));
+  job.status = decision.status;
+  observed.pods.clear();
+  observed.jobs[0].failed_at = kNow;  // the deadline of its pod
+  observed.jobs.push_back(There("a-node-0"));
+  EXPECT_FALSE(Decide(job, plan, observed, kNow).status.Finished());
+  observed.jobs.erase(observed.jobs.begin());
+  EXPECT_THAT(Actions(Decide(job, plan, observed, kNow)), IsEmpty()) << "it is not made anew";
+}
+
+TEST(Deciding, APyTorchJobSucceedsByItsContainer) {
+  PyTorchWorld world({});
+  world.Settle();
+  ObservedPod& master = world.Pod("a-master-0");
+  master = Outlasted(master, 0, world.now, "pytorch");
+  EXPECT_EQ(world.Pass().again, world.now + kServingEnds);
+  EXPECT_FALSE(world.job.status.Finished());
+  world.Wait(kServingEnds);
+  EXPECT_THAT(Actions(world.Pass()), ElementsAre("end a-master-0"));
+  EXPECT_TRUE(world.job.status.Is("Succeeded"));
+}
+
+// Without a Master. Worker 0 has succeeded; then its pod is deleted: by a drain, PodGC, a node that goes away.
+TEST(PyTorchSuccess, IsRecordedAndDoesNotRunAgain) {
+  PyTorchWorld world({.master = false, .workers = 3});
+  world.Settle();
+  world.Ends("a-worker-0", 0);
+  world.Settle();
+  EXPECT_EQ(world.job.status.worker->succeeded_indexes, "0");
+  world.seen.pods.erase(world.seen.pods.begin());
+  ASSERT_FALSE(world.Has("a-worker-0"));
+  world.Settle();
+  EXPECT_FALSE(world.Has("a-worker-0"));
+  EXPECT_EQ(std::tie(world.job.status.worker->succeeded, world.job.status.worker->active), std::make_tuple(1, 2));
+  EXPECT_TRUE(world.job.status.Is("Running"));
+  world.Ends("a-worker-1", 0);
+  world.Ends("a-worker-2", 0);
+  world.Settle();
+  EXPECT_TRUE(world.job.status.Is("Succeeded"));
+}
+
+TEST(PyTorchSuccess, OfAPodThatWasToldToEndIsNotRecorded) {
+  for (const bool ended_before : {false, true}) {
+    PyTorchWorld world({.master = false, .workers = 3});
+    world.Settle();
+    ObservedPod& pod = world.Ends("a-worker-0", 0);
+    pod.meta.deleted = world.now + PyTorchWorld::kGrace;
+    pod.told_to_end = world.now + (ended_before ? 1 : 0) * kSecond;
+    world.Pass();
+    world.Settle();
+    EXPECT_EQ(world.Has("a-worker-0"), !ended_before);
+    EXPECT_EQ(world.job.status.worker->succeeded_indexes, ended_before ? "0" : "");
+  }
+}
+
+}  // namespace
+}  // namespace muster::controller
