@@ -40,7 +40,8 @@ class Deciding {
     RecordCompleted();
     std::vector<PodOfJob> pods;
     for (const Placed& placed : all_) {
-      if (placed.complete()) continue;
+      // The pods of a suspended Job end because the user wants it so.
+      if (placed.complete() || placed.suspended() || job_.suspend) continue;
       for (const ObservedPod* pod : placed.pods) {
         pods.push_back({pod, RulesOf(*pod, *placed.planned).node_rank});
         if (IsScaledAway(*pod, *placed.planned)) continue;
@@ -67,6 +68,7 @@ class Deciding {
     if (!status().Finished()) EndServing();
     if (status().Finished()) status().ttl_seconds = plan_.ttl_seconds;
     if (const auto again = Summarize(job_, all_, hold_, now_, &status())) decision_.LookAgain(*again);
+    if (awaits_ && status().state == kRestarting) status().state = job_.status.state;
     for (EventText& event : EventsOf(job_, status(), hold_)) decision_.events.push_back(std::move(event));
     if (const auto until = MayWaitUntil(job_, all_, status(), now_)) {
       decision_.status_may_wait = true;
@@ -142,6 +144,7 @@ class Deciding {
     const bool behind =
         std::any_of(placed.pods.begin(), placed.pods.end(), [](const ObservedPod* pod) { return StillRuns(*pod); });
     if (behind) decision_.LookAgain(*ended + kLastWords);
+    awaits_ = awaits_ || behind;
     return behind;
   }
 
@@ -155,6 +158,7 @@ class Deciding {
       }
     }
     decision_.LookAgain(told_ + kLastWords);
+    awaits_ = true;
     return true;
   }
 
@@ -411,6 +415,7 @@ class Deciding {
   WallTime told_{};             // when the last pod ended that the launcher had told to end
   const Hold* hold_ = nullptr;  // why the job does not begin yet; null: it may begin
   int base_ = 0;                // restarts that were used before this attempt of the step
+  bool awaits_ = false;         // the job is about to end: reports of pods are awaited
   Decision decision_;
 };
 

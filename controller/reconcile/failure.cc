@@ -1,6 +1,7 @@
 #include "controller/reconcile/failure.h"
 
 #include <algorithm>
+#include <csignal>
 #include <map>
 #include <set>
 #include <utility>
@@ -86,6 +87,31 @@ bool IsDisruption(const ObservedPod& pod) {
          pod.reason == "NodeShutdown";
 }
 
+// What Kubernetes says about an end that came from outside the container. No reason: it came from inside.
+struct Outside {
+  std::string reason, message;
+};
+
+// The kubelet stops a container whose liveness or startup probe has failed, within the container's grace.
+bool IsByProbe(const ObservedPod& pod, const ObservedEnd& end) {
+  constexpr std::chrono::minutes kLongGrace{5};
+  const bool stopped = end.exit_code == kSignals + SIGTERM || end.exit_code == kSignals + SIGKILL;
+  return stopped && pod.event.reason == "Unhealthy" && end.finished && pod.event.last <= *end.finished &&
+         *end.finished <= pod.event.last + kLongGrace;
+}
+
+Outside OutsideOf(const ObservedPod& pod, const ObservedEnd* end) {
+  if (!pod.disruption.empty()) {
+    const std::string& preemptor = pod.event.reason == "Preempted" ? pod.event.related : "";
+    return {pod.disruption, preemptor.empty() ? pod.disruption_message
+                                              : fmt::format("by pod {}: {}", preemptor, pod.disruption_message)};
+  }
+  if (!pod.reason.empty()) return {pod.reason, pod.message};
+  if (pod.meta.deleted) return {"Deleted", "the pod was deleted"};
+  if (end != nullptr && IsByProbe(pod, *end)) return {pod.event.reason, pod.event.message};
+  return {};
+}
+
 // The failure of `pod` by `end`. Null: no container of the pod ended badly.
 PodFailure FailureBy(const ObservedPod& pod, const ObservedEnd* end, const PodRules& rules) {
   const bool by_code = rules.restart == RestartPolicy::kExitCode;
@@ -98,8 +124,9 @@ PodFailure FailureBy(const ObservedPod& pod, const ObservedEnd* end, const PodRu
   failure.job = pod.job;
   failure.node = pod.node;
   failure.time = pod.meta.created.value_or(WallTime{});
-  failure.reason = pod.reason;
-  failure.message = pod.message;
+  const Outside outside = OutsideOf(pod, end);
+  failure.reason = outside.reason;
+  failure.message = outside.message;
   failure.node_rank = rules.node_rank;
   failure.counted = !IsDisruption(pod);
   if (end != nullptr) {
@@ -124,6 +151,12 @@ PodFailure FailureBy(const ObservedPod& pod, const ObservedEnd* end, const PodRu
     } else if (!end->text.empty()) {
       failure.message = end->text;
     }
+    // A worker that failed by itself is the cause. Else the container ended because it was told to.
+    const bool by_worker = end->message && end->message->cause;
+    if (!outside.reason.empty() && !by_worker) {
+      failure.message =
+          outside.message.empty() ? outside.reason : fmt::format("{}: {}", outside.reason, outside.message);
+    }
   }
   failure.message = OneLine(failure.message);
   if (failure.reason.empty()) failure.reason = "Error";
@@ -132,7 +165,8 @@ PodFailure FailureBy(const ObservedPod& pod, const ObservedEnd* end, const PodRu
                                               : Classify(end->exit_code);
   // If a child of the container's first process was killed for memory, the first process may end with any code.
   const bool by_bug = end != nullptr && exit_class == ExitClass::kFatal && end->reason != "OOMKilled";
-  found.fatal = failure.counted && (rules.restart == RestartPolicy::kNever || (by_code && by_bug));
+  const bool says_so = rules.initializer && end != nullptr && end->message;
+  found.fatal = failure.counted && (rules.restart == RestartPolicy::kNever || ((by_code || says_so) && by_bug));
   return found;
 }
 
@@ -166,7 +200,8 @@ void Shorten(std::vector<Failure>* failures) {
 PodRules RulesOf(const ObservedPod& pod, const PlannedJob& planned) {
   return {.restart = planned.restart,
           .agent = planned.agent,
-          .node_rank = planned.step == Step::kTrainer ? pod.index : std::nullopt};
+          .node_rank = planned.step == Step::kTrainer ? pod.index : std::nullopt,
+          .initializer = planned.step == Step::kDatasetInitializer || planned.step == Step::kModelInitializer};
 }
 
 std::optional<PodFailure> FailureOf(const ObservedPod& pod, const PodRules& rules) {
@@ -174,9 +209,13 @@ std::optional<PodFailure> FailureOf(const ObservedPod& pod, const PodRules& rule
   if (decides != nullptr && decides->exit_code == 0 && !IsDisruption(pod)) return std::nullopt;
   if (decides != nullptr && pod.phase != "Failed" && !pod.meta.deleted) return FailureBy(pod, decides, rules);
   const ObservedEnd* end = FirstBadEnd(pod);
+  // muster-initializer says of its own code that a retry would fail again. Another initializer ends with 1 for all.
+  const bool says_so =
+      rules.initializer && end != nullptr && end->message && end->message->exit_class == ExitClass::kFatal;
   // A container that is restarted does not fail its pod. But under the agent a code that exit-code calls fatal counts.
-  if (pod.phase != "Failed" && (end == nullptr || !rules.agent || rules.restart != RestartPolicy::kExitCode ||
-                                end->init || Classify(end->exit_code) != ExitClass::kFatal)) {
+  if (pod.phase != "Failed" && !says_so &&
+      (end == nullptr || !rules.agent || rules.restart != RestartPolicy::kExitCode || end->init ||
+       Classify(end->exit_code) != ExitClass::kFatal)) {
     return std::nullopt;
   }
   return FailureBy(pod, end, rules);
@@ -288,7 +327,10 @@ std::string Describe(const Failure& failure, bool with_container) {
     how = fmt::format("ended with {}", DescribeExit(failure.exit_code));
   }
   std::string text = fmt::format("{}pod {}", who, failure.pod);
-  if (with_container && !failure.container.empty()) text += fmt::format(", container {}", failure.container);
+  const bool is_usual = failure.container == kTrainerContainer || failure.container == kDatasetContainer ||
+                        failure.container == kModelContainer;
+  const bool names_container = !failure.container.empty() && (with_container || !is_usual);
+  if (names_container) text += fmt::format(", container {}", failure.container);
   if (!failure.node.empty()) text += fmt::format(" (node {})", failure.node);
   text += fmt::format(" {}", how);
   if (failure.oom) text += ", out of memory";

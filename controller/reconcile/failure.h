@@ -30,6 +30,7 @@ struct PodRules {
   RestartPolicy restart = RestartPolicy::kOwn;
   bool agent = false;            // its command runs under the agent
   std::optional<int> node_rank;  // nullopt: the pod is no node of the job
+  bool initializer = false;      // a code that muster-initializer calls fatal ends the job, whatever `restart` says
 };
 PodRules RulesOf(const ObservedPod& pod, const PlannedJob& planned);
 
@@ -62,8 +63,9 @@ int RestartsUsed(const std::vector<const ObservedPod*>& pods, const std::vector<
 // changes nothing. Of a TrainJob, all pods that ended for one failure add it once.
 std::vector<Failure> Remember(const std::vector<PodFailure>& found, std::vector<Failure>* known);
 
-// "rank 3 on pod a-node-0-1 (node n1) was killed by SIGKILL, out of memory: MESSAGE". With the container:
-// "rank 3 on pod a-node-0-1, container pytorch (node n1) ..."
+// "rank 3 on pod a-node-0-1 (node n1) was killed by SIGKILL, out of memory: MESSAGE". With the container, which is
+// always named if it is not the one that trains or initializes: "rank 3 on pod a-node-0-1, container pytorch (node n1)
+// ..."
 std::string Describe(const Failure& failure, bool with_container = false);
 
 }  // namespace muster::controller

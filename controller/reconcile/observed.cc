@@ -111,7 +111,11 @@ void ReadConditions(const Json& status, ObservedPod* pod) {
   for (const Json& condition : ListField(status, "conditions")) {
     pod->moved = std::max(pod->moved, TimeField(condition, "lastTransitionTime").value_or(WallTime{}));
     if (IsTrue(condition, "Ready")) pod->ready = true;
-    if (IsTrue(condition, "DisruptionTarget")) pod->disrupted = true;
+    if (IsTrue(condition, "DisruptionTarget")) {
+      pod->disrupted = true;
+      pod->disruption = TextField(condition, "reason");
+      pod->disruption_message = Bounded(TextField(condition, "message"));
+    }
     if (TextField(condition, "type") != "PodScheduled" || TextField(condition, "status") != "False") continue;
     const std::string reason = TextField(condition, "reason");
     if (reason.empty() || reason == "SchedulingGated") continue;
@@ -286,6 +290,7 @@ StatusOr<ObservedPodEvent> ReadPodEvent(const Json& event) {
   read.pod_uid = TextField(PartOf(event, "involvedObject"), "uid");
   read.reason = Bounded(TextField(event, "reason"));
   read.message = Bounded(TextField(event, "message"));
+  read.related = Bounded(TextField(PartOf(event, "related"), "name"));
   read.last = LastOf(event, read.meta);
   return read;
 }

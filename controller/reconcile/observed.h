@@ -55,6 +55,7 @@ struct ObservedPodEvent {
   std::string pod, pod_uid;
   std::string reason;   // FailedMount, Unhealthy ...
   std::string message;  // 1 KiB at most
+  std::string related;  // name of another object: of Preempted, the preemptor
   WallTime last{};
 };
 
@@ -84,8 +85,9 @@ struct ObservedPod {
   std::string phase;            // Pending, Running, Succeeded, Failed, Unknown
   std::string reason, message;  // of the pod: Evicted, Preempting ...
   bool ready = false;
-  bool disrupted = false;            // condition DisruptionTarget
-  bool ran = false;                  // a container of it runs or has ended
+  bool disrupted = false;                      // condition DisruptionTarget
+  std::string disruption, disruption_message;  // its reason (EvictionByEvictionAPI ...), its message
+  bool ran = false;                            // a container of it runs or has ended
   std::string decides;               // of several containers, the one that decides (deciding.h); empty: all count
   std::vector<std::string> running;  // its containers that run now, without init containers
   bool restarts_failed = false, restarts_succeeded = false;  // by the kubelet: containers that have ended so

@@ -127,14 +127,17 @@ bool Succeeded(const SuccessPolicy& policy, const std::vector<Placed>& all) {
   return any;
 }
 
-std::vector<JobsStatus> CountJobs(const std::vector<Placed>& all, bool over) {
+std::vector<JobsStatus> CountJobs(const std::vector<Placed>& all, bool over, bool suspended) {
   std::vector<JobsStatus> counts;
   for (const Placed& placed : all) {
     auto found = std::find_if(counts.begin(), counts.end(), [&placed](const JobsStatus& count) {
       return count.name == placed.planned->replicated_job;
     });
     if (found == counts.end()) found = counts.insert(counts.end(), JobsStatus{placed.planned->replicated_job});
-    if (placed.job == nullptr && !placed.done) continue;
+    if (placed.job == nullptr && !placed.done) {
+      if (suspended && !over) ++found->suspended;
+      continue;
+    }
     if (placed.complete()) {
       ++found->succeeded;
     } else if (placed.failed()) {

@@ -56,6 +56,7 @@ bool Succeeded(const SuccessPolicy& policy, const std::vector<Placed>& all);
 
 // status.jobsStatus: one entry per replicated job, in the plan's order. `over`: the TrainJob has ended. Then a Job that
 // has neither completed nor failed counts as failed if one of its pods has failed. Otherwise it does not count.
-std::vector<JobsStatus> CountJobs(const std::vector<Placed>& all, bool over);
+// `suspended`: a Job that is to be made counts as suspended.
+std::vector<JobsStatus> CountJobs(const std::vector<Placed>& all, bool over, bool suspended);
 
 }  // namespace muster::controller

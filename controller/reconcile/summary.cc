@@ -6,6 +6,7 @@
 #include "controller/plan/elastic.h"
 #include "controller/reconcile/conditions.h"
 #include "controller/reconcile/deciding.h"
+#include "controller/reconcile/failure.h"
 #include "controller/reconcile/waiting.h"
 
 namespace muster::controller {
@@ -46,6 +47,18 @@ bool IsRefused(const Placed& placed) {
   });
 }
 
+// Why the last pod of an initializer failed, while Kubernetes waits before it makes another one. Empty: it does not.
+std::string LastFailure(const Placed& placed) {
+  if (!IsInitializer(*placed.planned) || !placed.runs()) return "";
+  const ObservedPod* last = nullptr;
+  for (const ObservedPod* pod : placed.pods) {
+    if (StillRuns(*pod)) return "";
+    if (last == nullptr || pod->meta.created > last->meta.created) last = pod;
+  }
+  const auto failure = last == nullptr ? std::nullopt : FailureOf(*last, RulesOf(*last, *placed.planned));
+  return failure ? fmt::format("{}; Kubernetes makes another pod", Describe(failure->failure)) : "";
+}
+
 // The first pod for which something is wrong, else the first one that waits. No message: the job waits for nothing.
 Wait FirstWait(const std::vector<Placed>& all, WallTime now, std::optional<WallTime>* again) {
   Wait first;
@@ -59,6 +72,7 @@ Wait FirstWait(const std::vector<Placed>& all, WallTime now, std::optional<WallT
       if (wait && (first.message.empty() || !wait->reason.empty())) first = *std::move(wait);
       if (!first.reason.empty()) return first;
     }
+    if (const std::string last = LastFailure(placed); first.message.empty() && !last.empty()) first.message = last;
     if (IsRefused(placed)) {
       return {"FailedCreate",
               fmt::format("Job {}: its pods cannot be made: {}", placed.job->meta.name, placed.job->refusal)};
@@ -67,8 +81,34 @@ Wait FirstWait(const std::vector<Placed>& all, WallTime now, std::optional<WallT
   return first;
 }
 
+// A pod that the step needs is missing, starts, works again or was lost. A pod whose container has just ended is not:
+// the step may be about to end. nullopt in `again`: unchanged.
+bool Recovers(const std::vector<Placed>& all, WallTime now, std::optional<WallTime>* again) {
+  constexpr std::chrono::seconds kJobDecides{3};  // the Job controller fails a Job about a second after its pod
+  for (const Placed& placed : all) {
+    if (IsInitializer(*placed.planned) || !placed.runs()) continue;
+    bool any_ended = false;
+    for (const ObservedPod* pod : placed.pods) {
+      if (IsScaledAway(*pod, *placed.planned)) continue;
+      WallTime ended{};
+      for (const ObservedEnd& end : pod->ends) {
+        if (!end.init && !end.started_again) ended = std::max(ended, end.finished.value_or(now));
+      }
+      if (pod->meta.deleted) return true;
+      if (pod->phase == "Failed" && !placed.planned->agent && now < ended + kJobDecides) {
+        *again = *again ? std::min(**again, ended + kJobDecides) : ended + kJobDecides;
+      } else if (pod->phase == "Failed" || (pod->phase != "Succeeded" && ended == WallTime{} && !pod->ready)) {
+        return true;
+      }
+      any_ended = any_ended || ended != WallTime{} || pod->phase == "Succeeded";
+    }
+    if (!any_ended && std::ssize(placed.pods) < placed.job->pods) return true;
+  }
+  return false;
+}
+
 std::string StateOf(const TrainJob& job, const std::vector<Placed>& all, const TrainJobStatus& status, bool started,
-                    bool waits) {
+                    bool waits, bool recovers) {
   if (job.suspend) return kSuspended;
   const bool initializing = std::any_of(all.begin(), all.end(), [](const Placed& placed) {
     return IsInitializer(*placed.planned) && !placed.complete();
@@ -76,6 +116,7 @@ std::string StateOf(const TrainJob& job, const std::vector<Placed>& all, const T
   if (initializing) return waits ? kWaiting : kInitializing;
   if (started && status.ready_nodes >= status.nodes) return kRunning;
   if (waits) return kWaiting;
+  if (job.status.state == kRunning && !recovers) return kRunning;
   const bool ran = job.status.state == kRunning || job.status.state == kRestarting || status.attempt > 0;
   return ran ? kRestarting : kCreated;
 }
@@ -84,7 +125,7 @@ std::string StateOf(const TrainJob& job, const std::vector<Placed>& all, const T
 
 std::optional<WallTime> Summarize(const TrainJob& job, const std::vector<Placed>& all, const Hold* hold, WallTime now,
                                   TrainJobStatus* status) {
-  status->jobs = CountJobs(all, status->Finished());
+  status->jobs = CountJobs(all, status->Finished(), job.suspend);
   const bool started = CountNodes(job, all, status);
   std::optional<WallTime> again;
   if (status->Finished()) return again;
@@ -95,7 +136,7 @@ std::optional<WallTime> Summarize(const TrainJob& job, const std::vector<Placed>
     return again;
   }
   const Wait wait = FirstWait(all, now, &again);
-  status->state = StateOf(job, all, *status, started, !wait.reason.empty());
+  status->state = StateOf(job, all, *status, started, !wait.reason.empty(), Recovers(all, now, &again));
   status->message = wait.message;
   status->reason = wait.reason;
   return again;

@@ -3,12 +3,30 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "controller/reconcile/failure.h"
 
 namespace muster::controller {
+namespace {
+
+constexpr std::chrono::seconds kSecond{1};  // times of Kubernetes are whole seconds
+
+}  // namespace
 
 std::optional<Wait> WaitOf(const ObservedPod& pod, WallTime now, std::optional<WallTime>* again) {
-  if (!StillRuns(pod)) return std::nullopt;
-  if (!pod.waiting.empty()) return Wait{pod.waiting_reason, fmt::format("pod {}: {}", pod.meta.name, pod.waiting)};
+  if (pod.phase == "Succeeded" || pod.phase == "Failed") return std::nullopt;
+  // The node controller tells the pods of a node that does not answer, and sets their condition Ready to False.
+  if (pod.event.reason == "NodeNotReady" && !pod.ready && pod.event.last + kSecond >= pod.moved) {
+    return Wait{pod.event.reason,
+                fmt::format("pod {}: its node {} is not ready, and does not answer", pod.meta.name, pod.node)};
+  }
+  if (pod.meta.deleted) return std::nullopt;
+  if (!pod.waiting.empty()) {
+    std::string message = fmt::format("pod {}: {}", pod.meta.name, pod.waiting);
+    if (pod.waiting_reason == "CrashLoopBackOff") {
+      if (const auto newest = NewestFailureOf(pod, {})) message += fmt::format("; {}", Describe(newest->failure));
+    }
+    return Wait{pod.waiting_reason, std::move(message)};
+  }
   if (pod.pending.empty()) return std::nullopt;
   if (const WallTime due = pod.moved + kMovesOn; now < due) {
     *again = *again ? std::min(**again, due) : due;

@@ -16,8 +16,8 @@ struct Wait {
   std::string message;  // for people, with the pod's name
 };
 
-// nullopt: the pod runs, has ended, is being deleted, or is on its way. In the last case `again` becomes the time when
-// it is to be named, unless it is earlier already.
+// nullopt: the pod runs on a node that answers, has ended, is being deleted, or is on its way. In the last case `again`
+// becomes the time when it is to be named, unless it is earlier already.
 std::optional<Wait> WaitOf(const ObservedPod& pod, WallTime now, std::optional<WallTime>* again);
 
 }  // namespace muster::controller
