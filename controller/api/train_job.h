@@ -68,8 +68,10 @@ struct JobsStatus {
   bool operator==(const JobsStatus&) const = default;
 };
 
+// The part of the status that Muster writes. Fields and conditions of other writers (trainerStatus) are in no part of
+// it: what Muster applied, it would own, and the other writer could not remove it.
 struct TrainJobStatus {
-  std::vector<Condition> conditions;
+  std::vector<Condition> conditions;  // Suspended, Complete, Failed
   std::vector<JobsStatus> jobs;
   // The fields down to `failures` are Muster's own.
   std::string state;    // Created, Initializing, Waiting, Running, Restarting, Suspended, Complete, Failed
@@ -83,7 +85,6 @@ struct TrainJobStatus {
   int restarts = 0;                         // used up of the budget, by agents and by new pods or Jobs
   std::vector<Failure> failures;            // the newest last, kMostFailures at most
   std::vector<std::string> completed_jobs;  // names of Jobs that count as complete though the Job itself is not
-  Json others;                              // fields of other writers (trainerStatus), kept as they are
 
   const Condition* Find(std::string_view type) const;
   bool Finished() const;  // Complete or Failed is true
@@ -112,6 +113,7 @@ StatusOr<TrainJob> ReadTrainJob(const Json& object);
 bool IsManagedByMuster(const Json& object);
 
 // `status` of a TrainJob. A malformed field counts as absent, so that a wrong edit of the status does not stop the job.
+// Leaves out what is no part of TrainJobStatus.
 TrainJobStatus ReadStatus(const Json& status);
 
 // `status` for the API. Writes conditions, jobsStatus and all counters even if they are empty or 0. The API's times

@@ -11,18 +11,14 @@
 namespace muster::controller {
 namespace {
 
-// The fields that are read here. All other fields are kept in `others`.
-constexpr std::array<std::string_view, 15> kOwnFields = {
-    "conditions", "jobsStatus", "state",          "reason",
-    "message",    "startTime",  "completionTime", "ttlSecondsAfterFinished",
-    "nodes",      "readyNodes", "selector",       "attempt",
-    "restarts",   "failures",   "completedJobs"};
+constexpr std::array<std::string_view, 3> kConditions = {"Suspended", "Complete", "Failed"};
 
 std::optional<Condition> ReadCondition(const Json& object) {
   Condition condition;
   condition.type = TextField(object, "type");
   const std::string status = TextField(object, "status");
-  if (condition.type.empty() || (status != "True" && status != "False")) return std::nullopt;
+  const bool own = std::find(kConditions.begin(), kConditions.end(), condition.type) != kConditions.end();
+  if (!own || (status != "True" && status != "False")) return std::nullopt;
   condition.status = status == "True";
   condition.reason = TextField(object, "reason");
   condition.message = TextField(object, "message");
@@ -89,16 +85,11 @@ TrainJobStatus ReadStatus(const Json& object) {
   for (const Json& name : ListField(object, "completedJobs")) {
     if (name.is_string()) status.completed_jobs.push_back(name.get<std::string>());
   }
-  for (const auto& [name, value] : object.items()) {
-    if (!value.is_null() && std::find(kOwnFields.begin(), kOwnFields.end(), name) == kOwnFields.end()) {
-      status.others[name] = value;
-    }
-  }
   return status;
 }
 
 Json WriteStatus(const TrainJobStatus& status) {
-  Json object = status.others.is_object() ? status.others : Json::object();
+  Json object = Json::object();
   Json& conditions = object["conditions"] = Json::array();
   for (const Condition& condition : status.conditions) conditions.push_back(WriteCondition(condition));
   Json& jobs = object["jobsStatus"] = Json::array();

@@ -36,13 +36,24 @@ TrainJobStatus Full() {
                       .counted = false,
                       .origin = "n 1 2"},
                      {.time = At(2), .exit_code = -1}};
-  status.others = {{"trainerStatus", {{"progressPercentage", 5}}}};
   return status;
 }
 
 TEST(TrainJobStatus, ComesBack) {
   EXPECT_EQ(ReadStatus(WriteStatus(Full())), Full());
   EXPECT_EQ(ReadStatus(WriteStatus(TrainJobStatus())), TrainJobStatus());
+}
+
+TEST(TrainJobStatus, FieldsAndConditionsOfOthersAreLeftOut) {
+  const Json object = YamlOf(R"(
+conditions: [{type: example.com/Checked, status: "True"}, {type: Complete, status: "True"}]
+trainerStatus: {progressPercentage: 5}
+later: 1
+)");
+  TrainJobStatus own;
+  own.conditions = {{.type = "Complete", .status = true}};
+  EXPECT_EQ(ReadStatus(object), own);
+  EXPECT_EQ(WriteStatus(ReadStatus(object)), WriteStatus(own));
 }
 
 TEST(TrainJobStatus, CountersAreAlwaysThere) {

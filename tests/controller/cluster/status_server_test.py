@@ -80,7 +80,11 @@ class StatusServer(ControllerCase):
         self.finish("posts")
         job = self.await_job("posts", lambda job: job["status"]["state"] == "Complete")
         self.assertEqual(job["status"]["trainerStatus"], less)  # the controller's own writes do not change it
-        self.assertIn("trainer-status", [one["manager"] for one in job["metadata"]["managedFields"]])
+        owners = [one["manager"] for one in job["metadata"]["managedFields"] if "f:trainerStatus" in one["fieldsV1"].get("f:status", {})]
+        self.assertEqual(owners, ["trainer-status"])
+        least = {"lastUpdatedTime": "2026-01-01T00:02:00Z"}
+        self.assertEqual(self.post(pod, {"trainerStatus": least})[0], 200)
+        self.assertEqual(self.trainer_status("posts"), least)  # also after the controller has written its own status
 
     def test_what_is_wrong_is_refused(self):
         pod = self.started("wrong")
