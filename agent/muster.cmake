@@ -1,6 +1,6 @@
 # The `muster` binary: fully static, so that it runs in any image. Only this target links the rooms together.
 muster_room(muster_agent COLD
-  SOURCES attempt.cc command_line.cc coordinator_command.cc error_file.cc hang_evidence.cc hang_guard.cc http_fetch.cc
+  SOURCES args_from_env.cc attempt.cc command_line.cc coordinator_command.cc error_file.cc hang_evidence.cc hang_guard.cc http_fetch.cc
           check_command.cc check_report.cc log_place.cc machine_check.cc node_check.cc old_logs.cc peer_round_trip.cc this_node.cc
           install_command.cc installation.cc termination_report.cc local_nodes.cc mpi_host_files.cc
           mpi_launcher.cc node_agent.cc nodes_file.cc preempt_notice.cc preempt_url.cc process_stacks.cc port_relay.cc

@@ -1,4 +1,7 @@
 // `muster run`, `muster launch` and `muster exec`: read the command line, then run one node or several simulated ones.
+#include <cstdlib>
+
+#include "agent/args_from_env.h"
 #include "agent/commands.h"
 #include "agent/error_file.h"
 #include "agent/local_nodes.h"
@@ -79,11 +82,13 @@ int Begin(const ParsedRun& parsed, const HostFacts& facts, const std::vector<std
   return NodeAgent(options).Run();
 }
 
-int Run(const std::vector<std::string>& arguments, CalledAs called_as, std::string_view name) {
+// `readable`: an error says why the arguments cannot be read.
+int Run(const std::vector<std::string>& arguments, CalledAs called_as, std::string_view name,
+        const Status& readable = absl::OkStatus()) {
   const Environment environment = Environment::OfProcess();
   HostFacts facts = ReadHostFacts();
   if (called_as == CalledAs::kExec) facts.cpus = ContainerCpus(facts);  // under torchrun "cpu" counts the machine's
-  auto parsed = ParseRun(arguments, environment, called_as, facts);
+  auto parsed = readable.ok() ? ParseRun(arguments, environment, called_as, facts) : StatusOr<ParsedRun>(readable);
   if (!parsed.ok()) {
     RunOptions unread;
     FlagReader read(environment, SplitWhatCanBeRead(arguments, called_as), called_as);
@@ -115,6 +120,11 @@ int Run(const std::vector<std::string>& arguments, CalledAs called_as, std::stri
 
 int RunCommand(const std::vector<std::string>& arguments) { return Run(arguments, CalledAs::kRun, "run"); }
 int LaunchCommand(const std::vector<std::string>& arguments) { return Run(arguments, CalledAs::kLaunch, "launch"); }
-int ExecCommand(const std::vector<std::string>& arguments) { return Run(arguments, CalledAs::kExec, "exec"); }
+int ExecCommand(const std::vector<std::string>& arguments) {
+  auto whole = ReadArgsFromEnv(arguments, Environment::OfProcess());
+  if (!whole.ok()) return Run(arguments, CalledAs::kExec, "exec", whole.status());
+  for (const std::string& variable : whole->variables) unsetenv(variable.c_str());
+  return Run(whole->arguments, CalledAs::kExec, "exec");
+}
 
 }  // namespace muster::agent

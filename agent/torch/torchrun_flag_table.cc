@@ -102,6 +102,8 @@ constexpr Flag kTable[] = {
      "pause between two requests to the URL of --preempt-file"},
     {"termination-log", 0, kV, kM, "MUSTER_TERMINATION_LOG", "/dev/termination-log", "FILE", "",
      "file for the pod's termination message, written only if it exists; empty: none"},
+    {"args-from-env", 0, kS, kE, "", "", "", "",
+     "a word MUSTER_ARG_N of the command stands for the value of that variable; the controller writes it"},
     {"serve-rsh", 0, kS, kE, "", "", "", "", "run no command: serve `muster rsh` until the launcher's verdict"},
     {"rsh-listen", 0, kV, kE, "MUSTER_RSH_LISTEN", "", "HOST:PORT", "",
      "where --serve-rsh listens; default: every address, port 29522 or MUSTER_RSH_PORT. Needed without a token"},

@@ -1,5 +1,6 @@
 #include "controller/local/pod_environment.h"
 
+#include "base/args_from_env.h"
 #include "base/quoted.h"
 #include "base/text.h"
 #include "controller/local/pod_objects.h"
@@ -75,24 +76,8 @@ Status TakeOne(Fields variable, const Json* container, const PodPaths& paths, co
 
 }  // namespace
 
-std::string Expand(std::string_view text, const std::function<std::string(std::string_view name)>& value_of) {
-  std::string expanded;
-  for (size_t at = 0; at < text.size();) {
-    const std::string_view rest = text.substr(at);
-    const size_t end = rest.starts_with("$(") ? rest.find(')') : std::string_view::npos;
-    if (end != std::string_view::npos) {
-      expanded += value_of(rest.substr(2, end - 2));
-      at += end + 1;
-    } else {
-      expanded += rest.front();
-      at += rest.starts_with("$$") ? 2 : 1;
-    }
-  }
-  return expanded;
-}
-
 std::string Expand(std::string_view text, const Variables& variables) {
-  return Expand(text, [&](std::string_view name) {
+  return ExpandReferences(text, [&](std::string_view name) {
     const auto found = variables.find(name);
     return found == variables.end() ? fmt::format("$({})", name) : found->second;
   });

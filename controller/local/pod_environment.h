@@ -1,8 +1,7 @@
 // The variables of a container, and texts that refer to variables. Pure; untrusted input.
-// Source: Kubernetes, kubelet_pods.go (makeEnvironmentVariables), third_party/forked/golang/expansion.
+// Source: Kubernetes, kubelet_pods.go (makeEnvironmentVariables).
 #pragma once
 
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -16,9 +15,7 @@ namespace muster::controller {
 
 using Variables = std::map<std::string, std::string, std::less<>>;
 
-// Replaces each $(NAME) in `text` by value_of(NAME), and $$ by $. A reference without an end stays as it is.
-std::string Expand(std::string_view text, const std::function<std::string(std::string_view name)>& value_of);
-// The same with `variables`. A reference to a missing variable stays as it is.
+// ExpandReferences() with `variables`. A reference to a missing variable stays as it is.
 std::string Expand(std::string_view text, const Variables& variables);
 
 // The variables of envFrom and env. Container paths in values become this machine's (`paths`) before $(NAME) inserts

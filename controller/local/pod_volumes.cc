@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/args_from_env.h"
 #include "base/quoted.h"
 #include "base/text.h"
 #include "controller/api/quantity.h"
@@ -112,7 +113,7 @@ std::string SubPath(Fields mount, const Variables& variables) {
   if (expression.empty()) return PathBelow(mount, "subPath", path.empty() ? "." : path);
   if (!path.empty()) mount.Wrong("subPathExpr", "there is a subPath, too; take one of them out");
   std::string missing;
-  const std::string expanded = Expand(expression, [&](std::string_view name) {
+  const std::string expanded = ExpandReferences(expression, [&](std::string_view name) {
     const auto found = variables.find(name);
     if (found != variables.end() && !found->second.empty()) return found->second;
     missing = name;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/args_from_env.h"
 #include "base/quoted.h"
 #include "base/text.h"
 #include "controller/api/lenient.h"
@@ -44,6 +45,9 @@ Status CheckRoomForAgent(const AgentPlace& place) {
   for (const Json& mount : ListField(container, "volumeMounts")) {
     if (TextField(mount, "mountPath") == kFolder) taken = fmt::format("a mount at {}", kFolder);
   }
+  for (const Json& variable : ListField(container, "env")) {
+    if (const std::string name = TextField(variable, "name"); IsArgVariable(name)) taken = fmt::format("env {}", name);
+  }
   if (taken.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(
       fmt::format("{}: its pod has {}, which the agent needs itself; give it another name, or annotate {}: \"off\"",
@@ -64,12 +68,31 @@ void Install(const PlanOptions& options, Json* pod, Json* container) {
   MountVolume(kAgentContainer, {{"emptyDir", Json::object()}}, kFolder, MountMode::kReadOnly, pod, container);
 }
 
+// Moves each word of command and args that a shell would change into a variable. False: there is none.
+bool MoveArgsToEnv(Json* container) {
+  bool moved = false;
+  size_t index = 0;
+  for (const char* field : {"command", "args"}) {
+    if (FindField(*container, field) == nullptr) continue;
+    for (Json& word : (*container)[field]) {
+      const auto& text = word.get_ref<const std::string&>();
+      const std::string variable = ArgVariable(index++);
+      if (IsPlainWord(text) && !IsArgVariable(text)) continue;
+      UpsertEnv(EnvValue(variable, EscapeReferences(text)), container);
+      word = variable;
+      moved = true;
+    }
+  }
+  return moved;
+}
+
 void Wrap(bool replaces, const std::vector<std::string>& flags, Json* container) {
   Json command = Json::array({fmt::format("{}/muster", kFolder), "exec"});
   for (const std::string& flag : flags) command.push_back(flag);
   if (replaces) {
     container->erase("args");
   } else {
+    if (MoveArgsToEnv(container)) command.push_back(kArgsFromEnvFlag);
     command.push_back("--");
     command.insert(command.end(), (*container)["command"].begin(), (*container)["command"].end());
   }

@@ -3,6 +3,9 @@
 //
 // A torchrun that is started without a look-up in PATH runs under `muster exec --wire=torch`: torchrun_command.h.
 //
+// Words that a shell would change go into variables (base/args_from_env.h), so that the command survives webhooks that
+// make a line for a shell of it.
+//
 // The agent reads its budget from PET_MAX_RESTARTS (for a torchrun inside the command), the policy from
 // MUSTER_RESTART_POLICY, the grace from MUSTER_SHUTDOWN_TIMEOUT. Its HTTP port is open by default (docs/watching.md).
 #pragma once
@@ -54,7 +57,7 @@ struct AgentPlace {
 };
 
 // True: the command runs under the agent, or was the agent already. False: a notice says why not. InvalidArgument: the
-// pod has a volume or container of the agent's name, or a mount at its folder.
+// pod has a volume or container of the agent's name, a mount at its folder, or a variable MUSTER_ARG_N.
 StatusOr<bool> PutAgent(const AgentPlace& place, const PlanOptions& options, const AgentUse& use,
                         std::vector<Notice>* notices);
 

@@ -42,6 +42,20 @@ volumeMounts: [{name: muster-agent, mountPath: /muster-agent}]
   EXPECT_EQ(At(pod, "/restartPolicy"), "Never");
 }
 
+TEST(Agent, WordsThatAShellWouldChangeGoIntoVariables) {
+  const Plan plan = PlanOf(JobWith(R"({trainer: {command: [bash, -c, "cd $HOME && echo $(A) $$"],
+      args: ["", --x, MUSTER_ARG_9]}})"),
+                           TrainerRuntime());
+  const Json container = ContainerOf(plan.jobs[0]);
+  EXPECT_EQ(At(container, "/command"),
+            YamlOf("{c: [/muster-agent/muster, exec, --args-from-env, --, bash, -c, MUSTER_ARG_2]}")["c"]);
+  EXPECT_EQ(At(container, "/args"), YamlOf("{a: [MUSTER_ARG_3, --x, MUSTER_ARG_5]}")["a"]);
+  EXPECT_EQ(EnvOf(container, "MUSTER_ARG_2"), "cd $HOME && echo $$(A) $$$");
+  EXPECT_EQ(EnvOf(container, "MUSTER_ARG_3"), "");
+  EXPECT_EQ(EnvOf(container, "MUSTER_ARG_4"), "-");
+  EXPECT_EQ(EnvOf(container, "MUSTER_ARG_5"), "MUSTER_ARG_9");
+}
+
 TEST(Agent, TheJobFailsAtAFatalCode) {
   const Plan plan = PlanOf(JobWith(), TrainerRuntime({.container = kCommand}));
   const Json rules = At(plan.jobs[0].object, "/spec/podFailurePolicy/rules");
@@ -231,7 +245,7 @@ TEST(Agent, FollowsThePod) {
             Json()},
            {"the resources",
             {.container =
-                 "{command: [x], resources: {requests: {cpu: 2, nvidia.com/gpu: 1}, limits: {cpu: 2, memory: 1Gi}}}"},
+                 "{command: [x], resources: {requests: {cpu: 2}, limits: {cpu: 2, memory: 1Gi, nvidia.com/gpu: 1}}}"},
             "/initContainers/0/resources",
             YamlOf("{requests: {cpu: 2}, limits: {cpu: 2, memory: 1Gi}}")},
            {"first of all", {.pod = "{initContainers: [{name: a, image: i}]}"}, "/initContainers/1/name", "a"},
@@ -279,7 +293,8 @@ TEST(Agent, ItsNamesMustBeFree) {
            {"{initContainers: [{name: muster-agent, image: i}]}", "{command: [x]}"},
            {"{containers: [{name: muster-agent, image: i}]}", "{command: [x]}"},
            {"{volumes: [{name: v, emptyDir: {}}]}",
-            "{command: [x], volumeMounts: [{name: v, mountPath: /muster-agent}]}"}}) {
+            "{command: [x], volumeMounts: [{name: v, mountPath: /muster-agent}]}"},
+           {"{}", "{command: [x], env: [{name: MUSTER_ARG_7, value: x}]}"}}) {
     EXPECT_THAT(Refusal(JobWith(), TrainerRuntime({.pod = pod, .container = container})),
                 HasSubstr("which the agent needs itself; give it another name, or annotate muster.dev/agent: \"off\""))
         << pod;

@@ -135,7 +135,7 @@ TEST(PyTorchPods, OnlyTorchrunRestartsInPlace) {
       {"[python, -m, torch.distributed.run, t.py]", "[exec, --wire=torch, --, python, -m, torch.distributed.run, t.py]",
        true},
       {"[/opt/bin/torchrun, t.py]", "[exec, --wire=torch, --, /opt/bin/torchrun, t.py]", true},
-      {"[bash, -c, torchrun t.py]", "[exec, --, bash, -c, torchrun t.py]", true},
+      {"[bash, -c, torchrun t.py]", "[exec, --args-from-env, --, bash, -c, MUSTER_ARG_2]", true},
       {"[python, t.py]", "[exec, --, python, t.py]", false},
       {"[bash, run.sh]", "[exec, --, bash, run.sh]", false},
   };
