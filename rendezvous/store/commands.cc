@@ -1,5 +1,7 @@
 #include "rendezvous/store/commands.h"
 
+#include <map>
+
 namespace muster::store {
 namespace {
 
@@ -149,12 +151,12 @@ void Tell(const std::set<WaiterId>& watchers, std::string_view key, MaybeText be
 const char* Execute(Request* request, WaiterId id, KeySpace* keys, Output* output) {
   if (!keys->HasWatchers()) return Run(request, id, keys, output);
   const auto& args = request->args;
-  std::vector<std::pair<std::string, std::optional<std::string>>> watched;
+  std::map<std::string, std::optional<std::string>, std::less<>> watched;  // by key: the value before
   for (size_t i = 0; i < Changes(*request); i += 2) {
-    if (keys->Watchers(args[i]) == nullptr) continue;
+    if (keys->Watchers(args[i]) == nullptr || watched.contains(args[i])) continue;
     const MaybeText value = keys->Get(args[i]);
     if (value && request->op == Op::kCompareSet && *value != args[1]) continue;  // no change
-    watched.emplace_back(args[i], value);
+    watched.emplace(args[i], value);
   }
   const char* why = Run(request, id, keys, output);
   for (const auto& [key, before] : watched) {

@@ -7,12 +7,15 @@
 namespace muster::store {
 
 std::optional<int64_t> ReadCounter(std::string_view text) {
+  constexpr size_t kLongest = 256;
+  const std::string_view head = text.substr(0, kLongest);
   size_t at = 0;
-  while (at < text.size() && (text[at] == ' ' || (text[at] >= '\t' && text[at] <= '\r'))) ++at;
-  if (at + 1 < text.size() && text[at] == '+' && text[at + 1] != '-') ++at;
+  while (at < head.size() && (head[at] == ' ' || (head[at] >= '\t' && head[at] <= '\r'))) ++at;
+  if (at + 1 < head.size() && head[at] == '+' && head[at + 1] != '-') ++at;
   int64_t number = 0;
-  auto [end, error] = std::from_chars(text.data() + at, text.data() + text.size(), number);
-  if (error != std::errc()) return std::nullopt;
+  auto [end, error] = std::from_chars(head.data() + at, head.data() + head.size(), number);
+  const bool goes_on = end == head.data() + head.size() && head.size() < text.size();
+  if (error != std::errc() || goes_on) return std::nullopt;
   return number;
 }
 

@@ -125,7 +125,8 @@ class KeySpace {
   int64_t values_ = 0;
 };
 
-// As C's strtoll: white space, a sign, digits, then anything. Nullopt: no digits, or more than 64 bits.
+// As C's strtoll: white space, a sign, digits, then anything. Nullopt: no digits, or more than 64 bits. Also nullopt:
+// the number does not end within 256 bytes, beyond which nothing is read.
 std::optional<int64_t> ReadCounter(std::string_view text);
 
 }  // namespace muster::store

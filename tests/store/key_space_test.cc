@@ -68,6 +68,7 @@ TEST(KeySpace, WatchersAreToldOfEachChange) {
   EXPECT_EQ(s.Do(1, Op::kDeleteKey, {"k"}), I64(0));
   s.keys.Leave(7);
   EXPECT_EQ(s.Do(1, Op::kMultiSet, {"a", "1", "k", "2"}), event(8, kKeyCreated, "", "2"));
+  EXPECT_EQ(s.Do(1, Op::kMultiSet, {"k", "3", "k", "4"}), event(8, kKeyUpdated, "2", "4"));  // one change
   s.keys.Leave(8);
   EXPECT_FALSE(s.keys.HasWatchers());
   EXPECT_EQ(s.Do(1, Op::kSet, {"k", "3"}), "");
@@ -130,24 +131,16 @@ TEST(KeySpace, AddKeepsDecimalText) {
 
 TEST(KeySpace, CountersAreReadAsStrtollDoes) {
   struct Row {
-    const char* text;
+    std::string text;
     std::optional<int64_t> number;
   };
-  const Row rows[] = {{"12", 12},
-                      {" \t12", 12},
-                      {"+12", 12},
-                      {"-12", -12},
-                      {"12abc", 12},
-                      {"", {}},
-                      {"abc", {}},
-                      {" ", {}},
-                      {"+", {}},
-                      {"-", {}},
-                      {"+-3", {}},
-                      {"--3", {}},
-                      {"99999999999999999999", {}},
-                      {"0x10", 0},
-                      {"\n3 4", 3}};
+  const std::string blanks(254, ' ');
+  const Row rows[] = {{"12", 12},    {blanks + "1 ", 1}, {blanks + "123", {}},
+                      {" \t12", 12}, {"+12", 12},        {"-12", -12},
+                      {"12abc", 12}, {"", {}},           {"abc", {}},
+                      {" ", {}},     {"+", {}},          {"-", {}},
+                      {"+-3", {}},   {"--3", {}},        {"99999999999999999999", {}},
+                      {"0x10", 0},   {"\n3 4", 3}};
   for (const Row& row : rows) {
     EXPECT_EQ(ReadCounter(row.text), row.number) << row.text;
     Script s;
