@@ -80,9 +80,7 @@ Status ReadWorker(const Json& object, int local_rank, AttemptRecord& record) {
     exit.after_stop = false;
     exit.error_message = hang;
     auto place = fields.Number("hang_place", 0, kMostOfAnything).value_or(0);
-    auto behind =
-        std::find_if(record.hangs.begin(), record.hangs.end(), [&](auto& other) { return other.place > place; });
-    record.hangs.insert(behind, {local_rank, std::move(hang), place});
+    record.hangs.push_back({local_rank, std::move(hang), place});
   }
   record.exits.push_back(std::move(exit));
   return fields.status();
@@ -282,6 +280,8 @@ StatusOr<AttemptRecord> ParseAttemptRecord(std::string_view text) {
   if (workers != nullptr) {
     int local_rank = 0;  // the place in the list; the field local_rank repeats it
     for (const Json& worker : *workers) MUSTER_RETURN_IF_ERROR(ReadWorker(worker, local_rank++, record));
+    std::stable_sort(record.hangs.begin(), record.hangs.end(),
+                     [](const auto& a, const auto& b) { return a.place < b.place; });
   }
   assignment.seat.node.slots = workers == nullptr ? 0 : static_cast<int>(workers->size());
   assignment.reason = record.start_reason;

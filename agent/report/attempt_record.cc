@@ -1,6 +1,7 @@
 #include "agent/report/attempt_record.h"
 
 #include <algorithm>
+#include <map>
 
 #include "base/json_fields.h"
 #include "base/replace_file.h"
@@ -11,17 +12,23 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json WorkerJson(const AttemptRecord& record, int local_rank) {
+// What is known about one worker. Null: it has not ended, or did not hang.
+struct WorkerFacts {
+  const launcher::ExitRecord* exit = nullptr;
+  const AttemptRecord::Hang* hang = nullptr;
+};
+
+Json WorkerJson(const AttemptRecord& record, int local_rank, const WorkerFacts& facts) {
   Json worker;
   worker["local_rank"] = local_rank;
   worker["rank"] = record.assignment.seat.first_rank + local_rank;
   worker["pid"] = static_cast<size_t>(local_rank) < record.pids.size() ? Json(record.pids[local_rank]) : Json(nullptr);
-  if (size_t place = record.HangPlace(local_rank); place < record.hangs.size()) {
-    worker["hang"] = record.hangs[place].why;
-    worker["hang_place"] = place;
+  if (facts.hang != nullptr) {
+    worker["hang"] = facts.hang->why;
+    worker["hang_place"] = facts.hang - record.hangs.data();
   }
-  for (const launcher::ExitRecord& exit : record.exits) {
-    if (exit.local_rank != local_rank) continue;
+  if (facts.exit != nullptr) {
+    const launcher::ExitRecord& exit = *facts.exit;
     worker["exit_code"] = exit.exit_code;
     worker["signal"] = exit.signal == 0 ? Json(nullptr) : Json(SignalName(exit.signal));
     worker["core_dumped"] = exit.core_dumped;
@@ -76,8 +83,13 @@ std::string ToJson(const AttemptRecord& record) {
                    {"class", std::string(ExitClassName(record.job->exit_class))},
                    {"reason", record.job->reason}};
   }
+  std::map<int, WorkerFacts> workers;  // by local rank
+  for (const launcher::ExitRecord& exit : record.exits) workers[exit.local_rank].exit = &exit;
+  for (const AttemptRecord::Hang& hang : record.hangs) workers[hang.local_rank].hang = &hang;
   json["workers"] = Json::array();
-  for (int rank = 0; rank < assignment.seat.node.slots; ++rank) json["workers"].push_back(WorkerJson(record, rank));
+  for (int rank = 0; rank < assignment.seat.node.slots; ++rank) {
+    json["workers"].push_back(WorkerJson(record, rank, workers[rank]));
+  }
   return WriteJson(json, 2);
 }
 

@@ -178,10 +178,9 @@ std::string FailureDetails(const FailedWorker& failed, const PageLimits& limits,
   std::string_view message = exit.error_callstack.empty() ? exit.error_message : exit.error_callstack;
   html += Pre(exit.error_callstack.empty() ? "Error message" : "Traceback", message, limits.text, room);
   html += Pre("Last lines of stderr", Join(exit.stderr_tail, "\n"), limits.text, room);
-  const AttemptRecord& record = failed.file->record;
-  const bool hung = record.HangPlace(exit.local_rank) < record.hangs.size();
-  html += fmt::format("<p class=\"muted\">Logs: <code>{}/{}</code>{}</p>\n", EscapeHtml(failed.file->folder),
-                      exit.local_rank, hung ? "; what it was doing is in <code>hang.txt</code> there" : "");
+  html +=
+      fmt::format("<p class=\"muted\">Logs: <code>{}/{}</code>{}</p>\n", EscapeHtml(failed.file->folder),
+                  exit.local_rank, failed.hang_place ? "; what it was doing is in <code>hang.txt</code> there" : "");
   return html;
 }
 

@@ -69,12 +69,6 @@ const launcher::ExitRecord* ExitOf(const AttemptRecord& record, int local_rank) 
   return found != record.exits.end() && found->local_rank == local_rank ? &*found : nullptr;
 }
 
-bool IsConsequence(const AttemptSummary& attempt, const launcher::ExitRecord* exit) {
-  return exit != nullptr && !exit->after_stop && exit->exit_code != 0 &&
-         std::any_of(attempt.failures.begin(), attempt.failures.end(),
-                     [&](const FailedWorker& failed) { return failed.exit == exit && failed.consequence; });
-}
-
 bool FailedFirst(const AttemptSummary& attempt, const launcher::ExitRecord* exit) {
   const FailedWorker* root = attempt.RootCause();
   return exit != nullptr && root != nullptr && root->exit == exit;
@@ -89,7 +83,7 @@ std::string WhatBecame(const launcher::ExitRecord* exit, WorkerEnd end) {
 Bar WorkerBar(const AttemptSummary& attempt, const AttemptRecord& record, int local_rank) {
   const launcher::ExitRecord* exit = ExitOf(record, local_rank);
   Bar bar;
-  bar.end = EndOf(exit, IsConsequence(attempt, exit));
+  bar.end = EndOf(exit, attempt.consequences.contains(exit));
   bar.failed_first = FailedFirst(attempt, exit);
   bar.from = record.workers_started_unix_ms.value_or(record.started_unix_ms);
   int64_t known = exit != nullptr && exit->ended_unix_millis > 0 ? exit->ended_unix_millis

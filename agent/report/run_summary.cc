@@ -48,8 +48,7 @@ std::vector<Files> GroupByRound(const Files& files) {
 int64_t FailedAt(const FailedWorker& failed) {
   const AttemptRecord& record = failed.file->record;
   // A hang is found before the worker is stopped.
-  const bool hung = record.HangPlace(failed.exit->local_rank) < record.hangs.size();
-  if (hung && record.stopping_unix_ms) return *record.stopping_unix_ms;
+  if (failed.hang_place && record.stopping_unix_ms) return *record.stopping_unix_ms;
   if (failed.exit->ended_unix_millis > 0) return failed.exit->ended_unix_millis;
   return record.stopping_unix_ms.value_or(record.ended_unix_ms.value_or(0));
 }
@@ -59,18 +58,24 @@ std::vector<FailedWorker> Failures(const Files& nodes, bool node_lost) {
   std::vector<FailedWorker> failures;
   bool one_by_itself = node_lost;
   for (const AttemptFile* file : nodes) {
+    std::map<int, size_t> hangs;  // by local rank
+    for (const AttemptRecord::Hang& hang : file->record.hangs) hangs.try_emplace(hang.local_rank, hangs.size());
     for (const launcher::ExitRecord& exit : file->record.exits) {
       if (exit.exit_code == 0 || exit.after_stop) continue;
       bool consequence = LooksLikePeerLoss(
           {.message = exit.error_message, .stderr_tail = exit.stderr_tail, .stderr_reason = exit.stderr_reason});
       one_by_itself |= !consequence;
-      failures.push_back({file, &exit, consequence});
+      const auto hang = hangs.find(exit.local_rank);
+      failures.push_back({.file = file,
+                          .exit = &exit,
+                          .hang_place = hang == hangs.end() ? std::nullopt : std::optional(hang->second),
+                          .consequence = consequence});
     }
   }
   for (FailedWorker& failed : failures) failed.consequence &= one_by_itself;
   std::stable_sort(failures.begin(), failures.end(), [](const FailedWorker& a, const FailedWorker& b) {
     auto key = [](const FailedWorker& f) {
-      return std::tuple(f.consequence, FailedAt(f), f.file->record.HangPlace(f.exit->local_rank));
+      return std::tuple(f.consequence, FailedAt(f), f.hang_place.value_or(SIZE_MAX));
     };
     return key(a) < key(b);
   });
@@ -126,6 +131,9 @@ AttemptSummary SummarizeRound(Files nodes) {
   }
   attempt.world_size = std::max(first.assignment.world_size, workers);
   attempt.failures = Failures(nodes, attempt.not_ended > 0);
+  for (const FailedWorker& failed : attempt.failures) {
+    if (failed.consequence) attempt.consequences.insert(failed.exit);
+  }
   attempt.end_reason = EndReason(nodes, attempt.failures);
   if (const FailedWorker* root = attempt.RootCause()) {
     attempt.end = EndOf(root->exit);

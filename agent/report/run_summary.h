@@ -5,6 +5,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@ enum class WorkerEnd { kSucceeded, kStopped, kNotRecorded, kRetryable, kFatal };
 struct FailedWorker {
   const AttemptFile* file = nullptr;
   const launcher::ExitRecord* exit = nullptr;
+  std::optional<size_t> hang_place;  // in the hangs of its node
   bool consequence = false;  // it reports only a lost peer, and another worker failed by itself or a node was lost
   int rank() const { return file->record.assignment.seat.first_rank + exit->local_rank; }
 };
@@ -39,6 +41,7 @@ struct AttemptSummary {
   std::string start_reason;
   std::string end_reason;              // empty: no node has recorded one
   std::vector<FailedWorker> failures;  // first the one that failed first; consequences last
+  std::set<const launcher::ExitRecord*> consequences;
   WorkerEnd end = WorkerEnd::kNotRecorded;
 
   // The worker that failed first, by itself; nullptr: there is none.
