@@ -6,6 +6,8 @@
 namespace muster::initializers {
 namespace {
 
+constexpr size_t kLongestName = 256;  // bytes of a key; each key below another one repeats its name
+
 Status Bad(std::string_view what) { return absl::InvalidArgumentError(std::string(what)); }
 
 class Reader {
@@ -43,6 +45,7 @@ class Reader {
 
   Status Put(const std::string& key, std::string_view value) {
     if (key.empty() || key.ends_with('.')) return Bad("there is no name before the '='");
+    if (key.size() > kLongestName) return Bad(fmt::format("a name has more than {} bytes", kLongestName));
     auto [found, fresh] = section_->try_emplace(key, value);
     if (!fresh) return Bad(fmt::format("{} is there twice; keep one", Quoted(key)));
     if (key == key_) value_ = &found->second;

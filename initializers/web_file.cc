@@ -38,9 +38,9 @@ class WebFile final : public Provider {
         persistence_(std::move(persistence)),
         uri_(source.uri),
         path_(http::WithoutQuery(source.path)),
-        expected_(source.expected),
         first_(fmt::format("{}://{}{}", source.tls ? "https" : "http", source.container, source.path)),
-        url_(first_) {}
+        url_(first_),
+        expected_(source.expected) {}
 
   Handle List(Listing listing) override { return http::Converse(loop_, Find(std::move(listing))); }
 
@@ -103,9 +103,7 @@ class WebFile final : public Provider {
   bool IsOther(const Entry& entry, const http::ResponseHead& head) const {
     return head.status / 100 == 2 && !IsPage(head) && IsOtherVersion(head, HeaderOf(entry.version), entry.version);
   }
-  bool IsPage(const http::ResponseHead& head) const {
-    return !allow_html_ && IsPageInstead(head, path_, true);
-  }
+  bool IsPage(const http::ResponseHead& head) const { return !allow_html_ && IsPageInstead(head, path_, true); }
   // The target of a redirect; empty: the answer is none. FailedPrecondition: it is not allowed, or has no target.
   StatusOr<std::string> LedTo(const http::ResponseHead& head) const;
   // Forgets a redirect's place: the next request begins at first_. False: it has led to the same refusing place again.
@@ -122,11 +120,12 @@ class WebFile final : public Provider {
   const http::Persistence persistence_;
   const std::string uri_;    // for messages: without a signature in its query
   const std::string path_;   // of the URI
-  const std::optional<Expectation> expected_;  // by the URI; goes before the server's digest
   const std::string first_;  // the URI with its whole query
   std::string url_;          // URL of the requests; after List the place of the redirect
   std::string refused_;      // the last place that was refused
   int places_ = 0;           // how often the place was forgotten: the mark of requests
+
+  const std::optional<Expectation> expected_;  // by the URI; goes before the server's digest
 };
 
 // Sends the request in the way of `how`; if the server refuses that, tries the next way, and sets `how` to it.
