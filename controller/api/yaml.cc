@@ -21,7 +21,8 @@ namespace muster::controller {
 namespace {
 
 constexpr int kDeepest = 100;
-// Lines are for messages only. A longer path has no line, nor has any path beyond kMostPathBytes in all.
+// Lines are for messages only. A longer path has no line and is not made longer, nor has any path beyond kMostPathBytes
+// in all.
 constexpr size_t kLongestPath = 512;
 constexpr size_t kMostPathBytes = 16 << 20;
 constexpr size_t kBytesForNode = 64;  // of anchored and repeated text, per node of the budget
@@ -206,7 +207,7 @@ class Builder : public YAML::EventHandler {
     }
     frame.has_key = true;
     frame.merge_key = false;
-    path_ = PathOf(path_, std::string_view(frame.key));
+    if (path_.size() <= kLongestPath) path_ = PathOf(path_, std::string_view(frame.key));
     Note(mark);
   }
 
@@ -216,7 +217,7 @@ class Builder : public YAML::EventHandler {
       start_ = mark;
     } else if (stack_.back().value.is_object()) {
       return;
-    } else {
+    } else if (path_.size() <= kLongestPath) {
       path_ = PathOf(path_, stack_.back().value.size());
     }
     Note(mark);
