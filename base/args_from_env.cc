@@ -27,7 +27,7 @@ bool IsPlainWord(std::string_view word) {
 std::string ExpandReferences(std::string_view text, const std::function<std::string(std::string_view name)>& value_of) {
   std::string expanded;
   const size_t last_end = text.rfind(')');
-  for (size_t at = 0; at < text.size();) {
+  for (size_t at = 0; at < text.size() && expanded.size() <= kLongestForPrograms;) {
     const std::string_view rest = text.substr(at);
     if (rest.starts_with("$(") && last_end != std::string_view::npos && at < last_end) {
       const size_t end = rest.find(')');

@@ -22,8 +22,11 @@ bool IsArgVariable(std::string_view text);
 // Whether `word` stays one and the same word in a line of a shell.
 bool IsPlainWord(std::string_view word);
 
+inline constexpr size_t kLongestForPrograms = (128 << 10) - 1;  // bytes of an argument: MAX_ARG_STRLEN without the NUL
+
 // Replaces each $(NAME) in `text` by value_of(NAME), and $$ by $, as Kubernetes does in command, args and env. A
-// reference without an end stays as it is. Source: Kubernetes, third_party/forked/golang/expansion.
+// reference without an end stays as it is. Ends once the result is longer than kLongestForPrograms. Source: Kubernetes,
+// third_party/forked/golang/expansion.
 std::string ExpandReferences(std::string_view text, const std::function<std::string(std::string_view name)>& value_of);
 // What ExpandReferences() turns into `text`: "$(date)" gives "$$(date)", "$HOME" stays.
 std::string EscapeReferences(std::string_view text);

@@ -249,6 +249,7 @@ class Unpacking {
       if (gone.empty() || gone == "." || gone == "..") return Wrong(path, "it leads out of the image");
       return IsOfThisLayer(above, gone) ? absl::OkStatus() : Remove(folder->get(), gone);
     }
+    if (!opaque_.insert(above).second) return absl::OkStatus();  // all that is there now is of this layer
     std::error_code error;
     std::vector<std::string> names;
     for (fs::directory_iterator it(fmt::format("/proc/self/fd/{}", folder->get()), error), end; !error && it != end;
@@ -273,7 +274,8 @@ class Unpacking {
   const int root_;
   const LayerOptions& options_;
   const std::unique_ptr<archive, int (*)(archive*)> archive_;
-  std::set<std::string> made_;  // paths of this tar
+  std::set<std::string> made_;    // paths of this tar
+  std::set<std::string> opaque_;  // folders that have lost what lower layers put there
   uint64_t left_out_ = 0;
 };
 

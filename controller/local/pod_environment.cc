@@ -96,8 +96,15 @@ StatusOr<Variables> VariablesOf(Fields container, const PodPaths& paths, const P
 }
 
 bool IsForPrograms(const std::string& text, const std::string& path, Complaints* complaints) {
-  if (text.find('\0') == std::string::npos) return true;
-  complaints->Wrong(path, "it has a byte 0, which no argument or variable can hold");
+  if (text.find('\0') != std::string::npos) {
+    complaints->Wrong(path, "it has a byte 0, which no argument or variable can hold");
+  } else if (text.size() > kLongestForPrograms) {
+    complaints->Wrong(path,
+                      fmt::format("it has more than {} bytes, the most that Linux takes in one argument or variable",
+                                  kLongestForPrograms));
+  } else {
+    return true;
+  }
   return false;
 }
 

@@ -22,7 +22,7 @@ std::string Expand(std::string_view text, const Variables& variables);
 // other values. NotFound: a ConfigMap, a Secret or a key is missing and not optional.
 StatusOr<Variables> VariablesOf(Fields container, const PodPaths& paths, const PodInput& input);
 
-// False, with a complaint, if `text` contains a byte 0: it ends the text of a program's argument or variable.
+// False, with a complaint, if `text` cannot be an argument or a variable: it contains a byte 0, or it is too long.
 bool IsForPrograms(const std::string& text, const std::string& path, Complaints* complaints);
 
 }  // namespace muster::controller

@@ -111,7 +111,7 @@ StatusOr<VolumeFiles> OfSource(Fields source, int mode, const PodInput& input) {
 }  // namespace
 
 std::string PathBelow(Fields object, const char* name, std::string_view path) {
-  if (path.empty()) return "";
+  if (path.empty() || IsTooLong(object, name, path)) return "";
   const auto parts = Split(path, '/');
   if (path.front() == '/') {
     object.Wrong(name, path, "is an absolute path; give one below the volume");

@@ -54,6 +54,7 @@ void MakeEmptyDir(Fields source, const std::string& folder, bool of_agent, const
 
 PodVolume OfThisMachine(Fields source, PodTree* tree) {
   const std::string path = source.NeedText("path");
+  if (IsTooLong(source, "path", path)) return {};
   const std::string type = source.Word(
       "type", {"DirectoryOrCreate", "Directory", "FileOrCreate", "File", "Socket", "CharDevice", "BlockDevice"});
   const auto parts = Split(path, '/');
@@ -171,14 +172,13 @@ StatusOr<PodVolumes> VolumesOf(Fields spec, const PodInput& input, PodTree* tree
 StatusOr<std::vector<PodMount>> MountsOf(Fields container, const PodVolumes& volumes, const Variables& variables,
                                          PodTree* tree) {
   std::vector<PodMount> mounts;
+  std::set<std::string> targets;
   for (Fields mount : container.Objects("volumeMounts")) {
     const std::string name = mount.NeedText("name"), target = TargetOf(mount, "mountPath"),
                       below = SubPath(mount, variables);
     const auto volume = volumes.find(name);
     if (volume == volumes.end()) mount.Wrong("name", name, "is no volume of the pod");
-    const bool taken =
-        std::any_of(mounts.begin(), mounts.end(), [&](const PodMount& other) { return other.target == target; });
-    if (taken) mount.Wrong("mountPath", target, "is the place of another mount, too");
+    if (!targets.insert(target).second) mount.Wrong("mountPath", target, "is the place of another mount, too");
     MUSTER_RETURN_IF_ERROR(mount.complaints()->status());
 
     PodMount made{.source = volume->second.source,
@@ -193,8 +193,16 @@ StatusOr<std::vector<PodMount>> MountsOf(Fields container, const PodVolumes& vol
   return mounts;
 }
 
+bool IsTooLong(Fields object, const char* field, std::string_view path) {
+  constexpr size_t kLongest = 4095;  // PATH_MAX without the NUL
+  if (path.size() <= kLongest) return false;
+  object.Wrong(field, fmt::format("it has more than {} bytes, the most that a path of Linux has", kLongest));
+  return true;
+}
+
 std::string TargetOf(Fields object, const char* field) {
   const std::string path = object.NeedText(field);
+  if (IsTooLong(object, field, path)) return "";
   std::string target = TidyPath(fmt::format("/{}", path));
   const auto parts = Split(path, '/');
   if (std::find(parts.begin(), parts.end(), "..") != parts.end()) {

@@ -49,6 +49,9 @@ StatusOr<PodVolumes> VolumesOf(Fields spec, const PodInput& input, PodTree* tree
 StatusOr<std::vector<PodMount>> MountsOf(Fields container, const PodVolumes& volumes, const Variables& variables,
                                          PodTree* tree);
 
+// True, with a complaint, if no path can be so long.
+bool IsTooLong(Fields object, const char* field, std::string_view path);
+
 // The absolute path in the container that `field` gives. Complains if the field is missing, is the root, or has "..".
 std::string TargetOf(Fields object, const char* field);
 

@@ -74,7 +74,7 @@ TEST(ArgsFromEnv, EscapedTextsComeBack) {
 TEST(ArgsFromEnv, ManyReferencesWithoutAnEndAreReadOnce) {
   std::string text;
   for (int i = 0; i < 1'000'000; ++i) text += "$(";
-  EXPECT_EQ(Expanded(text), text);
+  EXPECT_EQ(Expanded(text), text.substr(0, kLongestForPrograms + 1));
 }
 
 }  // namespace
