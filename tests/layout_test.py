@@ -215,6 +215,11 @@ class Layout(unittest.TestCase):
         folders = {path.parts[0] for path in tracked(".") if path.suffix in SOURCES and len(path.parts) > 1}
         self.assertLessEqual(folders, set(ALLOWED) | {"tests", "e2e"})
 
+    def test_every_fuzz_target_has_rows_of_growing_inputs(self):
+        targets = set(re.findall(r"muster_fuzz\((\w+)_fuzz", text("tests/fuzz/CMakeLists.txt")))
+        rows = {name for path in tracked("tests/linear") for name in re.findall(r'\{"(\w+)",\s*"\w+",', text(path))}
+        self.assertEqual(targets - rows, set(), "give each a row in tests/linear")
+
     def test_no_sleep_in_tests(self):
         # Programs that a test starts may sleep; tests await events. A benchmark may sleep to measure an idle program.
         for path in tracked("tests", "e2e"):

@@ -1,0 +1,85 @@
+// The agent: command lines, host files, scripts, records of attempts, notices of an end.
+#include "agent/report/attempt_history.h"
+#include "agent/report/report_page.h"
+#include "agent/torch/mpi_hosts.h"
+#include "agent/torch/script_head.h"
+#include "agent/torch/torchrun_flags.h"
+#include "agent/watch/preempt_rules.h"
+#include "base/text.h"
+#include "tests/linear/linear.h"
+
+namespace muster::agent {
+namespace {
+
+void Run(const std::string& text) {
+  std::vector<std::string> arguments;
+  for (const std::string_view line : Split(text, '\n')) arguments.emplace_back(line);
+  (void)ParseRun(arguments, {{"PET_NNODES", "1"}});
+}
+
+void Conf(const std::string& text) { (void)ParseRun({"--rdzv-conf", text, "t.py"}, {}); }
+
+void Hosts(const std::string& text) {
+  const auto hosts = ParseMpiHosts(text);
+  if (!hosts.ok()) return;
+  OpenMpiHostFile(*hosts);
+  HydraHostFile(*hosts);
+}
+
+void Script(const std::string& text) { ReadScriptHead(text); }
+
+void Notice(const std::string& text) {
+  JudgeNotice(200, text);
+  const auto url = ParseHttpUrl(text);
+  if (url.ok()) NextTarget(FirstTarget(url->target), "etag");
+}
+
+std::string HungWorker(size_t number) {
+  return fmt::format(R"({{"pid":1,"exit_code":143,"hang":"no step","hang_place":{}}},)", 10'000'000 - number);
+}
+
+// A record, what a run comes to by it, and the page about it.
+void Record(const std::string& text) {
+  const auto record = ParseAttemptRecord(text);
+  if (!record.ok()) return;
+  ToJson(*record);
+  const std::vector<AttemptFile> files = {{"folder", *record}};
+  const std::vector<RunSummary> runs = Summarize(files);
+  ReportPage("folder", runs, {});
+  ToJson(runs, {});
+}
+
+const std::vector<LinearRow> kRows = {
+    {"flags", "Flags", Repeats("--max-restarts=3\n--node_rank\n0\n", "", "t.py"), Run},
+    {"flags", "ScriptArguments", Repeats("--flag=value\n", "t.py\n"), Run},
+    {"flags", "Conf", Numbers([](size_t number) { return fmt::format("key{}=value,", number); }), Conf},
+    {"flags", "Ranks",
+     Numbers([](size_t rank) { return fmt::format("{},", rank); }, "--local-ranks-filter=", "0\nt.py"), Run},
+    {"flags", "Codes", Repeats("1-255,", "--retry-codes=", "3\nt.py"), Run},
+    {"mpi_hosts", "Hosts", Numbers([](size_t number) { return fmt::format("host-{} slots=2\n", number); }), Hosts},
+    {"mpi_hosts", "OneHost", Repeats("host,"), Hosts},
+    {"mpi_hosts", "Comments", Repeats("#\n"), Hosts},
+    {"mpi_hosts", "OneEntry", Repeats("slots = 2 "), Hosts},
+    {"script_head", "Words", Repeats(" a=b", "#!/usr/bin/env", " python3\n"), Script},
+    {"script_head", "Quotes", Repeats("'a'\\b\"c\"", "#!/bin/sh\nexec "), Script},
+    {"script_head", "Commands", Repeats("$(", "#!/bin/sh\nexec "), Script},
+    {"attempt_record", "HungWorkers",
+     Numbers(HungWorker, R"({"run_id":"a","node":"b","round":1,"started_unix_ms":1,"workers":[)", R"({"pid":1}]})"),
+     Record},
+    {"attempt_record", "Failures",
+     Numbers(
+         [](size_t number) {
+           return fmt::format(R"({{"pid":{},"exit_code":1,"error_message":"gloo: connection reset by peer"}},)",
+                              number);
+         },
+         R"({"run_id":"a","node":"b","round":1,"started_unix_ms":1,"workers":[)", R"({"pid":1}]})"),
+     Record},
+    {"preempt", "Events", Repeats(R"({"EventType":"Preempt","Resources":["a"]},)", R"({"Events":[)", "{}]}"), Notice},
+    {"preempt", "Words", Repeats("word "), Notice},
+    {"preempt", "Url", Repeats("a&wait_for_change=true&", "http://host/?"), Notice},
+};
+
+INSTANTIATE_TEST_SUITE_P(Agent, Linear, testing::ValuesIn(kRows), NameOfRow);
+
+}  // namespace
+}  // namespace muster::agent
