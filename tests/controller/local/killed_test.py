@@ -20,7 +20,7 @@ SECRET = """
 apiVersion: v1
 kind: Secret
 metadata: {name: key}
-stringData: {text: hidden}
+stringData: {text: of-this-test-alone}
 """
 WITH_SECRET = "containers: [{name: node, image: i, volumeMounts: [{name: s, mountPath: /srv/key}]}], volumes: [{name: s, secret: {secretName: key}}]"
 # A process that has left its group and lost its parent.
@@ -49,7 +49,7 @@ class Secrets(CommandCase):
             for name in names:
                 path = os.path.join(folder, name)
                 with open(path, errors="replace") as file:
-                    if "hidden" not in file.read():
+                    if "of-this-test-alone" not in file.read():
                         continue
                 parts = os.path.relpath(path, self.path("secret")).split("/")
                 found[path] = [os.stat(self.path("secret", *parts[:i])).st_mode & 0o777 for i in range(1, len(parts) + 1)]
@@ -62,7 +62,7 @@ class Secrets(CommandCase):
 
     def test_copies_are_the_users_alone_and_go_at_the_end(self):
         job = self.running()
-        self.assertIn("] hidden", job.said)
+        self.assertIn("] of-this-test-alone", job.said)
         (modes,) = [modes for path, modes in self.files().items() if "/logs/" not in path]
         self.assertEqual(modes[-1], 0o600)
         self.assertIn(0o700, modes[:-1])
@@ -147,7 +147,7 @@ class Signals(CommandCase):
         self.assertEqual((record["state"], record["exit_code"]), ("Stopped", 128 + signal.SIGHUP))
 
     def test_nohup(self):
-        path = self.file("job.yaml", plain_job("on", f"echo > {self.folder}/up; while [ ! -e {self.folder}/go ]; do sleep 0.05; done"))
+        path = self.file("job.yaml", plain_job("stays", f"echo > {self.folder}/up; while [ ! -e {self.folder}/go ]; do sleep 0.05; done"))
         os.mkfifo(os.path.join(self.folder, "up"))
         run = subprocess.Popen(["nohup", os.path.join(BIN, "muster-local"), "-f", path], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, env=clean(XDG_STATE_HOME=os.path.join(self.folder, "state")))
