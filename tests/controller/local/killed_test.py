@@ -48,6 +48,8 @@ class Secrets(CommandCase):
         for folder, _, names in os.walk(self.path("secret")):
             for name in names:
                 path = os.path.join(folder, name)
+                if os.path.getsize(path) > 1 << 20:  # the agent's binary
+                    continue
                 with open(path, errors="replace") as file:
                     if "of-this-test-alone" not in file.read():
                         continue
