@@ -36,8 +36,9 @@ using rendezvous::Verdict;
 
 // How long the agent waits at its end for the coordinator and for the console.
 constexpr auto kFarewell = std::chrono::seconds(2);
-// Descriptors that the store's connections leave free for the agent's own files while a round runs.
-constexpr int kFilesOfARound = 16;
+// Descriptors that connections to this node's ports leave free: for the agent's own files; for starting, logging and
+// watching each worker. And, by the store's clients, for nodes that come, and for the port of --watch (32).
+constexpr int kOwnDescriptors = 16, kDescriptorsPerWorker = 12, kDescriptorsToMeet = 64;
 
 }  // namespace
 
@@ -69,6 +70,7 @@ class NodeAgent::Impl {
   void Join(RendezvousPlace place);
   Status WatchNodesFile();
   void TellWantedNodes();
+  KeptDescriptors KeepDescriptors() const;
   StatusOr<int> FreshStore();
   // --- what the rendezvous says ---
   void StartRound(const Assignment& assignment);
@@ -180,10 +182,16 @@ int NodeAgent::Impl::Run() {
 
 void NodeAgent::Impl::FindPlace() {
   if (wiring_.begin) wiring_.begin(loop_, [this](int code, const std::string& reason) { RoundFailed(code, reason); });
-  FindRendezvousPlace(loop_, options_, credentials_, self_.name, [this](StatusOr<RendezvousPlace> place) {
-    if (!place.ok()) return FinishWith(Refused(place.status()));
-    Join(*std::move(place));
-  });
+  FindRendezvousPlace(loop_, options_, credentials_, self_.name, KeepDescriptors(),
+                      [this](StatusOr<RendezvousPlace> place) {
+                        if (!place.ok()) return FinishWith(Refused(place.status()));
+                        Join(*std::move(place));
+                      });
+}
+
+// While workers run, they have their descriptors.
+KeptDescriptors NodeAgent::Impl::KeepDescriptors() const {
+  return [this] { return kOwnDescriptors + (attempt_ && !attempt_gone_ ? 0 : kDescriptorsPerWorker * options_.nproc); };
 }
 
 void NodeAgent::Impl::Join(RendezvousPlace place) {
@@ -253,7 +261,8 @@ StatusOr<int> NodeAgent::Impl::FreshStore() {
       RelayToLocalPort(loop_, std::move(client), std::move(first_bytes), place_.service->port());
     };
   }
-  serving.keep_descriptors = kFilesOfARound;
+  serving.keep_descriptors = KeepDescriptors();
+  serving.keep_for_ports = kDescriptorsToMeet;
   int port = fixed_port ? options_.endpoint_port : 0;
   const std::string host = fixed_port ? EndpointOpenTo(options_, place_.address) : OpenTo(place_.address);
   auto store = store::StoreServer::Listen(loop_, host, static_cast<uint16_t>(port), serving);

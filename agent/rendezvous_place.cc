@@ -15,8 +15,6 @@ namespace ip = boost::asio::ip;
 
 // How long to find out whether the endpoint is this machine. The attendant resolves the name again by itself.
 constexpr auto kResolveLimit = std::chrono::seconds(5);
-constexpr int kOwnDescriptors = 32;
-constexpr int kDescriptorsPerWorker = 12;
 
 bool IsLoopbackText(const std::string& host) {
   if (host == "localhost") return true;
@@ -48,19 +46,18 @@ std::string OwnAddress(boost::asio::io_context& loop, const RunOptions& options,
   return addresses.empty() ? "127.0.0.1" : addresses.front();
 }
 
-rendezvous::CoordinatorService::Options Serving(const RunOptions& options, const net::Credentials& credentials,
-                                                const std::string& address) {
+rendezvous::CoordinatorService::Options Serving(const net::Credentials& credentials, const std::string& address,
+                                                const KeptDescriptors& keep) {
   rendezvous::CoordinatorService::Options serving;
   serving.credentials = credentials;
-  // Descriptors for starting, logging and watching the workers, and for their connections to the store.
-  serving.keep_descriptors = kOwnDescriptors + kDescriptorsPerWorker * options.nproc;
+  serving.keep_descriptors = keep;
   serving.host = OpenTo(address);
   return serving;
 }
 
 rendezvous::CoordinatorService::Options ServingEndpoint(const RunOptions& options, const net::Credentials& credentials,
-                                                        const std::string& address) {
-  rendezvous::CoordinatorService::Options serving = Serving(options, credentials, address);
+                                                        const std::string& address, const KeptDescriptors& keep) {
+  rendezvous::CoordinatorService::Options serving = Serving(credentials, address, keep);
   serving.host = EndpointOpenTo(options, address);
   serving.port = options.endpoint_port;
   return serving;
@@ -99,6 +96,7 @@ struct Search : std::enable_shared_from_this<Search> {
   const RunOptions& options;
   net::Credentials credentials;
   std::string node_name;
+  KeptDescriptors keep;
   std::function<void(StatusOr<RendezvousPlace>)> done;
   net::Resolver resolver;
 
@@ -125,6 +123,7 @@ struct Search : std::enable_shared_from_this<Search> {
   StatusOr<RendezvousPlace> Serve(std::string address, bool host, bool guessed) {
     RendezvousPlace place;
     place.address = std::move(address);
+    place.keep = keep;
     rendezvous::Coordinator::Options conducting;
     conducting.self_node = node_name;
     conducting.only_run_id = options.run_id;
@@ -132,7 +131,7 @@ struct Search : std::enable_shared_from_this<Search> {
     place.coordinator = std::make_unique<rendezvous::Coordinator>(loop, conducting);
     place.behind_store = host && options.backend == Backend::kStatic;
     if (host) {
-      rendezvous::CoordinatorService::Options serving = ServingEndpoint(options, credentials, place.address);
+      rendezvous::CoordinatorService::Options serving = ServingEndpoint(options, credentials, place.address, keep);
       if (place.behind_store) serving.host = "127.0.0.1", serving.port = 0;
       auto service = rendezvous::CoordinatorService::Serve(loop, *place.coordinator, serving);
       if (service.ok()) {
@@ -147,7 +146,7 @@ struct Search : std::enable_shared_from_this<Search> {
     }
     if (!place.service) {
       place.endpoint = JoinHostPort(options.endpoint_host, options.endpoint_port);
-      rendezvous::CoordinatorService::Options serving = Serving(options, credentials, place.address);
+      rendezvous::CoordinatorService::Options serving = Serving(credentials, place.address, keep);
       serving.port = 0;
       auto service = rendezvous::CoordinatorService::Serve(loop, *place.coordinator, serving);
       if (!service.ok()) return Annotate(service.status(), "cannot open a control port");
@@ -198,8 +197,8 @@ bool TakeEndpoint(boost::asio::io_context& loop, const RunOptions& options, cons
                   RendezvousPlace* place) {
   if (place->endpoint_is == RendezvousPlace::Endpoint::kUnknown) AskForEndpoint(loop, options, place);
   if (place->endpoint_is != RendezvousPlace::Endpoint::kTaken) return false;
-  auto service = rendezvous::CoordinatorService::Serve(loop, *place->coordinator,
-                                                       ServingEndpoint(options, credentials, place->address));
+  auto service = rendezvous::CoordinatorService::Serve(
+      loop, *place->coordinator, ServingEndpoint(options, credentials, place->address, place->keep));
   if (!service.ok()) return false;  // another agent of this machine was faster
   place->endpoint_service = *std::move(service);
   place->coordinator->SetPlace(place->control_address, false);
@@ -208,7 +207,8 @@ bool TakeEndpoint(boost::asio::io_context& loop, const RunOptions& options, cons
 }
 
 void FindRendezvousPlace(boost::asio::io_context& loop, const RunOptions& options, const net::Credentials& credentials,
-                         const std::string& node_name, std::function<void(StatusOr<RendezvousPlace>)> done) {
+                         const std::string& node_name, KeptDescriptors keep,
+                         std::function<void(StatusOr<RendezvousPlace>)> done) {
   bool elsewhere = options.is_host == false && !options.endpoint_host.empty();
   if (options.max_nodes == 1 && !elsewhere) {
     RendezvousPlace place;
@@ -224,6 +224,7 @@ void FindRendezvousPlace(boost::asio::io_context& loop, const RunOptions& option
   auto search = std::make_shared<Search>(loop, options);
   search->credentials = credentials;
   search->node_name = node_name;
+  search->keep = std::move(keep);
   search->done = std::move(done);
   search->resolver.Resolve(options.endpoint_host, kResolveLimit,
                            [search](StatusOr<std::vector<ip::address>> addresses) {

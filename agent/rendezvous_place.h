@@ -16,6 +16,7 @@
 #include <string_view>
 
 #include "agent/torch/run_options.h"
+#include "base/descriptors.h"
 #include "base/status.h"
 #include "net/credentials.h"
 #include "net/resolver.h"
@@ -31,6 +32,7 @@ struct RendezvousPlace {
   bool behind_store = false;    // the coordinator listens on loopback only, behind the store's port
   std::unique_ptr<rendezvous::Coordinator> coordinator;
   std::unique_ptr<rendezvous::CoordinatorService> service;
+  KeptDescriptors keep;  // for the services
   // Whether this node may later come to serve the endpoint that it dials now.
   enum class Endpoint {
     kElsewhere,
@@ -43,9 +45,11 @@ struct RendezvousPlace {
 };
 
 // Decides and binds. Calls `done` once, on the loop. An error: this node must serve the endpoint (static rank 0,
-// is_host=1) or open a control port, and cannot. A host name that does not resolve yet is no error.
+// is_host=1) or open a control port, and cannot. A host name that does not resolve yet is no error. `keep`: descriptors
+// that connections to the node's ports leave free.
 void FindRendezvousPlace(boost::asio::io_context& loop, const RunOptions& options, const net::Credentials& credentials,
-                         const std::string& node_name, std::function<void(StatusOr<RendezvousPlace>)> done);
+                         const std::string& node_name, KeptDescriptors keep,
+                         std::function<void(StatusOr<RendezvousPlace>)> done);
 
 // Call it when the endpoint refuses connections. Serves it by place->coordinator, if it is this machine's (kTaken) and
 // its port is free. False: it is not, or that is not known yet (kUnknown); then its name is resolved again, for a later

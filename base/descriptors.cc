@@ -38,14 +38,15 @@ void FillStandardStreams() {
   }
 }
 
-bool DescriptorsLeft(int open_fd, int keep, int most) {
+bool DescriptorsLeft(int open_fd, const KeptDescriptors& keep, int more) {
   rlimit limit{};
-  if (keep == 0 || getrlimit(RLIMIT_NOFILE, &limit) != 0) return true;
+  if (!keep || getrlimit(RLIMIT_NOFILE, &limit) != 0) return true;
   // The kernel gives the lowest free number, which tells how many are taken.
   int next = fcntl(open_fd, F_DUPFD_CLOEXEC, 0);
   if (next < 0) return errno != EMFILE;
   close(next);
-  auto kept = std::min<rlim_t>(static_cast<rlim_t>(keep), limit.rlim_cur / static_cast<rlim_t>(most));
+  const rlim_t kept = std::min<rlim_t>(static_cast<rlim_t>(keep()), limit.rlim_cur / 2) +
+                      std::min<rlim_t>(static_cast<rlim_t>(more), limit.rlim_cur / 8);
   return static_cast<rlim_t>(next) + kept < limit.rlim_cur;
 }
 

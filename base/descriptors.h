@@ -1,6 +1,7 @@
 // File descriptors: ownership, pipes, waiting, and the limit of open files.
 #pragma once
 
+#include <functional>
 #include <utility>
 
 #include "base/clock.h"
@@ -49,8 +50,13 @@ void WidenPipe(int descriptor, int bytes);
 // and printed text goes into the wrong file. Call it before anything is opened. Without /dev/null they stay closed.
 void FillStandardStreams();
 
-// Whether min(keep, limit / most) descriptors stay free after one more is opened; `limit` is ulimit -n, read each time,
-// since it may change. `open_fd`: any open descriptor, which is duplicated to find the next free number.
-bool DescriptorsLeft(int open_fd, int keep, int most);
+// The number of descriptors that connections of others leave free at the moment, so that a crowd of them cannot keep
+// the process from opening files. Empty: none.
+using KeptDescriptors = std::function<int()>;
+
+// Whether min(keep, limit / 2) + min(more, limit / 8) descriptors stay free after one more is opened; `limit` is ulimit
+// -n, read each time, since it may change. `open_fd`: any open descriptor, which is duplicated to find the next free
+// number.
+bool DescriptorsLeft(int open_fd, const KeptDescriptors& keep, int more = 0);
 
 }  // namespace muster

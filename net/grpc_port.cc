@@ -21,6 +21,7 @@
 #include "base/host_names.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "net/lobby.h"
 
 namespace muster::net {
 
@@ -29,7 +30,7 @@ using asio::ip::tcp;
 
 namespace {
 
-constexpr int kHandshakeLimitMs = 10'000;  // until a connection has sent its HTTP/2 settings
+constexpr int kHandshakeLimitMs = 10'000;  // from the lobby until a connection has sent its HTTP/2 settings
 constexpr int kConnectionIdleMs = 30'000;  // for a connection without a stream
 constexpr int kStreamsPerConnection = 1024;
 constexpr int kCallsExpected = 64;                                 // streams that may begin at the same time
@@ -50,7 +51,12 @@ std::string HostOfPeer(std::string_view peer) {
 class GrpcPort::Impl {
  public:
   Impl(asio::io_context& loop, const Options& options, MakeCall make_call)
-      : loop_(loop), options_(options), make_call_(std::move(make_call)), acceptor_(loop), accept_pause_(loop) {}
+      : loop_(loop),
+        options_(options),
+        make_call_(std::move(make_call)),
+        acceptor_(loop),
+        accept_pause_(loop),
+        lobby_(loop, [this](int fd) { HandOver(fd); }) {}
 
   Status Listen();
   Status Start();
@@ -63,7 +69,7 @@ class GrpcPort::Impl {
 
   boost::system::error_code Bind(asio::ip::address* address);
   void Accept();
-  void Accepted(int fd);
+  void HandOver(int fd);
   void ExpectCall();
 
   asio::io_context& loop_;
@@ -72,6 +78,7 @@ class GrpcPort::Impl {
   GrpcPort* self_ = nullptr;
   tcp::acceptor acceptor_;
   asio::steady_timer accept_pause_;
+  Lobby lobby_;
   bool said_out_of_descriptors_ = false;
   int port_ = 0;
 
@@ -187,12 +194,13 @@ void GrpcPort::Impl::Accept() {
   acceptor_.async_wait(tcp::acceptor::wait_read, [this](const boost::system::error_code& error) {
     if (error) return;  // destroyed
     for (int i = 0; i < 64; ++i) {
-      bool room = DescriptorsLeft(acceptor_.native_handle(), options_.keep_descriptors, 2);
+      const auto left = [this] { return DescriptorsLeft(acceptor_.native_handle(), options_.keep_descriptors); };
+      const bool room = left() || (lobby_.CloseOldest() && left());
       int fd = room ? accept4(acceptor_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK) : -1;
       if (!room) errno = EMFILE;
       if (fd >= 0) {
         said_out_of_descriptors_ = false;
-        Accepted(fd);
+        lobby_.Admit(Descriptor(fd));
         continue;
       }
       if (errno == EAGAIN || errno == EWOULDBLOCK) break;
@@ -214,7 +222,7 @@ void GrpcPort::Impl::Accept() {
   });
 }
 
-void GrpcPort::Impl::Accepted(int fd) {
+void GrpcPort::Impl::HandOver(int fd) {
   int on = 1;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
@@ -242,6 +250,7 @@ void GrpcPort::Impl::Close() {
   boost::system::error_code ignored;
   acceptor_.close(ignored);
   accept_pause_.cancel();
+  lobby_.Close();
   if (server_ == nullptr) return;
   server_->Shutdown(std::chrono::system_clock::now());  // cancels open calls
   queue_.reset();                                       // waits for their operations

@@ -1,6 +1,9 @@
 // A port that serves gRPC streams on the loop: listening, accepting, TLS, tokens. Classes derived from GrpcServerCall
 // interpret the messages.
 //
+// A connection reaches gRPC when it has sent the first bytes of gRPC's protocol (lobby.h). If no descriptor is left for
+// a new connection, one that has not is closed.
+//
 // Loop thread only; gRPC's threads only post to the loop. Destroying the port cancels every call.
 #pragma once
 
@@ -14,6 +17,7 @@
 #include <memory>
 #include <string>
 
+#include "base/descriptors.h"
 #include "base/status.h"
 #include "net/credentials.h"
 #include "net/grpc_queue.h"
@@ -28,10 +32,8 @@ class GrpcPort {
     std::string host = "";  // numeric address to bind; empty: every address, IPv6 and IPv4
     int port = 0;           // 0: the kernel chooses
     Credentials credentials;
-    // Number of descriptors that connections to this port leave free, at most half of ulimit -n. Otherwise foreign
-    // connections could take all, and this process could not start workers.
-    int keep_descriptors = 0;
-    int longest_message = 0;  // largest received message in bytes
+    KeptDescriptors keep_descriptors;  // at most half of ulimit -n
+    int longest_message = 0;           // largest received message in bytes
     GrpcTuning tuning;
     std::function<void(const std::string& why)> turned_away = nullptr;  // on the loop, for a caller without the token
   };

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "base/descriptors.h"
 #include "base/status.h"
 #include "net/credentials.h"
 #include "rendezvous/coordinator.h"
@@ -19,9 +20,7 @@ class CoordinatorService {
     std::string host = "";  // numeric address to bind; empty: every address, IPv6 and IPv4
     int port = 0;           // 0: the kernel chooses
     net::Credentials credentials;
-    // File descriptors that connections to this port never use (at most half of what ulimit -n allows), so that too
-    // many connections cannot keep this process from starting workers.
-    int keep_descriptors = 0;
+    KeptDescriptors keep_descriptors = nullptr;  // as in net/grpc_port.h
   };
 
   // Binds and serves at once. AlreadyExists: the port is taken. InvalidArgument: `host` is no numeric address.

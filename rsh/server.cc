@@ -245,7 +245,7 @@ Status Server::Impl::Serve() {
   serving.host = options_.host;
   serving.port = options_.port;
   serving.credentials = options_.credentials;
-  serving.keep_descriptors = kKeptDescriptors;
+  serving.keep_descriptors = [] { return kKeptDescriptors; };
   serving.longest_message = static_cast<int>(kLongestMessage);
   serving.tuning = kTuning;
   MUSTER_ASSIGN_OR_RETURN(

@@ -57,4 +57,16 @@ StatusOr<Listener> OpenListener(std::string_view host, uint16_t port) {
   return Listener{*std::move(socket), bound.port()};
 }
 
+std::optional<tcp::socket> SocketOf(asio::io_context& loop, Descriptor connection) {
+  sockaddr_storage own{};
+  socklen_t size = sizeof(own);
+  ::getsockname(connection.get(), reinterpret_cast<sockaddr*>(&own), &size);
+  tcp::socket socket(loop);
+  boost::system::error_code error;
+  socket.assign(own.ss_family == AF_INET6 ? tcp::v6() : tcp::v4(), connection.get(), error);
+  if (error) return std::nullopt;
+  connection.Release();
+  return socket;
+}
+
 }  // namespace muster::store

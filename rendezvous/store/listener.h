@@ -1,7 +1,10 @@
 // Opens the socket that a store's clients connect to.
 #pragma once
 
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "base/descriptors.h"
@@ -17,5 +20,8 @@ struct Listener {
 // `host`: a numeric address, "localhost", or "" for every address, IPv6 and IPv4. Port 0: the kernel chooses.
 // InvalidArgument: `host` is no address; AlreadyExists: the port is taken; other errors name the failed system call.
 StatusOr<Listener> OpenListener(std::string_view host, uint16_t port);
+
+// A connection as a socket of Asio. nullopt: the loop cannot watch it, and it is closed.
+std::optional<boost::asio::ip::tcp::socket> SocketOf(boost::asio::io_context& loop, Descriptor connection);
 
 }  // namespace muster::store

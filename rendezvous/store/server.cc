@@ -26,12 +26,12 @@
 #include "rendezvous/store/key_space.h"
 #include "rendezvous/store/listener.h"
 #include "rendezvous/store/protocol.h"
+#include "rendezvous/store/silence.h"
 
 namespace muster::store {
 namespace {
 
 namespace asio = boost::asio;
-using tcp = asio::ip::tcp;
 using boost::system::error_code;
 
 constexpr size_t kReadBuffer = 64 << 10;
@@ -57,6 +57,8 @@ struct Connection {
   int fd = -1;
   uint32_t serial = 0;  // grows with each use of the slot, to recognise a late event of an earlier connection
   bool wake = false;    // its WAIT has ended, and the answer is not sent yet
+  bool spoke = false;   // it has sent a whole request
+  bool spare = false;   // it took a descriptor that is kept for other ports and for another protocol on this one
   Parser parser;
   std::unique_ptr<Unsent> unsent;  // set: nothing is read until it is sent
 };
@@ -81,11 +83,15 @@ class StoreServer::State : public std::enable_shared_from_this<State> {
   void Arm();
   void OnReady();
   void Serve(const epoll_event& event);
+  bool HasRoom(int more) const { return DescriptorsLeft(listener_, options_.keep_descriptors, more); }
   void Accept();
   void PauseAccepting();
+  void SayOutOfDescriptors();
   void ResumeAccepting();
-  void Adopt(int fd);
+  void WatchListener(uint32_t events);
+  void Adopt(int fd, bool spare);
   Connection* Lookup(uint64_t tag);
+  bool IsSilent(uint64_t tag);
   void Read(Connection& connection, uint32_t slot, bool ending);
   bool Process(Connection& connection, uint32_t slot, std::string_view input);
   void KeepMemory();
@@ -111,6 +117,8 @@ class StoreServer::State : public std::enable_shared_from_this<State> {
   std::optional<KeySpace> keys_;
   std::deque<Connection> connections_;  // slots stay where they are
   std::vector<uint32_t> free_;
+  Silence silence_{io_, [this](uint64_t tag) { return IsSilent(tag); },
+                   [this](uint64_t tag) { Drop(*Lookup(tag), static_cast<uint32_t>(tag)); }};
   Woken wakes_;  // connections whose WAIT has ended
   size_t woken_ = 0;
 
@@ -178,12 +186,16 @@ void StoreServer::State::Serve(const epoll_event& event) {
 
 void StoreServer::State::Accept() {
   for (int i = 0; i < kAccepts; ++i) {
-    if (!DescriptorsLeft(listener_, options_.keep_descriptors, 8)) return PauseAccepting();
+    bool spare = false;  // whether it takes a descriptor that is kept for other ports
+    if (!HasRoom(options_.keep_for_ports) && !(silence_.CloseOldest() && HasRoom(options_.keep_for_ports))) {
+      spare = options_.foreign && HasRoom(0);
+      if (!spare) return PauseAccepting();
+    }
     int fd = ::accept4(listener_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd >= 0) {
-      Adopt(fd);
+      Adopt(fd, spare);
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-      said_out_of_descriptors_ = false;  // no connection is left to accept
+      said_out_of_descriptors_ = said_out_of_descriptors_ && spare;  // no connection is left to accept
       return;
     } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
       return PauseAccepting();
@@ -195,13 +207,8 @@ void StoreServer::State::PauseAccepting() {
   if (paused_) return;
   paused_ = true;
   ++counters_.pauses;
-  if (!std::exchange(said_out_of_descriptors_, true)) {
-    log::Warning("no file descriptor is left for a new connection to the store; raise the limit (ulimit -n)",
-                 {{"port", fmt::format("{}", port_)}, {"connections", fmt::format("{}", counters_.open)}});
-  }
-  epoll_event event{};
-  event.data.u64 = kListener;
-  ::epoll_ctl(set_.native_handle(), EPOLL_CTL_MOD, listener_, &event);
+  SayOutOfDescriptors();
+  WatchListener(0);
   // Drop() resumes accepting. The timer is for descriptors that other parts of this process close.
   accept_again_.expires_after(kRetryAccept);
   accept_again_.async_wait([weak = weak_from_this()](error_code error) {
@@ -210,17 +217,27 @@ void StoreServer::State::PauseAccepting() {
   });
 }
 
+void StoreServer::State::SayOutOfDescriptors() {
+  if (std::exchange(said_out_of_descriptors_, true)) return;
+  log::Warning("no file descriptor is left for a new connection to the store; raise the limit (ulimit -n)",
+               {{"port", fmt::format("{}", port_)}, {"connections", fmt::format("{}", counters_.open)}});
+}
+
 void StoreServer::State::ResumeAccepting() {
   if (!paused_ || listener_ < 0) return;
   paused_ = false;
   accept_again_.cancel();
+  WatchListener(EPOLLIN);
+}
+
+void StoreServer::State::WatchListener(uint32_t events) {
   epoll_event event{};
-  event.events = EPOLLIN;
+  event.events = events;
   event.data.u64 = kListener;
   ::epoll_ctl(set_.native_handle(), EPOLL_CTL_MOD, listener_, &event);
 }
 
-void StoreServer::State::Adopt(int fd) {
+void StoreServer::State::Adopt(int fd, bool spare) {
   uint32_t slot;
   if (free_.empty()) {
     slot = static_cast<uint32_t>(connections_.size());
@@ -237,7 +254,15 @@ void StoreServer::State::Adopt(int fd) {
   event.data.u64 = Tag(slot, connection.serial);
   ++counters_.accepted;
   ++counters_.open;
-  if (::epoll_ctl(set_.native_handle(), EPOLL_CTL_ADD, fd, &event) != 0) Drop(connection, slot);
+  if (::epoll_ctl(set_.native_handle(), EPOLL_CTL_ADD, fd, &event) != 0) return Drop(connection, slot);
+  connection.spoke = false;
+  connection.spare = spare;
+  silence_.Add(event.data.u64, counters_.open);
+}
+
+bool StoreServer::State::IsSilent(uint64_t tag) {
+  const Connection* connection = Lookup(tag);
+  return connection != nullptr && !connection->spoke;
 }
 
 Connection* StoreServer::State::Lookup(uint64_t tag) {
@@ -282,7 +307,11 @@ bool StoreServer::State::Process(Connection& connection, uint32_t slot, std::str
       HandOver(connection, slot, input);
       return false;
     }
-    const char* why = result == Parser::Result::kViolation ? request_.why : Execute(&request_, id, &*keys_, &output_);
+    const bool turned_away = !std::exchange(connection.spoke, true) && connection.spare;
+    if (turned_away) SayOutOfDescriptors();
+    const char* why = turned_away                            ? "no descriptor is left"
+                      : result == Parser::Result::kViolation ? request_.why
+                                                             : Execute(&request_, id, &*keys_, &output_);
     for (WaiterId waiter : output_.woken) {
       if (Connection* other = Lookup(waiter)) {
         other->wake = true;
@@ -417,18 +446,8 @@ void StoreServer::State::HandOver(Connection& connection, uint32_t slot, std::st
   ++counters_.foreign;
   if (!options_.foreign) return Drop(connection, slot);
   std::string first_bytes(input);
-  int fd = Release(connection, slot);
-  sockaddr_storage peer{};
-  socklen_t size = sizeof(peer);
-  ::getsockname(fd, reinterpret_cast<sockaddr*>(&peer), &size);
-  tcp::socket socket(io_);
-  error_code error;
-  socket.assign(peer.ss_family == AF_INET6 ? tcp::v6() : tcp::v4(), fd, error);
-  if (error) {
-    ::close(fd);
-    return;
-  }
-  options_.foreign(std::move(socket), std::move(first_bytes));
+  auto socket = SocketOf(io_, Descriptor(Release(connection, slot)));
+  if (socket) options_.foreign(*std::move(socket), std::move(first_bytes));
 }
 
 // Forgets the connection. The caller owns the returned descriptor.
@@ -471,6 +490,7 @@ void StoreServer::State::Close() {
     return;
   }
   accept_again_.cancel();
+  silence_.End();
   if (listener_ >= 0) ::close(std::exchange(listener_, -1));
   for (uint32_t slot = 0; slot < connections_.size(); ++slot) {
     if (connections_[slot].fd >= 0) Drop(connections_[slot], slot);

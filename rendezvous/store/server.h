@@ -3,8 +3,11 @@
 // Never blocks: a client that is slow, half-open or does not read delays no other one. While a client does not read its
 // answers, nothing more is read from it: the server holds at most one answer (kMaxAnswer) and one read for it. A client
 // that watches keys and does not read is closed when more than 1 MiB of events waits for it. An idle connection costs
-// some tens of bytes. A violation of the protocol closes only its connection. No name is ever looked up. If no file
-// descriptor is left, the server stops accepting, with one warning, until there is one; open connections go on.
+// some tens of bytes. A violation of the protocol closes only its connection. No name is ever looked up.
+//
+// A connection without one whole request after 5 min is closed. If no file descriptor is left for a new one, the oldest
+// such connection that is older than 5 s is closed sooner; if there is none, the server stops accepting, with one
+// warning, until a descriptor is free. Open connections go on.
 //
 // The connections are in an epoll set, of which the loop sees one descriptor. As Asio sockets they would cost one more
 // system call per request and ten times the memory.
@@ -20,6 +23,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/descriptors.h"
 #include "base/status.h"
 
 namespace muster::store {
@@ -28,9 +32,10 @@ struct StoreOptions {
   // Gets connections whose first byte is that of HTTP/2 or TLS, with the bytes read so far, so that another protocol
   // can share the port. Empty: such connections are closed.
   std::function<void(boost::asio::ip::tcp::socket, std::string first_bytes)> foreign;
-  // File descriptors that connections never use (at most an eighth of what ulimit -n allows), so that too many
-  // connections cannot keep the rest of the process from opening a file.
-  int keep_descriptors = 0;
+  KeptDescriptors keep_descriptors;  // at most half of ulimit -n
+  // And these for connections to other ports and to `foreign`, at most an eighth of ulimit -n. If another protocol
+  // shares the port, a client for which there are only these left is closed when it speaks the store's protocol.
+  int keep_for_ports = 0;
 };
 
 struct StoreCounters {

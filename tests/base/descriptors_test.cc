@@ -6,6 +6,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <vector>
+
 namespace muster {
 namespace {
 
@@ -18,18 +20,29 @@ TEST(Descriptors, AreKeptBackFromTheLimit) {
   struct Row {
     int free;  // descriptors left below the limit
     int keep;
-    int most;
+    int more;
     bool left;
   };
-  const int many = next + 1;  // so that limit / most is above every `keep` here
-  for (const Row& row : {Row{1, 0, 1, true}, Row{1, 1, 1, false}, Row{2, 1, 1, true}, Row{4, 4, 1, false},
-                         Row{5, 4, 1, true}, Row{1, 1000, many + 1000, true}, Row{0, 1, 1, false}}) {
+  std::vector<int> taken;  // so that a half and an eighth of the limit are numbers of their own
+  while (next < 200) {
+    taken.push_back(next);
+    ASSERT_EQ(dup(open_fd), next);
+    next = dup(open_fd);
+    close(next);
+  }
+  for (const Row& row :
+       {Row{1, 0, 0, true}, Row{1, 1, 0, false}, Row{2, 1, 0, true}, Row{4, 4, 0, false}, Row{5, 4, 0, true},
+        Row{5, 2, 3, false}, Row{6, 2, 3, true}, Row{0, 1, 0, false}, Row{200, 1000, 0, false}, Row{201, 1000, 0, true},
+        Row{200, 0, 1000, true}, Row{28, 0, 1000, false}, Row{29, 0, 1000, true}}) {
     rlimit limit{static_cast<rlim_t>(next + row.free), before.rlim_max};
     ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
-    bool left = DescriptorsLeft(open_fd, row.keep, row.most);
+    bool left = DescriptorsLeft(
+        open_fd, [&] { return row.keep; }, row.more);
     setrlimit(RLIMIT_NOFILE, &before);
-    EXPECT_EQ(left, row.left) << row.free << " free, " << row.keep << " kept, at most 1/" << row.most;
+    EXPECT_EQ(left, row.left) << row.free << " free, " << row.keep << " and " << row.more << " kept";
   }
+  EXPECT_TRUE(DescriptorsLeft(open_fd, nullptr));
+  for (int fd : taken) close(fd);
   close(open_fd);
 }
 

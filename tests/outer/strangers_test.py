@@ -222,6 +222,37 @@ class Crowds(Visited):
         self.assertEqual(self.status(control)["phase"], "running")
         self.undisturbed(agents, again)
 
+    LIMIT = dict(preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256)))
+
+    def crowd_takes_all_of_the_store(self, host, address, greeting):
+        for _ in range(300):
+            self.connect(address, greeting)
+        self.wait_for_output(host, "no file descriptor is left for a new connection to the store")
+
+    def node_joins_despite(self, greeting):
+        """Store and rendezvous share the port of a static job, whose node 0 waits for node 1."""
+        port = str(self.free_port())
+        node = ("--nnodes", "2", "--master-addr", "127.0.0.1", "--master-port", port, "--node-rank")
+        host = self.start(*node, "0", **self.LIMIT)
+        subprocess.run([MUSTER, "wait", f"127.0.0.1:{port}"], check=True, capture_output=True, timeout=DEADLINE)
+        self.crowd_takes_all_of_the_store(host, ("127.0.0.1", int(port)), greeting)
+        guest = self.start(*node, "1")
+        self.undisturbed([host, guest], self.workers(2))
+
+    def test_a_node_joins_despite_a_crowd_of_the_stores_clients(self):
+        self.node_joins_despite(VALIDATE)
+
+    def test_a_node_joins_despite_a_crowd_that_says_nothing(self):
+        self.node_joins_despite(b"")
+
+    def test_a_node_joins_a_running_job_despite_a_crowd_on_the_stores_own_port(self):
+        endpoint = self.endpoint()
+        host = self.node(endpoint, "1:2", "--rdzv-conf", "last_call_timeout=1,is_host=1", **self.LIMIT)
+        worker, = self.workers(1)
+        self.crowd_takes_all_of_the_store(host, (worker.env["MASTER_ADDR"], int(worker.env["MASTER_PORT"])), VALIDATE)
+        guest = self.node(endpoint, "1:2", "--rdzv-conf", "last_call_timeout=1,is_host=0")
+        self.undisturbed([host, guest], self.workers(2))
+
     def test_a_crowd_on_the_store_port_takes_every_descriptor(self):
         agents, workers, host, control, store = self.job("--max-restarts", "1", **self.few_descriptors())
         self.crowd(store, 200)

@@ -418,7 +418,7 @@ TEST_F(ServerTest, AtTheLimitOfDescriptorsAcceptingPausesAndGoesOn) {
 
 TEST_F(ServerTest, ACrowdLeavesTheDescriptorsThatAreKept) {
   StoreOptions options;
-  options.keep_descriptors = 4;
+  options.keep_descriptors = [] { return 4; };
   Start(std::move(options));
   rlimit before{};
   ::getrlimit(RLIMIT_NOFILE, &before);
