@@ -1,5 +1,6 @@
 // `muster rsh HOST COMMAND`: takes ssh's place in an MPI job. Runs the command in the pod HOST, whose agent is `muster
-// exec --serve-rsh`, carries its streams and signals, and ends with its exit code.
+// exec --serve-rsh`, carries its streams and signals, and ends with its exit code. On this machine, if no such agent
+// serves here, it becomes the command.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 
 #include "agent/commands.h"
 #include "agent/mpi_launcher.h"
+#include "agent/rsh_here.h"
 #include "agent/torch/rsh_place.h"
 #include "agent/torch/service_links.h"
 #include "base/descriptors.h"
@@ -192,10 +194,12 @@ int RshCommand(const std::vector<std::string>& arguments) {
   for (const ServiceLink& link : LinksAmongSettings(environment)) Say(Describe(link));
   auto place = ReadRshPlace(environment);
   if (!place.ok()) return Refuse(kExitUsage, place.status());
+  const int port = command->port.value_or(place->port);
+  if (RunsHere(command->host, port)) return RunHere(command->command, command->no_stdin);
   auto credentials = net::ReadCredentials(place->credentials);
   if (!credentials.ok()) return Refuse(kExitBadConfiguration, credentials.status());
   rsh::Session::Options options;
-  options.address = JoinHostPort(command->host, command->port.value_or(place->port));
+  options.address = JoinHostPort(command->host, port);
   options.credentials = *std::move(credentials);
   options.timeout = command->timeout.value_or(place->timeout);
   options.command = std::move(command->command);

@@ -137,6 +137,26 @@ class Reaching(RshCase):
         self.assertEqual(done.returncode, NOT_REACHED)
         self.assertRegex(done.stderr.decode(), r"(?m)^muster rsh: no-such-pod.invalid:1: [^:]*; not reached within 0.5 s. .*--serve-rsh.*--rsh-timeout")
 
+    def test_its_own_host(self):
+        """As in the launcher: no agent serves its port, and the command runs there."""
+        port = self.free_port()
+        own = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)  # its address towards others
+        self.addCleanup(own.close)
+        own.connect(("198.51.100.1", 9))
+        for host in ("localhost", socket.gethostname(), own.getsockname()[0]):
+            with self.subTest(host):
+                done = self.rsh(self.Place(host, port), "cat; echo $0 $HERE >&2; exit 3", flags=["--rsh-timeout=0.2"],
+                                input=b"bytes", env={"HERE": "caller"})
+                self.assertEqual((done.returncode, done.stdout, done.stderr), (3, b"bytes", b"sh caller\n"))
+        done = self.rsh(self.Place("localhost", port), "cat", flags=["-n"], input=b"bytes")
+        self.assertEqual((done.returncode, done.stdout), (0, b""))
+
+    def test_its_own_host_where_an_agent_serves(self):
+        pod = self.pod()
+        done = self.rsh(self.Place("localhost", pod.port), "echo $MUSTER_RSH_SESSION")
+        self.assertEqual(done.returncode, 0)
+        self.assertTrue(done.stdout.strip())
+
     def test_a_port_nobody_listens_on(self):
         done = self.rsh(self.Place("127.0.0.1", self.free_port()), "true", flags=["--rsh-timeout=0.2"])
         self.assertEqual(done.returncode, NOT_REACHED)
