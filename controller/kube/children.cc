@@ -41,8 +41,9 @@ bool Children::Put(ObservedPod pod) {
 
 std::string Children::Put(ObservedRefusal refusal) {
   const auto owner = job_owners_.find(KeyOf(refusal.meta.ns, refusal.job));
-  refused_jobs_[KeyOf(refusal.meta.ns, refusal.meta.name)] = refusal.job_uid;
-  ObservedRefusal& known = refusals_[refusal.job_uid];
+  const std::string job = KeyOf(refusal.meta.ns, refusal.job_uid);
+  refused_jobs_[KeyOf(refusal.meta.ns, refusal.meta.name)] = job;
+  ObservedRefusal& known = refusals_[job];
   if (known.last <= refusal.last) known = std::move(refusal);
   return owner == job_owners_.end() ? "" : owner->second;
 }
@@ -112,7 +113,7 @@ Observed& Children::Of(const Meta& owner, const std::string& subdomain) {
   for (const auto& [name, job] : family->second.jobs) {
     if (!job.meta.IsControlledBy(owner)) continue;
     seen.jobs.push_back(job);
-    const auto refusal = refusals_.find(job.meta.uid);
+    const auto refusal = refusals_.find(KeyOf(job.meta.ns, job.meta.uid));
     if (refusal == refusals_.end()) continue;
     seen.jobs.back().refusal = refusal->second.why;
     seen.jobs.back().refused_at = refusal->second.last;

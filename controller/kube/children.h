@@ -45,9 +45,10 @@ class Children {
   std::map<std::string, Family> families_;                      // by key of the TrainJob
   std::map<std::string, std::string> job_owners_, pod_owners_;  // by key of the object
   std::map<std::string, Meta> services_;                        // by key
-  std::map<std::string, ObservedRefusal> refusals_;             // by the Job's uid
-  std::map<std::string, std::string> refused_jobs_;             // uids, by key of the Event
-  Observed nothing_;                                            // of a TrainJob without a family
+  // By the namespace and the Job's uid: anybody may write an Event with the uid of a Job of another namespace.
+  std::map<std::string, ObservedRefusal> refusals_;
+  std::map<std::string, std::string> refused_jobs_;  // their keys, by key of the Event
+  Observed nothing_;                                 // of a TrainJob without a family
 };
 
 }  // namespace muster::controller

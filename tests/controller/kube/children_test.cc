@@ -101,8 +101,12 @@ TEST(Children, ARefusalIsOfItsJobAlone) {
   EXPECT_EQ(children.Put(refusal("late", "uid-a-node-0", 7)), "default/a");
   EXPECT_EQ(children.Put(refusal("old", "uid-a-node-0", 6)), "default/a");
   children.Put(refusal("other", "uid-of-an-earlier-job", 8));
+  ObservedRefusal of_a_stranger = refusal("stranger", "uid-a-node-0", 9);
+  of_a_stranger.meta.ns = "elsewhere";
+  EXPECT_EQ(children.Put(of_a_stranger), "");
   EXPECT_EQ(children.Of(TrainJobA(), "a").jobs[0].refusal, "late");
   EXPECT_EQ(children.Of(TrainJobA(), "a").jobs[0].refused_at, WallTime(std::chrono::seconds(7)));
+  children.RemoveRefusal({"elsewhere", "stranger", ""});
   children.RemoveRefusal({"default", "early", ""});
   EXPECT_EQ(children.Of(TrainJobA(), "a").jobs[0].refusal, "late");
   children.RemoveRefusal({"default", "late", ""});
