@@ -19,6 +19,12 @@ namespace asio = boost::asio;
 
 namespace {
 constexpr int kMostLanes = 16;  // objects of one job that are created at the same time
+
+// Such actions are left out after one that was forbidden, since pods may need what that would have made.
+bool StartsPods(Action::Kind kind) {
+  using Kind = Action::Kind;
+  return kind == Kind::kCreateJob || kind == Kind::kCreatePod || kind == Kind::kCreatePodOfJob;
+}
 }  // namespace
 
 Passes::Passes(ServingMeans means, WorkQueue::Options options, std::string kind, Reconcile reconcile)
@@ -90,11 +96,16 @@ asio::awaitable<void> Passes::Lane(std::shared_ptr<Batch> batch) {
 }
 
 asio::awaitable<Status> Passes::Act(const ActionOwner& owner, const std::vector<Action>& actions, ObjectCache& cache) {
+  Status forbidden;
   for (auto begin = actions.begin(); begin != actions.end();) {
     const Action::Kind kind = begin->kind;
     const bool together = kind == Action::Kind::kCreatePod || kind == Action::Kind::kCreateService;
     const auto end =
         std::find_if(begin + 1, actions.end(), [&](const Action& next) { return !together || next.kind != kind; });
+    if (!forbidden.ok() && StartsPods(kind)) {
+      begin = end;
+      continue;
+    }
     const int lanes = static_cast<int>(std::min<std::ptrdiff_t>(end - begin, kMostLanes));
     const auto batch = std::make_shared<Batch>(
         Batch{owner, cache, {begin, end}, lanes, {}, asio::steady_timer(means_.loop, TimePoint::max())});
@@ -103,10 +114,11 @@ asio::awaitable<Status> Passes::Act(const ActionOwner& owner, const std::vector<
     co_await Lane(batch);
     if (batch->lanes > 0) co_await batch->over.async_wait(asio::as_tuple(asio::use_awaitable));
     http::ThrowIfCancelled(co_await asio::this_coro::cancellation_state);
-    if (!batch->status.ok()) co_return batch->status;
+    if (!batch->status.ok() && !absl::IsPermissionDenied(batch->status)) co_return batch->status;
+    forbidden.Update(batch->status);
     begin = end;
   }
-  co_return absl::OkStatus();
+  co_return forbidden;
 }
 
 // Writes the status, then the events about it.

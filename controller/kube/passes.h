@@ -40,7 +40,9 @@ class Passes : public std::enable_shared_from_this<Passes> {
   void Forget(const std::string& key) { queue_.Forget(key); }
 
   // Carries out the actions of `steps` in order (up to 16 pods, or Services, that follow one another at a time), writes
-  // status and events, and plans the next pass. `status`: the whole object to apply; nullopt: it has not changed.
+  // status and events, and plans the next pass. The first error ends it; after one that is forbidden (RBAC, a quota),
+  // the further actions that start no pods are carried out, too. `status`: the whole object to apply; nullopt: it has
+  // not changed.
   boost::asio::awaitable<Status> CarryOut(ActionOwner owner, const Steps& steps, std::optional<Json> status,
                                           ObjectCache& cache);
 
