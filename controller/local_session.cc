@@ -91,7 +91,9 @@ class Session {
       MUSTER_RETURN_IF_ERROR(Override(flags.overrides, &job->document.object));
       return job->kind == kPyTorchJobKind ? ValidatePyTorchJob(*job) : absl::OkStatus();
     };
-    MUSTER_ASSIGN_OR_RETURN(const PlannedFiles planned, PlanFiles(files, options, edit, ObjectsOfPods()));
+    MUSTER_ASSIGN_OR_RETURN(
+        const PlannedFiles planned,
+        PlanFiles(files, options, {.edit = edit, .check = ValidateTrainJob, .beside = ObjectsOfPods()}));
     if (planned.jobs.size() + planned.pytorch_jobs.size() != 1) {
       return absl::InvalidArgumentError("the files have several jobs; give one at a time");
     }

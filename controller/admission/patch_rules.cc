@@ -10,6 +10,7 @@
 #include "controller/api/fields.h"
 #include "controller/api/lenient.h"
 #include "controller/api/old_shape.h"
+#include "controller/plan/patches.h"
 #include "controller/plan/pod_fields.h"
 
 namespace muster::controller {
@@ -19,16 +20,6 @@ constexpr const char* kFixedOfPod[] = {
     "serviceAccountName",           "volumes", "initContainers", "containers", "securityContext", "imagePullSecrets",
     "terminationGracePeriodSeconds"};
 constexpr const char* kManagedContainers[] = {"node", "dataset-initializer", "model-initializer"};
-
-// Whether `name` is a DNS subdomain (RFC 1123): labels of small letters, digits and '-', with points between.
-bool IsDnsName(std::string_view name) {
-  const auto is_alnum = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
-  const auto parts = Split(name, '.');
-  return name.size() <= 253 && !parts.empty() && std::all_of(parts.begin(), parts.end(), [&](std::string_view part) {
-           return !part.empty() && is_alnum(part.front()) && is_alnum(part.back()) &&
-                  std::all_of(part.begin(), part.end(), [&](char c) { return is_alnum(c) || c == '-'; });
-         });
-}
 
 // The objects in a list by one of their fields; the first of several with the same value.
 class ByField {
@@ -73,8 +64,6 @@ void CheckActive(const Json& before, Verdict* verdict) {
   }
 }
 
-}  // namespace
-
 void CheckManagers(const TrainJob& job, Verdict* verdict) {
   for (size_t i = 0; i < job.patches.size(); ++i) {
     const std::string& manager = job.patches[i].manager;
@@ -116,6 +105,32 @@ void CheckPatchedVariables(const TrainJob& job, const Runtime& runtime, Verdict*
       }
     }
   }
+}
+
+// Upstream demands a volume named `initializer`. Muster accepts any name; without a volume the data would be lost.
+void CheckInitializerVolumes(const TrainJob& job, const Runtime& runtime, Verdict* verdict) {
+  const auto patched = ApplyPatches(job, runtime);
+  if (!patched.ok()) return;  // MakePlan() reports it
+  for (const ReplicatedJob& of : patched->jobs) {
+    const bool dataset = of.step == Step::kDatasetInitializer;
+    if (dataset ? !job.dataset : of.step != Step::kModelInitializer || !job.model) continue;
+    const char* container = dataset ? "dataset-initializer" : "model-initializer";
+    const Json* found = FindNamed(PodSpec(of.job_template), "containers", container);
+    if (found == nullptr || !found->value("volumeMounts", Json::array()).empty()) continue;
+    verdict->Refuse(
+        kForbidden,
+        fmt::format("spec.initializer.{0}: must have volumeMount with name - initializer in container {1} of the "
+                    "{1} job; mount a volume that the steps after it see in job '{2}' of the runtime",
+                    dataset ? "dataset" : "model", container, of.name));
+  }
+}
+
+}  // namespace
+
+void JudgeNewJob(const TrainJob& job, const Runtime& runtime, Verdict* verdict) {
+  CheckManagers(job, verdict);
+  CheckPatchedVariables(job, runtime, verdict);
+  CheckInitializerVolumes(job, runtime, verdict);
 }
 
 void CheckPatchChange(const Json& before, const Json& after, Verdict* verdict) {

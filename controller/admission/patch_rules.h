@@ -1,4 +1,4 @@
-// Rules for spec.runtimePatches that the plan does not check. Pure.
+// Rules for TrainJobs, most of them for spec.runtimePatches, that the plan does not check. Pure.
 #pragma once
 
 #include "controller/admission/review.h"
@@ -7,12 +7,12 @@
 
 namespace muster::controller {
 
-// Refuses a manager that is no path with a domain before it, such as "kueue.x-k8s.io/manager".
-void CheckManagers(const TrainJob& job, Verdict* verdict);
-
-// Refuses a variable that the runtime sets in the container `node`, `dataset-initializer` or `model-initializer` of a
-// step: spec.trainer.env and spec.initializer are for those. A patch may add other variables.
-void CheckPatchedVariables(const TrainJob& job, const Runtime& runtime, Verdict* verdict);
+// For a new TrainJob, and one whose patches have changed. Refuses (403):
+// - a manager that is no path with a domain before it, such as "kueue.x-k8s.io/manager";
+// - a variable that the runtime sets in the container `node`, `dataset-initializer` or `model-initializer` of a step:
+//   spec.trainer.env and spec.initializer are for those. A patch may add other variables;
+// - an initializer whose container mounts no volume: the data would be lost.
+void JudgeNewJob(const TrainJob& job, const Runtime& runtime, Verdict* verdict);
 
 // For an UPDATE that changes the patches; both TrainJobs are in the newest shape. Refuses a change while the job runs
 // (validate_train_job.h), and a change of the pod fields that upstream makes immutable once they are set:

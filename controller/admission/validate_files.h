@@ -1,10 +1,11 @@
-// Checks whether the webhooks would accept the PyTorchJobs in a user's files. `plan` and `convert` call this first.
-// Pure; untrusted input.
+// Checks whether the webhooks would accept the objects in a user's files. Pure; untrusted input.
 #pragma once
 
 #include <vector>
 
 #include "base/status.h"
+#include "controller/api/runtime.h"
+#include "controller/api/train_job.h"
 #include "controller/plan/file_objects.h"
 
 namespace muster::controller {
@@ -15,5 +16,9 @@ Status ValidatePyTorchJobs(const std::vector<InputFile>& files);
 
 // The same for one PyTorchJob.
 Status ValidatePyTorchJob(const FileObject& job);
+
+// The same for a TrainJob that has a plan, and for its runtime, unless that comes with Muster.
+Status ValidateTrainJob(const FileObject& job_file, const TrainJob& job, const FileObject& runtime_file,
+                        const Runtime& runtime);
 
 }  // namespace muster::controller

@@ -116,7 +116,7 @@ Verdict ValidateRuntime(const AdmissionRequest& request, const PlanOptions& opti
     verdict.Refuse(kForbidden, std::string(Message(runtime.status())));
     return verdict;
   }
-  Judge(*runtime, &verdict).Run();
+  JudgeRuntime(*runtime, &verdict);
   if (!verdict.refusals.empty()) return verdict;
   if (created && IsDeprecated(request.object)) {
     verdict.warnings.push_back(DeprecationOf(KindOf(request), runtime->meta.name));
@@ -128,6 +128,12 @@ Verdict ValidateRuntime(const AdmissionRequest& request, const PlanOptions& opti
         fmt::format("a TrainJob that adds nothing to this runtime would be refused: {}", Message(plan.status())));
   }
   return verdict;
+}
+
+void JudgeRuntime(const Runtime& runtime, Verdict* verdict) { Judge(runtime, verdict).Run(); }
+
+bool IsValidated(const Json& runtime) {
+  return TextField(PartOf(runtime, "metadata", "labels"), "trainer.kubeflow.org/webhook-validation") != "disabled";
 }
 
 bool IsProtected(const AdmissionRequest& request) {

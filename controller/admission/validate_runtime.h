@@ -17,6 +17,11 @@ inline constexpr char kProtectedLabel[] = "muster.dev/protected";
 // or if a TrainJob without fields of its own could not be planned. Other operations are allowed.
 Verdict ValidateRuntime(const AdmissionRequest& request, const PlanOptions& options);
 
+// The rules of ValidateRuntime for a runtime that ReadRuntime has read.
+void JudgeRuntime(const Runtime& runtime, Verdict* verdict);
+// False: the runtime has the label trainer.kubeflow.org/webhook-validation: disabled, so the webhooks never see it.
+bool IsValidated(const Json& runtime);
+
 // Whether `request` is a DELETE that must be refused while UsesRuntime() is true for a TrainJob.
 bool IsProtected(const AdmissionRequest& request);
 bool UsesRuntime(const Json& train_job, const AdmissionRequest& request);

@@ -11,8 +11,6 @@
 #include "controller/api/old_shape.h"
 #include "controller/plan/elastic.h"
 #include "controller/plan/node_count.h"
-#include "controller/plan/patches.h"
-#include "controller/plan/pod_fields.h"
 
 namespace muster::controller {
 namespace {
@@ -82,10 +80,11 @@ class Validator {
       return verdict_;
     }
     if (facts_.runtime == nullptr) {
-      Refuse(kForbidden, fmt::format("spec.runtimeRef: Invalid value: {}: specified {} must be created before the "
-                                     "TrainJob is created{}",
-                                     Quoted(ref.name), of_cluster ? "clusterTrainingRuntime" : "trainingRuntime",
-                                     of_cluster ? "" : fmt::format("; namespace {} has none", Quoted(request_.ns))));
+      Refuse(kForbidden,
+             fmt::format("spec.runtimeRef: Invalid value: {}: specified {} must be created before the "
+                         "TrainJob is created; `kubectl get {}` lists those that exist",
+                         Quoted(ref.name), of_cluster ? "clusterTrainingRuntime" : "trainingRuntime",
+                         of_cluster ? "clustertrainingruntimes" : fmt::format("trainingruntimes -n {}", request_.ns)));
       return verdict_;
     }
     if (IsDeprecated(*facts_.runtime)) {
@@ -132,34 +131,15 @@ class Validator {
   }
 
   void JudgePlan(const TrainJob& job, const Json& live, bool with_patches) {
-    if (with_patches) CheckManagers(job, &verdict_);
     const auto runtime = ReadRuntime(live);
     const auto refuse = [&](const Status& why) { Refuse(kForbidden, std::string(Message(why))); };
     const std::string name = fmt::format("{} {}", job.runtime.kind, job.runtime.name);
     if (!runtime.ok()) return refuse(Annotate(runtime.status(), name));
-    if (with_patches) CheckPatchedVariables(job, *runtime, &verdict_);
+    if (with_patches) JudgeNewJob(job, *runtime, &verdict_);
     const auto plan = MakePlan(job, *runtime, options_);
     if (!plan.ok()) return refuse(plan.status());
-    if (with_patches) CheckInitializerVolumes(job, *runtime);
     if (request_.operation != "CREATE") return;
     for (const Notice& notice : plan->notices) verdict_.warnings.push_back(notice.message);
-  }
-
-  // Upstream demands a volume named `initializer`. Muster accepts any name; without a volume the data would be lost.
-  void CheckInitializerVolumes(const TrainJob& job, const Runtime& runtime) {
-    const auto patched = ApplyPatches(job, runtime);
-    if (!patched.ok()) return;  // MakePlan() reports it
-    for (const ReplicatedJob& of : patched->jobs) {
-      const bool dataset = of.step == Step::kDatasetInitializer;
-      if (dataset ? !job.dataset : of.step != Step::kModelInitializer || !job.model) continue;
-      const char* container = dataset ? "dataset-initializer" : "model-initializer";
-      const Json* found = FindNamed(PodSpec(of.job_template), "containers", container);
-      if (found == nullptr || !found->value("volumeMounts", Json::array()).empty()) continue;
-      Refuse(kForbidden,
-             fmt::format("spec.initializer.{0}: must have volumeMount with name - initializer in container {1} of the "
-                         "{1} job; mount a volume that the steps after it see in job '{2}' of the runtime",
-                         dataset ? "dataset" : "model", container, of.name));
-    }
   }
 
   void RefuseFixed(std::string_view path, std::string_view what = "") {

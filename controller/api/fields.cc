@@ -7,6 +7,14 @@
 #include "base/text.h"
 
 namespace muster::controller {
+namespace {
+
+bool HasLettersOfALabel(std::string_view name) {
+  const auto fits = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; };
+  return !name.empty() && name.front() != '-' && name.back() != '-' && std::all_of(name.begin(), name.end(), fits);
+}
+
+}  // namespace
 
 std::string PathOf(std::string_view parent, std::string_view name) {
   return parent.empty() ? std::string(name) : fmt::format("{}.{}", parent, name);
@@ -21,11 +29,14 @@ std::string Shown(const Json& value) {
   return WriteJson(value);
 }
 
-bool IsLabel(std::string_view name) {
-  const auto is_letter = [](char c) { return c >= 'a' && c <= 'z'; };
-  const auto is_any = [&](char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '-'; };
-  return !name.empty() && name.size() <= kLongestLabel && is_letter(name.front()) && name.back() != '-' &&
-         std::all_of(name.begin(), name.end(), is_any);
+bool IsLabel(std::string_view name) { return IsDnsLabel(name) && name.front() >= 'a' && name.front() <= 'z'; }
+
+bool IsDnsLabel(std::string_view name) { return name.size() <= kLongestLabel && HasLettersOfALabel(name); }
+
+bool IsDnsName(std::string_view name) {
+  constexpr size_t kLongestName = 253;
+  const auto labels = Split(name, '.');
+  return !name.empty() && name.size() <= kLongestName && std::all_of(labels.begin(), labels.end(), HasLettersOfALabel);
 }
 
 void Complaints::Wrong(std::string_view path, std::string_view what) {

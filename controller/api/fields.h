@@ -28,6 +28,10 @@ std::string Shown(const Json& value);
 inline constexpr size_t kLongestLabel = 63;
 // Whether `name` is a DNS label (RFC 1035), as a Service's name must be: a-z, 0-9, '-', a letter first, no '-' last.
 bool IsLabel(std::string_view name);
+// A DNS label (RFC 1123): a-z, 0-9 and '-', but no '-' at an end. Such a name is safe as the name of a folder.
+bool IsDnsLabel(std::string_view name);
+// Such labels of any length with points between, 253 characters at most.
+bool IsDnsName(std::string_view name);
 
 // Keeps the first complaint about an object.
 class Complaints {

@@ -94,11 +94,6 @@ void NoteContainer(const Json& container, int gpus, const Say& say) {
   }
 }
 
-bool HasLettersOfALabel(std::string_view name) {
-  const auto fits = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; };
-  return !name.empty() && name.front() != '-' && name.back() != '-' && std::all_of(name.begin(), name.end(), fits);
-}
-
 }  // namespace
 
 void IgnoredFields::OfContainer(const Fields& container, std::string_view field, std::string_view reason) {
@@ -130,14 +125,6 @@ void NoteIgnored(const Fields& spec, int gpus, IgnoredFields* ignored) {
       });
     }
   }
-}
-
-bool IsDnsLabel(std::string_view name) { return name.size() <= kLongestLabel && HasLettersOfALabel(name); }
-
-bool IsDnsName(std::string_view name) {
-  constexpr size_t kLongestName = 253;
-  const auto labels = Split(name, '.');
-  return !name.empty() && name.size() <= kLongestName && std::all_of(labels.begin(), labels.end(), HasLettersOfALabel);
 }
 
 }  // namespace muster::controller

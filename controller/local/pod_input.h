@@ -41,9 +41,4 @@ struct PodInput {
 // reported.
 void NoteIgnored(const Fields& spec, int gpus, IgnoredFields* ignored);
 
-// A DNS label (RFC 1123): a-z, 0-9 and '-', but no '-' at an end. Such a name is safe as the name of a folder.
-bool IsDnsLabel(std::string_view name);
-// Such labels of any length with points between, 253 characters at most.
-bool IsDnsName(std::string_view name);
-
 }  // namespace muster::controller

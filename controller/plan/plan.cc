@@ -16,6 +16,7 @@
 #include "controller/plan/patches.h"
 #include "controller/plan/pod_fields.h"
 #include "controller/plan/pod_group.h"
+#include "controller/plan/pod_rules.h"
 #include "controller/plan/resources.h"
 #include "controller/plan/restart_policy.h"
 #include "controller/plan/token.h"
@@ -69,7 +70,7 @@ class Planner {
       MakeOwned(frame, &object.object);
       plan_.objects.push_back(std::move(object));
     }
-    for (const ReplicatedJob& of : draft_.jobs) AddJobs(frame, of);
+    for (const ReplicatedJob& of : draft_.jobs) MUSTER_RETURN_IF_ERROR(AddJobs(frame, of));
     return std::move(plan_);
   }
 
@@ -241,7 +242,7 @@ class Planner {
     return parallelism == nullptr ? 1 : std::max(1, parallelism->get<int>());
   }
 
-  void AddJobs(const JobFrame& frame, const ReplicatedJob& of) {
+  Status AddJobs(const JobFrame& frame, const ReplicatedJob& of) {
     const auto injection = injections_.find(of.name);
     for (int index = 0; index < of.replicas; ++index) {
       PlannedJob planned;
@@ -259,8 +260,13 @@ class Planner {
         planned.budget_in_job = injection->second.budget_in_job;
       }
       planned.object = MakeJob(frame, of, index, planned.pods);
+      if (index == 0) {
+        MUSTER_RETURN_IF_ERROR(CheckPodRules(planned.object["spec"]["template"], PodOwner::kJob,
+                                             fmt::format("Job '{}': spec.template", planned.name)));
+      }
       plan_.jobs.push_back(std::move(planned));
     }
+    return absl::OkStatus();
   }
 
   const TrainJob& job_;

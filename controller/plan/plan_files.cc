@@ -54,7 +54,8 @@ Status WrongPlan(const FileObject& train_job, const FileObject& runtime, std::st
 }
 
 StatusOr<PlannedTrainJob> PlanOne(const FileObject& train_job, const std::vector<FileObject>& runtimes,
-                                  const PlanOptions& options, std::vector<std::string>* remarks) {
+                                  const PlanOptions& options, const FileHooks& hooks,
+                                  std::vector<std::string>* remarks) {
   auto shape = NewestShape(train_job.document.object);
   if (!shape.ok()) return train_job.Wrong(Message(shape.status()));
   for (const std::string& warning : shape->warnings) remarks->push_back(train_job.Say(warning));
@@ -71,6 +72,7 @@ StatusOr<PlannedTrainJob> PlanOne(const FileObject& train_job, const std::vector
   planned.runtime = *std::move(runtime);
   auto plan = MakePlan(planned.job, planned.runtime, options);
   if (!plan.ok()) return WrongPlan(train_job, *found, Message(plan.status()));
+  if (hooks.check) MUSTER_RETURN_IF_ERROR(hooks.check(train_job, planned.job, *found, planned.runtime));
   planned.plan = *std::move(plan);
   for (const Notice& notice : planned.plan.notices) {
     remarks->push_back(fmt::format("{}: {}", train_job.Place(""), notice.message));
@@ -100,21 +102,21 @@ StatusOr<PlannedPyTorchJob> PlanOne(const FileObject& pytorch_job, const PyTorch
 
 }  // namespace
 
-StatusOr<PlannedFiles> PlanFiles(const std::vector<InputFile>& files, const PlanOptions& options, const EditJob& edit,
-                                 const std::set<std::string_view>& beside) {
+StatusOr<PlannedFiles> PlanFiles(const std::vector<InputFile>& files, const PlanOptions& options,
+                                 const FileHooks& hooks) {
   PlannedFiles planned;
   MUSTER_ASSIGN_OR_RETURN(std::vector<FileObject> objects, ReadFileObjects(files));
   std::vector<FileObject> train_jobs, runtimes, pytorch_jobs;
   for (FileObject& object : objects) {
     const bool is_job = object.kind == "TrainJob" || object.kind == kPyTorchJobKind;
-    if (edit && is_job) MUSTER_RETURN_IF_ERROR(edit(&object));
+    if (hooks.edit && is_job) MUSTER_RETURN_IF_ERROR(hooks.edit(&object));
     if (object.kind == "TrainJob") {
       train_jobs.push_back(std::move(object));
     } else if (IsRuntime(object.kind)) {
       runtimes.push_back(std::move(object));
     } else if (object.kind == kPyTorchJobKind) {
       pytorch_jobs.push_back(std::move(object));
-    } else if (!beside.contains(object.kind)) {
+    } else if (!hooks.beside.contains(object.kind)) {
       planned.remarks.push_back(
           fmt::format("{}: {} {} is no part of the plan", object.Place("kind"), object.kind, Quoted(object.name)));
     }
@@ -124,7 +126,7 @@ StatusOr<PlannedFiles> PlanFiles(const std::vector<InputFile>& files, const Plan
         fmt::format("{}: there is no TrainJob and no PyTorchJob to plan; give its file with -f", NamesOf(files)));
   }
   for (const FileObject& train_job : train_jobs) {
-    MUSTER_ASSIGN_OR_RETURN(PlannedTrainJob one, PlanOne(train_job, runtimes, options, &planned.remarks));
+    MUSTER_ASSIGN_OR_RETURN(PlannedTrainJob one, PlanOne(train_job, runtimes, options, hooks, &planned.remarks));
     planned.jobs.push_back(std::move(one));
   }
   for (const FileObject& pytorch_job : pytorch_jobs) {

@@ -38,11 +38,17 @@ struct PlannedFiles {
 
 // Plans every TrainJob in `files`, by its runtime, which must be in `files` too, and every PyTorchJob. InvalidArgument:
 // "file:line: path: what is wrong".
-// `edit` changes each job before it is read; its error is returned unchanged. Objects of the kinds `beside` get no
-// remark: the caller uses them.
-using EditJob = std::function<Status(FileObject* job)>;
+// `edit` changes each job before it is read, `check` judges each TrainJob that has a plan; their errors are returned
+// unchanged. Objects of the kinds `beside` get no remark: the caller uses them.
+struct FileHooks {
+  std::function<Status(FileObject* job)> edit;
+  std::function<Status(const FileObject& job_file, const TrainJob& job, const FileObject& runtime_file,
+                       const Runtime& runtime)>
+      check;
+  std::set<std::string_view> beside;
+};
 StatusOr<PlannedFiles> PlanFiles(const std::vector<InputFile>& files, const PlanOptions& options,
-                                 const EditJob& edit = {}, const std::set<std::string_view>& beside = {});
+                                 const FileHooks& hooks = {});
 
 // The objects of `planned` as the controller would create them: Service, snapshot, further objects, Jobs. UIDs, which a
 // cluster gives, and owner references are left out.

@@ -11,6 +11,7 @@
 #include "controller/plan/choice.h"
 #include "controller/plan/elastic.h"
 #include "controller/plan/pod_fields.h"
+#include "controller/plan/pod_rules.h"
 #include "controller/plan/token.h"
 #include "controller/plan/torchrun_command.h"
 
@@ -78,6 +79,8 @@ class Planner {
                       "take a name that is {} shorter",
                       Quoted(job_.meta.name), last, last.size(), kLongestLabel, last.size() - kLongestLabel));
     }
+    MUSTER_RETURN_IF_ERROR(
+        CheckPodRules(spec.pod_template, PodOwner::kItself, fmt::format("{}.template", ReplicaPath(spec.type))));
     PlannedReplicas replicas{.type = spec.type,
                              .count = spec.replicas,
                              .first_rank = spec.type == ReplicaType::kWorker && plan_.has_master ? 1 : 0,

@@ -109,22 +109,23 @@ TEST(ValidateTrainJob, TheRuntimeMustBeThere) {
       Said(Created(TrainJobOf("{}"), nullptr)),
       HasSubstr("403 spec.runtimeRef: Invalid value: 'runtime': specified clusterTrainingRuntime must be created "
                 "before the TrainJob is created"));
-  EXPECT_THAT(
-      Said(Created(TrainJobOf("{runtimeRef: {kind: TrainingRuntime}}"), nullptr)),
-      HasSubstr("specified trainingRuntime must be created before the TrainJob is created; namespace 'ns' has none"));
+  EXPECT_THAT(Said(Created(TrainJobOf("{runtimeRef: {kind: TrainingRuntime}}"), nullptr)),
+              HasSubstr("specified trainingRuntime must be created before the TrainJob is created; `kubectl get "
+                        "trainingruntimes -n ns` lists those"));
   const Json broken = RuntimeWith("{spec: {template: {spec: {replicatedJobs: null}}}}");
   EXPECT_THAT(Said(Created(TrainJobOf("{}"), &broken)), HasSubstr("403 ClusterTrainingRuntime runtime: spec.template"));
 }
 
 TEST(ValidateTrainJob, WhereTheInitializerPutsIt) {
   Json bare = RuntimeWith();
-  Json& container =
-      bare["spec"]["template"]["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]["containers"][0];
+  Json& pod = bare["spec"]["template"]["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"];
+  Json& container = pod["containers"][0];
   container.erase("volumeMounts");
   EXPECT_THAT(Said(Created(TrainJobOf("{initializer: {dataset: {storageUri: 's3://a'}}}"), &bare)),
               HasSubstr("403 spec.initializer.dataset: must have volumeMount with name - initializer in container "
                         "dataset-initializer of the dataset-initializer job"));
   container.merge_patch(YamlOf("{volumeMounts: [{name: shared, mountPath: /workspace/dataset}]}"));
+  pod["volumes"].push_back({{"name", "shared"}});
   EXPECT_EQ(Said(Created(TrainJobOf("{initializer: {dataset: {storageUri: 's3://a'}}}"), &bare)), "");
   EXPECT_EQ(Said(Created(TrainJobOf("{}"), &bare)), "");
   container["name"] = "main";

@@ -50,7 +50,7 @@ TEST(PlanFiles, GiveTheObjectsOfTheController) {
   ASSERT_TRUE(planned.ok()) << planned.status();
   ASSERT_EQ(planned->jobs.size(), 1);
   EXPECT_THAT(planned->remarks, ElementsAre("runtime.yaml:2: ConfigMap 'other' is no part of the plan"));
-  EXPECT_THAT(PlanFiles({{"job.yaml", kJob}, {"runtime.yaml", kRuntime}}, {}, {}, {"ConfigMap"})->remarks,
+  EXPECT_THAT(PlanFiles({{"job.yaml", kJob}, {"runtime.yaml", kRuntime}}, {}, {.beside = {"ConfigMap"}})->remarks,
               ElementsAre());
   const auto objects = PlannedObjects(planned->jobs[0]);
   ASSERT_EQ(objects.size(), 4);

@@ -113,7 +113,7 @@ TEST(Environment, ProcessesPerNode) {
            {"{image: i}", none, "{torch: {numProcPerNode: 3}}", gpu, "3"},
            {"{image: i}", none, "{torch: {numProcPerNode: \"3\"}}", gpu, "3"},
            {"{image: i}", none, torch, gpu, "auto"},
-           {"{image: i}", none, torch, "{resources: {requests: {amd.com/GPU: 1}}}", "auto"},
+           {"{image: i}", none, torch, "{resources: {requests: {amd.com/GPU: 1}, limits: {amd.com/GPU: 1}}}", "auto"},
            {"{image: i}", none, torch, "{resources: {limits: {nvidia.com/mig-1g.5gb: 1}}}", "auto"},
            {"{image: i}", none, torch, "{resources: {limits: {nvidia.com/gpu: 0, cpu: 2}}}", "2"},
            {"{image: i}", none, torch, "{resources: {claims: [{name: gpus}]}}", "auto"},
