@@ -134,13 +134,6 @@ void JudgeNewJob(const TrainJob& job, const Runtime& runtime, Verdict* verdict) 
 }
 
 void CheckPatchChange(const Json& before, const Json& after, Verdict* verdict) {
-  if (!IsSuspended(before) && !IsSuspended(after)) {
-    verdict->Refuse(kForbidden,
-                    "spec.runtimePatches: RuntimePatches can only be modified when the TrainJob is suspended before or "
-                    "after the update; suspend it first (spec.suspend: true)");
-    return;
-  }
-  CheckActive(before, verdict);
   const Json& patches = PatchesOf(after);
   const ByField old_patches(PatchesOf(before), "manager");
   for (size_t i = 0; i < patches.size(); ++i) {
@@ -158,6 +151,13 @@ void CheckPatchChange(const Json& before, const Json& after, Verdict* verdict) {
                                               PodPath(i, name), field));
       }
     }
+  }
+  if (!IsSuspended(before) && !IsSuspended(after)) {
+    verdict->Refuse(kForbidden,
+                    "spec.runtimePatches: RuntimePatches can only be modified when the TrainJob is suspended before or "
+                    "after the update; suspend it first (spec.suspend: true)");
+  } else {
+    CheckActive(before, verdict);
   }
 }
 

@@ -14,9 +14,9 @@ namespace muster::controller {
 // - an initializer whose container mounts no volume: the data would be lost.
 void JudgeNewJob(const TrainJob& job, const Runtime& runtime, Verdict* verdict);
 
-// For an UPDATE that changes the patches; both TrainJobs are in the newest shape. Refuses a change while the job runs
-// (validate_train_job.h), and a change of the pod fields that upstream makes immutable once they are set:
-// serviceAccountName, volumes, containers ... The patch that old_shape.h makes may change these, as in v2.1.
+// For an UPDATE that changes the patches; both TrainJobs are in the newest shape. Refuses a change of the pod fields
+// that upstream makes immutable once they are set (serviceAccountName, volumes, containers ..., 422), then a change
+// while the job runs (validate_train_job.h, 403). The patch that old_shape.h makes may change these fields, as in v2.1.
 void CheckPatchChange(const Json& before, const Json& after, Verdict* verdict);
 
 }  // namespace muster::controller

@@ -314,6 +314,11 @@ TEST(ValidateTrainJob, WhatOfAPatchIsImmutable) {
   EXPECT_THAT(change("{containers: [{name: node, env: [{name: A, value: a}]}]}",
                      "{containers: [{name: node, env: [{name: A, value: b}]}]}"),
               HasSubstr("containers: field is immutable"));
+  // Also of a job that runs: in Kubeflow Trainer the definition refuses this before a webhook is asked.
+  EXPECT_THAT(Changed(Patched(PodPatch("{terminationGracePeriodSeconds: 300}")),
+                      Patched(PodPatch("{terminationGracePeriodSeconds: 600}"))),
+              HasSubstr("422 spec.runtimePatches[0].trainingRuntimeSpec.template.spec.replicatedJobs[node].template."
+                        "spec.template.spec.terminationGracePeriodSeconds: field is immutable"));
   EXPECT_EQ(change("{}", "{serviceAccountName: b}"), "");
   EXPECT_EQ(change("{serviceAccountName: a}", "{}"), "");
   EXPECT_EQ(change("{serviceAccountName: a}", "{serviceAccountName: b}", "muster.dev/v21"), "");
