@@ -74,14 +74,14 @@ TEST(Decide, AForgedMessageCostsNoMoreThanTheBudget) {
   observed.service = true;
   observed.jobs = {There("a-node-0")};
   TerminationMessage told = Told(139, ExitClass::kRetryable, std::numeric_limits<int>::max(),
-                                 "\x1b[2J\x1b[31mred\n\xc2\x9b"
+                                 "\x1b[2J\x1b[31mred \xc2\x9b"
                                  "31m");
   told.max_restarts = 0;
   observed.pods = {Failed(Pod(observed.jobs[0], 0), 139, told)};
   const Decision decision = Decide(Job(), TwoNodes(), observed, kNow);
   EXPECT_EQ(decision.status.restarts, 3);
   ASSERT_EQ(decision.status.failures.size(), 1U);
-  EXPECT_EQ(decision.status.failures[0].message, " [2J [31mred /  31m");
+  EXPECT_EQ(decision.status.failures[0].message, " [2J [31mred  31m");
 }
 
 TEST(Decide, TheBudgetEnds) {
