@@ -17,6 +17,11 @@
 namespace muster::agent {
 namespace {
 
+// Of the stacks in the log.
+constexpr size_t kWorkersTold = 4;
+constexpr size_t kLinesTold = 40;  // of a worker
+constexpr size_t kBytesTold = 8 << 10;
+
 // The number at the start of a heartbeat file, such as "120\n" or "120 0.5\n".
 std::optional<int64_t> StepIn(const std::string& path) {
   Descriptor file(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
@@ -25,6 +30,19 @@ std::optional<int64_t> StepIn(const std::string& path) {
   if (length <= 0) return std::nullopt;
   std::string_view number = Strip(std::string_view(text, static_cast<size_t>(length)));
   return ParseInt(number.substr(0, number.find_first_of(" \t\r\n")));
+}
+
+// The first lines of a file, as far as they can be read without waiting. Empty: there are none.
+std::vector<std::string> HeadOf(const std::string& path) {
+  Descriptor file(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+  std::string text(kBytesTold, '\0');
+  const ssize_t length = file.ok() ? read(file.get(), text.data(), text.size()) : 0;
+  text.resize(length > 0 ? static_cast<size_t>(length) : 0);
+  std::vector<std::string> lines;
+  for (std::string_view line : Split(Strip(text), '\n')) {
+    if (lines.size() < kLinesTold && !line.empty()) lines.emplace_back(line);
+  }
+  return lines;
 }
 
 void LookAt(const std::string& path, RankSeen& rank, TimePoint now) {
@@ -89,9 +107,11 @@ class HangGuard::Impl : public std::enable_shared_from_this<Impl> {
     EvidenceOptions how;
     how.signal = options_.hang.signal;
     how.environment = Environment::OfProcess().entries();
-    evidence_ = std::make_unique<HangEvidence>(loop_, reaper_, std::move(targets), std::move(how),
-                                               [this, finished](const EvidenceCount& count) {
+    const int first_rank = attempt.assignment().seat.first_rank;
+    evidence_ = std::make_unique<HangEvidence>(loop_, reaper_, targets, std::move(how),
+                                               [this, finished, targets, first_rank](const EvidenceCount& count) {
                                                  Say(count);
+                                                 SayStacks(targets, first_rank);
                                                  finished();
                                                });
   }
@@ -155,6 +175,23 @@ class HangGuard::Impl : public std::enable_shared_from_this<Impl> {
       log::Warning(
           "py-spy is not on PATH: the evidence has only kernel stacks; `pip install py-spy` in the image adds "
           "Python's");
+    }
+  }
+
+  // The folder of a pod is gone with the pod; its log is kept. So the log gets the head of each worker's stacks: those
+  // of Python where py-spy has written them, else the kernel's.
+  void SayStacks(const std::vector<EvidenceTarget>& targets, int first_rank) {
+    for (size_t at = 0; at < std::min(targets.size(), kWorkersTold); ++at) {
+      const EvidenceTarget& target = targets[at];
+      std::vector<std::string> lines = HeadOf(fmt::format("{}/python_{}.txt", target.folder, target.pid));
+      if (lines.empty()) lines = HeadOf(target.folder + "/hang.txt");
+      for (const std::string& line : lines) {
+        log::Info(fmt::format("stacks of rank {}: {}", first_rank + target.local_rank, line));
+      }
+    }
+    if (targets.size() > kWorkersTold) {
+      log::Info(
+          fmt::format("stacks of {} are only in {}", Counted(targets.size() - kWorkersTold, "other worker"), folder_));
     }
   }
 

@@ -42,8 +42,8 @@ class HangGuard {
   // Stops watching and gathering; `done` of a Gather() under way is not called.
   void End();
 
-  // Stops watching, records evidence of the workers that still run (hang_evidence.h), then calls `done`. If there is
-  // nothing to record (no worker runs, or the attempt has no folder), posts `done` at once.
+  // Stops watching, records evidence of the workers that still run (hang_evidence.h), writes its head to the log, then
+  // calls `done`. If there is nothing to record (no worker runs, or the attempt has no folder), posts `done` at once.
   void Gather(Attempt& attempt, std::function<void()> done);
   bool gathering() const;
 
