@@ -252,6 +252,9 @@ Json PodOfReplica(const PyTorchJob& job, const PyTorchPlan& plan, const PlannedR
     metadata["annotations"][kRestartsLeftAnnotation] = fmt::format("{}", attempt.restarts_left);
   }
   Json spec = replicas.pod_template["spec"];
+  // The kubelet starts a container again before anything can stop it. After the last restart it must not.
+  const bool is_last = plan.budget && attempt.restarts_left == 0 && replicas.restart == RestartPolicy::kOnFailure;
+  if (is_last) spec["restartPolicy"] = "Never";
   for (Json& container : spec["containers"]) {
     if (plan.has_master) {
       const std::string rank = fmt::format("{}", replicas.first_rank + index);

@@ -75,7 +75,7 @@ std::string ReplicaSelector(const Meta& job, ReplicaType type);
 // The parts of a pod that differ between attempts.
 struct PodAttempt {
   int attempt = 0;
-  int restarts_left = 0;  // of the budget; used with RestartScope::kJob
+  int restarts_left = 0;  // of the budget
 };
 Json PodOfReplica(const PyTorchJob& job, const PyTorchPlan& plan, const PlannedReplicas& replicas, int index,
                   const PodAttempt& attempt);

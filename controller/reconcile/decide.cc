@@ -131,7 +131,7 @@ class Deciding {
       for (const ObservedPod* pod : placed.pods) {
         if (!IsOutlasted(*pod)) continue;
         const auto until = ServingEndsAt(*pod);
-        if (!until) EndOthers(*pod, &decision_);
+        if (!until) EndPod(*pod, pod->decides, &decision_);
         if (until && now_ < *until) decision_.LookAgain(*until);
       }
     }

@@ -39,10 +39,10 @@ std::optional<WallTime> ServingEndsAt(const ObservedPod& pod) {
   return *end->finished + kServingEnds;
 }
 
-void EndOthers(const ObservedPod& pod, Steps* steps) {
+void EndPod(const ObservedPod& pod, const std::string& container, Steps* steps) {
   if (pod.ended_here) return;
   steps->actions.push_back({Action::Kind::kEndPod, pod.meta.name, pod.meta.uid});
-  steps->actions.back().container = pod.decides;
+  steps->actions.back().container = container;
 }
 
 }  // namespace muster::controller

@@ -27,7 +27,8 @@ bool HasSucceeded(const ObservedPod& pod, WallTime now);
 // Until when the others may run, if IsOutlasted() after a success. nullopt: else.
 std::optional<WallTime> ServingEndsAt(const ObservedPod& pod);
 
-// Ends the other containers, but keeps the pod with its logs: its deadline is set. Once for each pod.
-void EndOthers(const ObservedPod& pod, Steps* steps);
+// Ends what still runs or would start again in the pod after the end of `container`, but keeps the pod with its logs:
+// its deadline is set. Once for each pod.
+void EndPod(const ObservedPod& pod, const std::string& container, Steps* steps);
 
 }  // namespace muster::controller

@@ -24,7 +24,7 @@ void StopJob(const ObservedJob& job, const Observed& observed, WallTime now, Ste
             std::any_of(pod.ends.begin(), pod.ends.end(), [](const ObservedEnd& end) { return end.exit_code != 0; });
     if (const auto until = FailsUntil(pod, now)) awaited = until;
     if (!IsOutlasted(pod) || !decides->finished || now >= *decides->finished + kOthersEnd) continue;
-    EndOthers(pod, steps);
+    EndPod(pod, pod.decides, steps);
     awaited = *decides->finished + kOthersEnd;
   }
   if (awaited) return steps->LookAgain(*awaited);

@@ -128,13 +128,17 @@ void ReadContainers(const Json& object, const char* kind, const std::set<std::st
   const bool init = kind[0] == 'i';
   for (const Json& container : ListField(PartOf(object, "status"), kind)) {
     const std::string name = TextField(container, "name");
-    if (auto end = EndOf(container, init)) {
-      pod->moved = std::max(pod->moved, end->finished.value_or(WallTime{}));
-      pod->ends.push_back(*std::move(end));
-    }
-    if (!init || !sidecars.contains(name))
-      pod->restarts += std::min(CountField(container, "restartCount"), kMostAttempts);
     const Json* running = FindField(PartOf(container, "state"), "running");
+    auto end = EndOf(container, init);
+    if (end) {
+      pod->moved = std::max(pod->moved, end->finished.value_or(WallTime{}));
+      end->waits_to_start = running == nullptr && end->exit_code != 0 && pod->restarts_failed && pod->phase != "Failed";
+    }
+    if (!init || !sidecars.contains(name)) {
+      pod->restarts += std::min(CountField(container, "restartCount"), kMostAttempts);
+      if (end && end->waits_to_start) ++pod->restarts;
+    }
+    if (end) pod->ends.push_back(*std::move(end));
     if (running != nullptr && !init && !pod->decides.empty()) pod->running.push_back(name);
     if (running != nullptr) pod->moved = std::max(pod->moved, TimeField(*running, "startedAt").value_or(WallTime{}));
     pod->ran = pod->ran || !pod->ends.empty() || running != nullptr;

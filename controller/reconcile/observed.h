@@ -63,7 +63,8 @@ struct ObservedPodEvent {
 struct ObservedEnd {
   std::string container;
   bool init = false;
-  bool started_again = false;  // or waits to: it is the container's last end
+  bool started_again = false;   // or waits to: it is the container's last end
+  bool waits_to_start = false;  // the kubelet starts the container again, and has not yet
   int exit_code = 0;
   std::string reason;  // Error, OOMKilled, ContainerCannotRun ...
   std::optional<WallTime> finished;
@@ -77,7 +78,8 @@ struct ObservedPod {
   std::string replica_type;  // "master", "worker"; empty: of a TrainJob
   std::optional<int> index;
   int attempt = 0;
-  int restarts = 0;             // by the kubelet, of all containers but sidecars
+  // By the kubelet, of all containers but sidecars; with those to come after ends that have happened.
+  int restarts = 0;
   bool made_here = false;       // a pod of a PyTorchJob that Muster created
   bool tracked = false;         // has the Job controller's finalizer: its end has not been counted
   std::string node;             // empty: not scheduled

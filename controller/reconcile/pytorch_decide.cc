@@ -114,7 +114,7 @@ class Deciding {
       if (now_ < *until) {
         decision_.LookAgain(*until);
       } else {
-        EndOthers(*replica.pod, &decision_);
+        EndPod(*replica.pod, replica.pod->decides, &decision_);
         decision_.status_first = true;  // the success must be recorded before the pod fails by its deadline
       }
     }

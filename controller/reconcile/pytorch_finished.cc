@@ -64,7 +64,14 @@ void CleanUp(const PyTorchJob& job, const ObservedReplicas& observed, WallTime n
     Delete(
         job, observed, [](const ObservedPod&) { return true; }, decision);
   } else if (job.clean == CleanPodPolicy::kRunning || IsPastLimit(decision->status)) {
-    const auto runs = [now, decision](const ObservedPod& pod) {
+    const auto runs = [&job, now, decision](const ObservedPod& pod) {
+      // The pod that reached the limit stays with its log: only its next start is prevented.
+      const auto failed =
+          std::find_if(pod.ends.begin(), pod.ends.end(), [](const ObservedEnd& end) { return end.waits_to_start; });
+      if (job.clean == CleanPodPolicy::kNone && failed != pod.ends.end()) {
+        EndPod(pod, failed->container, decision);
+        return false;
+      }
       if (const auto fails = FailsUntil(pod, now)) {
         decision->LookAgain(*fails);
         return false;
@@ -74,7 +81,7 @@ void CleanUp(const PyTorchJob& job, const ObservedReplicas& observed, WallTime n
     Delete(job, observed, runs, decision);
   } else {
     for (const ObservedPod& pod : observed.pods) {
-      if (pod.meta.IsControlledBy(job.meta) && IsOutlasted(pod)) EndOthers(pod, decision);
+      if (pod.meta.IsControlledBy(job.meta) && IsOutlasted(pod)) EndPod(pod, pod.decides, decision);
     }
   }
   DeletePodGroup(job, observed, decision);

@@ -106,6 +106,31 @@ TEST(ReadPod, WhatItWaitsFor) {
   EXPECT_EQ(pod->waiting, "Unschedulable: 0/1 nodes");
 }
 
+// The kubelet counts a restart when the container starts; a failure counts when it ends.
+TEST(ReadPod, AFailureCountsWhenTheContainerHasEnded) {
+  const Json end = {{"terminated", {{"exitCode", 1}}}};
+  const struct {
+    const char* policy;
+    Json state, last;
+    int count, wanted;
+  } rows[] = {
+      {"OnFailure", end, Json::object(), 0, 1},
+      {"OnFailure", {{"waiting", {{"reason", "CrashLoopBackOff"}}}}, end, 0, 1},
+      {"OnFailure", {{"running", Json::object()}}, end, 1, 1},
+      {"OnFailure", {{"terminated", {{"exitCode", 0}}}}, end, 1, 1},
+      {"Always", end, Json::object(), 2, 3},
+      {"Never", end, Json::object(), 0, 0},
+  };
+  for (const auto& row : rows) {
+    Json pod =
+        Pod({{"phase", "Running"},
+             {"containerStatuses",
+              {{{"name", "pytorch"}, {"restartCount", row.count}, {"state", row.state}, {"lastState", row.last}}}}});
+    pod["spec"]["restartPolicy"] = row.policy;
+    EXPECT_EQ(ReadPod(pod)->restarts, row.wanted) << row.policy << ' ' << row.state;
+  }
+}
+
 TEST(ReadPod, AnythingElseIsNoReasonToFail) {
   for (const Json& status : {Json(), Json::array(), Json{{"containerStatuses", 7}},
                              Json{{"containerStatuses", {1, nullptr, "x", {{"state", 3}}}}},

@@ -286,5 +286,31 @@ TEST(PyTorchRestarts, ALieAboutTheAgentsRestartsIsBounded) {
   EXPECT_LE(world.job.status.restarts, 4);
 }
 
+TEST(PyTorchBackoffLimit, ThePodThatReachedItStaysWithItsLog) {
+  PyTorchWorld world = RunningWorld({.master = false, .workers = 1, .run = "{backoffLimit: 1}"});
+  ObservedPod& pod = world.Pod("a-worker-0");
+  ObservedEnd end = PyTorchWorld::EndOf(1, world.now - 20 * kSecond);
+  end.started_again = end.waits_to_start = true;
+  pod.ends = {end};
+  pod.restarts = 1;
+  world.Pass();
+  EXPECT_FALSE(world.job.status.Finished()) << "one restart is allowed";
+  world.Pod("a-worker-0").restarts = 2;
+  const PyTorchDecision decision = world.Pass();
+  EXPECT_TRUE(world.job.status.Is("Failed"));
+  EXPECT_EQ(world.job.status.restarts, 1);
+  EXPECT_THAT(Actions(decision), ElementsAre("end a-worker-0"));
+}
+
+TEST(PyTorchBackoffLimit, TheKubeletDoesNotRestartAfterTheLastOne) {
+  const PlannedPyTorch planned({.run = "{backoffLimit: 1}"});
+  const auto policy = [&](int left) {
+    return TextField(planned.Pod(ReplicaType::kWorker, 0, {.restarts_left = left})["spec"], "restartPolicy");
+  };
+  EXPECT_EQ(policy(1), "OnFailure");
+  EXPECT_EQ(policy(0), "Never");
+  EXPECT_EQ(PlannedPyTorch({}).Pod(ReplicaType::kWorker, 0)["spec"]["restartPolicy"], "OnFailure") << "no limit";
+}
+
 }  // namespace
 }  // namespace muster::controller
