@@ -33,11 +33,15 @@ std::string WhyNoSandbox(const std::string& bwrap, std::vector<std::string> word
   posix_spawn_file_actions_destroy(&actions);
   pipe->writing.Close();
   if (error != 0) return std::string(Message(ErrnoStatus(error, bwrap)));
+  // bubblewrap writes its message in several parts.
   std::string said(kMostError, '\0');
-  ssize_t size = 0;
-  while ((size = read(pipe->reading.get(), said.data(), said.size())) < 0 && errno == EINTR) {
+  size_t size = 0;
+  while (size < said.size()) {
+    const ssize_t got = read(pipe->reading.get(), said.data() + size, said.size() - size);
+    if (got <= 0 && !(got < 0 && errno == EINTR)) break;
+    size += static_cast<size_t>(std::max<ssize_t>(got, 0));
   }
-  said.resize(static_cast<size_t>(std::max<ssize_t>(size, 0)));
+  said.resize(size);
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
