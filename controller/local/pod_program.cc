@@ -3,6 +3,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "controller/api/fields.h"
 #include "controller/local/pod_container.h"
 #include "controller/local/pod_input.h"
 #include "controller/local/pod_values.h"

@@ -6,6 +6,7 @@
 #include "base/args_from_env.h"
 #include "base/quoted.h"
 #include "base/text.h"
+#include "controller/api/fields.h"
 #include "controller/api/quantity.h"
 #include "controller/local/pod_volume_files.h"
 #include "controller/plan/agent.h"
