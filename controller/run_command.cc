@@ -10,10 +10,12 @@
 
 #include "base/environment.h"
 #include "base/exit_codes.h"
+#include "base/folder_watch.h"
 #include "base/host_names.h"
 #include "base/log.h"
 #include "base/print.h"
 #include "base/replace_file.h"
+#include "base/settings_file.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "controller/api/labels.h"
@@ -43,9 +45,9 @@ constexpr char kLease[] = "trainer.kubeflow.org";
 
 struct Flags {
   std::string kubeconfig, context, ns, agent_image = UsualAgentImage();
-  std::string listen = ":8081", webhook_listen, webhook_cert_dir, status_listen, lease_namespace, log_level = "info",
-              log_format = "text";
-  bool leader_elect = true, serve_pytorch_jobs = false;
+  std::string listen = ":8081", webhook_listen, webhook_cert_dir, webhook_client_ca, status_listen, lease_namespace,
+              log_level = "info", log_format = "text";
+  bool leader_elect = true, serve_pytorch_jobs = false, webhook_trust_clients = false;
   std::string pytorch_restart = "pod", wait_template_file;
   PyTorchOptions pytorch;
   double writes_per_second = 500;
@@ -67,6 +69,11 @@ void Declare(CLI::App& app, Flags* flags) {
   app.add_option("--webhook-cert-dir", flags->webhook_cert_dir,
                  "folder with tls.crt and tls.key of the webhooks; else muster-controller makes certificates and "
                  "writes the caBundles");
+  app.add_option("--webhook-client-ca", flags->webhook_client_ca,
+                 "PEM file with the authority of the API servers' client certificates: the webhooks then serve nobody "
+                 "else. Without it reviews say nothing about the objects of a namespace (docs/security.md)");
+  app.add_flag("--webhook-trust-clients", flags->webhook_trust_clients,
+               "take each client of the webhooks for an API server, where the network lets no other one reach them");
   app.add_option("--status-listen", flags->status_listen,
                  "[HOST]:PORT of the status server, to which pods post their progress, such as :10443; else there is "
                  "none. It has the webhooks' certificate");
@@ -197,6 +204,12 @@ class Running {
     if (!flags_.status_listen.empty()) {
       MUSTER_ASSIGN_OR_RETURN(status_listen_, ReadListenAddress("--status-listen", flags_.status_listen));
     }
+    if (!flags_.webhook_client_ca.empty()) {
+      MUSTER_ASSIGN_OR_RETURN(client_ca_, ReadClientCa());
+      MUSTER_ASSIGN_OR_RETURN(
+          client_ca_watch_,
+          FolderWatch::Begin(loop_, flags_.webhook_client_ca, "--webhook-client-ca", [this] { LookAtClientCa(); }));
+    }
     runtimes_.Begin();
     if (!flags_.webhook_cert_dir.empty()) {
       folder_ = std::make_unique<CertificateFolder>(loop_, flags_.webhook_cert_dir,
@@ -216,32 +229,58 @@ class Running {
 
   // Starts the servers, or gives running ones a new certificate.
   Status Serve(const CertificateSet& set) {
-    const http::ServerCertificate certificate{.chain = set.certificate, .key = set.key, .client_ca = ""};
-    if (!webhooks_) {
-      MUSTER_ASSIGN_OR_RETURN(tls_, http::ServerTls::Make(certificate));
-      MUSTER_RETURN_IF_ERROR(ServeWebhooks());
-    } else {
-      MUSTER_RETURN_IF_ERROR(tls_->Replace(certificate));
-    }
-    return flags_.status_listen.empty() ? absl::OkStatus() : ServeStatus(set.ca);
+    MUSTER_RETURN_IF_ERROR(ServeWebhooks(set));
+    served_ = set;
+    return flags_.status_listen.empty() ? absl::OkStatus() : ServeStatus(set);
   }
 
-  Status ServeWebhooks() {
-    MUSTER_ASSIGN_OR_RETURN(webhooks_, Webhooks::Listen({loop_, client_, runtimes_}, PlanningPyTorchJobs(),
-                                                        webhook_listen_.host, webhook_listen_.port, tls_));
+  Status ServeWebhooks(const CertificateSet& set) {
+    const http::ServerCertificate certificate{.chain = set.certificate, .key = set.key, .client_ca = client_ca_};
+    if (webhooks_) return tls_->Replace(certificate);
+    MUSTER_ASSIGN_OR_RETURN(tls_, http::ServerTls::Make(certificate));
+    using Clients = Webhooks::Means::Clients;
+    const bool known = !client_ca_.empty() || flags_.webhook_trust_clients;
+    MUSTER_ASSIGN_OR_RETURN(
+        webhooks_, Webhooks::Listen({loop_, client_, runtimes_, known ? Clients::kApiServers : Clients::kAnybody},
+                                    PlanningPyTorchJobs(), webhook_listen_.host, webhook_listen_.port, tls_));
     log::Info(fmt::format("admission webhooks are served on port {}", webhooks_->port()));
     return absl::OkStatus();
   }
 
-  // Starts the status server once. Plans jobs with `ca`, which their pods have to trust.
-  Status ServeStatus(const std::string& ca) {
+  // An empty text would mean that no certificate is asked for.
+  StatusOr<std::string> ReadClientCa() const {
+    auto read = ReadSettingsFile(flags_.webhook_client_ca);
+    if (!read.ok()) return Annotate(read.status(), "--webhook-client-ca");
+    if (!read->empty()) return read;
+    return absl::InvalidArgumentError(fmt::format("--webhook-client-ca: {} is empty", flags_.webhook_client_ca));
+  }
+
+  // After an error the last authority stays.
+  void LookAtClientCa() {
+    auto read = ReadClientCa();
+    if (read.ok() && *read == client_ca_) return;
+    const std::string last = client_ca_;
+    if (read.ok()) client_ca_ = *std::move(read);
+    const Status replaced = !read.ok() ? read.status() : webhooks_ ? ServeWebhooks(served_) : absl::OkStatus();
+    if (replaced.ok()) return log::Info("the webhooks have a new authority for clients");
+    client_ca_ = last;
+    log::Warning(fmt::format("the webhooks' authority for clients was not replaced: {}", Message(replaced)));
+  }
+
+  // Starts the status server once. Plans jobs with the authority, which their pods have to trust.
+  Status ServeStatus(const CertificateSet& set) {
+    const std::string& ca = set.ca;
     if (ca.empty()) {
       return absl::FailedPreconditionError(
           "--status-listen: there is no ca.crt beside tls.crt, and pods check the certificate with it");
     }
-    if (!status_server_) {
-      MUSTER_ASSIGN_OR_RETURN(status_server_,
-                              StatusServer::Listen(loop_, access_, status_listen_.host, status_listen_.port, tls_));
+    const http::ServerCertificate certificate{.chain = set.certificate, .key = set.key, .client_ca = ""};
+    if (status_server_) {
+      MUSTER_RETURN_IF_ERROR(status_tls_->Replace(certificate));
+    } else {
+      MUSTER_ASSIGN_OR_RETURN(status_tls_, http::ServerTls::Make(certificate));
+      MUSTER_ASSIGN_OR_RETURN(
+          status_server_, StatusServer::Listen(loop_, access_, status_listen_.host, status_listen_.port, status_tls_));
       log::Info(fmt::format("the status server is served on port {}", status_server_->port()));
       const std::string host = status_listen_.host.empty() ? WebhookHost(lease_namespace_) : status_listen_.host;
       status_server_address_ = {.url = "https://" + JoinHostPort(host, status_server_->port()), .ca = ""};
@@ -304,7 +343,10 @@ class Running {
   asio::signal_set signals_;
   std::unique_ptr<http::Server> health_;
   ListenAddress webhook_listen_, status_listen_;
-  std::shared_ptr<http::ServerTls> tls_;
+  std::string client_ca_;  // PEM; empty: none
+  std::unique_ptr<FolderWatch> client_ca_watch_;
+  CertificateSet served_;
+  std::shared_ptr<http::ServerTls> tls_, status_tls_;
   std::unique_ptr<Webhooks> webhooks_;
   std::unique_ptr<StatusServer> status_server_;
   std::optional<StatusServerAddress> status_server_address_;

@@ -40,6 +40,9 @@ class ServerTls::Context {
       ERR_clear_error();
       return absl::InvalidArgumentError("the server's key is not the key of its certificate");
     }
+    // No session is resumed, so each connection's certificate is checked by the authority of the time.
+    context_.set_options(SSL_OP_NO_TICKET, error);
+    SSL_CTX_set_session_cache_mode(context_.native_handle(), SSL_SESS_CACHE_OFF);
     if (certificate.client_ca.empty()) return absl::OkStatus();
     context_.add_certificate_authority(asio::buffer(certificate.client_ca), error);
     if (error) return Wrong("the clients' authority is no PEM certificate", error);

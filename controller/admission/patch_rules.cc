@@ -64,20 +64,6 @@ void CheckActive(const Json& before, Verdict* verdict) {
   }
 }
 
-void CheckManagers(const TrainJob& job, Verdict* verdict) {
-  for (size_t i = 0; i < job.patches.size(); ++i) {
-    const std::string& manager = job.patches[i].manager;
-    const size_t slash = manager.find('/');
-    if (slash != std::string::npos && slash + 1 < manager.size() && IsVisible(manager) &&
-        IsDnsName(std::string_view(manager).substr(0, slash))) {
-      continue;
-    }
-    verdict->Refuse(kForbidden, fmt::format("spec.runtimePatches[{}].manager: {} must be a domain-prefixed path (such "
-                                            "as \"acme.io/foo\")",
-                                            i, Quoted(manager)));
-  }
-}
-
 void CheckPatchedVariables(const TrainJob& job, const Runtime& runtime, Verdict* verdict) {
   std::map<std::string_view, const ReplicatedJob*> jobs;
   for (const ReplicatedJob& of : runtime.jobs) jobs.try_emplace(of.name, &of);
@@ -126,6 +112,20 @@ void CheckInitializerVolumes(const TrainJob& job, const Runtime& runtime, Verdic
 }
 
 }  // namespace
+
+void CheckManagers(const TrainJob& job, Verdict* verdict) {
+  for (size_t i = 0; i < job.patches.size(); ++i) {
+    const std::string& manager = job.patches[i].manager;
+    const size_t slash = manager.find('/');
+    if (slash != std::string::npos && slash + 1 < manager.size() && IsVisible(manager) &&
+        IsDnsName(std::string_view(manager).substr(0, slash))) {
+      continue;
+    }
+    verdict->Refuse(kForbidden, fmt::format("spec.runtimePatches[{}].manager: {} must be a domain-prefixed path (such "
+                                            "as \"acme.io/foo\")",
+                                            i, Quoted(manager)));
+  }
+}
 
 void JudgeNewJob(const TrainJob& job, const Runtime& runtime, Verdict* verdict) {
   CheckManagers(job, verdict);

@@ -13,6 +13,8 @@ namespace muster::controller {
 //   spec.trainer.env and spec.initializer are for those. A patch may add other variables;
 // - an initializer whose container mounts no volume: the data would be lost.
 void JudgeNewJob(const TrainJob& job, const Runtime& runtime, Verdict* verdict);
+// The rule for managers alone, where the runtime is not known.
+void CheckManagers(const TrainJob& job, Verdict* verdict);
 
 // For an UPDATE that changes the patches; both TrainJobs are in the newest shape. Refuses a change of the pod fields
 // that upstream makes immutable once they are set (serviceAccountName, volumes, containers ..., 422), then a change

@@ -149,9 +149,11 @@ bool UsesRuntime(const Json& train_job, const AdmissionRequest& request) {
 
 Verdict RefuseDelete(const AdmissionRequest& request, std::string_view job) {
   Verdict verdict;
-  verdict.Refuse(kForbidden, fmt::format("{} {} has label {}: \"true\", and TrainJob {} uses it; wait until that has "
-                                         "ended, or take the label away",
-                                         KindOf(request), Quoted(request.name), kProtectedLabel, Quoted(job)));
+  const std::string user =
+      job.empty() ? "a TrainJob (kubectl get trainjobs -A)" : fmt::format("TrainJob {}", Quoted(job));
+  verdict.Refuse(kForbidden, fmt::format("{} {} has label {}: \"true\", and {} uses it; wait until that has ended, or "
+                                         "take the label away",
+                                         KindOf(request), Quoted(request.name), kProtectedLabel, user));
   return verdict;
 }
 

@@ -25,7 +25,7 @@ bool IsValidated(const Json& runtime);
 // Whether `request` is a DELETE that must be refused while UsesRuntime() is true for a TrainJob.
 bool IsProtected(const AdmissionRequest& request);
 bool UsesRuntime(const Json& train_job, const AdmissionRequest& request);
-// `job`: the key (KeyOf) of a TrainJob that uses the runtime.
+// `job`: the key (KeyOf) of a TrainJob that uses the runtime; empty: it is not said.
 Verdict RefuseDelete(const AdmissionRequest& request, std::string_view job);
 
 }  // namespace muster::controller

@@ -79,6 +79,10 @@ class Validator {
                                      ref.kind, ref.api_group, kTrainerGroup));
       return verdict_;
     }
+    if (!facts_.known) {
+      CheckManagers(*job, &verdict_);
+      return verdict_;
+    }
     if (facts_.runtime == nullptr) {
       Refuse(kForbidden,
              fmt::format("spec.runtimeRef: Invalid value: {}: specified {} must be created before the "

@@ -19,6 +19,8 @@
 namespace muster::controller {
 
 struct TrainJobFacts {
+  // False: the one who asks may not learn of the runtime and the snapshot. Then nothing is refused for their sake.
+  bool known = true;
   const Json* runtime = nullptr;   // the one in spec.runtimeRef, as it is now; null: it does not exist
   const Json* snapshot = nullptr;  // the ConfigMap (plan.h); null: it does not exist
 };

@@ -9,9 +9,12 @@
 #include "controller/admission/validate_pytorch_job.h"
 #include "controller/admission/validate_runtime.h"
 #include "controller/admission/validate_train_job.h"
+#include "controller/api/fields.h"
+#include "controller/api/lenient.h"
 #include "controller/kube/answer.h"
 #include "controller/kube/children.h"
 #include "controller/kube/large_reviews.h"
+#include "controller/kube/token_bucket.h"
 #include "http/conversation.h"
 #include "http/percent.h"
 
@@ -27,6 +30,9 @@ constexpr size_t kLongestReview = size_t{6} << 20;
 constexpr size_t kConnections = 512;
 constexpr size_t kMemory = size_t{64} << 20;  // bytes of all reviews together
 constexpr int kPage = 500;                    // TrainJobs
+// Limits for clients that may be anybody: look-ups a second, and at the same time; lists of TrainJobs a second.
+constexpr double kLookUps = 50, kLists = 1;
+constexpr int kLookUpBurst = 100, kListBurst = 5, kLookUpsAtOnce = 16;
 
 }  // namespace
 
@@ -123,16 +129,38 @@ class Webhooks::Reviews {
 
   // Reads an object from the API server. JSON null: it does not exist.
   asio::awaitable<StatusOr<Json>> Look(const Resource& resource, std::string ns, std::string name) {
+    const bool limited = by_anybody();
+    if (limited && (looking_ >= kLookUpsAtOnce || !look_ups_.TryTake(MonotonicClock::now()))) co_return Json();
+    ++looking_;
     auto found =
         co_await Answer([&](ApiClient::Done done) { return means_.client.Get(resource, ns, name, std::move(done)); });
+    --looking_;
     if (absl::IsNotFound(found.status())) co_return Json();
     co_return found;
+  }
+
+  bool by_anybody() const { return means_.clients == Means::Clients::kAnybody; }
+
+  // Whether the client may learn of the object that `request` changes: it names its uid.
+  asio::awaitable<StatusOr<bool>> MayKnow(const Resource& resource, const AdmissionRequest& request) {
+    if (!by_anybody()) co_return true;
+    const std::string uid = TextField(PartOf(request.old_object, "metadata"), "uid");
+    if (uid.empty()) co_return false;
+    const std::string ns = resource.namespaced ? request.ns : "";
+    const auto found = co_await Look(resource, ns, request.name);
+    if (!found.ok()) co_return found.status();
+    co_return TextField(PartOf(*found, "metadata"), "uid") == uid;
+  }
+
+  asio::awaitable<StatusOr<bool>> MayKnowRuntime(const AdmissionRequest& request) {
+    if (RuntimeResource(RuntimeRefOf(request.object)) == &kClusterTrainingRuntimes) co_return true;
+    co_return co_await MayKnow(kTrainJobs, request);
   }
 
   asio::awaitable<StatusOr<Json>> LookAtRuntime(const AdmissionRequest& request) {
     const RuntimeRef ref = RuntimeRefOf(request.object);
     const Resource* resource = RuntimeResource(ref);
-    if (resource == nullptr || ref.name.empty()) co_return Json();
+    if (resource == nullptr || !IsDnsName(ref.name)) co_return Json();
     // GCC 12 destroys a temporary of "?:" in a co_await twice.
     const std::string ns = resource->namespaced ? request.ns : "";
     co_return co_await Look(*resource, ns, ref.name);
@@ -142,8 +170,18 @@ class Webhooks::Reviews {
     return means_.runtimes.Find(RuntimeRefOf(request.object), request.ns);
   }
 
+  // Whether `job`, the object of a request for /scale, exists and the client may learn of it.
+  bool IsTold(const Json& job, const AdmissionRequest& request) const {
+    if (job.is_null() || !by_anybody()) return !job.is_null();
+    const std::string uid = TextField(PartOf(job, "metadata"), "uid");
+    return !uid.empty() && uid == TextField(PartOf(request.old_object, "metadata"), "uid");
+  }
+
   Judged Mutate(AdmissionRequest request) {
     if (!MutationNeedsRuntime(request)) co_return MutateTrainJob(request, nullptr, WallNow());
+    const auto may_know = co_await MayKnowRuntime(request);
+    if (!may_know.ok()) co_return may_know.status();
+    if (!*may_know) co_return MutateTrainJob(request, nullptr, WallNow());
     if (const Json* known = KnownRuntime(request)) co_return MutateTrainJob(request, known, WallNow());
     const auto runtime = co_await LookAtRuntime(request);
     if (!runtime.ok()) co_return runtime.status();
@@ -154,13 +192,21 @@ class Webhooks::Reviews {
     if (request.subresource == "scale") {
       const auto job = co_await Look(kTrainJobs, request.ns, request.name);
       if (!job.ok()) co_return job.status();
-      if (job->is_null()) co_return Verdict();  // the API server refuses it itself
+      if (!IsTold(*job, request)) co_return Verdict();  // the API server refuses it itself
       request = UpdateByScale(request, *job);
     }
     TrainJobFacts facts;
     if (!ValidationNeedsFacts(request)) co_return ValidateTrainJob(request, facts, options_.agent);
+    const bool create = request.operation == "CREATE";
+    // GCC 12 destroys a temporary of "?:" in a co_await twice.
+    StatusOr<bool> may_know = false;
+    if (create) may_know = co_await MayKnowRuntime(request);
+    if (!create) may_know = co_await MayKnow(kTrainJobs, request);
+    if (!may_know.ok()) co_return may_know.status();
+    facts.known = *may_know;
+    if (!facts.known) co_return ValidateTrainJob(request, facts, options_.agent);
     StatusOr<Json> snapshot = Json();
-    if (request.operation == "UPDATE") {
+    if (!create) {
       TrainJob named;
       named.meta.name = request.name;
       const std::string name = SnapshotName(named);
@@ -183,7 +229,7 @@ class Webhooks::Reviews {
     if (request.subresource == "scale") {
       const auto job = co_await Look(kPyTorchJobs, request.ns, request.name);
       if (!job.ok()) co_return job.status();
-      if (job->is_null()) co_return Verdict();  // the API server refuses it itself
+      if (!IsTold(*job, request)) co_return Verdict();  // the API server refuses it itself
       request = PyTorchUpdateByScale(request, *job);
     }
     co_return ValidatePyTorchJob(request, options_);
@@ -191,6 +237,13 @@ class Webhooks::Reviews {
 
   Judged ValidateTheRuntime(AdmissionRequest request) {
     if (!IsProtected(request)) co_return ValidateRuntime(request, options_.agent);
+    const bool of_cluster = request.resource == kClusterTrainingRuntimes.plural;
+    const auto may_know = co_await MayKnow(of_cluster ? kClusterTrainingRuntimes : kTrainingRuntimes, request);
+    if (!may_know.ok()) co_return may_know.status();
+    if (!*may_know) co_return Verdict();
+    if (by_anybody() && !lists_.TryTake(MonotonicClock::now())) {
+      co_return absl::UnavailableError("whether a TrainJob uses the runtime was asked too often");
+    }
     for (std::string next;;) {
       const std::string query =
           fmt::format("limit={}{}", kPage, next.empty() ? "" : fmt::format("&continue={}", http::PercentEncode(next)));
@@ -200,7 +253,8 @@ class Webhooks::Reviews {
       for (const Json& job : page->value("items", Json::array())) {
         if (!UsesRuntime(job, request)) continue;
         const auto meta = ReadMeta(job);
-        co_return RefuseDelete(request, meta.ok() ? KeyOf(meta->ns, meta->name) : "?");
+        const bool tells = meta.ok() && !(by_anybody() && of_cluster);
+        co_return RefuseDelete(request, tells ? KeyOf(meta->ns, meta->name) : "");
       }
       const Json* metadata = FindField(*page, "metadata");
       next = metadata == nullptr ? "" : TextField(*metadata, "continue");
@@ -209,7 +263,9 @@ class Webhooks::Reviews {
   }
 
   const Means means_;
-  const PyTorchOptions options_;  // include those for TrainJobs
+  const PyTorchOptions options_;                                              // include those for TrainJobs
+  TokenBucket look_ups_{kLookUps, kLookUpBurst}, lists_{kLists, kListBurst};  // by_anybody()
+  int looking_ = 0;
   LargeReviews large_;
   bool judging_large_ = false;
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

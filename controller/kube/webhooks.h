@@ -7,7 +7,13 @@
 //
 // controller/admission decides. Runtimes come from RuntimeCache. Before a missing or wrong runtime leads to a refusal,
 // it is read from the API server, which may have a newer one. For an UPDATE that changes the plan, the runtime's
-// snapshot is read; for /scale, the job itself. Loop thread only.
+// snapshot is read; for /scale, the job itself.
+//
+// If anybody may reach the port, a review says nothing about objects of a namespace to a client that could not read
+// them. A ClusterTrainingRuntime can be read by any user. A review of an existing object has to name its uid, as the
+// API server's does: else it is judged by its own text. A CREATE has no such proof, so a missing or wrong
+// TrainingRuntime is not refused then; the TrainJob's status says it. Look-ups for such reviews are limited; beyond the
+// limit a review is judged without. Loop thread only.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -28,6 +34,7 @@ class Webhooks {
     boost::asio::io_context& loop;
     ApiClient& client;
     const RuntimeCache& runtimes;
+    enum class Clients { kApiServers, kAnybody } clients;
   };
 
   // `options`: for PyTorchJobs; they include those for TrainJobs. `host`, `port` and errors: as for

@@ -2,8 +2,11 @@
 
 #include <gmock/gmock.h>
 
+#include <map>
 #include <optional>
+#include <vector>
 
+#include "controller/admission/validate_runtime.h"
 #include "http/ask.h"
 #include "tests/controller/kube/script_server.h"
 
@@ -14,6 +17,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
+constexpr char kOfTrainJobs[] = "/validate-trainer-kubeflow-org-v1alpha1-trainjob";
+constexpr char kMutating[] = "/mutate-trainer-kubeflow-org-v1alpha1-trainjob";
 constexpr char kOfPyTorchJobs[] = "/validate-kubeflow-org-v1-pytorchjob";
 
 Json PyTorchJobOf(const Json& workers) {
@@ -22,6 +27,26 @@ Json PyTorchJobOf(const Json& workers) {
           {"kind", "PyTorchJob"},
           {"metadata", {{"name", "train"}, {"namespace", "ns"}}},
           {"spec", {{"pytorchReplicaSpecs", {{"Worker", {{"replicas", workers}, {"template", pod}}}}}}}};
+}
+
+Json TrainJobOf(const std::string& runtime_kind, const std::string& runtime) {
+  return {{"apiVersion", "trainer.kubeflow.org/v1alpha1"},
+          {"kind", "TrainJob"},
+          {"metadata", {{"name", "train"}, {"namespace", "ns"}}},
+          {"spec", {{"runtimeRef", {{"kind", runtime_kind}, {"name", runtime}}}}}};
+}
+
+Json RuntimeOf(const std::string& kind) {
+  const Json pod = {{"spec", {{"restartPolicy", "Never"}, {"containers", {{{"name", "node"}, {"image", "x"}}}}}}};
+  const Json job = {{"name", "node"},
+                    {"template",
+                     {{"metadata", {{"labels", {{"trainer.kubeflow.org/trainjob-ancestor-step", "trainer"}}}}},
+                      {"spec", {{"template", pod}}}}}};
+  return {
+      {"apiVersion", "trainer.kubeflow.org/v1alpha1"},
+      {"kind", kind},
+      {"metadata", {{"name", "train"}, {"namespace", "ns"}}},
+      {"spec", {{"mlPolicy", {{"numNodes", 2}}}, {"template", {{"spec", {{"replicatedJobs", Json::array({job})}}}}}}}};
 }
 
 Json ReviewOf(const std::string& operation, const std::string& resource, const Json& object) {
@@ -38,8 +63,9 @@ Json ReviewOf(const std::string& operation, const std::string& resource, const J
 
 class WebhooksTest : public testing::Test {
  protected:
-  WebhooksTest() {
-    auto webhooks = Webhooks::Listen({loop_, api_, runtimes_}, {}, "127.0.0.1", 0, nullptr);
+  using Clients = Webhooks::Means::Clients;
+  explicit WebhooksTest(Clients clients = Clients::kApiServers) {
+    auto webhooks = Webhooks::Listen({loop_, api_, runtimes_, clients}, {}, "127.0.0.1", 0, nullptr);
     EXPECT_TRUE(webhooks.ok()) << webhooks.status();
     webhooks_ = *std::move(webhooks);
   }
@@ -62,7 +88,11 @@ class WebhooksTest : public testing::Test {
   }
 
   boost::asio::io_context loop_;
-  ScriptServer server_{loop_, [this](const ScriptServer::Asked&) { return reply_; }};
+  ScriptServer server_{loop_, [this](const ScriptServer::Asked& asked) {
+                         const auto own = replies_.find(asked.target.substr(asked.target.rfind('/') + 1));
+                         return own == replies_.end() ? reply_ : own->second;
+                       }};
+  std::map<std::string, ScriptServer::Reply> replies_;  // by name of the object
   ScriptServer::Reply reply_ = ScriptServer::Refusal(404, "NotFound");
   ApiClient api_{loop_, server_.access(), {}};
   RuntimeCache runtimes_{loop_, api_, ""};
@@ -115,6 +145,114 @@ TEST_F(WebhooksTest, EachPathHasItsResource) {
             resource));
   }
   EXPECT_EQ(Asked("/validate-kubeflow-org-v1-tfjob", ReviewOf("CREATE", "tfjobs", Json::object())).first, 404);
+}
+
+TEST_F(WebhooksTest, RefusesANameThatNoRuntimeCanHave) {
+  for (const char* name : {"a/b", "../pods", "A", "a..b", "-a", "a b", "a%2Fb"}) {
+    const Json refused = Response(kOfTrainJobs, ReviewOf("CREATE", "trainjobs", TrainJobOf("TrainingRuntime", name)));
+    EXPECT_EQ(refused["status"]["code"], 422) << name;
+    EXPECT_THAT(refused["status"]["message"], HasSubstr("spec.runtimeRef.name: ")) << name;
+    Response(kMutating, ReviewOf("CREATE", "trainjobs", TrainJobOf("TrainingRuntime", name)));
+  }
+  EXPECT_THAT(server_.lines(), IsEmpty());
+}
+
+class WebhooksForAnybody : public WebhooksTest {
+ protected:
+  WebhooksForAnybody() : WebhooksTest(Clients::kAnybody) {}
+
+  static Json Update(const std::string& uid, int nodes) {
+    Json job = TrainJobOf("TrainingRuntime", "mine");
+    job["metadata"]["uid"] = uid;
+    job["spec"]["trainer"] = {{"numNodes", nodes}};
+    Json review = ReviewOf("UPDATE", "trainjobs", job);
+    job["spec"]["trainer"] = {{"numNodes", 2}};
+    review["request"]["oldObject"] = job;
+    return review;
+  }
+};
+
+TEST_F(WebhooksForAnybody, ACreateTellsNothingOfARuntimeOfANamespace) {
+  std::vector<Json> answers;
+  for (const auto& reply :
+       {ScriptServer::Refusal(404, "NotFound"), ScriptServer::Of(200, RuntimeOf("TrainingRuntime"))}) {
+    reply_ = reply;
+    const Json job = TrainJobOf("TrainingRuntime", "mine");
+    answers.push_back(Response(kOfTrainJobs, ReviewOf("CREATE", "trainjobs", job)));
+    answers.push_back(Response(kMutating, ReviewOf("CREATE", "trainjobs", job)));
+  }
+  EXPECT_EQ(answers[0], (Json{{"uid", "uid-1"}, {"allowed", true}}));
+  EXPECT_EQ(answers[0], answers[2]);
+  EXPECT_EQ(answers[1], answers[3]);
+  EXPECT_THAT(server_.lines(), IsEmpty());  // nor does it ask
+}
+
+TEST_F(WebhooksForAnybody, AnyUserMayReadAClusterTrainingRuntime) {
+  const Json review = ReviewOf("CREATE", "trainjobs", TrainJobOf("ClusterTrainingRuntime", "torch"));
+  EXPECT_THAT(Response(kOfTrainJobs, review)["status"]["message"], HasSubstr("must be created before the TrainJob"));
+  reply_ = ScriptServer::Of(200, RuntimeOf("ClusterTrainingRuntime"));
+  EXPECT_EQ(Response(kOfTrainJobs, review)["allowed"], true);
+}
+
+TEST_F(WebhooksForAnybody, AnUpdateIsJudgedByTheRuntimeOnlyIfItNamesTheJobsUid) {
+  Json job = TrainJobOf("TrainingRuntime", "mine");
+  job["metadata"]["uid"] = "right";
+  replies_["train"] = ScriptServer::Of(200, job);
+  replies_["mine"] = ScriptServer::Of(200, RuntimeOf("TrainingRuntime"));
+  EXPECT_EQ(Response(kOfTrainJobs, Update("wrong", 3))["allowed"], true);
+  EXPECT_EQ(Response(kOfTrainJobs, Update("", 3))["allowed"], true);
+  EXPECT_THAT(server_.lines(), ElementsAre(HasSubstr("/trainjobs/train")));  // for the first one
+  EXPECT_THAT(Response(kOfTrainJobs, Update("right", 3))["status"]["message"],
+              HasSubstr("spec.trainer.numNodes: field is immutable while the job runs"));
+}
+
+TEST_F(WebhooksForAnybody, ARequestForScaleHasToNameTheUid) {
+  Json job = PyTorchJobOf(2);
+  job["metadata"]["uid"] = "right";
+  reply_ = ScriptServer::Of(200, job);
+  const auto scaled = [&](const std::string& uid) {
+    const Json scale = {{"kind", "Scale"}, {"metadata", {{"uid", uid}}}, {"spec", {{"replicas", 0}}}};
+    Json review = ReviewOf("UPDATE", "pytorchjobs", scale);
+    review["request"]["subResource"] = "scale";
+    review["request"]["oldObject"] = scale;
+    return Response(kOfPyTorchJobs, review);
+  };
+  EXPECT_EQ(scaled("wrong")["allowed"], true);
+  EXPECT_EQ(scaled("")["allowed"], true);
+  EXPECT_EQ(scaled("right")["status"]["code"], 403);
+}
+
+TEST_F(WebhooksForAnybody, AProtectedRuntimeIsToldOfByItsUid) {
+  const auto deleted = [&](const std::string& resource, const std::string& kind, const std::string& uid) {
+    Json runtime = RuntimeOf(kind);
+    runtime["metadata"]["labels"] = {{kProtectedLabel, "true"}};
+    runtime["metadata"]["uid"] = "right";
+    replies_["train"] = ScriptServer::Of(200, runtime);
+    runtime["metadata"]["uid"] = uid;
+    Json review = ReviewOf("DELETE", resource, nullptr);
+    review["request"]["oldObject"] = runtime;
+    return Response("/validate-trainer-kubeflow-org-v1alpha1-" + resource.substr(0, resource.size() - 1), review);
+  };
+  Json used = TrainJobOf("TrainingRuntime", "train");
+  Json used_by_all = TrainJobOf("ClusterTrainingRuntime", "train");
+  used["metadata"]["name"] = used_by_all["metadata"]["name"] = "secret";
+  reply_ = ScriptServer::Of(200, {{"items", {used, used_by_all}}, {"metadata", Json::object()}});
+  EXPECT_EQ(deleted("trainingruntimes", "TrainingRuntime", "wrong")["allowed"], true);
+  EXPECT_THAT(WriteJson(deleted("trainingruntimes", "TrainingRuntime", "right")), HasSubstr("ns/secret"));
+  // Any user can read the uid of a ClusterTrainingRuntime, so it proves nothing about the jobs.
+  const std::string refused = WriteJson(deleted("clustertrainingruntimes", "ClusterTrainingRuntime", "right"));
+  EXPECT_THAT(refused, HasSubstr("a TrainJob (kubectl get trainjobs -A) uses it"));
+  EXPECT_EQ(refused.find("secret"), std::string::npos);
+}
+
+TEST_F(WebhooksForAnybody, LookUpsAreLimited) {
+  const Json review = ReviewOf("CREATE", "trainjobs", TrainJobOf("ClusterTrainingRuntime", "none"));
+  const TimePoint begin = MonotonicClock::now();
+  for (int i = 0; i < 400; ++i) {
+    EXPECT_THAT(Response(kOfTrainJobs, review)["status"]["message"], HasSubstr("must be created"));
+  }
+  const auto seconds = std::chrono::duration<double>(MonotonicClock::now() - begin).count();
+  EXPECT_LE(static_cast<double>(server_.lines().size()), 101 + 50 * seconds);
 }
 
 }  // namespace
