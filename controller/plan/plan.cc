@@ -230,6 +230,7 @@ class Planner {
       plan_.max_restarts = runtime_.failure->max_restarts;
     } else if (wants_agent && CommandIsKnown(*TrainerContainer(*first))) {
       plan_.max_restarts = kDefaultMaxRestarts;
+      plan_.agents_only = true;
     }
     return absl::OkStatus();
   }

@@ -84,6 +84,7 @@ struct Plan {
   std::vector<FailureRule> failure_rules;
   bool waits_for_old_pods = false;  // a new attempt begins once no pod of the last one is left
   int max_restarts = 0;             // the budget
+  bool agents_only = false;         // nobody gave it: a Job without the agent that fails ends the TrainJob
   std::optional<int64_t> active_deadline_seconds, ttl_seconds;  // the runtime's, for TrainJobs without their own
   std::vector<Notice> notices;
 };

@@ -193,7 +193,8 @@ class Deciding {
     const ObservedJob& job = *failed->job;
     const std::string what = WhyOf(job.meta.name, failed->failure->reason, failed->failure->message, why);
     const RestartPolicy policy = failed->planned->restart;
-    if (IsInitializer(*failed->planned) || policy == RestartPolicy::kNever ||
+    const bool has_no_budget = plan_.agents_only && !failed->planned->agent;
+    if (IsInitializer(*failed->planned) || has_no_budget || policy == RestartPolicy::kNever ||
         (policy == RestartPolicy::kExitCode && failed->failure->reason == "PodFailurePolicy")) {
       return Fail("FailedJobs", job.meta.name, what);
     }

@@ -20,6 +20,7 @@ TEST(Agent, RunsTheCommand) {
   EXPECT_TRUE(job.agent);
   EXPECT_TRUE(job.budget_in_job);
   EXPECT_EQ(plan.max_restarts, kDefaultMaxRestarts);
+  EXPECT_TRUE(plan.agents_only);
   EXPECT_TRUE(plan.notices.empty());
   const Json container = ContainerOf(job);
   EXPECT_EQ(At(container, "/command"), YamlOf("{c: [/muster-agent/muster, exec, --, torchrun, train.py]}")["c"]);

@@ -183,5 +183,22 @@ TEST(Decide, OnFailureCountsFatalCodesToo) {
   EXPECT_EQ(decision.status.Find("Failed")->reason, "ReachedMaxRestarts") << "the agents have used it up";
 }
 
+// JobSet restarts nothing without a failurePolicy. The default budget is for what the agents restart.
+TEST(Decide, AJobWithoutTheAgentDoesNotUseTheirDefaultBudget) {
+  for (const bool agents_only : {false, true}) {
+    Plan plan = TwoNodes();
+    plan.agents_only = agents_only;
+    plan.jobs.push_back(Planned("launcher", Step::kOther, 1, false));
+    Observed observed;
+    observed.service = true;
+    observed.jobs = {There("a-node-0"), There("a-launcher-0", 0, 1)};
+    observed.jobs[1].failed_at = kNow;
+    observed.jobs[1].failed_reason = "BackoffLimitExceeded";
+    const Decision decision = Decide(Job(), plan, observed, kNow);
+    EXPECT_EQ(decision.status.Find("Failed") != nullptr, agents_only);
+    EXPECT_EQ(decision.status.attempt, agents_only ? 0 : 1);
+  }
+}
+
 }  // namespace
 }  // namespace muster::controller
