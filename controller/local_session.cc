@@ -277,7 +277,7 @@ class Session {
   }
 
   const std::string id_ = RandomName();  // of the run
-  World world_;
+  World world_{id_};
   std::unique_ptr<LocalJob> job_;
   NetworkMode mode_ = NetworkMode::kAuto;
 };

@@ -59,7 +59,8 @@ StatusOr<const Json*> World::Create(Json object, WallTime now) {
     return absl::AlreadyExistsError(fmt::format("{} {} exists already", kind, meta.name));
   }
   Json& metadata = object["metadata"];
-  metadata["uid"] = fmt::format("{:08x}-0000-4000-8000-000000000000", ++uids_);
+  metadata["uid"] = fmt::format("{:08x}-{}-4{}-8{}-{:0>12}", ++uids_, run_.substr(0, 4), run_.substr(4, 3),
+                                run_.substr(7, 3), run_.substr(10));
   metadata["creationTimestamp"] = IsoMicroTime(now);
   metadata["generation"] = 1;
   metadata.erase("deletionTimestamp");

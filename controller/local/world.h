@@ -21,6 +21,9 @@ namespace muster::controller {
 
 class World {
  public:
+  // `run`: 16 hexadecimal digits, different for each run. They are a part of each uid, from which IDs of a job are made.
+  explicit World(std::string run = std::string(16, '0')) : run_(std::move(run)) {}
+
   // Returns the object as it is stored. AlreadyExists: there is an object of that kind and name. InvalidArgument: the
   // object has no kind or no name.
   StatusOr<const Json*> Create(Json object, WallTime now);
@@ -48,6 +51,7 @@ class World {
   void Stamp(Json* object);
   void Remove(Objects::iterator object, WallTime now);
 
+  const std::string run_;
   Objects objects_;
   uint64_t version_ = 0, uids_ = 0;
 };
