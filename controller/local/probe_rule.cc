@@ -25,6 +25,14 @@ ProbeStep CountAnswer(const Probe& probe, ProbeKind kind, ProbeAnswer::Kind answ
   ProbeStep step{.next = std::max(asked + probe.period, now)};
   if (answer == ProbeAnswer::Kind::kUnknown) return step;
   const bool succeeded = answer == ProbeAnswer::Kind::kSuccess;
+  state->succeeded = state->succeeded || succeeded;
+  if (kind == ProbeKind::kReadiness && !state->succeeded) {
+    const bool counts = asked >= state->due.value_or(asked);
+    if (counts) state->due = asked + probe.period;
+    step.next = std::max(std::min(*state->due, asked + state->early), now);
+    state->early *= 2;
+    if (!counts) return step;
+  }
   const int wanted = succeeded ? probe.successes : probe.failures;
   state->run = state->last == answer ? std::min(state->run + 1, wanted) : 1;
   state->last = answer;

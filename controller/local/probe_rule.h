@@ -4,7 +4,11 @@
 // probes not before the startup probe has succeeded. failureThreshold (successThreshold) failures (successes) in a row
 // make a verdict, and each further one repeats it. A result kUnknown counts neither way. After the verdict that startup
 // has succeeded, or that startup or liveness has failed, the probe does not run again until the container is restarted.
-// Unlike in the kubelet, there is no random delay.
+//
+// Unlike in the kubelet, there is no random delay. And a readiness probe that has not succeeded yet also runs between its
+// periods, after 100 ms, 200 ms and so on: a container that is ready soon counts as ready soon. Of these answers only a
+// success counts.
+//
 // Source: Kubernetes 1.36, pkg/kubelet/prober/worker.go (run, doProbe), prober_manager.go (UpdatePodStatus).
 #pragma once
 
@@ -25,10 +29,15 @@ struct ProbeAnswer {
   std::string said;  // why it is not a success, for people
 };
 
+inline constexpr std::chrono::milliseconds kFirstEarly{100};
+
 // The state of one probe since its container has started.
 struct ProbeState {
   std::optional<ProbeAnswer::Kind> last;  // the last answer that counted
   int run = 0;                            // how many answers like it came in a row
+  bool succeeded = false;                 // once at least
+  std::optional<TimePoint> due;           // before that: when the next failure counts
+  Duration early = kFirstEarly;           // before that: from this question to the next one
 };
 
 struct ProbeStep {

@@ -20,14 +20,16 @@ Probe Thresholds(int successes, int failures) {
   return probe;
 }
 
-// The verdicts after each of the `answers` ("+-!"), which come without delay: "S.F" and so on. "." is no verdict; "|"
+// The verdicts after each of the `answers` ("+-!"), of which one comes in each period: "S.F" and so on. "." is no verdict; "|"
 // behind one says that the probe does not run again.
 std::string Verdicts(ProbeKind kind, const Probe& probe, std::string_view answers) {
   ProbeState state;
   std::string verdicts;
+  TimePoint at = kBegun;
   for (const char c : answers) {
     const Kind answer = c == '+' ? Kind::kSuccess : c == '-' ? Kind::kFailure : Kind::kUnknown;
-    const ProbeStep step = CountAnswer(probe, kind, answer, kBegun, kBegun, &state);
+    const ProbeStep step = CountAnswer(probe, kind, answer, at, at, &state);
+    at += probe.period;
     verdicts += step.verdict == ProbeStep::Verdict::kNone      ? '.'
                 : step.verdict == ProbeStep::Verdict::kSuccess ? 'S'
                                                                : 'F';
@@ -74,6 +76,38 @@ TEST(ProbeRule, WhenItIsAskedAgain) {
   EXPECT_EQ(next(seconds(0)), kBegun + seconds(5));
   EXPECT_EQ(next(seconds(4)), kBegun + seconds(5)) << "from question to question";
   EXPECT_EQ(next(seconds(7)), kBegun + seconds(7)) << "the one that was due comes at once";
+}
+
+TEST(ProbeRule, AReadinessProbeIsAskedEarlyUntilItSucceeds) {
+  using std::chrono::milliseconds;
+  Probe probe;
+  probe.period = seconds(1);
+  probe.failures = 2;
+  ProbeState state;
+  const auto ask = [&](int asked, Kind kind) {
+    const TimePoint at = kBegun + milliseconds(asked);
+    return CountAnswer(probe, ProbeKind::kReadiness, kind, at, at, &state);
+  };
+  const struct {
+    int asked;
+    Kind answer;
+    int next;
+    ProbeStep::Verdict verdict;
+  } rows[] = {
+      {0, Kind::kFailure, 100, ProbeStep::Verdict::kNone},
+      {100, Kind::kFailure, 300, ProbeStep::Verdict::kNone},
+      {300, Kind::kFailure, 700, ProbeStep::Verdict::kNone},
+      {700, Kind::kFailure, 1000, ProbeStep::Verdict::kNone},
+      {1000, Kind::kFailure, 2000, ProbeStep::Verdict::kFailure},
+      {2000, Kind::kSuccess, 3000, ProbeStep::Verdict::kSuccess},
+      {3000, Kind::kFailure, 4000, ProbeStep::Verdict::kNone},
+      {4000, Kind::kFailure, 5000, ProbeStep::Verdict::kFailure},
+  };
+  for (const auto& row : rows) {
+    const ProbeStep step = ask(row.asked, row.answer);
+    EXPECT_EQ(step.next, kBegun + milliseconds(row.next)) << row.asked;
+    EXPECT_EQ(step.verdict, row.verdict) << row.asked;
+  }
 }
 
 }  // namespace
