@@ -19,7 +19,8 @@ std::string EndTable(const std::vector<PodEnd>& ends) {
   for (const auto& [host, its_ends] : hosts) {
     std::vector<std::string> texts;
     for (const PodEnd* end : its_ends) {
-      texts.push_back(fmt::format("{} after {:.2f} s", end->exit_code == 0 ? "success" : DescribeExit(end->exit_code),
+      texts.push_back(fmt::format("{} after {:.2f} s",
+                                  end->exit_code ? DescribeExit(*end->exit_code) : "stopped before its program ran,",
                                   std::chrono::duration<double>(end->lived).count()));
     }
     table += fmt::format("{:<{}}  {}\n", host, width, Join(texts, ", then "));

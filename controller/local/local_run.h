@@ -45,7 +45,7 @@ struct LocalRunEvents {
 // A pod that has ended.
 struct PodEnd {
   std::string host;  // the same for a pod and its replacement
-  int exit_code = 0;
+  std::optional<int> exit_code;  // as of ExitCodeOf()
   Duration lived{};
 };
 

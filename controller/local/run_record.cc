@@ -43,7 +43,7 @@ PodRecord ReadPod(JsonFields* fields) {
   pod.ended = TimeOf(fields, "ended");
   pod.ready = fields->Flag("ready");
   pod.marks_ranks = fields->Flag("marks_ranks");
-  pod.exit_code = IntOf(fields, "exit_code", 0, 255);
+  if (const auto code = fields->Number("exit_code", 0, 255)) pod.exit_code = static_cast<int>(*code);
   return pod;
 }
 
@@ -53,10 +53,8 @@ Json PodAsJson(const PodRecord& pod) {
   if (pod.node_rank >= 0) json["node_rank"] = pod.node_rank;
   if (pod.marks_ranks) json["marks_ranks"] = true;
   if (pod.ready) json["ready"] = true;
-  if (pod.ended) {
-    json["ended"] = IsoMicroTime(*pod.ended);
-    json["exit_code"] = pod.exit_code;
-  }
+  if (pod.ended) json["ended"] = IsoMicroTime(*pod.ended);
+  if (pod.exit_code) json["exit_code"] = *pod.exit_code;
   return json;
 }
 

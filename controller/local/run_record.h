@@ -22,7 +22,7 @@ struct PodRecord {
   std::optional<WallTime> ended;
   bool ready = false;
   bool marks_ranks = false;  // each line of output of a rank begins with RankMark()
-  int exit_code = 0;         // once it has ended
+  std::optional<int> exit_code;  // once it has ended, if its program has run
   bool operator==(const PodRecord&) const = default;
 };
 
