@@ -16,8 +16,7 @@ namespace muster::controller {
 class NodeNumbers {
  public:
   NodeNumbers() = default;
-  // `planned` has one job. Nodes are numbered in the order of the plan: of an MPI job the launcher is number 0, and its
-  // workers follow.
+  // `planned` has one job. Nodes are numbered in the order of the plan, and those of MPI so as in the hostfile.
   explicit NodeNumbers(const PlannedFiles& planned);
 
   // -1: the pod is no node of the training.

@@ -47,7 +47,7 @@ Json PodOf(std::string_view job, std::string_view index) {
              {{"batch.kubernetes.io/job-name", job}, {"batch.kubernetes.io/job-completion-index", index}}}}}};
 }
 
-TEST(NodeNumbers, OfMpiTheLauncherComesFirst) {
+TEST(NodeNumbers, TheLauncherOfMpiIsOneOfThem) {
   const NodeNumbers numbers = NumbersOf(TrainJob("mpi", "[mpirun, a]"));
   EXPECT_EQ(numbers.count(), 3);
   EXPECT_EQ(numbers.Of(PodOf("a-launcher-0", "0")), 0);
