@@ -154,7 +154,9 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
     for (const Json* pod : world_->List("Pod")) pods.push_back(*pod);
     for (const Json& pod : pods) JoinNetwork(pod);
     WriteHosts();
-    for (const Json& pod : pods) Care(pod);
+    for (const Json& pod : pods) {
+      if (refused_.ok()) Care(pod);
+    }
     Forget();
     if (settled.again) WakeAt(*settled.again);
     events_.changed();
