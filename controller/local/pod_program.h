@@ -47,8 +47,6 @@ using FindObject = std::function<const Json*(std::string_view kind, std::string_
 struct PodFolder {
   std::string path;              // created if nothing is there: a subPath may be a file of a claim
   bool is_private = false;       // mode 0700
-  bool in_memory = false;        // emptyDir of medium Memory
-  std::optional<int64_t> bytes;  // sizeLimit
   bool of_agent = false;         // `muster install` puts its files there
 };
 
@@ -66,8 +64,10 @@ struct PodFile {
 };
 
 struct PodMount {
-  std::string source, target;  // absolute
+  std::string source, target;  // absolute; `source` is empty if it is in memory
   bool read_only = false;
+  bool in_memory = false;        // a tmpfs of the container alone
+  std::optional<int64_t> bytes;  // its size; nullopt: the kernel's default, half of the memory
 };
 
 // How to test whether a container has started, is alive, or is ready.

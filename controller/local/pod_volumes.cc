@@ -7,6 +7,7 @@
 #include "base/quoted.h"
 #include "base/text.h"
 #include "controller/api/fields.h"
+#include "controller/api/lenient.h"
 #include "controller/api/quantity.h"
 #include "controller/local/pod_volume_files.h"
 #include "controller/plan/agent.h"
@@ -42,15 +43,41 @@ std::optional<int64_t> SizeLimit(Fields source) {
   return size->IsZero() ? std::nullopt : std::optional(size->Units());
 }
 
-void MakeEmptyDir(Fields source, const std::string& folder, bool of_agent, const PodInput& input, PodTree* tree) {
+// Why the volume cannot be a tmpfs, which belongs to one container; empty: it can.
+std::string WhyOnDisk(const PodInput& input, std::string_view name) {
+  if (!input.place.own_root) return "without bubblewrap nothing is mounted";
+  int mounts = 0;
+  for (const char* list : {"initContainers", "containers"}) {
+    for (const Json& container : ListField(PartOf(input.pod, "spec"), list)) {
+      for (const Json& mount : ListField(container, "volumeMounts")) {
+        if (TextField(mount, "name") != name) continue;
+        ++mounts;
+        if (FindField(mount, "subPath") != nullptr || FindField(mount, "subPathExpr") != nullptr) {
+          return "it is mounted by a subPath";
+        }
+      }
+    }
+  }
+  return mounts > 1 ? "it is mounted several times" : "";
+}
+
+PodVolume EmptyDir(Fields source, const std::string& name, const PodInput& input, PodTree* tree) {
+  const std::string folder = fmt::format("{}/volumes/{}", input.place.folder, name);
   const std::string medium = source.Text("medium");
   if (medium.starts_with("HugePages")) {
     input.ignored->Say(source.PathOf("medium"), "huge pages are not mounted: the volume is a folder");
   } else if (!medium.empty() && medium != "Memory") {
     source.Wrong("medium", medium, "is not one of Memory, HugePages, HugePages-SIZE");
   }
-  tree->Add(
-      PodFolder{.path = folder, .in_memory = medium == "Memory", .bytes = SizeLimit(source), .of_agent = of_agent});
+  const std::optional<int64_t> bytes = SizeLimit(source);
+  if (medium == "Memory") {
+    const std::string why = WhyOnDisk(input, name);
+    if (why.empty()) return PodVolume{.source = "", .bytes = bytes};
+    input.ignored->Say(source.PathOf("medium"), fmt::format("{}: the volume is a folder on this machine's disk", why));
+  }
+  if (bytes) input.ignored->Say(source.PathOf("sizeLimit"), "the volume is a folder, whose size is not limited");
+  tree->Add(PodFolder{.path = folder, .of_agent = name == kAgentContainer});
+  return PodVolume{.source = folder};
 }
 
 PodVolume OfThisMachine(Fields source, PodTree* tree) {
@@ -89,10 +116,7 @@ StatusOr<PodVolume> Make(Fields volume, const std::string& name, const PodInput&
   if (type == "persistentVolumeClaim") return Claim(source, input, tree);
 
   const std::string folder = fmt::format("{}/volumes/{}", input.place.folder, name);
-  if (type == "emptyDir") {
-    MakeEmptyDir(source, folder, name == kAgentContainer, input, tree);
-    return PodVolume{.source = folder};
-  }
+  if (type == "emptyDir") return EmptyDir(source, name, input, tree);
   if (type != "configMap" && type != "secret" && type != "downwardAPI" && type != "projected") {
     volume.Wrong(type.c_str(),
                  fmt::format("volumes of this type are not served here; {} are: give the folder by hostPath, or by a "
@@ -184,7 +208,9 @@ StatusOr<std::vector<PodMount>> MountsOf(Fields container, const PodVolumes& vol
 
     PodMount made{.source = volume->second.source,
                   .target = target,
-                  .read_only = volume->second.read_only || mount.Flag("readOnly", false)};
+                  .read_only = volume->second.read_only || mount.Flag("readOnly", false),
+                  .in_memory = volume->second.source.empty(),
+                  .bytes = volume->second.bytes};
     if (below != ".") made.source = TidyPath(fmt::format("{}/{}", made.source, below));
     if (below != "." && !tree->HasFile(made.source)) tree->AddBelow(volume->second.source, below);
     mounts.push_back(std::move(made));

@@ -37,8 +37,9 @@ class PodTree {
 };
 
 struct PodVolume {
-  std::string source;  // absolute
+  std::string source;  // absolute; empty: it is in memory
   bool read_only = false;
+  std::optional<int64_t> bytes;  // of one that is in memory
 };
 using PodVolumes = std::map<std::string, PodVolume, std::less<>>;
 

@@ -46,9 +46,7 @@ class Words {
     AddDevices();
     if (spec_.own_pids) Add({"--proc", "/proc"});
     if (!spec_.root.empty()) AddWhatNoImageHas();
-    for (const PodMount& mount : mounts) {
-      Add({mount.read_only ? "--ro-bind" : "--bind", mount.source, mount.target});
-    }
+    for (const PodMount& mount : mounts) Add(WordsOf(mount));
     Add({"--chdir", spec_.working_directory.empty() ? "/" : spec_.working_directory, "--"});
     return std::move(words_);
   }
@@ -56,6 +54,15 @@ class Words {
  private:
   void Add(std::vector<std::string> words) {
     words_.insert(words_.end(), std::make_move_iterator(words.begin()), std::make_move_iterator(words.end()));
+  }
+
+  static std::vector<std::string> WordsOf(const PodMount& mount) {
+    if (!mount.in_memory) return {mount.read_only ? "--ro-bind" : "--bind", mount.source, mount.target};
+    std::vector<std::string> words = {"--perms", "0777"};
+    if (mount.bytes) words.insert(words.end(), {"--size", std::to_string(*mount.bytes)});
+    words.insert(words.end(), {"--tmpfs", mount.target});
+    if (mount.read_only) words.insert(words.end(), {"--remount-ro", mount.target});
+    return words;
   }
 
   const FolderEntry* Find(const std::string& folder, std::string_view name) {

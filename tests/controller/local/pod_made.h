@@ -104,7 +104,8 @@ inline std::vector<std::string> MountTexts(const ContainerProgram& container) {
   std::vector<std::string> texts;
   for (const PodMount& mount : container.mounts) {
     if (mount.source == container.termination_message) continue;
-    texts.push_back(fmt::format("{} at {}{}", mount.source, mount.target, mount.read_only ? " (ro)" : ""));
+    const std::string what = mount.in_memory ? fmt::format("tmpfs of {}", mount.bytes.value_or(0)) : mount.source;
+    texts.push_back(fmt::format("{} at {}{}", what, mount.target, mount.read_only ? " (ro)" : ""));
   }
   return texts;
 }

@@ -23,8 +23,7 @@ std::vector<std::string> FolderTexts(const PodProgram& program) {
     if (folder.path == "/run/pod" || folder.path == "/run/pod/volumes" ||
         folder.path == "/run/pod/termination-messages")
       continue;
-    texts.push_back(folder.path + (folder.in_memory ? " in memory" : "") +
-                    (folder.bytes ? fmt::format(" of {}", *folder.bytes) : ""));
+    texts.push_back(folder.path);
   }
   return texts;
 }
@@ -49,9 +48,8 @@ TEST(PodVolumes, AreFoldersOfThisMachine) {
   for (const Row& row : std::vector<Row>{
            {"{name: v}", own + " at /m", {own}},
            {"{name: v, emptyDir: {}}", own + " at /m", {own}},
-           {"{name: v, emptyDir: {medium: Memory, sizeLimit: 8Gi}}",
-            own + " at /m",
-            {own + " in memory of 8589934592"}},
+           {"{name: v, emptyDir: {medium: Memory, sizeLimit: 8Gi}}", "tmpfs of 8589934592 at /m", {}},
+           {"{name: v, emptyDir: {medium: Memory}}", "tmpfs of 0 at /m", {}},
            {"{name: v, emptyDir: {sizeLimit: 0}}", own + " at /m", {own}},
            {"{name: v, hostPath: {path: /srv//data/}}", "/srv/data at /m", {}},
            {"{name: v, hostPath: {path: /srv/data, type: Directory}}", "/srv/data at /m", {}},
@@ -140,6 +138,26 @@ TEST(PodVolumes, WhatOnlyAClusterCanGiveIsLeftOut) {
   const auto paths = WithVolume("{name: v, hostPath: {path: /a//b, type: FileOrCreate}}").host_paths;
   ASSERT_EQ(paths.size(), 1);
   EXPECT_EQ(paths[0].where + " " + paths[0].path + " " + paths[0].type, "spec.volumes[0].hostPath /a/b FileOrCreate");
+}
+
+TEST(PodVolumes, ATmpfsBelongsToOneContainer) {
+  const auto said = [](const std::string& init, const std::string& more) {
+    return ProgramFor(fmt::format("{{volumes: [{{name: v, emptyDir: {{medium: Memory, sizeLimit: 1Gi}}}}], initContainers: "
+                                  "[{{name: a, command: [x], volumeMounts: [{}]}}], containers: [{{name: c, command: "
+                                  "[x], volumeMounts: [{{name: v, mountPath: /m{}}}]}}]}}",
+                                  init, more))
+        .ignored;
+  };
+  EXPECT_THAT(said("", ""), IsEmpty());
+  const char* unlimited = "spec.volumes[0].emptyDir.sizeLimit: the volume is a folder, whose size is not limited";
+  EXPECT_THAT(said("{name: v, mountPath: /n}", ""),
+              ElementsAre("spec.volumes[0].emptyDir.medium: it is mounted several times: the volume is a folder on this "
+                          "machine's disk",
+                          unlimited));
+  EXPECT_THAT(said("", ", subPath: a"),
+              ElementsAre("spec.volumes[0].emptyDir.medium: it is mounted by a subPath: the volume is a folder on this "
+                          "machine's disk",
+                          unlimited));
 }
 
 std::string RefusedVolume(const std::string& volume, absl::StatusCode code = absl::StatusCode::kInvalidArgument) {

@@ -142,6 +142,18 @@ spec:
         job.await_("BackOff: pauses-master-0: container pytorch has ended: exit code 3; it starts again in 10 s")
 
 
+    def test_a_volume_in_memory(self):
+        """/dev/shm of a fixed size, as jobs with data loaders have it."""
+        pod = ("containers: [{name: node, image: i, volumeMounts: [{name: shm, mountPath: /dev/shm}]}], "
+               "volumes: [{name: shm, emptyDir: {medium: Memory, sizeLimit: 3Mi}}]")
+        script = ("echo $(stat -f -c %T /dev/shm) $(($(stat -f -c '%b * %S' /dev/shm))) bytes; : > /dev/shm/file; "
+                  "head -c 4M /dev/zero > /dev/shm/file || echo full; df /dev/shm | tail -1")
+        said = self.run_job(plain_job("shm", script, runtime_name="shm"), runtime("shm", pod))
+        self.assertIn("[shm-node-0-0] tmpfs 3145728 bytes", said)
+        self.assertIn("[shm-node-0-0] full", said)
+        self.assertNotIn("not honoured here: spec.volumes", said)
+
+
 class Flags(LocalCase):
     def test_what_they_change(self):
         script = 'echo $1 $A $(pwd) $(cat /srv/key/token) of $PET_NNODES'

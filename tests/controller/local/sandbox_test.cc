@@ -104,6 +104,13 @@ TEST(Sandbox, WithoutMounts) {
   EXPECT_THAT(std::vector<std::string>(words.end() - 3, words.end()), ElementsAre("--chdir", "/", "--"));
 }
 
+TEST(Sandbox, AVolumeInMemory) {
+  EXPECT_THAT(LinesFor({{.target = "/dev/shm", .in_memory = true, .bytes = 4096},
+                        {.target = "/srv/a", .read_only = true, .in_memory = true}}),
+              ElementsAreArray(Expected({}, {"perms 0777", "size 4096", "tmpfs /dev/shm", "ro-bind /h /etc/hosts",
+                                             "perms 0777", "tmpfs /srv/a", "remount-ro /srv/a"})));
+}
+
 TEST(Sandbox, StartsInItsWorkingDirectory) {
   const auto words =
       SandboxWords({.bwrap = "b", .files = {{"/h", "/etc/hosts", true}}, .working_directory = "/srv/a"}, ListHere);
