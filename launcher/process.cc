@@ -221,7 +221,9 @@ StatusOr<std::string> FindExecutable(const std::string& command, const std::vect
     return absl::PermissionDeniedError(
         fmt::format("'{}' was found in PATH as '{}', which is not executable", command, denied));
   }
-  return absl::NotFoundError(fmt::format("'{}' was not found in PATH ({})", command, path));
+  constexpr size_t kMostShown = 60;  // of a message; a longer PATH hides what it says
+  const std::string shown = path.size() > kMostShown ? "" : fmt::format(" ({})", path);
+  return absl::NotFoundError(fmt::format("'{}' was not found in PATH{}", command, shown));
 }
 
 StatusOr<pid_t> StartProcess(const ProcessSpec& spec) {
