@@ -148,7 +148,11 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
       return EndIfOver();
     }
     const Controllers::Settled settled = controllers_.Settle(WallNow());
-    for (const EventText& event : settled.events) events_.event(event);
+    const LocalJobState state = job_->State();
+    for (const EventText& event : settled.events) {
+      // The verdict has the sentence of the failure that ended the job.
+      if (!state.finished || state.succeeded || event.message != state.message) events_.event(event);
+    }
     for (const std::string& trouble : settled.troubles) Once(trouble, events_.trouble);
     std::vector<Json> pods;
     for (const Json* pod : world_->List("Pod")) pods.push_back(*pod);
@@ -300,6 +304,7 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
     }
     for (ContainerProgram& container : program->containers) {
       if (container.name == kTrainerContainer || container.name == kPyTorchContainer) {
+        LimitThreads(&container.environment);
         record.marks_ranks = MarkRanks(&container.environment);
       }
     }

@@ -25,6 +25,7 @@
 #include "controller/local/probe_run.h"
 #include "controller/local/process_tree.h"
 #include "controller/local/sandbox.h"
+#include "controller/plan/agent.h"
 #include "launcher/worker_group.h"
 
 namespace muster::controller {
@@ -218,6 +219,7 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
       stream->filters = view_.filters;
       stream->filter_file = view_.filter_file;
     }
+    spec.output.out.console = container.name != kAgentContainer;  // `muster install` has nothing to say here
     spec.output.err.keep_tail = true;
     const auto started = groups_[i]->Start({spec});
     if (!started.ok()) {

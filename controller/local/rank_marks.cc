@@ -22,4 +22,12 @@ bool MarkRanks(std::vector<std::string>* environment) {
   return true;
 }
 
+void LimitThreads(std::vector<std::string>* environment) {
+  Environment known = Environment::Of(*environment);
+  const auto processes = ParseInt(known.Get("PET_NPROC_PER_NODE").value_or(""));
+  if (!processes || *processes < 2 || known.NonBlank("OMP_NUM_THREADS")) return;
+  known.Set("OMP_NUM_THREADS", "1");
+  *environment = known.entries();
+}
+
 }  // namespace muster::controller

@@ -13,4 +13,7 @@ std::string RankMark(int rank);
 // without a change: torchrun runs one process, or the job itself sets where the output of ranks goes.
 bool MarkRanks(std::vector<std::string>* environment);
 
+// Sets OMP_NUM_THREADS to 1 where torchrun would, which says so in three lines on each node.
+void LimitThreads(std::vector<std::string>* environment);
+
 }  // namespace muster::controller

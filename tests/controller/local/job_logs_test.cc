@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -119,6 +120,25 @@ TEST(RankMarks, WhereTheJobDoesNotSayItself) {
     auto environment = row.environment;
     EXPECT_EQ(MarkRanks(&environment), row.marks);
     EXPECT_EQ(environment == row.environment, !row.marks);
+  }
+}
+
+TEST(RankMarks, ThreadsAreLimitedWhereTorchrunWould) {
+  const struct {
+    std::vector<std::string> given;
+    bool set;
+  } rows[] = {
+      {{"PET_NPROC_PER_NODE=2"}, true},
+      {{"PET_NPROC_PER_NODE=1"}, false},
+      {{"PET_NPROC_PER_NODE=auto"}, false},
+      {{}, false},
+      {{"OMP_NUM_THREADS=3", "PET_NPROC_PER_NODE=2"}, false},
+  };
+  for (const auto& row : rows) {
+    std::vector<std::string> environment = row.given;
+    LimitThreads(&environment);
+    const auto found = std::find(environment.begin(), environment.end(), "OMP_NUM_THREADS=1");
+    EXPECT_EQ(found != environment.end(), row.set);
   }
 }
 

@@ -154,6 +154,27 @@ spec:
         self.assertNotIn("not honoured here: spec.volumes", said)
 
 
+class Words(LocalCase):
+    def test_few_lines_come_before_the_programs_first(self):
+        script = self.file("first.py", "print('first', flush=True)")
+        said = self.run_job(train_job("few", f"[torchrun, {script}]", nodes=1, processes=2))
+        before = said[:said.index("first")]
+        self.assertLessEqual(len([line for line in before.splitlines() if line.startswith("[few-node-0-0]")]), 4, said)
+        self.assertNotIn("nothing written", said)
+        self.assertNotIn("OMP_NUM_THREADS", said)
+
+    def test_a_failure_is_said_once(self):
+        said = self.run_job(plain_job("once", "exit 3"), code=3)
+        lines = [line for line in said.splitlines() if line.startswith("muster local: ") and "exit code 3" in line]
+        self.assertEqual(len(lines), 1, said)
+        self.assertIn("muster local: TrainJob once: Failed: ", lines[0])
+
+    def test_a_sidecars_end_is_not_the_pods(self):
+        side = "initContainers: [{name: side, image: i, restartPolicy: Always, command: [sleep, infinity]}], containers: [{name: node, image: i}]"
+        said = self.run_job(plain_job("beside", "echo trained", runtime_name="beside"), runtime("beside", side))
+        self.assertRegex(said, r"beside-node-0-0  success after ")
+
+
 class Flags(LocalCase):
     def test_what_they_change(self):
         script = 'echo $1 $A $(pwd) $(cat /srv/key/token) of $PET_NNODES'
