@@ -213,7 +213,7 @@ class WorkerOutput::Stream : public std::enable_shared_from_this<Stream> {
   }
 
   // Takes one line with its end, or a piece of a line without. An update of a progress bar ends with \r. It is a line
-  // for the filters and the tail, but on the console all updates of a bar are one line.
+  // for the filters and the tail, but on the console all updates of a bar are one line, each with the prefix.
   void TakeLine(std::string_view line) {
     if (spec_.console) ToConsole(line.substr(std::min(shown_, line.size())));
     shown_ = 0;
@@ -246,10 +246,9 @@ class WorkerOutput::Stream : public std::enable_shared_from_this<Stream> {
 
   void ToConsole(std::string_view bytes) {
     if (bytes.empty()) return;
-    if (line_bytes_ == 0) {
-      starts_line_ |= for_console_.empty();
-      for_console_ += spec_.prefix;
-    }
+    if (line_bytes_ == 0) starts_line_ |= for_console_.empty();
+    if (line_bytes_ == 0 || rewrites_) for_console_ += spec_.prefix;
+    rewrites_ = bytes.back() == '\r';
     for_console_ += bytes;
     line_bytes_ += bytes.size();
     if (bytes.back() == '\n') {
@@ -261,6 +260,7 @@ class WorkerOutput::Stream : public std::enable_shared_from_this<Stream> {
 
   void EndConsoleLine() {
     for_console_ += '\n';
+    rewrites_ = false;
     line_bytes_ = 0;
   }
 
@@ -284,7 +284,8 @@ class WorkerOutput::Stream : public std::enable_shared_from_this<Stream> {
   size_t shown_ = 0;          // bytes of partial_ that are on the console already (progress bar)
   std::string for_console_;   // text of this read for the console
   bool starts_line_ = false;  // for_console_ begins a line
-  size_t line_bytes_ = 0;     // bytes of the console's line that has not ended
+  size_t line_bytes_ = 0;     // bytes of the console's line that has not ended, without prefixes
+  bool rewrites_ = false;     // the line's last byte is \r: what follows overwrites it, its prefix too
   std::deque<std::string> tail_;
   RecentText recent_{kReasonText, kReasonAge};
   bool tail_rewritten_ = false;  // the last line ended in \r, so the next one replaces it
