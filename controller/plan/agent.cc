@@ -104,6 +104,9 @@ void AddVariables(const Json& pod, const AgentUse& use, Json* container) {
   if (!use.replaces) {
     if (use.max_restarts) wanted.push_back(EnvValue(kMaxRestartsVariable, fmt::format("{}", *use.max_restarts)));
     wanted.push_back(EnvValue("MUSTER_RESTART_POLICY", RestartPolicyName(use.policy)));
+    if (use.no_progress_limit > 0) {
+      wanted.push_back(EnvValue("MUSTER_NO_PROGRESS_LIMIT", fmt::format("{}", use.no_progress_limit)));
+    }
   }
   const Json* grace = FindField(pod, "terminationGracePeriodSeconds");
   if (grace != nullptr && grace->is_number_integer() && *grace != kUsualGrace && *grace > 0) {

@@ -45,7 +45,8 @@ struct AgentUse {
   bool replaces = false;            // `muster exec` gets no command, and replaces the container's command and args
   std::optional<int> max_restarts;  // PET_MAX_RESTARTS, unless the container has it
   RestartPolicy policy = RestartPolicy::kExitCode;
-  bool probe = true;  // add a readinessProbe of the agent, unless the container has one
+  int no_progress_limit = 0;  // MUSTER_NO_PROGRESS_LIMIT, unless the container has it; 0: none
+  bool probe = true;          // add a readinessProbe of the agent, unless the container has one
 };
 
 // The container that gets the agent.
@@ -71,7 +72,8 @@ struct Injection {
 };
 
 // PutAgent for the container `node` of `of`. Then sets restartPolicy, podFailurePolicy and backoffLimit, unless the
-// runtime has set them or `policy` is kNever (ApplyRestartPolicy). Of `use`, only flags and replaces count.
+// runtime has set them or `policy` is kNever (ApplyRestartPolicy). Of `use`, flags, replaces and no_progress_limit
+// count.
 StatusOr<Injection> InjectAgent(const Runtime& runtime, const PlanOptions& options, AgentUse use, int max_restarts,
                                 RestartPolicy policy, ReplicatedJob* of, std::vector<Notice>* notices);
 

@@ -27,6 +27,7 @@ namespace muster::controller {
 namespace {
 
 constexpr int64_t kMostJobs = 10'000;  // in one TrainJob
+constexpr int kNoProgressLimit = 3;    // restarts in a row, where a runtime restarts after any failure
 
 class Planner {
  public:
@@ -164,13 +165,21 @@ class Planner {
     }
     MUSTER_RETURN_IF_ERROR(ReadBudget(first, wants_agent));
     if (!wants_agent) return absl::OkStatus();
-    bool asks_for_token = false;
+    bool asks_for_token = false, restarts_for_any = false;
     for (ReplicatedJob& of : draft_.jobs) {
-      const auto use = draft_.agents.find(of.name);
-      if (of.step != Step::kTrainer && use == draft_.agents.end()) continue;
+      const auto found = draft_.agents.find(of.name);
+      if (of.step != Step::kTrainer && found == draft_.agents.end()) continue;
+      AgentUse use = found == draft_.agents.end() ? AgentUse() : found->second;
+      RestartPolicy& policy = restart_[of.name];
+      const bool for_any = policy == RestartPolicy::kOwn && AnyFailureRestarts();
+      if (for_any) use.no_progress_limit = kNoProgressLimit;
       MUSTER_ASSIGN_OR_RETURN(injections_[of.name],
-                              InjectAgent(runtime_, options_, use == draft_.agents.end() ? AgentUse() : use->second,
-                                          plan_.max_restarts, restart_[of.name], &of, &draft_.notices));
+                              InjectAgent(runtime_, options_, use, plan_.max_restarts,
+                                          for_any ? RestartPolicy::kOnFailure : policy, &of, &draft_.notices));
+      if (for_any && injections_[of.name].done) {
+        policy = RestartPolicy::kOnFailure;
+        restarts_for_any = true;
+      }
       if (draft_.nodes.elastic && injections_[of.name].done) {
         TellNodes(draft_.nodes.pods, &PodTemplate(of.job_template), TrainerContainer(of));
       }
@@ -179,7 +188,23 @@ class Planner {
       asks_for_token = true;
     }
     if (asks_for_token) draft_.objects.push_back(TokenSecret(job_.meta));
+    if (restarts_for_any) NoteAnyFailureRestarts();
     return absl::OkStatus();
+  }
+
+  // JobSet restarts after any failure. A runtime that gives a number of restarts and no rules asks for the same.
+  bool AnyFailureRestarts() const {
+    return runtime_.failure && runtime_.failure->max_restarts > 0 && runtime_.failure->rules.empty();
+  }
+
+  void NoteAnyFailureRestarts() {
+    draft_.notices.push_back(
+        {"AnyFailureRestarts",
+         fmt::format(
+             "runtime '{}': spec.template.spec.failurePolicy.maxRestarts has no rules: after any exit code, also "
+             "1-127, the training starts again, until its {} are used up or {} in a row bring no progress; "
+             "annotate the job's template with {}: exit-code if these codes are to fail the job at once",
+             runtime_.meta.name, Counted(plan_.max_restarts, "restart"), kNoProgressLimit, kRestartPolicyAnnotation)});
   }
 
   Status ApplyRestartPolicies() {

@@ -80,6 +80,16 @@ std::string OriginOf(const TerminationMessage& message, const std::string& pod) 
   return of_round ? fmt::format("round {}", message.round.value_or(-1)) : pod;
 }
 
+// True if the agent has ended the job for a reason that no restart changes, under every policy: no progress, or a
+// worker that cannot start (docs/exit-codes.md).
+bool NoRestartHelps(const ObservedEnd& end) {
+  if (!end.message || !end.message->cause) return false;
+  const int code = end.message->cause->exit_code;
+  const bool never_starts = end.message->cause->pid == 0 && end.message->exit_class == ExitClass::kFatal &&
+                            (code == kExitBadConfiguration || code == kExitNotExecutable || code == kExitNotFound);
+  return end.exit_code == kExitNoProgress || never_starts;
+}
+
 // True if the pod was ended from outside the job.
 bool IsDisruption(const ObservedPod& pod) {
   return pod.disrupted || pod.meta.deleted.has_value() || pod.reason == "Evicted" || pod.reason == "Preempting" ||
@@ -166,7 +176,9 @@ PodFailure FailureBy(const ObservedPod& pod, const ObservedEnd* end, const PodRu
   // If a child of the container's first process was killed for memory, the first process may end with any code.
   const bool by_bug = end != nullptr && exit_class == ExitClass::kFatal && end->reason != "OOMKilled";
   const bool says_so = rules.initializer && end != nullptr && end->message;
-  found.fatal = failure.counted && (rules.restart == RestartPolicy::kNever || ((by_code || says_so) && by_bug));
+  const bool for_good = end != nullptr && NoRestartHelps(*end);
+  found.fatal =
+      failure.counted && (rules.restart == RestartPolicy::kNever || ((by_code || says_so) && by_bug) || for_good);
   return found;
 }
 

@@ -65,7 +65,10 @@ def volumes(folder):
 
 
 def train(folder, name, text, annotations=None, policy=None, max_restarts=2, rules=None, torchrun=False, port=None, before=None, job=None, pod=None):
-    """A runtime and its TrainJob `name`. `policy`: restart policy of its nodes. `before`: an initializer's script."""
+    """A runtime and its TrainJob `name`. `policy`: restart policy of its nodes; None: exit-code under the agent, unless
+    rules decide. `before`: an initializer's script."""
+    if policy is None and annotations != OFF and not rules:
+        policy = "exit-code"  # max_restarts alone would restart after any code
     env = [{"name": "PET_MASTER_PORT", "value": str(port)}] if port else []
     made = runtime(name, 2, {"torch": {"numProcPerNode": 1}} if torchrun else None, annotations=annotations,
                    container=container(name, text, torchrun=torchrun, env=env), job=job,
@@ -118,6 +121,8 @@ def train_rows(folder_of, port):
         row("kubelets-own-fatal", once("exit 3", others=hang, then=hang), "Failed", 3, 0, both(1, 1), most=1, pod={"restartPolicy": "OnFailure"}),
         # Policies of roles, with the agent.
         row("on-failure-fatal", once("exit 3"), again, 0, 1, stays, policy="on-failure"),
+        row("max-restarts-fatal", once("exit 3"), again, 0, 1, stays, policy=""),
+        row("max-restarts-worker", worker("exit 3"), again, 0, 1, both(1, 2, (1, 2)), policy="", torchrun=True, port=port()),
         row("on-failure-budget", once("exit 3", then="exit 4"), "Failed", 4, 1, stays, policy="on-failure", max_restarts=1),
         row("never-retryable", once("exit 143"), "Failed", 143, 0, both(1, 1), policy="never"),
         row("never-fatal", once("exit 3"), "Failed", 3, 0, both(1, 1), policy="never"),

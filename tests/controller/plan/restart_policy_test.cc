@@ -45,6 +45,39 @@ TEST(RestartPolicy, WhatBecomesOfIt) {
   }
 }
 
+// As JobSet: a number of restarts without rules is for any failure.
+TEST(RestartPolicy, ANumberOfRestartsWithoutRulesIsForAnyFailure) {
+  const std::string rule = "rules: [{action: FailJobSet, onJobFailureReasons: [PodFailurePolicy]}]";
+  struct Row {
+    std::string name, failure_policy, annotation;
+    bool agent;
+    RestartPolicy planned;
+    std::string variable, limit;  // MUSTER_RESTART_POLICY, MUSTER_NO_PROGRESS_LIMIT
+    bool noticed;
+  };
+  for (const Row& row : std::vector<Row>{
+           {"a number", "{maxRestarts: 3}", "", true, RestartPolicy::kOnFailure, "on-failure", "3", true},
+           {"the annotation", "{maxRestarts: 3}", "exit-code", true, RestartPolicy::kExitCode, "exit-code", "-", false},
+           {"rules", "{maxRestarts: 3, " + rule + "}", "", true, RestartPolicy::kExitCode, "exit-code", "-", false},
+           {"0", "{maxRestarts: 0}", "", true, RestartPolicy::kExitCode, "exit-code", "-", false},
+           {"no number", "{}", "", true, RestartPolicy::kExitCode, "exit-code", "-", false},
+           {"without the agent", "{maxRestarts: 3}", "", false, RestartPolicy::kOwn, "-", "-", false},
+       }) {
+    SCOPED_TRACE(row.name);
+    const Runtime runtime = WithRestartPolicy(row.annotation, {.container = row.agent ? "{command: [train]}" : "{}",
+                                                               .set = "{failurePolicy: " + row.failure_policy + "}"});
+    const Plan plan = PlanOf(JobWith(), runtime);
+    EXPECT_EQ(plan.jobs[0].restart, row.planned);
+    EXPECT_EQ(EnvOf(ContainerOf(plan.jobs[0]), "MUSTER_RESTART_POLICY"), row.variable);
+    EXPECT_EQ(EnvOf(ContainerOf(plan.jobs[0]), "MUSTER_NO_PROGRESS_LIMIT"), row.limit);
+    const auto notice = std::find_if(plan.notices.begin(), plan.notices.end(),
+                                     [](const Notice& one) { return one.reason == "AnyFailureRestarts"; });
+    ASSERT_EQ(notice != plan.notices.end(), row.noticed);
+    if (!row.noticed) continue;
+    EXPECT_THAT(notice->message, HasSubstr("until its 3 restarts are used up"));
+  }
+}
+
 TEST(RestartPolicy, WhatIsRefused) {
   struct Row {
     std::string policy;

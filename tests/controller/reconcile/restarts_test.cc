@@ -200,5 +200,31 @@ TEST(Decide, AJobWithoutTheAgentDoesNotUseTheirDefaultBudget) {
   }
 }
 
+TEST(Decide, WhatNoRestartHelpsEndsTheJobUnderEachPolicy) {
+  struct Row {
+    const char* what;
+    int code, cause, pid;
+    bool ends;
+  };
+  for (const Row& row :
+       {Row{"no progress", 93, 3, 7, true}, Row{"no such command", 127, 127, 0, true},
+        Row{"a worker that ended with 127", 127, 127, 7, false}, Row{"another code", 3, 3, 7, false}}) {
+    SCOPED_TRACE(row.what);
+    Plan plan = TwoNodes();
+    plan.jobs[0].restart = RestartPolicy::kOnFailure;
+    Observed observed;
+    observed.service = true;
+    observed.jobs = {There("a-node-0")};
+    TerminationMessage told = Told(row.code, ExitClass::kFatal, 1, "why");
+    told.cause->exit_code = row.cause;
+    told.cause->pid = row.pid;
+    observed.pods = {Failed(Pod(observed.jobs[0], 0), row.code, told), Pod(observed.jobs[0], 1)};
+    const Decision decision = Decide(Job(), plan, observed, kNow);
+    ASSERT_EQ(decision.status.Finished(), row.ends);
+    if (!row.ends) continue;
+    EXPECT_EQ(decision.status.Find("Failed")->reason, "FailedJobs");
+  }
+}
+
 }  // namespace
 }  // namespace muster::controller
