@@ -2,9 +2,9 @@
 // have a table of rows for each room; every fuzz target has a row (tests/layout_test.py).
 //
 // A row makes inputs of n parts. n grows until the parser works long enough to be measured. Then it reads 8 n parts,
-// and may take at most 24 times as much: work in proportion takes 8 times as much, the square takes 64 times. What is
-// compared is the CPU time of this thread, the least of several tries, and the most memory from `new` at one time. So
-// no other process changes the outcome.
+// and may take at most 36 times the time and 24 times the memory: work in proportion takes 8 times as much, and more
+// where the larger input leaves the caches; the square takes 64 times. What is compared is the CPU time of this thread,
+// the least of several tries, and the most memory from `new` at one time: other processes have little effect.
 #pragma once
 
 #include <fmt/format.h>
