@@ -63,6 +63,8 @@ constexpr OthersSubcommand kOthersSubcommands[] = {
     {"logs", "muster-local", "print what a job of this machine has written"},
     {"ps", "muster-local", "list the jobs of this machine"},
     {"stop", "muster-local", "end jobs of this machine"},
+    {"rm", "muster-local", "remove what jobs of this machine have left"},
+    {"prune", "muster-local", "remove what all jobs of this machine that have ended have left"},
 };
 
 std::string Usage() {

@@ -30,6 +30,8 @@ constexpr Word kWords[] = {
     {"logs", AddLogsFlags, "prints the output of a job's containers"},
     {"ps", AddPsFlags, "lists the jobs that run or have run on this machine"},
     {"stop", AddStopFlags, "ends jobs that run on this machine, and waits for their end"},
+    {"rm", AddRmFlags, "removes what jobs that have ended on this machine have left"},
+    {"prune", AddPruneFlags, "removes what all jobs that have ended on this machine have left"},
 };
 
 int Main(int argc, char** argv) {

@@ -173,6 +173,15 @@ Status ClearLost(const FoundJob& job) {
   return absl::OkStatus();
 }
 
+Status RemoveJob(const FoundJob& job) {
+  MUSTER_ASSIGN_OR_RETURN(const Descriptor lock, Lock(job.name, job.folder));
+  if (job.lost()) MUSTER_RETURN_IF_ERROR(KillRun(job.record->id));
+  std::error_code error;
+  fs::remove_all(job.folder, error);
+  if (error) return absl::UnavailableError(fmt::format("{}: it cannot be removed: {}", job.folder, error.message()));
+  return absl::OkStatus();
+}
+
 void RemoveVolumes(const std::string& job_folder) {
   std::error_code error;
   for (const char* name : {"hosts", "drills"}) fs::remove_all(fs::path(job_folder) / name, error);

@@ -58,6 +58,9 @@ StatusOr<Descriptor> MakePodsFolder(const std::string& job_folder);
 // Ends what a killed run has left: processes and volumes. Errors: as of TakeJobFolder().
 Status ClearLost(const FoundJob& job);
 
+// Removes the job's folder, after ClearLost(). Errors: as of TakeJobFolder(), or a file cannot be removed.
+Status RemoveJob(const FoundJob& job);
+
 // Removes what only a run needs: all but the logs in the pods' folders. So no volume, and no copy of a Secret, is left.
 void RemoveVolumes(const std::string& job_folder);
 void RemoveVolumesBelow(const std::string& pods);  // `pods`: the path of the folder `pods`

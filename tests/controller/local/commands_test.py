@@ -296,6 +296,20 @@ while not os.path.exists(GO):
         self.assertIn(" of 2 nodes ready", raw)
 
 
+class Remove(CommandCase):
+    def test_what_has_ended_goes_and_what_runs_stays(self):
+        self.run_job(plain_job("one", "true"))
+        self.run_job(plain_job("two", "true"))
+        self.hanging("runs")
+        self.assertIn("one: its logs, records and volumes are removed", self.muster("rm", "one"))
+        self.assertFalse(os.path.exists(self.path("one")))
+        self.assertIn("a job 'runs' runs here already; `muster stop runs` ends it", self.muster("rm", "runs", code=78))
+        self.assertIn("two: its logs, records and volumes are removed", self.muster("prune"))
+        self.assertEqual(os.listdir(self.path()), ["runs"])
+        self.assertIn("no job has ended", self.muster("prune"))
+        self.assertIn("no job 'one'", self.muster("rm", "one", code=78))
+
+
 class Keep(CommandCase):
     def test_volumes_go_and_logs_stay(self):
         pod = "containers: [{name: node, image: i, volumeMounts: [{name: v, mountPath: /srv/v}]}], volumes: [{name: v, emptyDir: {}}]"
