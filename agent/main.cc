@@ -1,8 +1,10 @@
 // The `muster` binary: chooses the subcommand by the name that it was called by, or by its first argument.
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -80,15 +82,25 @@ std::string Usage() {
   return usage;
 }
 
-// Executes a program from this binary's folder, else from PATH. Returns if there is none.
-void Become(std::string program, std::vector<std::string> arguments) {
+// Executes a program from this binary's folder, else from PATH. Returns why it cannot: the reason, with the path of a
+// program that is there.
+std::string Become(std::string program, std::vector<std::string> arguments) {
   std::vector<char*> forwarded = {program.data()};
   for (std::string& argument : arguments) forwarded.push_back(argument.data());
   forwarded.push_back(nullptr);
-  if (std::string self = OwnPath(); !self.empty()) {
-    execv((self.substr(0, self.rfind('/') + 1) + program).c_str(), forwarded.data());
+  std::string why = fmt::format("no {} is beside this binary or on PATH", program);
+  if (const std::string self = OwnPath(); !self.empty()) {
+    const std::string beside = self.substr(0, self.rfind('/') + 1) + program;
+    execv(beside.c_str(), forwarded.data());
+    const int error = errno;
+    if (access(beside.c_str(), F_OK) == 0) {
+      why = fmt::format("{} cannot be executed: {}", beside,
+                        error == ENOENT ? "this machine lacks its loader; it was built for another distribution"
+                                        : strerror(error));
+    }
   }
   execvp(program.c_str(), forwarded.data());
+  return why;
 }
 
 // As git does: `muster NAME` runs `muster-NAME`.
@@ -99,9 +111,9 @@ int RunExternal(const std::string& name, std::vector<std::string> arguments) {
     program = subcommand.program;
     arguments.insert(arguments.begin(), name);
   }
-  if (name.find('/') == std::string::npos && !name.starts_with("-")) Become(program, std::move(arguments));
-  PrintTo(stderr, "muster: '{}' is no subcommand, and no {} is beside this binary or on PATH\n\n{}", name, program,
-          Usage());
+  const bool is_name = name.find('/') == std::string::npos && !name.starts_with("-");
+  const std::string why = is_name ? Become(program, std::move(arguments)) : "it is no name of another program";
+  PrintTo(stderr, "muster: '{}' is no subcommand of this binary, and {}\n\n{}", name, why, Usage());
   return kExitUsage;
 }
 
