@@ -14,6 +14,28 @@ namespace {
 
 std::string Said(std::string_view kind, std::string_view name) { return fmt::format("{} {}", kind, Quoted(name)); }
 
+// Other kinds of training jobs, and what to write instead.
+struct OtherKind {
+  std::string_view kind, remedy;
+};
+constexpr OtherKind kOtherKinds[] = {
+    {"MPIJob", "a TrainJob of the runtime deepspeed-distributed; `muster init mpi` writes one to begin with"},
+    {"JAXJob", "a TrainJob of the runtime jax-distributed; `muster init jax` writes one to begin with"},
+    {"TFJob", "a TrainJob of the runtime plain, which starts the command on each node"},
+    {"PaddleJob", "a TrainJob of the runtime plain, which starts the command on each node"},
+    {"XGBoostJob", "a TrainJob of the runtime xgboost-distributed"},
+};
+
+// Why there is nothing to plan, if one of `objects` is of such a kind; else OK.
+Status WrongKind(const std::vector<FileObject>& objects) {
+  for (const FileObject& object : objects) {
+    for (const OtherKind& other : kOtherKinds) {
+      if (object.kind == other.kind) return object.Wrong(fmt::format("kind: {} is not read; write {}", other.kind, other.remedy));
+    }
+  }
+  return absl::OkStatus();
+}
+
 bool IsRuntime(std::string_view kind) { return kind == "TrainingRuntime" || kind == "ClusterTrainingRuntime"; }
 
 StatusOr<const FileObject*> FindRuntime(const FileObject& train_job, const TrainJob& job,
@@ -106,7 +128,7 @@ StatusOr<PlannedFiles> PlanFiles(const std::vector<InputFile>& files, const Plan
                                  const FileHooks& hooks) {
   PlannedFiles planned;
   MUSTER_ASSIGN_OR_RETURN(std::vector<FileObject> objects, ReadFileObjects(files));
-  std::vector<FileObject> train_jobs, runtimes, pytorch_jobs;
+  std::vector<FileObject> train_jobs, runtimes, pytorch_jobs, others;
   for (FileObject& object : objects) {
     const bool is_job = object.kind == "TrainJob" || object.kind == kPyTorchJobKind;
     if (hooks.edit && is_job) MUSTER_RETURN_IF_ERROR(hooks.edit(&object));
@@ -119,9 +141,11 @@ StatusOr<PlannedFiles> PlanFiles(const std::vector<InputFile>& files, const Plan
     } else if (!hooks.beside.contains(object.kind)) {
       planned.remarks.push_back(
           fmt::format("{}: {} {} is no part of the plan", object.Place("kind"), object.kind, Quoted(object.name)));
+      others.push_back(std::move(object));
     }
   }
   if (train_jobs.empty() && pytorch_jobs.empty()) {
+    MUSTER_RETURN_IF_ERROR(WrongKind(others));
     return absl::InvalidArgumentError(
         fmt::format("{}: there is no TrainJob and no PyTorchJob to plan; give its file with -f", NamesOf(files)));
   }

@@ -54,6 +54,8 @@ class BadFiles(Bad):
             (JOB.replace("[sh", "[true, sh"), "spec.trainer.command[0]: true is no string; put it in quotes"),
             (JOB.replace("command: [", "command: {a: ["). rstrip() + "}", "1-0.yaml:"),
             (JOB + "---" + plain_job("b", "x"), "give one at a time"),
+            (JOB.replace("kind: TrainJob", "kind: TFJob"), "1-0.yaml:3: kind: TFJob is not read; write a TrainJob of the runtime plain"),
+            (JOB.replace("kind: TrainJob", "kind: MPIJob"), "`muster init mpi` writes one to begin with"),
             (pytorch_job("a", "[x]").replace("replicas: 1", "replicas: 2"), "must be 1"),
             (pytorch_job("a", "[x]").replace("name: pytorch,", "name: torch,"), "1-0.yaml:"),
         ]

@@ -82,7 +82,7 @@ TEST(PlanFiles, SayWhereTheyAreWrong) {
             "ClusterTrainingRuntime 'torch'"},
            {"{name: torch}", "{name: torch, apiGroup: example.com}",
             "job.yaml:8: spec.runtimeRef: unsupported runtime: ClusterTrainingRuntime.example.com; use"},
-           {"kind: TrainJob", "kind: MPIJob", "job.yaml, runtime.yaml: there is no TrainJob and no PyTorchJob to plan"},
+           {"kind: TrainJob", "kind: MPIJob", "kind: MPIJob is not read; write a TrainJob of the runtime deepspeed-distributed"},
            {"kind: TrainJob", "kin: TrainJob", "job.yaml:2: kind: it is missing"},
            {"spec:", "spec: [", "job.yaml:8:13: "},
            {"torch: {}", "flux: {}", "runtime.yaml:10: spec.mlPolicy.flux: Flux is not served"},
