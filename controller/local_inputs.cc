@@ -95,7 +95,14 @@ StatusOr<LocalRunOptions> OptionsOf(const LocalFlags& flags, const Environment& 
     options.images[flag.image] = *std::move(root);
   }
   options.entrypoints["muster"] = {agent};
-  if (!programs.initializer.empty()) options.entrypoints["muster-initializer"] = {programs.initializer};
+  if (!programs.initializer.empty()) {
+    options.entrypoints["muster-initializer"] = {programs.initializer};
+    for (const char* kind : {"dataset", "model"}) {  // upstream's images do the same
+      for (const char* place : {"kubeflow", "kubeflow/trainer"}) {
+        options.entrypoints[fmt::format("{}/{}-initializer", place, kind)] = {programs.initializer, kind};
+      }
+    }
+  }
   for (const char* name : {"PATH", "HOME", "LANG", "TERM"}) {
     const std::string value = environment.Get(name).value_or("");
     if (!value.empty()) options.environment.push_back(fmt::format("{}={}", name, value));

@@ -27,8 +27,16 @@ std::vector<std::string> Words(Fields container, const char* field, const Variab
 
 // The command line that replaces the image of `container`; null: there is none.
 const std::vector<std::string>* StandInFor(Fields container, const PodPlace& place) {
-  const auto known = place.entrypoints.find(std::string(ImageName(container.Text("image"))));
-  return known == place.entrypoints.end() || known->second.empty() ? nullptr : &known->second;
+  const std::string image = container.Text("image");
+  std::string_view name = image;  // with its folders
+  name.remove_suffix(name.size() - std::min(name.find('@'), name.size()));
+  if (const size_t tag = name.rfind(':'); tag != std::string_view::npos && name.find('/', tag) == std::string_view::npos) {
+    name.remove_suffix(name.size() - tag);
+  }
+  for (const auto& [key, command] : place.entrypoints) {
+    if (!command.empty() && (name == key || name.ends_with("/" + key))) return &command;
+  }
+  return nullptr;
 }
 
 std::vector<std::string> CommandOf(Fields container, const Variables& variables, const PodPaths& paths,

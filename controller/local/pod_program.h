@@ -31,8 +31,8 @@ struct PodPlace {
   int64_t milli_cpus = 0;  // of this machine: the limit of a container that sets none
   int64_t memory_bytes = 0;
   int gpus = 0;
-  // Command lines that replace images. The key is the last part of the image's name, without tag and digest: {"muster",
-  // {"/usr/bin/muster"}}.
+  // Command lines that replace images. The key is the last part of the image's name, or several, without tag and digest:
+  // {"muster", {"/usr/bin/muster"}}.
   std::map<std::string, std::vector<std::string>> entrypoints;
   ImageRoots images;
   // A folder that containers with an image root see at the same path. Those without a workingDir run there. Empty:
