@@ -1,7 +1,9 @@
 #include "controller/input_file.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
 
 #include "base/quoted.h"
 #include "base/text.h"
@@ -9,7 +11,25 @@
 namespace muster::controller {
 namespace {
 
+namespace fs = std::filesystem;
+
 constexpr size_t kMostBytes = 64 << 20;
+
+// As kubectl does: not those of folders below.
+StatusOr<std::vector<std::string>> FilesIn(const std::string& folder) {
+  std::vector<std::string> files;
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    const std::string kind = it->path().extension().string();
+    if (kind == ".yaml" || kind == ".yml" || kind == ".json") files.push_back(it->path().string());
+  }
+  if (error) return absl::InvalidArgumentError(fmt::format("{}: {}", Quoted(folder), error.message()));
+  if (files.empty()) {
+    return absl::InvalidArgumentError(fmt::format("{}: the folder has no .yaml, .yml or .json file", Quoted(folder)));
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
 
 }  // namespace
 
@@ -36,8 +56,15 @@ StatusOr<InputFile> ReadInput(const std::string& name) {
 StatusOr<std::vector<InputFile>> ReadInputs(const std::vector<std::string>& names) {
   std::vector<InputFile> files;
   for (const std::string& name : names) {
-    MUSTER_ASSIGN_OR_RETURN(InputFile file, ReadInput(name));
-    files.push_back(std::move(file));
+    std::vector<std::string> all = {name};
+    std::error_code ignored;
+    if (fs::is_directory(name, ignored)) {
+      MUSTER_ASSIGN_OR_RETURN(all, FilesIn(name));
+    }
+    for (const std::string& one : all) {
+      MUSTER_ASSIGN_OR_RETURN(InputFile file, ReadInput(one));
+      files.push_back(std::move(file));
+    }
   }
   return files;
 }

@@ -11,6 +11,7 @@ namespace muster::controller {
 
 // Read whole files. "-" is stdin. An error names the file: it cannot be read, or it has more than 64 MiB.
 StatusOr<InputFile> ReadInput(const std::string& name);
+// A folder stands for its .yaml, .yml and .json files, in the order of their names.
 StatusOr<std::vector<InputFile>> ReadInputs(const std::vector<std::string>& names);
 
 }  // namespace muster::controller

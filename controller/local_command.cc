@@ -24,7 +24,8 @@ int Run(const LocalFlags& flags) {
 void AddLocalFlags(CLI::App* app, std::function<int()>* run) {
   auto flags = std::make_shared<LocalFlags>();
   app->add_option("-f,--filename", flags->files,
-                  "a file with a TrainJob or a PyTorchJob, its runtime, ConfigMaps and Secrets; YAML or JSON; -: stdin")
+                  "a file, or a folder of files, with a TrainJob or a PyTorchJob, its runtime, ConfigMaps and Secrets; "
+                  "YAML or JSON; -: stdin")
       ->required()
       ->take_all();
   app->add_option("--nodes", flags->overrides.nodes, "the number of nodes, in place of the job's");

@@ -68,6 +68,15 @@ Status CheckSuspend(const PlannedFiles& planned) {
                   field));
 }
 
+// As the API server does for an object that has only a generateName.
+void GiveName(std::string_view run, FileObject* job) {
+  const std::string prefix = TextField(PartOf(job->document.object, "metadata"), "generateName");
+  if (!job->name.empty() || prefix.empty()) return;
+  constexpr size_t kLetters = 5;
+  job->name = prefix + std::string(run.substr(0, kLetters));
+  job->document.object["metadata"]["name"] = job->name;
+}
+
 // What the pods run with. Holds references to objects of Session::Follow.
 struct CarriedRun {
   const LocalFlags& flags;
@@ -87,7 +96,8 @@ class Session {
                        .text = std::string(runtime.text),
                        .is_own = false});
     }
-    const auto edit = [&flags](FileObject* job) -> Status {
+    const auto edit = [&flags, this](FileObject* job) -> Status {
+      GiveName(id_, job);
       MUSTER_RETURN_IF_ERROR(Override(flags.overrides, &job->document.object));
       return job->kind == kPyTorchJobKind ? ValidatePyTorchJob(*job) : absl::OkStatus();
     };

@@ -189,6 +189,26 @@ class Flags(LocalCase):
         for node in (0, 1):
             self.assertIn(f"[flags-node-0-{node}] given value {self.folder}/work secret of 2\n", said)
 
+    def test_a_folder_of_files(self):
+        os.mkdir(os.path.join(self.folder, "files"))
+        self.file("files/b.yaml", runtime("mine", "containers: [{name: node, image: i, env: [{name: A, value: of-the-runtime}]}]"))
+        self.file("files/a.yml", plain_job("folder", "echo $A", runtime_name="mine"))
+        self.file("files/notes.txt", "no: [yaml")
+        self.assertIn("[folder-node-0-0] of-the-runtime", self.run_job(arguments=["-f", os.path.join(self.folder, "files")]))
+        os.mkdir(os.path.join(self.folder, "none"))
+        self.assertIn("the folder has no .yaml, .yml or .json file", self.run_job(arguments=["-f", os.path.join(self.folder, "none")], code=78))
+
+    def test_a_generated_name(self):
+        names = set()
+        for _ in range(2):
+            said = self.run_job(plain_job("gen", "echo $TRAINER_JOB_ID").replace("{name: gen}", "{generateName: gen-}"))
+            names.add(re.search(r"TrainJob (gen-[a-z0-9]{5}): Complete", said)[1])
+        self.assertEqual(len(names), 2)
+
+    def test_each_run_has_an_id_of_its_own(self):
+        ids = {re.search(r"] id (\S+)", self.run_job(train_job("ids", '[sh, -c, "echo id $(TRAINER_JOB_ID)"]', nodes=1)))[1] for _ in range(2)}
+        self.assertEqual(len(ids), 2)
+
     def test_a_dry_run_prints_the_plan(self):
         said = self.run_job(plain_job("dry", "exit 3"), arguments=["--dry-run", "--nodes", "3"])
         self.assertIn("kind: Job", said)
