@@ -5,6 +5,7 @@ import os
 import time
 
 from cluster_case import MANIFESTS
+from certificates import Certificates
 from controller_case import WAIT, ControllerCase
 from api_client import Refused
 
@@ -12,6 +13,8 @@ KINDS = {"ValidatingWebhookConfiguration": "validator.trainer.kubeflow.org", "Mu
 
 
 class AdmissionCase(ControllerCase):
+    CERTIFICATE = True  # the API server shows one, and the controller serves nobody else
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
@@ -21,10 +24,28 @@ class AdmissionCase(ControllerCase):
         cls.configure("one")
 
     @classmethod
+    def prepare_cluster(cls):
+        """The API server shows a certificate to webhooks, as docs/install.md says."""
+        if not cls.CERTIFICATE:
+            return
+        cls.clients = Certificates(os.path.join(cls.cluster.folder, "webhook-clients"))
+        cls.clients.issue("api-server", "/CN=api-server", "extendedKeyUsage=clientAuth")
+        with open(cls.clients.path("webhooks.conf"), "w") as file:
+            user = {"client-certificate": cls.clients.path("api-server.crt"), "client-key": cls.clients.path("api-server.key")}
+            json.dump({"apiVersion": "v1", "kind": "Config", "users": [{"name": "*", "user": user}]}, file)
+        with open(cls.clients.path("admission.yaml"), "w") as file:
+            own = {"apiVersion": "apiserver.config.k8s.io/v1", "kind": "WebhookAdmissionConfiguration", "kubeConfigFile": file.name.replace("admission.yaml", "webhooks.conf")}
+            json.dump({"apiVersion": "apiserver.config.k8s.io/v1", "kind": "AdmissionConfiguration", "plugins": [
+                {"name": name, "configuration": own} for name in ("MutatingAdmissionWebhook", "ValidatingAdmissionWebhook")]}, file)
+        flags = cls.cluster.flags
+        cls.cluster.flags = {**flags, "apiserver": [*flags.get("apiserver", ()), f"--admission-control-config-file={cls.clients.path('admission.yaml')}"]}
+
+    @classmethod
     def serve(cls, name, *flags):
         """Starts a controller with webhooks; returns when it is ready."""
         port = cls.cluster.port(f"{name}-webhooks")
-        child = cls.start_controller(name, "--webhook-listen", f"{cls.cluster.address}:{port}", *flags)
+        clients = ("--webhook-client-ca", cls.clients.path("ca.crt")) if cls.CERTIFICATE else ()
+        child = cls.start_controller(name, "--webhook-listen", f"{cls.cluster.address}:{port}", *clients, *flags)
         cls.cluster.processes.await_url(name, f"http://{cls.cluster.address}:{cls.cluster.port(name)}/readyz", seconds=WAIT)
         return child
 

@@ -50,7 +50,9 @@ class Admission(AdmissionCase):
 
     def post(self, path, body, headers=None):
         url = urllib.parse.urlsplit(self.url("one"))
-        connection = http.client.HTTPSConnection(url.hostname, url.port, context=ssl._create_unverified_context(), timeout=WAIT)
+        context = ssl._create_unverified_context()
+        context.load_cert_chain(self.clients.path("api-server.crt"), self.clients.path("api-server.key"))
+        connection = http.client.HTTPSConnection(url.hostname, url.port, context=context, timeout=WAIT)
         try:
             connection.request("POST", path, body, headers or {})
             answer = connection.getresponse()

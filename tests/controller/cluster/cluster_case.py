@@ -66,9 +66,14 @@ class ClusterCase(unittest.TestCase):
         cls.addClassCleanup(shutil.rmtree, folder, ignore_errors=True)
         cls.cluster = Cluster(folder, programs, flags=cls.FLAGS)
         cls.addClassCleanup(cls.cluster.stop)
+        cls.prepare_cluster()
         cls.cluster.start()
         cls.cluster.kubectl("create", "namespace", NAMESPACE)
         cls.install_definitions()
+
+    @classmethod
+    def prepare_cluster(cls):
+        """Changes cls.cluster before its start."""
 
     @classmethod
     def install_definitions(cls):
