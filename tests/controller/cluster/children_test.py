@@ -37,6 +37,13 @@ class Children(ControllerCase):
         self.finish(name)
         return self.await_job(name, is_true("Complete"))["status"]
 
+    def test_a_services_label_comes_back(self):
+        """Without its label the watch does not see the Service, which exists: the controller patches it."""
+        self.begin("labelled")
+        self.api.patch("services", "labelled", {"metadata": {"labels": {OWNER: None}}})
+        self.api.await_object("services", "labelled", lambda service: OWNER in service["metadata"].get("labels", {}))
+        self.completes("labelled")
+
     def test_a_failed_pod_is_made_anew(self):
         """Muster replaces the pod from the Job's template. The Job controller accepts it and creates no second pod."""
         self.begin("comes-back")
