@@ -278,6 +278,24 @@ class Admission(AdmissionCase):
         self.assertEqual(self.post(VALIDATE, None, {"Content-Length": str(7 << 20)})[0], 413)
 
 
+class Anybody(AdmissionCase):
+    """The API server shows no certificate, so the webhooks cannot tell it from a stranger."""
+    CERTIFICATE = False
+    IMMUTABLE = "spec.trainer.numNodes: field is immutable while the job runs"
+
+    def test_a_runtime_that_is_missing(self):
+        self.api.create("trainjobs", train_job("early", "not-yet"))
+        self.await_job("early", lambda job: "there is no TrainingRuntime not-yet" in job.get("status", {}).get("message", ""))
+
+    def test_an_update_names_the_uid(self):
+        self.make("fixed", runtime("", 2, container=TRUE), trainer={"numNodes": 2})
+        self.running("fixed")
+        with self.refused(422, self.IMMUTABLE):
+            self.api.patch("trainjobs", "fixed", {"spec": {"trainer": {"numNodes": 3}}})
+        with self.refused(422, self.IMMUTABLE):
+            self.api.patch("trainjobs", "fixed", {"spec": {"replicas": 3}}, "scale")
+
+
 class Certificates(AdmissionCase):
     """Replicas start and end, and certificates are deleted or damaged."""
 
