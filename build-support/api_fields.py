@@ -65,7 +65,7 @@ spec.trainer.image: served; image of the container `node`
 spec.trainer.command: served; command of the container `node`; it runs under the agent ([agent.md](agent.md))
 spec.trainer.args: served; arguments of the command
 spec.trainer.env: served; variables of the container `node`; one that follows from another field is refused
-spec.trainer.numNodes: served; number of nodes: pods that train together. `kubectl scale` changes it ([below](#elastic-jobs))
+spec.trainer.numNodes: served; number of nodes: pods that train together, 1 to 100,000 ([limits](controller.md#limits)). `kubectl scale` changes it ([below](#elastic-jobs))
 spec.trainer.numProcPerNode: served; number of processes on each node. `auto`, `cpu`, `gpu` and numbers in quotes are the shape of v2.0 and v2.1: a word becomes the annotation `muster.dev/num-proc-per-node`
 spec.trainer.resourcesPerNode: holds; resources of the container `node`
 spec.trainer.resourcesPerNode.claims: served; claims of devices; merged with the runtime's by name
@@ -172,7 +172,7 @@ MISPLACED = "refused; a common mistake: it belongs in"
 RUNTIME = f"""
 spec: holds; how the pods of TrainJobs look, and how they find each other
 spec.mlPolicy: holds; the framework of the training; at most one of torch, mpi, jax, xgboost and flux
-spec.mlPolicy.numNodes: served; number of nodes for TrainJobs that do not set it; refused beside `elasticPolicy`
+spec.mlPolicy.numNodes: served; number of nodes for TrainJobs that do not set it; with 0 a TrainJob must set it; refused beside `elasticPolicy`
 spec.mlPolicy.torch: holds; PyTorch: the pods get the variables of torchrun
 spec.mlPolicy.torch.numProcPerNode: served; v2.0 and v2.1: processes on each node: `auto`, `cpu`, `gpu` or a number
 spec.mlPolicy.torch.elasticPolicy: holds; v2.0 and v2.1: the number of nodes may change while the job runs ([below](#elastic-jobs))

@@ -8,6 +8,7 @@
 #include "controller/admission/meaning.h"
 #include "controller/api/fields.h"
 #include "controller/api/lenient.h"
+#include "controller/api/limits.h"
 #include "controller/plan/pod_fields.h"
 
 namespace muster::controller {
@@ -66,9 +67,16 @@ class Judge {
   void CheckPods(size_t index) {
     const ReplicatedJob& job = runtime_.jobs[index];
     const int64_t pods = job.replicas * Count(job, "parallelism");
-    if (pods <= std::numeric_limits<int32_t>::max()) return;
-    Refuse(fmt::format("{}: the product of replicas and parallelism must not exceed 2147483647; it is {}",
-                       PathOfJob(index), pods));
+    if (pods > std::numeric_limits<int32_t>::max()) {
+      Refuse(fmt::format("{}: the product of replicas and parallelism must not exceed 2147483647; it is {}",
+                         PathOfJob(index), pods));
+    } else if (pods > kMostPods) {
+      Refuse(fmt::format("{}: replicas and parallelism are {} pods together, and {} are the most; use fewer of both",
+                         PathOfJob(index), pods, kMostPods));
+    } else if (job.replicas > kMostMade) {
+      Refuse(fmt::format("{}.replicas: {} is more than {}, the most Jobs of one TrainJob; use a larger parallelism",
+                         PathOfJob(index), job.replicas, kMostMade));
+    }
   }
 
   void CheckCoordinator() {
@@ -123,6 +131,12 @@ Verdict ValidateRuntime(const AdmissionRequest& request, const PlanOptions& opti
   }
   TrainJob plain;
   plain.meta.name = "job";
+  plain.runtime.kind = KindOf(request);
+  plain.runtime.name = runtime->meta.name;
+  if (const auto snapshot = MakeSnapshot(plain, request.object); !snapshot.ok()) {
+    verdict.Refuse(kForbidden, std::string(Message(snapshot.status())));
+    return verdict;
+  }
   if (const auto plan = MakePlan(plain, *runtime, options); !plan.ok()) {
     verdict.warnings.push_back(
         fmt::format("a TrainJob that adds nothing to this runtime would be refused: {}", Message(plan.status())));

@@ -143,6 +143,7 @@ class Validator {
     const auto plan = MakePlan(job, *runtime, options_);
     if (!plan.ok()) return refuse(plan.status());
     if (request_.operation != "CREATE") return;
+    if (const auto snapshot = MakeSnapshot(job, live); !snapshot.ok()) return refuse(snapshot.status());
     for (const Notice& notice : plan->notices) verdict_.warnings.push_back(notice.message);
   }
 

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "controller/api/limits.h"
 
 namespace muster::controller {
 namespace {
@@ -23,22 +24,21 @@ constexpr std::array<NamedFramework, 5> kFrameworks = {{{"torch", Framework::kTo
 void CheckTorchProcesses(Fields& torch) {
   const Json* value = torch.Find("numProcPerNode");
   if (value == nullptr) return;
-  constexpr std::string_view kWanted = "is neither a whole number of 1 or more nor auto, cpu or gpu";
   auto number = WholeNumber(*value);
   if (value->is_string()) {
     const std::string& text = value->get_ref<const std::string&>();
     if (text == "auto" || text == "cpu" || text == "gpu") return;
     number = ParseInt(text);
   }
-  if (!number || *number < 1 || *number > std::numeric_limits<int>::max()) {
-    torch.complaints()->Wrong(torch.PathOf("numProcPerNode"), *value, kWanted);
+  if (!number || *number < 1 || *number > kMostProcesses) {
+    torch.complaints()->Wrong(torch.PathOf("numProcPerNode"), *value, kNoProcesses);
   }
 }
 
 void CheckElastic(Fields& torch, const MlPolicy& policy) {
   Fields elastic = torch.Object("elasticPolicy");
   if (!elastic) return;
-  const auto least = elastic.Int("minNodes", 1), most = elastic.Int("maxNodes", 1);
+  const auto least = elastic.Int("minNodes", 1, kMostPods), most = elastic.Int("maxNodes", 1, kMostPods);
   elastic.Int("maxRestarts", 0);
   elastic.Objects("metrics");
   if (least && most && *least > *most) {
@@ -70,13 +70,13 @@ void CheckPolicy(Fields policy, const MlPolicy& ml_policy) {
       CheckEnvInjection(policy);
       break;
     case Framework::kMpi:
-      policy.Int("numProcPerNode", 1);
+      policy.Int("numProcPerNode", 1, kMostProcesses);
       policy.Word("mpiImplementation", {"OpenMPI", "Intel", "MPICH"});
       policy.Text("sshAuthMountPath");
       policy.Flag("runLauncherAsNode", false);
       break;
     case Framework::kFlux:
-      policy.Int("numProcPerNode", 1);
+      policy.Int("numProcPerNode", 1, kMostProcesses);
       break;
     case Framework::kJax:
     case Framework::kXgboost:
@@ -92,7 +92,7 @@ MlPolicy ReadMlPolicy(Fields& spec) {
   Fields fields = spec.Object("mlPolicy");
   if (!fields) return ml_policy;
   ml_policy.given = true;
-  ml_policy.num_nodes = fields.Int("numNodes", 0);
+  ml_policy.num_nodes = fields.Int("numNodes", 0, kMostPods);
   std::string_view first;
   for (const auto& [name, framework] : kFrameworks) {
     Fields policy = fields.Object(name);

@@ -6,6 +6,7 @@
 #include "base/quoted.h"
 #include "base/text.h"
 #include "controller/api/fields.h"
+#include "controller/api/limits.h"
 #include "controller/api/strategic_merge.h"
 #include "controller/api/train_job.h"
 
@@ -43,8 +44,8 @@ void MoveProcPerNode(Json& object, Complaints& complaints, std::vector<std::stri
     return;
   }
   const auto number = ParseInt(text);
-  if (!number || *number < 1 || *number > std::numeric_limits<int>::max()) {
-    complaints.Wrong(kPath, std::string_view(text), "is neither a whole number of 1 or more nor auto, cpu or gpu");
+  if (!number || *number < 1 || *number > kMostProcesses) {
+    complaints.Wrong(kPath, std::string_view(text), kNoProcesses);
     return;
   }
   trainer["numProcPerNode"] = *number;

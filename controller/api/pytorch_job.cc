@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "controller/api/fields.h"
 #include "controller/api/lenient.h"
+#include "controller/api/limits.h"
 #include "controller/api/pod_template.h"
 
 namespace muster::controller {
@@ -15,8 +16,6 @@ namespace {
 const std::set<std::string_view> kRunPolicyFields = {
     "cleanPodPolicy", "ttlSecondsAfterFinished", "activeDeadlineSeconds", "backoffLimit", "schedulingPolicy", "suspend",
     "managedBy"};
-
-constexpr int kMostReplicas = 100'000;
 
 constexpr std::pair<std::string_view, RestartPolicy> kPolicies[] = {{"Always", RestartPolicy::kAlways},
                                                                     {"OnFailure", RestartPolicy::kOnFailure},
@@ -38,7 +37,7 @@ RestartPolicy ReadPolicy(Fields& replica) {
 
 ReplicaSpec ReadReplica(ReplicaType type, Fields replica) {
   ReplicaSpec spec{.type = type, .pod_template = Json()};
-  spec.replicas = replica.Int("replicas", 0, kMostReplicas).value_or(1);
+  spec.replicas = replica.Int("replicas", 0, kMostMade).value_or(1);
   spec.restart = ReadPolicy(replica);
   if (replica.Find("template") == nullptr) replica.Wrong("template", "it is missing; give the pods a template");
   CheckPodTemplate(replica.Object("template"), Extent::kWhole);
@@ -82,7 +81,7 @@ std::vector<std::pair<std::string, std::string>> ReadConf(Fields& elastic) {
 std::optional<ElasticPolicy> ReadElastic(Fields elastic, const std::vector<ReplicaSpec>& replicas) {
   if (!elastic) return std::nullopt;
   ElasticPolicy policy;
-  const auto least = elastic.Int("minReplicas", 1, kMostReplicas), most = elastic.Int("maxReplicas", 1, kMostReplicas);
+  const auto least = elastic.Int("minReplicas", 1, kMostMade), most = elastic.Int("maxReplicas", 1, kMostMade);
   int workers = 1;
   for (const ReplicaSpec& replica : replicas) {
     if (replica.type == ReplicaType::kWorker) workers = std::max(replica.replicas, 1);
@@ -99,7 +98,7 @@ std::optional<ElasticPolicy> ReadElastic(Fields elastic, const std::vector<Repli
   policy.rdzv_id = elastic.Text("rdzvId");
   policy.rdzv_conf = ReadConf(elastic);
   policy.standalone = elastic.Flag("standalone", false);
-  policy.processes_per_node = elastic.Int("nProcPerNode", 1);
+  policy.processes_per_node = elastic.Int("nProcPerNode", 1, kMostProcesses);
   policy.max_restarts = elastic.Int("maxRestarts", 0);
   elastic.Objects("metrics");
   if (Json metrics = elastic.Copy("metrics"); metrics.is_array()) policy.metrics = WithoutNulls(std::move(metrics));
@@ -115,10 +114,11 @@ void ReadProcesses(Fields& spec, PyTorchJob* job) {
     return;
   }
   const auto number = ParseInt(text);
-  if (number && *number >= 1 && std::in_range<int>(*number)) return;
+  if (number && *number >= 1 && *number <= kMostProcesses) return;
   // Accepts any word: which ones torchrun knows depends on the devices of its PyTorch.
   if ((text[0] | 0x20) >= 'a' && (text[0] | 0x20) <= 'z') return;
-  spec.Wrong("nprocPerNode", text, "is no whole number of 1 or more, and no word such as auto, cpu, gpu");
+  spec.Wrong("nprocPerNode", text,
+             fmt::format("is no whole number from 1 to {}, and no word such as auto, cpu, gpu", kMostProcesses));
 }
 
 SchedulingPolicy ReadScheduling(Fields fields) {

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "controller/api/fields.h"
 #include "controller/api/lenient.h"
+#include "controller/api/limits.h"
 #include "controller/api/old_shape.h"
 #include "controller/api/pod_template.h"
 
@@ -67,8 +68,8 @@ std::optional<Trainer> ReadTrainer(Fields fields) {
   trainer.args = fields.Texts("args");
   CheckEnv(fields, "env");
   trainer.env = ListOf(fields, "env");
-  trainer.num_nodes = fields.Int("numNodes", 0);
-  trainer.num_proc_per_node = fields.Int("numProcPerNode", 1);
+  trainer.num_nodes = fields.Int("numNodes", 1, kMostPods);
+  trainer.num_proc_per_node = fields.Int("numProcPerNode", 1, kMostProcesses);
   CheckResources(fields.Object("resourcesPerNode"));
   trainer.resources_per_node = fields.Copy("resourcesPerNode");
   return trainer;

@@ -40,8 +40,8 @@ struct Trainer {
   std::string image;                                      // empty: the runtime's
   std::optional<std::vector<std::string>> command, args;  // none: the runtime's
   Json env = Json::array();                               // []EnvVar
-  std::optional<int> num_nodes;                           // 0 or more
-  std::optional<int> num_proc_per_node;                   // 1 or more
+  std::optional<int> num_nodes;                           // 1 to kMostPods
+  std::optional<int> num_proc_per_node;                   // 1 to kMostProcesses
   Json resources_per_node;                                // ResourceRequirements; null: the runtime's
 };
 

@@ -41,7 +41,7 @@ class Means {
     if (absl::IsAlreadyExists(made.status())) {
       made = co_await GetOwn(resource, action.name);
       if (!made.ok()) co_return made.status();
-      if (const Json lost = LostLabels(action.object, *made); !lost.empty()) {
+      if (const Json lost = LostLabels(action.object(), *made); !lost.empty()) {
         // Without these labels the watch does not see the object, so they are put back.
         const Json patch = {{"metadata", {{"labels", lost}}}};
         made = co_await Merge(resource, action.name, patch);
@@ -65,7 +65,7 @@ class Means {
     if (meta->deleted && meta->IsControlledBy(job_.meta)) co_return absl::OkStatus();
     const Status own = CheckOwner(kPods, *found);
     if (!own.ok()) co_return own;
-    if (LostLabels(action.object, *found).empty()) {
+    if (LostLabels(action.object(), *found).empty()) {
       cache_.Put(kPods, *found);
       co_return absl::OkStatus();
     }
@@ -88,11 +88,13 @@ class Means {
 
   // One of Plan::objects, by its `if_there`.
   asio::awaitable<Status> CreateObject(const Action& action) {
-    auto resource = ResourceOf(action.object);
+    const Json planned = action.object();
+    auto resource = ResourceOf(planned);
     if (!resource.ok()) co_return resource.status();
     auto filled = Filled(action);
     if (!filled.ok()) co_return filled.status();
-    auto made = co_await Post(*resource, *filled);
+    const std::function<Json()> make = [&filled] { return *filled; };
+    auto made = co_await Post(*resource, make);
     if (absl::IsNotFound(made.status()) && resource->plural == kPodGroups.plural) {
       co_return absl::FailedPreconditionError(fmt::format(
           "the cluster knows no PodGroup of {}: install its scheduler with the CustomResourceDefinition {}.{}, or take "
@@ -104,9 +106,9 @@ class Means {
     made = co_await GetOwn(*resource, action.name);
     if (!made.ok() || action.if_there != PlannedObject::IfThere::kUpdate) co_return made.status();
     Json changed = *made;
-    changed.merge_patch(action.object);
+    changed.merge_patch(planned);
     if (changed == *made) co_return absl::OkStatus();
-    co_return (co_await Merge(*resource, action.name, action.object)).status();
+    co_return (co_await Merge(*resource, action.name, planned)).status();
   }
 
   // Creates a pod from the template of the Job on the API server. OK without a pod if that Job is gone or replaced.
@@ -119,7 +121,8 @@ class Means {
     if (meta->uid != action.uid || meta->deleted) co_return absl::OkStatus();
     auto pod = PodOfJob(*owner, action.index, action.name);
     if (!pod.ok()) co_return pod.status();
-    auto made = co_await Post(kPods, *pod);
+    const std::function<Json()> make = [&pod] { return *pod; };
+    auto made = co_await Post(kPods, make);
     if (absl::IsAlreadyExists(made.status())) co_return absl::OkStatus();  // the watch will report it
     if (made.ok()) cache_.Put(kPods, *made);
     co_return made.status();
@@ -150,15 +153,16 @@ class Means {
 
   // Deletes one of Plan::objects. OK if the cluster does not know its kind.
   asio::awaitable<Status> DeleteObject(const Action& action) {
-    auto resource = ResourceOf(action.object);
+    auto resource = ResourceOf(action.object());
     if (!resource.ok()) co_return resource.status();
     co_return co_await Delete(*resource, action);
   }
 
  private:
-  asio::awaitable<StatusOr<Json>> Post(const Resource& resource, const Json& object) {
-    return Answer([this, &resource, &object](ApiClient::Done done) {
-      return client_.Create(resource, job_.meta.ns, object, std::move(done));
+  // The object that `make` makes exists only until it is written as text.
+  asio::awaitable<StatusOr<Json>> Post(const Resource& resource, const std::function<Json()>& make) {
+    return Answer([this, &resource, &make](ApiClient::Done done) {
+      return client_.Create(resource, job_.meta.ns, make(), std::move(done));
     });
   }
 

@@ -109,9 +109,10 @@ class TrainJobs::Impl {
     StatusOr<Plan> plan = PlanOfRuntime(job, live);
     if (plan.ok()) {
       if (!means_.may_act()) co_return absl::AbortedError(kNotLeading);
-      const Json made = MakeSnapshot(job, *live);
+      const auto made = MakeSnapshot(job, *live);
+      if (!made.ok()) co_return made.status();
       auto created = co_await Answer(
-          [&](ApiClient::Done done) { return means_.client.Create(kConfigMaps, job.meta.ns, made, std::move(done)); });
+          [&](ApiClient::Done done) { return means_.client.Create(kConfigMaps, job.meta.ns, *made, std::move(done)); });
       if (created.ok()) co_return plan;
       if (!absl::IsAlreadyExists(created.status())) co_return created.status();
     }

@@ -77,7 +77,7 @@ Status CarryOut(const Action& action, std::string_view owner_kind, const Meta& o
     case Kind::kCreateService:
     case Kind::kCreateJob:
     case Kind::kCreatePod:
-      return means.Create(action.object);
+      return means.Create(action.object());
     case Kind::kCreateObject:
       return means.CreateObject();
     case Kind::kCreatePodOfJob:
@@ -96,7 +96,7 @@ Status CarryOut(const Action& action, std::string_view owner_kind, const Meta& o
     case Kind::kDeleteService:
       return means.Delete("Service");
     case Kind::kDeleteObject:
-      return means.Delete(TextField(action.object, "kind"));
+      return means.Delete(TextField(action.object(), "kind"));
     case Kind::kDeleteOwner:
       return means.Delete(owner_kind);
     case Kind::kAdoptPod:

@@ -43,12 +43,13 @@ NodeNumbers::NodeNumbers(const PlannedFiles& planned) {
   };
   for (const PlannedTrainJob& job : planned.jobs) {
     for (const PlannedJob& of : job.plan.jobs) {
-      if (of.are_nodes) add(of.name, of.pods, RanksOf(PodSpec(of.object), kTrainerContainer));
+      if (of.are_nodes) add(of.name, of.pods, RanksOf(PodSpec(of.Object()), kTrainerContainer));
     }
   }
   for (const PlannedPyTorchJob& job : planned.pytorch_jobs) {
     for (const PlannedReplicas& of : job.plan.replicas) {
-      add(std::string(ReplicaLabel(of.type)), of.count, RanksOf(PartOf(of.pod_template, "spec"), kPyTorchContainer));
+      const Json pod_template = of.pod_template.Unpack();
+      add(std::string(ReplicaLabel(of.type)), of.count, RanksOf(PartOf(pod_template, "spec"), kPyTorchContainer));
     }
   }
   if (each) ranks_ = *each * count_;

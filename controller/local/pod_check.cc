@@ -86,7 +86,8 @@ StatusOr<std::vector<Json>> CreatedObjects(const PlannedFiles& planned) {
     for (const PlannedObject& each : all) {
       if (each.fill == PlannedObject::Fill::kNothing) continue;
       MUSTER_ASSIGN_OR_RETURN(
-          const Json filled, Filled({.kind = Action::Kind::kCreateObject, .object = each.object, .fill = each.fill}));
+          const Json filled,
+          Filled({.kind = Action::Kind::kCreateObject, .object = [&each] { return each.object; }, .fill = each.fill}));
       std::replace(objects.begin(), objects.end(), each.object, filled);
     }
     return absl::OkStatus();

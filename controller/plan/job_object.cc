@@ -47,36 +47,34 @@ std::string Coordinator(const JobFrame& frame) {
                   CountField(coordinator, "podIndex"), frame.subdomain);
 }
 
-// The labels of JobSet, which sets the same keys and values as annotations.
-Json JobSetKeys(const JobFrame& frame, const ReplicatedJob& of, int index, const std::string& name) {
-  int all = 0, before = 0, group = 0, before_in_group = 0;
-  bool passed = false;
+// The labels of JobSet that all Jobs of `of` have. JobSet sets the same keys and values as annotations.
+Json CommonKeys(const JobFrame& frame, const ReplicatedJob& of) {
+  int all = 0, group = 0;
   for (const ReplicatedJob& other : frame.jobs) {
-    const bool same_group = other.group == of.group;
-    passed = passed || other.name == of.name;
     all += other.replicas;
-    if (same_group) group += other.replicas;
-    if (passed) continue;
-    before += other.replicas;
-    if (same_group) before_in_group += other.replicas;
+    if (other.group == of.group) group += other.replicas;
   }
   Json keys = {{kJobSetNameLabel, frame.job.meta.name},
                {Key("replicatedjob-name"), of.name},
                {kRestartAttemptLabel, "0"},
                {Key("replicatedjob-replicas"), fmt::format("{}", of.replicas)},
                {Key("global-replicas"), fmt::format("{}", all)},
-               {Key("job-index"), fmt::format("{}", index)},
-               {Key("job-global-index"), fmt::format("{}", before + index)},
-               {kJobKeyLabel, Sha1Hex(fmt::format("{}/{}", frame.job.meta.ns, name))},
                {Key("group-name"), of.group},
-               {Key("group-replicas"), fmt::format("{}", group)},
-               {Key("job-group-index"), fmt::format("{}", before_in_group + index)}};
+               {Key("group-replicas"), fmt::format("{}", group)}};
   if (!frame.job.meta.uid.empty()) keys[Key("jobset-uid")] = frame.job.meta.uid;
   if (frame.runtime.coordinator.is_object()) {
     const std::string host = Coordinator(frame);
     if (host.size() <= kMostLabelValue) keys[Key("coordinator")] = host;
   }
   return keys;
+}
+
+// Those in which the Jobs differ.
+Json OwnKeys(const PlannedJob& planned, const std::string& ns) {
+  return {{Key("job-index"), fmt::format("{}", planned.index)},
+          {Key("job-global-index"), fmt::format("{}", planned.global_index)},
+          {Key("job-group-index"), fmt::format("{}", planned.group_index)},
+          {kJobKeyLabel, Sha1Hex(fmt::format("{}/{}", ns, planned.name))}};
 }
 
 // Places the pods by the annotations of the Job (placement.h), and copies these annotations to the pod.
@@ -97,12 +95,11 @@ void PlaceApart(const Json& job_metadata, const std::string& ns, Json* pod) {
 
 }  // namespace
 
-Json MakeJob(const JobFrame& frame, const ReplicatedJob& of, int index, int pods) {
-  const std::string name = JobName(frame.job.meta.name, of.name, index);
-  const Json keys = JobSetKeys(frame, of, index, name);
+Json MakeJobs(const JobFrame& frame, const ReplicatedJob& of, int pods) {
+  const Json keys = CommonKeys(frame, of);
   Json job_template = of.job_template;
 
-  Json metadata = OwnedMetadata(kTrainerApi, "TrainJob", frame.job.meta, name);
+  Json metadata = OwnedMetadata(kTrainerApi, "TrainJob", frame.job.meta, "");
   for (const char* field : {"labels", "annotations"}) {
     if (const Json* own = FindField(job_template["metadata"], field)) metadata[field] = *own;
   }
@@ -127,7 +124,6 @@ Json MakeJob(const JobFrame& frame, const ReplicatedJob& of, int index, int pods
   if (!frame.version.empty()) metadata["annotations"][kVersionAnnotation] = frame.version;
   Json& pod_spec = pod["spec"];
   if (frame.runtime.dns_hostnames) pod_spec["subdomain"] = frame.subdomain;
-  PlaceApart(metadata, frame.job.meta.ns, &pod);
   if (FindField(pod_spec, "restartPolicy") == nullptr) {
     // Kubernetes accepts only Never beside a podFailurePolicy.
     pod_spec["restartPolicy"] = FindField(spec, "podFailurePolicy") == nullptr ? "OnFailure" : "Never";
@@ -158,8 +154,22 @@ void MakeOwned(const JobFrame& frame, Json* object) {
   Put({{kJobSetNameLabel, frame.job.meta.name}}, "labels", &metadata);
 }
 
+Json PlannedJob::Object() const {
+  Json object = common.Unpack();
+  Json& metadata = object["metadata"];
+  Json& pod = object["spec"]["template"];
+  const std::string ns = TextField(metadata, "namespace");
+  const Json keys = OwnKeys(*this, ns);
+  metadata["name"] = name;
+  for (Json* labelled : {&metadata, &pod["metadata"]}) {
+    for (const char* field : {"labels", "annotations"}) Put(keys, field, labelled);
+  }
+  PlaceApart(metadata, ns, &pod);
+  return object;
+}
+
 Json JobOfAttempt(const PlannedJob& planned, const Attempt& attempt) {
-  Json object = planned.object;
+  Json object = planned.Object();
   Json& spec = object["spec"];
   const std::string number = fmt::format("{}", attempt.number);
   for (Json* metadata : {&object["metadata"], &spec["template"]["metadata"]}) {

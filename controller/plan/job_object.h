@@ -14,7 +14,7 @@ namespace muster::controller {
 inline constexpr char kJobSetPrefix[] = "jobset.sigs.k8s.io/";
 inline constexpr char kVersionAnnotation[] = "muster.dev/version";  // on a Job: the version of Muster that planned it
 
-// What MakeJob, MakeService and MakeOwned need of one TrainJob.
+// What MakeJobs, MakeService and MakeOwned need of one TrainJob.
 struct JobFrame {
   const TrainJob& job;
   const Runtime& runtime;
@@ -25,8 +25,8 @@ struct JobFrame {
   std::string version;
 };
 
-// Job number `index` of `of`, for attempt 0, with `pods` completions.
-Json MakeJob(const JobFrame& frame, const ReplicatedJob& of, int index, int pods);
+// What the Jobs of `of` have in common, for attempt 0, with `pods` completions. PlannedJob::Object() adds the rest.
+Json MakeJobs(const JobFrame& frame, const ReplicatedJob& of, int pods);
 
 Json MakeService(const JobFrame& frame);
 

@@ -5,12 +5,14 @@
 #include "base/quoted.h"
 #include "base/text.h"
 #include "controller/api/lenient.h"
+#include "controller/api/limits.h"
 #include "controller/plan/choice.h"
 #include "controller/plan/framework.h"
 #include "controller/plan/mpi_ssh.h"
 #include "controller/plan/names.h"
 #include "controller/plan/pod_fields.h"
 #include "controller/plan/resources.h"
+#include "controller/plan/sizes.h"
 
 namespace muster::controller {
 namespace {
@@ -28,6 +30,7 @@ class MpiDraft {
     MUSTER_RETURN_IF_ERROR(FindJobs());
     MUSTER_ASSIGN_OR_RETURN(slots_, Slots());
     CountPods();
+    MUSTER_RETURN_IF_ERROR(CheckHosts());
     AddHosts();
     AddVariables();
     MUSTER_ASSIGN_OR_RETURN(const bool muster_rsh, UsesMusterRsh());
@@ -50,12 +53,10 @@ class MpiDraft {
     launcher_is_node_ = FlagField(policy_, "runLauncherAsNode", false);
     const int count = draft_.nodes.pods;
     if ((launcher_ == nullptr || nodes_ == nullptr) && count > 1) {
-      const std::string path =
-          draft_.job.trainer && draft_.job.trainer->num_nodes ? "spec.trainer.numNodes" : "spec.mlPolicy.numNodes";
       return absl::InvalidArgumentError(fmt::format(
           "{}: {}: must have 1 when MPI trainingRuntime with enabled runLauncherAsNode does not have either "
           "launcher and node; runtime '{}' lacks the job '{}'",
-          path, count, draft_.runtime.meta.name, launcher_ == nullptr ? kMpiLauncher : kMpiNodes));
+          CountPath(), count, draft_.runtime.meta.name, launcher_ == nullptr ? kMpiLauncher : kMpiNodes));
     }
     if (launcher_ == nullptr) std::swap(launcher_, nodes_);  // one pod is both
     if (launcher_ == nullptr) {
@@ -70,16 +71,20 @@ class MpiDraft {
     return absl::OkStatus();
   }
 
+  const char* CountPath() const {
+    return draft_.job.trainer && draft_.job.trainer->num_nodes ? "spec.trainer.numNodes" : "spec.mlPolicy.numNodes";
+  }
+
   // Slots of each host: the job's number, else the runtime's if it is more than 1, else the GPUs, at least 1.
   StatusOr<int> Slots() const {
     if (draft_.job.trainer && draft_.job.trainer->num_proc_per_node) return *draft_.job.trainer->num_proc_per_node;
     if (const std::string_view word = draft_.job.meta.Annotation(kNumProcAnnotation); !word.empty()) {
       const auto number = ParseInt(word);
-      if (number && *number >= 1 && *number <= 65'536) return static_cast<int>(*number);
+      if (number && *number >= 1 && *number <= kMostProcesses) return static_cast<int>(*number);
       return absl::InvalidArgumentError(
-          fmt::format("metadata.annotations.{}: {} is no whole number from 1 to 65536: the hosts of an MPI job are "
+          fmt::format("metadata.annotations.{}: {} is no whole number from 1 to {}: the hosts of an MPI job are "
                       "listed before its pods run; give spec.trainer.numProcPerNode as a number",
-                      kNumProcAnnotation, Quoted(word)));
+                      kNumProcAnnotation, Quoted(word), kMostProcesses));
     }
     const int said = IntField(policy_, "numProcPerNode", 1).value_or(1);
     ReplicatedJob& of = nodes_ == nullptr ? *launcher_ : *nodes_;
@@ -98,16 +103,37 @@ class MpiDraft {
     return said.empty() || said == "OpenMPI";
   }
 
+  bool HasHosts(const ReplicatedJob& of) const { return &of == nodes_ || (&of == launcher_ && launcher_is_node_); }
+
+  std::string HostLine(const ReplicatedJob& of, int index, int pod) const {
+    return fmt::format("{}-{}.{}{}{}\n", JobName(draft_.job.meta.name, of.name, index), pod, draft_.subdomain,
+                       IsOpenMpi() ? " slots=" : ":", slots_);
+  }
+
+  // A ConfigMap holds 1 MiB. Counts each line as long as the longest one.
+  Status CheckHosts() {
+    int64_t bytes = 0, longest = 1;
+    for (const ReplicatedJob& of : draft_.jobs) {
+      const int pods = draft_.pods[of.name];
+      if (!HasHosts(of) || of.replicas == 0 || pods == 0) continue;
+      const auto line = static_cast<int64_t>(HostLine(of, of.replicas - 1, pods - 1).size());
+      longest = std::max(longest, line);
+      bytes += line * of.replicas * pods;
+    }
+    if (bytes <= kMostDataBytes) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        fmt::format("{}: {}: the list of the hosts would have {} bytes, and a ConfigMap holds {}: with hosts of this "
+                    "length, {} nodes at most; use fewer, with more processes on each, or a shorter metadata.name",
+                    CountPath(), draft_.nodes.pods, bytes, kMostDataBytes, kMostDataBytes / longest));
+  }
+
   // The ConfigMap <job>-mpi-hostfile, mounted in the launcher's pod. The hosts are in the runtime's order, as upstream.
   void AddHosts() {
     std::string hosts;
     for (const ReplicatedJob& of : draft_.jobs) {
-      if (&of != nodes_ && !(&of == launcher_ && launcher_is_node_)) continue;
+      if (!HasHosts(of)) continue;
       for (int index = 0; index < of.replicas; ++index) {
-        for (int pod = 0; pod < draft_.pods[of.name]; ++pod) {
-          hosts += fmt::format("{}-{}.{}{}{}\n", JobName(draft_.job.meta.name, of.name, index), pod, draft_.subdomain,
-                               IsOpenMpi() ? " slots=" : ":", slots_);
-        }
+        for (int pod = 0; pod < draft_.pods[of.name]; ++pod) hosts += HostLine(of, index, pod);
       }
     }
     const std::string name = fmt::format("{}-{}", draft_.job.meta.name, kHostsVolume);

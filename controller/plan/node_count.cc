@@ -4,11 +4,10 @@
 
 #include "base/text.h"
 #include "controller/api/fields.h"
+#include "controller/api/limits.h"
 
 namespace muster::controller {
 namespace {
-
-constexpr int kMostPods = 1'000'000;
 
 // A number in elasticPolicy; none: absent.
 StatusOr<std::optional<int>> ElasticNumber(const Runtime& runtime, const char* name, int least) {
@@ -35,7 +34,11 @@ StatusOr<NodeCount> ReadNodeCount(const TrainJob& job, const Runtime& runtime) {
   if (!IsElastic(runtime)) {
     count.pods = own.value_or(runtime.ml_policy.num_nodes.value_or(1));
     count.least = count.most = count.pods;
-    return count;
+    if (count.pods > 0) return count;
+    return absl::InvalidArgumentError(fmt::format(
+        "runtime '{}': spec.mlPolicy.numNodes: 0: a job without nodes trains nothing; give the job a number in "
+        "spec.trainer.numNodes",
+        runtime.meta.name));
   }
   count.elastic = true;
   MUSTER_ASSIGN_OR_RETURN(const auto least, ElasticNumber(runtime, "minNodes", 1));

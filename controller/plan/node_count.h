@@ -19,7 +19,7 @@ struct NodeCount {
 };
 
 // spec.trainer.numNodes, else the runtime's: mlPolicy.numNodes, else maxNodes of its elasticPolicy, else 1.
-// InvalidArgument: the number is outside minNodes and maxNodes, or minNodes is more than maxNodes.
+// InvalidArgument: the number is 0, or outside minNodes and maxNodes, or minNodes is more than maxNodes.
 StatusOr<NodeCount> ReadNodeCount(const TrainJob& job, const Runtime& runtime);
 
 // elasticPolicy.maxRestarts; none: absent.

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "controller/api/fields.h"
 #include "controller/api/lenient.h"
+#include "controller/api/limits.h"
 #include "controller/plan/agent.h"
 #include "controller/plan/elastic.h"
 #include "controller/plan/framework.h"
@@ -19,6 +20,7 @@
 #include "controller/plan/pod_rules.h"
 #include "controller/plan/resources.h"
 #include "controller/plan/restart_policy.h"
+#include "controller/plan/sizes.h"
 #include "controller/plan/token.h"
 #include "controller/plan/trainer_status.h"
 #include "controller/plan/volume_claims.h"
@@ -26,8 +28,8 @@
 namespace muster::controller {
 namespace {
 
-constexpr int64_t kMostJobs = 10'000;  // in one TrainJob
-constexpr int kNoProgressLimit = 3;    // restarts in a row, where a runtime restarts after any failure
+constexpr int64_t kKeysBytes = 2048;  // of the labels and annotations in which the replicas of a Job differ
+constexpr int kNoProgressLimit = 3;   // restarts in a row, where a runtime restarts after any failure
 
 class Planner {
  public:
@@ -44,12 +46,14 @@ class Planner {
     }
     SettleSteps(&draft_);
     MUSTER_RETURN_IF_ERROR(CheckReplicas());
+    MUSTER_RETURN_IF_ERROR(CheckTemplates(patched.metadata));
     MUSTER_RETURN_IF_ERROR(ApplyInitializers(job_, &draft_.jobs));
     MUSTER_RETURN_IF_ERROR(OrderJobs(job_, runtime_, &draft_.jobs));
     MUSTER_ASSIGN_OR_RETURN(draft_.nodes, ReadNodeCount(job_, runtime_));
     MUSTER_RETURN_IF_ERROR(OverrideTrainers());
     MUSTER_RETURN_IF_ERROR(AddFramework(&draft_));
     for (const ReplicatedJob& of : draft_.jobs) draft_.pods.try_emplace(of.name, PodsOf(of));
+    MUSTER_RETURN_IF_ERROR(CheckPods());
     MUSTER_RETURN_IF_ERROR(CheckCoordinator());
     MUSTER_RETURN_IF_ERROR(AddVolumeClaims(&draft_));
     for (const ReplicatedJob& of : draft_.jobs) {
@@ -67,11 +71,8 @@ class Planner {
     plan_.notices = std::move(draft_.notices);
     const JobFrame frame{job_, runtime_, draft_.jobs, draft_.subdomain, std::move(patched.metadata), options_.version};
     if (runtime_.dns_hostnames) plan_.service = MakeService(frame);
-    for (PlannedObject& object : draft_.objects) {
-      MakeOwned(frame, &object.object);
-      plan_.objects.push_back(std::move(object));
-    }
-    for (const ReplicatedJob& of : draft_.jobs) MUSTER_RETURN_IF_ERROR(AddJobs(frame, of));
+    MUSTER_RETURN_IF_ERROR(AddObjects(frame));
+    MUSTER_RETURN_IF_ERROR(AddJobs(frame));
     return std::move(plan_);
   }
 
@@ -115,11 +116,49 @@ class Planner {
   Status CheckReplicas() const {
     int64_t all = 0;
     for (const ReplicatedJob& of : draft_.jobs) all += of.replicas;
-    if (all <= kMostJobs) return absl::OkStatus();
+    if (all <= kMostMade) return absl::OkStatus();
     return absl::InvalidArgumentError(fmt::format(
         "runtime '{}': spec.template.spec.replicatedJobs: their replicas are {} Jobs together, and {} are the "
         "most; give one Job more pods instead (parallelism)",
-        runtime_.meta.name, all, kMostJobs));
+        runtime_.meta.name, all, kMostMade));
+  }
+
+  // The initializers' pods, one each, are not counted.
+  Status CheckPods() const {
+    int64_t all = 0;
+    for (const ReplicatedJob& of : draft_.jobs) {
+      if (IsOfNodes(of) || of.step == Step::kOther) all += int64_t{of.replicas} * draft_.pods.at(of.name);
+    }
+    if (all <= kMostPods) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        fmt::format("runtime '{}': spec.template.spec.replicatedJobs: their Jobs have {} pods together, and {} are the "
+                    "most; use fewer nodes, replicas, or a smaller parallelism",
+                    runtime_.meta.name, all, kMostPods));
+  }
+
+  // What the job itself adds to a template of `of`.
+  int64_t AddedBytes(const ReplicatedJob& of) const {
+    const auto of_initializer = [](const auto& given) { return given ? BytesOf(given->env) : 0; };
+    if (of.step == Step::kDatasetInitializer) return of_initializer(job_.dataset);
+    if (of.step == Step::kModelInitializer) return of_initializer(job_.model);
+    if (!IsOfNodes(of) || !job_.trainer) return 0;
+    int64_t bytes = BytesOf(job_.trainer->env) + BytesOf(job_.trainer->resources_per_node);
+    for (const auto* words : {&job_.trainer->command, &job_.trainer->args}) {
+      for (const std::string& word : words->value_or(std::vector<std::string>())) {
+        bytes += static_cast<int64_t>(word.size());
+      }
+    }
+    return bytes;
+  }
+
+  // Before the parts are put together: a job or a patch of a megabyte may go into each of a hundred templates.
+  Status CheckTemplates(const Json& shared_metadata) {
+    shared_bytes_ = BytesOf(shared_metadata);
+    int64_t bytes = 0;
+    for (const ReplicatedJob& of : draft_.jobs) {
+      bytes += BytesOf(of.job_template) + 2 * shared_bytes_ + AddedBytes(of);
+    }
+    return CheckPlanBytes(bytes);
   }
 
   Status CheckCoordinator() const {
@@ -268,31 +307,62 @@ class Planner {
     return parallelism == nullptr ? 1 : std::max(1, parallelism->get<int>());
   }
 
-  Status AddJobs(const JobFrame& frame, const ReplicatedJob& of) {
-    const auto injection = injections_.find(of.name);
-    for (int index = 0; index < of.replicas; ++index) {
-      PlannedJob planned;
-      planned.name = JobName(job_.meta.name, of.name, index);
-      planned.replicated_job = of.name;
-      planned.index = index;
-      planned.step = of.step;
-      planned.after = of.depends_on;
-      planned.pods = draft_.pods.at(of.name);
-      planned.scales = of.step == Step::kTrainer && Scales(draft_);
-      planned.are_nodes = IsOfNodes(of);
-      planned.restart = restart_.at(of.name);
-      if (injection != injections_.end()) {
-        planned.agent = injection->second.done;
-        planned.budget_in_job = injection->second.budget_in_job;
-      }
-      planned.object = MakeJob(frame, of, index, planned.pods);
-      if (index == 0) {
-        MUSTER_RETURN_IF_ERROR(CheckPodRules(planned.object["spec"]["template"], PodOwner::kJob,
-                                             fmt::format("Job '{}': spec.template", planned.name)));
-      }
-      plan_.jobs.push_back(std::move(planned));
+  Status AddObjects(const JobFrame& frame) {
+    MUSTER_RETURN_IF_ERROR(CheckPlanBytes(shared_bytes_ * static_cast<int64_t>(draft_.objects.size())));
+    for (PlannedObject& planned : draft_.objects) {
+      MakeOwned(frame, &planned.object);
+      const int64_t bytes = BytesOf(planned.object);
+      MUSTER_RETURN_IF_ERROR(CheckObjectBytes(
+          fmt::format("{} {}", TextField(planned.object, "kind"), TextField(planned.object["metadata"], "name")),
+          bytes));
+      made_bytes_ += bytes;
+      plan_.objects.push_back(std::move(planned));
     }
     return absl::OkStatus();
+  }
+
+  Status AddJobs(const JobFrame& frame) {
+    int all = 0;
+    std::map<std::string, int> of_group;
+    for (const ReplicatedJob& of : draft_.jobs) {
+      PlannedJob planned = WithoutIndex(of);
+      const Json common = MakeJobs(frame, of, planned.pods);
+      if (of.replicas > 0) {
+        MUSTER_RETURN_IF_ERROR(
+            CheckPodRules(common["spec"]["template"], PodOwner::kJob,
+                          fmt::format("Job '{}': spec.template", JobName(job_.meta.name, of.name, 0))));
+      }
+      planned.common = PackedJson(common);
+      const int64_t bytes = static_cast<int64_t>(planned.common.bytes()) + kKeysBytes;
+      MUSTER_RETURN_IF_ERROR(CheckObjectBytes(fmt::format("Job {}", JobName(job_.meta.name, of.name, 0)), bytes));
+      MUSTER_RETURN_IF_ERROR(CheckMadeBytes(
+          fmt::format("runtime '{}': spec.template.spec.replicatedJobs: job '{}'", runtime_.meta.name, of.name),
+          of.replicas, bytes, made_bytes_));
+      made_bytes_ += of.replicas * bytes;
+      for (planned.index = 0; planned.index < of.replicas; ++planned.index) {
+        planned.name = JobName(job_.meta.name, of.name, planned.index);
+        planned.global_index = all++;
+        planned.group_index = of_group[of.group]++;
+        plan_.jobs.push_back(planned);
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  PlannedJob WithoutIndex(const ReplicatedJob& of) const {
+    PlannedJob planned;
+    planned.replicated_job = of.name;
+    planned.step = of.step;
+    planned.after = of.depends_on;
+    planned.pods = draft_.pods.at(of.name);
+    planned.scales = of.step == Step::kTrainer && Scales(draft_);
+    planned.are_nodes = IsOfNodes(of);
+    planned.restart = restart_.at(of.name);
+    if (const auto injection = injections_.find(of.name); injection != injections_.end()) {
+      planned.agent = injection->second.done;
+      planned.budget_in_job = injection->second.budget_in_job;
+    }
+    return planned;
   }
 
   const TrainJob& job_;
@@ -300,6 +370,7 @@ class Planner {
   const PlanOptions& options_;
   Draft draft_;
   Plan plan_;
+  int64_t shared_bytes_ = 0, made_bytes_ = 0;     // of the shared metadata, and of the objects so far
   std::map<std::string, RestartPolicy> restart_;  // by replicated job
   std::map<std::string, Injection> injections_;   // by replicated job
 };

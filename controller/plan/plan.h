@@ -12,6 +12,7 @@
 
 #include "base/json_fields.h"
 #include "base/status.h"
+#include "controller/api/packed_json.h"
 #include "controller/api/restart_policy.h"
 #include "controller/api/runtime.h"
 #include "controller/api/train_job.h"
@@ -51,7 +52,10 @@ struct PlannedJob {
   bool scales = false;            // the number of its pods may change while it runs
   bool budget_in_job = false;     // its backoffLimit is the budget that is left
   RestartPolicy restart = RestartPolicy::kOwn;
-  Json object;  // batch/v1 Job of attempt 0, not suspended
+  int global_index = 0, group_index = 0;  // among all Jobs of the plan, and among those of its group
+  PackedJson common;                      // what it has in common with the other replicas
+
+  Json Object() const;  // batch/v1 Job of attempt 0, not suspended
 };
 
 // A further object of a job, beside its Service and its Jobs. It is created before the Jobs.
@@ -89,12 +93,14 @@ struct Plan {
   std::vector<Notice> notices;
 };
 
-// InvalidArgument: `job` and `runtime` do not fit together; names the path, the value and the remedy.
+// InvalidArgument: `job` and `runtime` do not fit together, or make more or larger objects than limits.h and sizes.h
+// allow; names the path, the value and the remedy. Takes memory for each template once, however many replicas it has.
 StatusOr<Plan> MakePlan(const TrainJob& job, const Runtime& runtime, const PlanOptions& options);
 
 // ConfigMap <job>-runtime-snapshot. Its key `runtime` keeps the runtime as it is now, to plan the job by from then on.
 std::string SnapshotName(const TrainJob& job);
-Json MakeSnapshot(const TrainJob& job, const Json& runtime);
+// InvalidArgument: a ConfigMap cannot hold the runtime.
+StatusOr<Json> MakeSnapshot(const TrainJob& job, const Json& runtime);
 // Its runtime. FailedPrecondition: `job` does not own `config_map`, it is malformed, or holds another runtime.
 StatusOr<Json> ReadSnapshot(const TrainJob& job, const Json& config_map);
 

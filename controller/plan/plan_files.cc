@@ -99,7 +99,9 @@ StatusOr<PlannedTrainJob> PlanOne(const FileObject& train_job, const std::vector
   for (const Notice& notice : planned.plan.notices) {
     remarks->push_back(fmt::format("{}: {}", train_job.Place(""), notice.message));
   }
-  planned.snapshot = MakeSnapshot(planned.job, found->document.object);
+  auto snapshot = MakeSnapshot(planned.job, found->document.object);
+  if (!snapshot.ok()) return found->Wrong(Message(snapshot.status()));
+  planned.snapshot = *std::move(snapshot);
   return planned;
 }
 

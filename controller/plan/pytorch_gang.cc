@@ -11,11 +11,11 @@ namespace muster::controller {
 namespace {
 
 // The requests of the first `members` pods, the master first.
-StatusOr<Json> LeastResources(const PyTorchPlan& plan, int members) {
+StatusOr<Json> LeastResources(const PyTorchPlan& plan, const std::vector<Json>& templates, int members) {
   RequestSum requests;
-  for (const PlannedReplicas& replicas : plan.replicas) {
-    const int pods = std::min(members, replicas.count);
-    MUSTER_RETURN_IF_ERROR(requests.Add(replicas.pod_template["spec"], pods));
+  for (size_t i = 0; i < templates.size(); ++i) {
+    const int pods = std::min(members, plan.replicas[i].count);
+    MUSTER_RETURN_IF_ERROR(requests.Add(templates[i]["spec"], pods));
     members -= pods;
   }
   return requests.Resources();
@@ -23,14 +23,15 @@ StatusOr<Json> LeastResources(const PyTorchPlan& plan, int members) {
 
 }  // namespace
 
-Status AddPodGroup(const PyTorchJob& job, const PyTorchOptions& options, PyTorchPlan* plan) {
+Status AddPodGroup(const PyTorchJob& job, const PyTorchOptions& options, std::vector<Json>* templates,
+                   PyTorchPlan* plan) {
   const bool volcano = options.gang_scheduler == kVolcanoScheduler;
   const SchedulingPolicy& policy = job.scheduling;
   Json spec = {{"minMember", policy.min_available.value_or(job.AllReplicas())}};
   if (policy.min_resources.is_object()) {
     spec["minResources"] = policy.min_resources;
   } else {
-    MUSTER_ASSIGN_OR_RETURN(spec["minResources"], LeastResources(*plan, CountField(spec, "minMember")));
+    MUSTER_ASSIGN_OR_RETURN(spec["minResources"], LeastResources(*plan, *templates, CountField(spec, "minMember")));
   }
   if (volcano) {
     PutText(spec, "queue", policy.queue);
@@ -40,15 +41,16 @@ Status AddPodGroup(const PyTorchJob& job, const PyTorchOptions& options, PyTorch
   }
   Json metadata = {{"name", job.meta.name}};
   if (!job.meta.annotations.empty()) metadata["annotations"] = job.meta.annotations;
-  for (PlannedReplicas& replicas : plan->replicas) {
-    Json& pod_metadata = replicas.pod_template["metadata"];
+  for (size_t i = 0; i < templates->size(); ++i) {
+    const ReplicaType type = plan->replicas[i].type;
+    Json& pod_metadata = (*templates)[i]["metadata"];
     if (volcano) {
       pod_metadata["annotations"]["scheduling.k8s.io/group-name"] = job.meta.name;
-      pod_metadata["annotations"]["volcano.sh/task-spec"] = ReplicaLabel(replicas.type);
+      pod_metadata["annotations"]["volcano.sh/task-spec"] = ReplicaLabel(type);
     } else {
       pod_metadata["labels"]["scheduling.x-k8s.io/pod-group"] = job.meta.name;
     }
-    Json& pod = replicas.pod_template["spec"];
+    Json& pod = (*templates)[i]["spec"];
     const std::string own = TextField(pod, "schedulerName");
     if (own.empty()) {
       pod["schedulerName"] = options.gang_scheduler;
@@ -56,7 +58,7 @@ Status AddPodGroup(const PyTorchJob& job, const PyTorchOptions& options, PyTorch
       plan->notices.push_back({"SetPodTemplateSchedulerName",
                                fmt::format("{}.template.spec.schedulerName: {} stays, and gang scheduling is by {}: "
                                            "leave it out",
-                                           ReplicaPath(replicas.type), own, options.gang_scheduler),
+                                           ReplicaPath(type), own, options.gang_scheduler),
                                true});
     }
   }

@@ -7,22 +7,24 @@
 #include "controller/api/fields.h"
 #include "controller/api/labels.h"
 #include "controller/api/lenient.h"
+#include "controller/api/limits.h"
 #include "controller/plan/agent.h"
 #include "controller/plan/choice.h"
 #include "controller/plan/elastic.h"
 #include "controller/plan/pod_fields.h"
 #include "controller/plan/pod_rules.h"
+#include "controller/plan/sizes.h"
 #include "controller/plan/token.h"
 #include "controller/plan/torchrun_command.h"
 
 namespace muster::controller {
 namespace {
 
-Json& PodOf(PlannedReplicas& replicas) { return replicas.pod_template["spec"]; }
+constexpr int64_t kPodBytes = 1024, kServiceBytes = 1024;  // of a pod beside its template, and of its Service
 
 // The container `pytorch`, else the first.
-Json& MainContainer(PlannedReplicas& replicas) {
-  Json& pod = PodOf(replicas);
+Json& MainContainer(Json& pod_template) {
+  Json& pod = pod_template["spec"];
   Json* found = FindNamed(pod, "containers", kPyTorchContainer);
   return found == nullptr ? pod["containers"][0] : *found;
 }
@@ -50,27 +52,55 @@ class Planner {
     plan_.budget = job_.backoff_limit;
     if (!plan_.budget && plan_.restart == RestartScope::kJob && plan_.elastic)
       plan_.budget = job_.elastic->max_restarts;
+    MUSTER_RETURN_IF_ERROR(CheckReplicas());
     for (const ReplicaSpec& spec : job_.replicas) MUSTER_RETURN_IF_ERROR(AddReplicas(spec));
     const Json environment = Environment();
-    for (PlannedReplicas& replicas : plan_.replicas) {
-      for (Json& container : PodOf(replicas)["containers"]) UpsertEnvFirst(environment, &container);
-      if (options_.with_agent && agent != "off") MUSTER_RETURN_IF_ERROR(AddAgent(&replicas));
-      if (plan_.has_master && replicas.type == ReplicaType::kWorker) MUSTER_RETURN_IF_ERROR(AddWait(&replicas));
+    for (size_t i = 0; i < templates_.size(); ++i) {
+      for (Json& container : templates_[i]["spec"]["containers"]) UpsertEnvFirst(environment, &container);
+      if (options_.with_agent && agent != "off") MUSTER_RETURN_IF_ERROR(AddAgent(&templates_[i], &plan_.replicas[i]));
+      const bool waits = plan_.has_master && plan_.replicas[i].type == ReplicaType::kWorker;
+      if (waits) MUSTER_RETURN_IF_ERROR(AddWait(&templates_[i]));
     }
     AddToken();
     if (plan_.elastic && !job_.elastic->metrics.empty()) {
       plan_.objects.push_back(Autoscaler(kKubeflowApi, kPyTorchJobKind, job_.meta.name, job_.elastic->least,
                                          job_.elastic->most, job_.elastic->metrics));
     }
-    if (!options_.gang_scheduler.empty()) MUSTER_RETURN_IF_ERROR(AddPodGroup(job_, options_, &plan_));
+    if (!options_.gang_scheduler.empty()) {
+      MUSTER_RETURN_IF_ERROR(AddPodGroup(job_, options_, &templates_, &plan_));
+    }
     for (PlannedObject& planned : plan_.objects) {
       Json& metadata = planned.object["metadata"];
       metadata.update(OwnedMetadata(kKubeflowApi, kPyTorchJobKind, job_.meta, TextField(metadata, "name")));
     }
+    MUSTER_RETURN_IF_ERROR(Pack());
     return std::move(plan_);
   }
 
  private:
+  Status CheckReplicas() const {
+    if (job_.AllReplicas() <= kMostMade) return absl::OkStatus();
+    return absl::InvalidArgumentError(fmt::format(
+        "spec.pytorchReplicaSpecs: {} replicas together, and {} are the most; use fewer, with more processes "
+        "on each (nprocPerNode)",
+        job_.AllReplicas(), kMostMade));
+  }
+
+  Status Pack() {
+    int64_t others = 0;
+    for (const PlannedObject& planned : plan_.objects) others += BytesOf(planned.object);
+    for (size_t i = 0; i < templates_.size(); ++i) {
+      PlannedReplicas& replicas = plan_.replicas[i];
+      replicas.pod_template = PackedJson(std::exchange(templates_[i], nullptr));
+      const int64_t pod = static_cast<int64_t>(replicas.pod_template.bytes()) + kPodBytes;
+      MUSTER_RETURN_IF_ERROR(CheckObjectBytes(fmt::format("{}.template: a pod", ReplicaPath(replicas.type)), pod));
+      MUSTER_RETURN_IF_ERROR(
+          CheckMadeBytes(ReplicaPath(replicas.type) + ".replicas", replicas.count, pod + kServiceBytes, others));
+      others += replicas.count * (pod + kServiceBytes);
+    }
+    return absl::OkStatus();
+  }
+
   Status AddReplicas(const ReplicaSpec& spec) {
     const std::string last = ReplicaObjectName(job_.meta, spec.type, std::max(0, spec.replicas - 1));
     if (last.size() > kLongestLabel) {
@@ -85,10 +115,11 @@ class Planner {
                              .count = spec.replicas,
                              .first_rank = spec.type == ReplicaType::kWorker && plan_.has_master ? 1 : 0,
                              .restart = spec.restart,
-                             .pod_template = spec.pod_template,
+                             .pod_template = {},
                              .ports = Json::array()};
-    SetRestartPolicy(&replicas);
-    Json& main = MainContainer(replicas);
+    Json& pod_template = templates_.emplace_back(spec.pod_template);
+    SetRestartPolicy(replicas, &pod_template["spec"]);
+    Json& main = MainContainer(pod_template);
     (spec.type == ReplicaType::kMaster ? master_port_ : worker_port_) = SettlePort(&main);
     for (const Json& port : ListField(main, "ports")) {
       const std::string name = TextField(port, "name");
@@ -102,19 +133,18 @@ class Planner {
   }
 
   // With RestartScope::kJob the controller and the agents restart the job, so the kubelet must restart no container.
-  void SetRestartPolicy(PlannedReplicas* replicas) {
+  void SetRestartPolicy(const PlannedReplicas& replicas, Json* pod) {
     std::string policy = "Never";
-    if (plan_.restart == RestartScope::kPod && replicas->restart == RestartPolicy::kOnFailure) policy = "OnFailure";
-    if (plan_.restart == RestartScope::kPod && replicas->restart == RestartPolicy::kAlways) policy = "Always";
-    Json& pod = PodOf(*replicas);
-    if (const std::string own = TextField(pod, "restartPolicy"); !own.empty() && own != policy) {
+    if (plan_.restart == RestartScope::kPod && replicas.restart == RestartPolicy::kOnFailure) policy = "OnFailure";
+    if (plan_.restart == RestartScope::kPod && replicas.restart == RestartPolicy::kAlways) policy = "Always";
+    if (const std::string own = TextField(*pod, "restartPolicy"); !own.empty() && own != policy) {
       plan_.notices.push_back({"SetPodTemplateRestartPolicy",
                                fmt::format("Restart policy in pod template overridden by restart policy in replica "
                                            "spec: {}.template.spec.restartPolicy: {} becomes {}",
-                                           ReplicaPath(replicas->type), own, policy),
+                                           ReplicaPath(replicas.type), own, policy),
                                true});
     }
-    pod["restartPolicy"] = policy;
+    (*pod)["restartPolicy"] = policy;
   }
 
   // The variables of all containers. PodOfReplica() sets the rank.
@@ -158,13 +188,14 @@ class Planner {
     return variables;
   }
 
-  Status AddAgent(PlannedReplicas* replicas) {
+  Status AddAgent(Json* pod_template, PlannedReplicas* replicas) {
+    Json& main = MainContainer(*pod_template);
     const AgentPlace place{.name = ReplicaPath(replicas->type),
                            .no_command = fmt::format("since container '{}' has none and an image's ENTRYPOINT is in "
                                                      "the image alone; give it a command",
-                                                     TextField(MainContainer(*replicas), "name")),
-                           .pod = &PodOf(*replicas),
-                           .container = &MainContainer(*replicas)};
+                                                     TextField(main, "name")),
+                           .pod = &(*pod_template)["spec"],
+                           .container = &main};
     AgentUse use;
     // Decides which failures the agent restarts in the pod. Under Always, the kubelet restarts after a success.
     use.policy = replicas->restart == RestartPolicy::kExitCode ? RestartPolicy::kExitCode : RestartPolicy::kOnFailure;
@@ -173,16 +204,16 @@ class Planner {
     MUSTER_ASSIGN_OR_RETURN(replicas->agent, PutAgent(place, options_.agent, use, &plan_.notices));
     replicas->meets = replicas->agent && is_torchrun;
     if (replicas->agent && plan_.elastic) {
-      TellNodes(job_.AllReplicas(), &replicas->pod_template, &MainContainer(*replicas));
+      TellNodes(job_.AllReplicas(), pod_template, &main);
     }
     return absl::OkStatus();
   }
 
-  Status AddWait(PlannedReplicas* replicas) {
-    Json& pod = PodOf(*replicas);
-    MUSTER_ASSIGN_OR_RETURN(
-        const Json waits,
-        WaitContainers(options_, ReplicaObjectName(job_.meta, ReplicaType::kMaster, 0), pod, MainContainer(*replicas)));
+  Status AddWait(Json* pod_template) {
+    Json& pod = (*pod_template)["spec"];
+    MUSTER_ASSIGN_OR_RETURN(const Json waits,
+                            WaitContainers(options_, ReplicaObjectName(job_.meta, ReplicaType::kMaster, 0), pod,
+                                           MainContainer(*pod_template)));
     for (const Json& container : waits) UpsertNamed(container, "initContainers", &pod);
     return absl::OkStatus();
   }
@@ -191,9 +222,10 @@ class Planner {
   void AddToken() {
     if (job_.AllReplicas() < 2 && !plan_.elastic) return;
     bool asks = false;
-    for (PlannedReplicas& replicas : plan_.replicas) {
-      if (!replicas.agent || HasOwnToken(MainContainer(replicas))) continue;
-      MountToken(TokenSecretName(job_.meta), &PodOf(replicas), &MainContainer(replicas));
+    for (size_t i = 0; i < templates_.size(); ++i) {
+      Json& main = MainContainer(templates_[i]);
+      if (!plan_.replicas[i].agent || HasOwnToken(main)) continue;
+      MountToken(TokenSecretName(job_.meta), &templates_[i]["spec"], &main);
       asks = true;
     }
     if (asks) plan_.objects.push_back(TokenSecret(job_.meta));
@@ -202,6 +234,7 @@ class Planner {
   const PyTorchJob& job_;
   const PyTorchOptions& options_;
   PyTorchPlan plan_;
+  std::vector<Json> templates_;  // of the pods of each of plan_.replicas
   int master_port_ = kPyTorchPort, worker_port_ = kPyTorchPort;
 };
 
@@ -241,7 +274,8 @@ Json PodOfReplica(const PyTorchJob& job, const PyTorchPlan& plan, const PlannedR
                   const PodAttempt& attempt) {
   Json metadata =
       OwnedMetadata(kKubeflowApi, kPyTorchJobKind, job.meta, ReplicaObjectName(job.meta, replicas.type, index));
-  const Json& own = PartOf(replicas.pod_template, "metadata");
+  Json pod_template = replicas.pod_template.Unpack();
+  const Json& own = PartOf(pod_template, "metadata");
   for (const char* field : {"labels", "annotations"}) metadata[field] = MapField(own, field);
   if (const Json& finalizers = ListField(own, "finalizers"); !finalizers.empty()) metadata["finalizers"] = finalizers;
   metadata["labels"].update(LabelsOf(job.meta, replicas.type, index));
@@ -251,7 +285,7 @@ Json PodOfReplica(const PyTorchJob& job, const PyTorchPlan& plan, const PlannedR
   if (plan.restart == RestartScope::kJob) {
     metadata["annotations"][kRestartsLeftAnnotation] = fmt::format("{}", attempt.restarts_left);
   }
-  Json spec = replicas.pod_template["spec"];
+  Json spec = std::move(pod_template["spec"]);
   // The kubelet starts a container again before anything can stop it. After the last restart it must not.
   const bool is_last = plan.budget && attempt.restarts_left == 0 && replicas.restart == RestartPolicy::kOnFailure;
   if (is_last) spec["restartPolicy"] = "Never";

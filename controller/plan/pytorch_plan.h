@@ -44,10 +44,10 @@ struct PlannedReplicas {
   int count = 1;
   int first_rank = 0;  // rank of replica 0
   RestartPolicy restart = RestartPolicy::kOnFailure;
-  bool agent = false;  // the container `pytorch` runs under the agent
-  bool meets = false;  // and its command is torchrun: the agents can restart the workers of all pods in place
-  Json pod_template;   // what all its pods have in common
-  Json ports;          // the Services' ports
+  bool agent = false;       // the container `pytorch` runs under the agent
+  bool meets = false;       // and its command is torchrun: the agents can restart the workers of all pods in place
+  PackedJson pod_template;  // what all its pods have in common
+  Json ports;               // the Services' ports
 };
 
 struct PyTorchPlan {
@@ -64,7 +64,8 @@ struct PyTorchPlan {
   bool RestartsInPlace() const;                         // `meets` of all replicas
 };
 
-// InvalidArgument names the path, the value and the remedy.
+// InvalidArgument names the path, the value and the remedy, also of more or larger objects than limits.h and sizes.h
+// allow. Takes memory for each template once, however many replicas it has.
 StatusOr<PyTorchPlan> PlanPyTorchJob(const PyTorchJob& job, const PyTorchOptions& options);
 
 // <job>-<master|worker>-<index>: the name of the pod and of its Service.
@@ -87,7 +88,8 @@ StatusOr<Json> WaitContainers(const PyTorchOptions& options, const std::string& 
                               const Json& container);
 
 // Adds the PodGroup of a gang scheduler to `plan`, and marks the pods as its members. The PodGroup gets the job's
-// annotations.
-Status AddPodGroup(const PyTorchJob& job, const PyTorchOptions& options, PyTorchPlan* plan);
+// annotations. `templates`: of the pods of each of `plan->replicas`.
+Status AddPodGroup(const PyTorchJob& job, const PyTorchOptions& options, std::vector<Json>* templates,
+                   PyTorchPlan* plan);
 
 }  // namespace muster::controller

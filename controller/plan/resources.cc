@@ -6,13 +6,12 @@
 #include "base/quoted.h"
 #include "base/text.h"
 #include "controller/api/lenient.h"
+#include "controller/api/limits.h"
 #include "controller/api/quantity.h"
 #include "controller/plan/pod_fields.h"
 
 namespace muster::controller {
 namespace {
-
-constexpr std::string_view kWords = "auto, cpu, gpu or a whole number from 1 on";
 
 // The amount of a resource, in whole units: its request, else its limit.
 int64_t UnitsOf(const Json& resources, const char* name) {
@@ -52,8 +51,8 @@ StatusOr<std::string> WordOrNumber(std::string_view path, const Json& value) {
   std::string text = value.is_string() ? value.get<std::string>() : WriteJson(value);
   if (text == "auto" || text == "cpu" || text == "gpu") return text;
   const auto number = ParseInt(text);
-  if (number && *number >= 1 && *number <= 1'000'000) return text;
-  return absl::InvalidArgumentError(fmt::format("{}: {} is not {}", path, Quoted(text), kWords));
+  if (number && *number >= 1 && *number <= kMostProcesses) return text;
+  return absl::InvalidArgumentError(fmt::format("{}: {} {}", path, Quoted(text), kNoProcesses));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include "controller/api/lenient.h"
 #include "controller/api/yaml.h"
 #include "controller/plan/plan.h"
+#include "controller/plan/sizes.h"
 
 namespace muster::controller {
 namespace {
@@ -21,7 +22,7 @@ std::string_view GroupOf(std::string_view api_version) {
 
 std::string SnapshotName(const TrainJob& job) { return fmt::format("{}-runtime-snapshot", job.meta.name); }
 
-Json MakeSnapshot(const TrainJob& job, const Json& runtime) {
+StatusOr<Json> MakeSnapshot(const TrainJob& job, const Json& runtime) {
   Json kept = runtime;
   // Items of lists lack apiVersion and kind.
   if (TextField(kept, "apiVersion").empty()) kept["apiVersion"] = kTrainerApi;
@@ -29,10 +30,17 @@ Json MakeSnapshot(const TrainJob& job, const Json& runtime) {
   if (const auto metadata = kept.find("metadata"); metadata != kept.end() && metadata->is_object()) {
     metadata->erase("managedFields");
   }
-  return {{"apiVersion", "v1"},
-          {"kind", "ConfigMap"},
-          {"metadata", OwnedMetadata(kTrainerApi, "TrainJob", job.meta, SnapshotName(job))},
-          {"data", {{kKey, WriteYaml(kept)}}}};
+  std::string text = WriteYaml(kept);
+  if (static_cast<int64_t>(sizeof(kKey) - 1 + text.size()) > kMostDataBytes) {
+    return absl::InvalidArgumentError(
+        fmt::format("{} {}: it has {} bytes as YAML, and a job that uses it keeps a copy in a ConfigMap, which holds "
+                    "{}; keep long texts and files in a ConfigMap of their own, a volume or the image",
+                    job.runtime.kind, job.runtime.name, text.size(), kMostDataBytes));
+  }
+  return Json{{"apiVersion", "v1"},
+              {"kind", "ConfigMap"},
+              {"metadata", OwnedMetadata(kTrainerApi, "TrainJob", job.meta, SnapshotName(job))},
+              {"data", {{kKey, std::move(text)}}}};
 }
 
 StatusOr<Json> ReadSnapshot(const TrainJob& job, const Json& config_map) {

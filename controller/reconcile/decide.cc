@@ -80,7 +80,7 @@ class Deciding {
  private:
   TrainJobStatus& status() { return decision_.status; }
 
-  void Do(Action::Kind kind, std::string name, std::string uid = "", Json object = {}) {
+  void Do(Action::Kind kind, std::string name, std::string uid = "", std::function<Json()> object = nullptr) {
     decision_.actions.push_back({kind, std::move(name), std::move(uid), std::move(object)});
   }
 
@@ -126,7 +126,7 @@ class Deciding {
   // Ends containers that run beside a deciding one that has ended (deciding.h), once nothing more depends on them.
   void EndServing() {
     for (const Placed& placed : all_) {
-      if (placed.done && placed.job != nullptr) StopJob(*placed.job, observed_, now_, &decision_);
+      if (placed.done && placed.job != nullptr) StopJob(*placed.job, placed.pods, now_, &decision_);
       if (!placed.runs() || job_.suspend) continue;
       for (const ObservedPod* pod : placed.pods) {
         if (!IsOutlasted(*pod)) continue;
@@ -284,12 +284,11 @@ class Deciding {
   }
 
   void RemoveLeftOvers() {
+    const PodsByJob pods = GroupPods(observed_);
     for (const ObservedJob* job : LeftOver(plan_, observed_, status().attempt)) {
       Do(Action::Kind::kDeleteJob, job->meta.name, job->meta.uid);
-      for (const ObservedPod& pod : observed_.pods) {
-        if (pod.meta.IsControlledBy(job->meta) && !pod.meta.deleted) {
-          Do(Action::Kind::kDeletePod, pod.meta.name, pod.meta.uid);
-        }
+      for (const ObservedPod* pod : PodsOf(*job, pods)) {
+        if (!pod->meta.deleted) Do(Action::Kind::kDeletePod, pod->meta.name, pod->meta.uid);
       }
     }
   }
@@ -325,10 +324,12 @@ class Deciding {
   // True if pods of the last attempt have not ended. A deleted pod is awaited for kLostAfter: its node may be lost.
   bool AwaitsOldPods() {
     bool any = false;
+    std::unordered_map<std::string_view, const Placed*> placed_by_name;
+    for (const Placed& placed : all_) placed_by_name[placed.planned->name] = &placed;
     for (const ObservedPod& pod : observed_.pods) {
-      const bool counts = std::any_of(all_.begin(), all_.end(), [&pod](const Placed& placed) {
-        return placed.planned->name == pod.job && (placed.job == nullptr || !pod.meta.IsControlledBy(placed.job->meta));
-      });
+      const auto placed = placed_by_name.find(pod.job);
+      const bool counts = placed != placed_by_name.end() &&
+                          (placed->second->job == nullptr || !pod.meta.IsControlledBy(placed->second->job->meta));
       if (!counts || pod.phase == "Succeeded" || pod.phase == "Failed") continue;
       const WallTime lost = pod.meta.deleted ? *pod.meta.deleted + kLostAfter : WallTime::max();
       if (lost <= now_) continue;
@@ -341,19 +342,26 @@ class Deciding {
   void Start() {
     if (plan_.waits_for_old_pods && status().attempt > 0 && AwaitsOldPods()) return;
     if (!observed_.service && !plan_.service.is_null())
-      Do(Action::Kind::kCreateService, plan_.subdomain, "", plan_.service);
+      Do(Action::Kind::kCreateService, plan_.subdomain, "", [&plan = plan_] { return plan.service; });
     const int left = std::max(0, plan_.max_restarts - status().restarts);
     bool has_objects = false, has_first_objects = false;
+    std::unordered_map<std::string_view, bool> may_start;  // by replicated job
     for (const Placed& placed : all_) {
       if (placed.done || (placed.job != nullptr && !placed.suspended())) continue;
-      if (!MayStart(placed, all_) || (placed.suspended() && IsEnding(placed))) continue;
+      const auto [may, is_new] = may_start.try_emplace(placed.planned->replicated_job);
+      if (is_new) may->second = MayStart(placed, all_);
+      if (!may->second || (placed.suspended() && IsEnding(placed))) continue;
       // A Job that was suspended is replaced: its template may have changed meanwhile.
       if (placed.suspended()) Do(Action::Kind::kDeleteJob, placed.job->meta.name, placed.job->meta.uid);
       if (!std::exchange(has_first_objects, true)) CreateObjects(true);
       if (!IsInitializer(*placed.planned) && !std::exchange(has_objects, true)) CreateObjects(false);
-      Json object = JobOfAttempt(*placed.planned, {status().attempt, left, false});
-      object["metadata"]["annotations"][kRestartsLeftAnnotation] = std::to_string(left);
-      Do(Action::Kind::kCreateJob, placed.planned->name, "", std::move(object));
+      const Attempt attempt{status().attempt, left, false};
+      Do(Action::Kind::kCreateJob, placed.planned->name, "", [&planned = *placed.planned, attempt] {
+        Json object = JobOfAttempt(planned, attempt);
+        object["metadata"]["annotations"][kRestartsLeftAnnotation] = std::to_string(attempt.restarts_left);
+        return object;
+      });
+      decision_.actions.back().bytes = placed.planned->common.bytes();
     }
   }
 
@@ -361,7 +369,8 @@ class Deciding {
   void CreateObjects(bool for_initializers) {
     for (const PlannedObject& planned : plan_.objects) {
       if (planned.for_initializers != for_initializers) continue;
-      Do(Action::Kind::kCreateObject, TextField(planned.object["metadata"], "name"), "", planned.object);
+      Do(Action::Kind::kCreateObject, TextField(planned.object["metadata"], "name"), "",
+         [&planned] { return planned.object; });
       decision_.actions.back().if_there = planned.if_there;
       decision_.actions.back().fill = planned.fill;
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "controller/reconcile/deciding.h"
+#include "controller/reconcile/progress.h"
 
 namespace muster::controller {
 namespace {
@@ -13,18 +14,18 @@ constexpr std::chrono::seconds kOthersEnd{90};
 
 }  // namespace
 
-void StopJob(const ObservedJob& job, const Observed& observed, WallTime now, Steps* steps) {
+void StopJob(const ObservedJob& job, const std::vector<const ObservedPod*>& pods, WallTime now, Steps* steps) {
   if (job.complete || job.failed_at || job.meta.deleted || job.suspended) return;
   bool tells = false;
   std::optional<WallTime> awaited;
-  for (const ObservedPod& pod : observed.pods) {
-    if (!pod.meta.IsControlledBy(job.meta) || pod.phase == "Succeeded") continue;
-    const ObservedEnd* decides = DecidingEnd(pod);
-    tells = tells || pod.phase == "Failed" || decides != nullptr ||
-            std::any_of(pod.ends.begin(), pod.ends.end(), [](const ObservedEnd& end) { return end.exit_code != 0; });
-    if (const auto until = FailsUntil(pod, now)) awaited = until;
-    if (!IsOutlasted(pod) || !decides->finished || now >= *decides->finished + kOthersEnd) continue;
-    EndPod(pod, pod.decides, steps);
+  for (const ObservedPod* pod : pods) {
+    if (pod->phase == "Succeeded") continue;
+    const ObservedEnd* decides = DecidingEnd(*pod);
+    tells = tells || pod->phase == "Failed" || decides != nullptr ||
+            std::any_of(pod->ends.begin(), pod->ends.end(), [](const ObservedEnd& end) { return end.exit_code != 0; });
+    if (const auto until = FailsUntil(*pod, now)) awaited = until;
+    if (!IsOutlasted(*pod) || !decides->finished || now >= *decides->finished + kOthersEnd) continue;
+    EndPod(*pod, pod->decides, steps);
     awaited = *decides->finished + kOthersEnd;
   }
   if (awaited) return steps->LookAgain(*awaited);
@@ -35,7 +36,8 @@ void StopJob(const ObservedJob& job, const Observed& observed, WallTime now, Ste
 void StopWhatRuns(const Observed& observed, WallTime now, Decision* decision) {
   decision->actions.clear();
   decision->again.reset();
-  for (const ObservedJob& job : observed.jobs) StopJob(job, observed, now, decision);
+  const PodsByJob pods = GroupPods(observed);
+  for (const ObservedJob& job : observed.jobs) StopJob(job, PodsOf(job, pods), now, decision);
 }
 
 Decision DecideFinished(const TrainJob& job, const Observed& observed, WallTime now) {

@@ -5,10 +5,11 @@
 
 namespace muster::controller {
 
-// Adds the action that stops a Job which runs: it is deleted, or suspended if a pod of it shows an end, so that the pod
-// stays with its logs (the Job controller may fail the Job by its own rules). Suspending deletes running pods: one
-// whose container has just failed is awaited, and one whose deciding container has ended is ended first (deciding.h).
-void StopJob(const ObservedJob& job, const Observed& observed, WallTime now, Steps* steps);
+// Adds the action that stops a Job which runs and has `pods`: it is deleted, or suspended if a pod of it shows an end,
+// so that the pod stays with its logs (the Job controller may fail the Job by its own rules). Suspending deletes
+// running pods: one whose container has just failed is awaited, and one whose deciding container has ended is ended
+// first (deciding.h).
+void StopJob(const ObservedJob& job, const std::vector<const ObservedPod*>& pods, WallTime now, Steps* steps);
 
 // Replaces the actions of `decision` by those that stop what still runs, and sets when to look again.
 void StopWhatRuns(const Observed& observed, WallTime now, Decision* decision);

@@ -41,27 +41,9 @@ bool IsDone(const ObservedJob& job, const std::vector<const ObservedPod*>& pods,
   return true;
 }
 
-std::vector<const ObservedPod*> PodsOf(const ObservedJob& job, const Observed& observed) {
-  std::vector<const ObservedPod*> pods;
-  for (const ObservedPod& pod : observed.pods) {
-    if (pod.meta.IsControlledBy(job.meta)) pods.push_back(&pod);
-  }
-  return pods;
-}
-
 // True if the Job is of an earlier attempt and must go. An initializer's goes only if it failed: its data stays.
-bool IsOver(const ObservedJob& job, const PlannedJob& planned, const Observed& observed, int attempt) {
-  return job.attempt < attempt && (!IsInitializer(planned) || FailureOfJob(job, PodsOf(job, observed)));
-}
-
-const ObservedJob* FindJob(const Observed& observed, const PlannedJob& planned, int attempt) {
-  const ObservedJob* found = nullptr;
-  for (const ObservedJob& job : observed.jobs) {
-    if (job.meta.name != planned.name || job.meta.deleted) continue;
-    // A Job with a higher attempt than the status was edited, or the status was. It counts as current.
-    if (!IsOver(job, planned, observed, attempt)) found = &job;
-  }
-  return found;
+bool IsOver(const ObservedJob& job, const PlannedJob& planned, const PodsByJob& pods, int attempt) {
+  return job.attempt < attempt && (!IsInitializer(planned) || FailureOfJob(job, PodsOf(job, pods)));
 }
 
 bool IsMet(const Dependency& dependency, const std::vector<Placed>& all) {
@@ -74,6 +56,19 @@ bool IsMet(const Dependency& dependency, const std::vector<Placed>& all) {
 
 }  // namespace
 
+PodsByJob GroupPods(const Observed& observed) {
+  PodsByJob pods;
+  for (const ObservedPod& pod : observed.pods) {
+    if (const OwnerReference* owner = pod.meta.Controller()) pods[owner->uid].push_back(&pod);
+  }
+  return pods;
+}
+
+std::vector<const ObservedPod*> PodsOf(const ObservedJob& job, const PodsByJob& pods) {
+  const auto found = pods.find(job.meta.uid);
+  return found == pods.end() ? std::vector<const ObservedPod*>() : found->second;
+}
+
 bool IsScaledAway(const ObservedPod& pod, const PlannedJob& planned) {
   return planned.scales && pod.index && *pod.index >= planned.pods;
 }
@@ -83,29 +78,37 @@ bool IsInitializer(const PlannedJob& planned) {
 }
 
 std::vector<Placed> Place(const Plan& plan, const Observed& observed, const TrainJobStatus& status, WallTime now) {
+  const PodsByJob pods = GroupPods(observed);
+  std::unordered_map<std::string_view, const ObservedJob*> jobs;
+  for (const ObservedJob& job : observed.jobs) {
+    if (!job.meta.deleted) jobs[job.meta.name] = &job;
+  }
+  const std::set<std::string_view> completed(status.completed_jobs.begin(), status.completed_jobs.end());
   std::vector<Placed> all;
   for (const PlannedJob& planned : plan.jobs) {
-    Placed placed;
+    Placed& placed = all.emplace_back();
     placed.planned = &planned;
-    placed.job = FindJob(observed, planned, status.attempt);
-    placed.done = std::count(status.completed_jobs.begin(), status.completed_jobs.end(), planned.name) > 0;
-    if (placed.job != nullptr) {
-      placed.pods = PodsOf(*placed.job, observed);
-      placed.done = placed.done || IsDone(*placed.job, placed.pods, now);
-      if (!placed.done) placed.failure = FailureOfJob(*placed.job, placed.pods);
-    }
-    all.push_back(std::move(placed));
+    placed.done = completed.contains(planned.name);
+    const auto found = jobs.find(planned.name);
+    // A Job with a higher attempt than the status was edited, or the status was. It counts as current.
+    if (found == jobs.end() || IsOver(*found->second, planned, pods, status.attempt)) continue;
+    placed.job = found->second;
+    placed.pods = PodsOf(*placed.job, pods);
+    placed.done = placed.done || IsDone(*placed.job, placed.pods, now);
+    if (!placed.done) placed.failure = FailureOfJob(*placed.job, placed.pods);
   }
   return all;
 }
 
 std::vector<const ObservedJob*> LeftOver(const Plan& plan, const Observed& observed, int attempt) {
+  const PodsByJob pods = GroupPods(observed);
+  std::unordered_map<std::string_view, const PlannedJob*> jobs;
+  for (const PlannedJob& planned : plan.jobs) jobs[planned.name] = &planned;
   std::vector<const ObservedJob*> left;
   for (const ObservedJob& job : observed.jobs) {
-    const auto planned = std::find_if(plan.jobs.begin(), plan.jobs.end(),
-                                      [&job](const PlannedJob& planned) { return planned.name == job.meta.name; });
-    if (planned == plan.jobs.end() || job.meta.deleted) continue;
-    if (IsOver(job, *planned, observed, attempt)) left.push_back(&job);
+    const auto planned = jobs.find(job.meta.name);
+    if (planned == jobs.end() || job.meta.deleted) continue;
+    if (IsOver(job, *planned->second, pods, attempt)) left.push_back(&job);
   }
   return left;
 }

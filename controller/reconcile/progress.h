@@ -4,6 +4,8 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "controller/plan/plan.h"
@@ -42,6 +44,11 @@ struct Placed {
 bool IsScaledAway(const ObservedPod& pod, const PlannedJob& planned);
 
 bool IsInitializer(const PlannedJob& planned);
+
+// The pods of each Job, by the Job's uid. They point into `observed`.
+using PodsByJob = std::unordered_map<std::string_view, std::vector<const ObservedPod*>>;
+PodsByJob GroupPods(const Observed& observed);
+std::vector<const ObservedPod*> PodsOf(const ObservedJob& job, const PodsByJob& pods);
 
 // In the plan's order. `status`: of the TrainJob.
 std::vector<Placed> Place(const Plan& plan, const Observed& observed, const TrainJobStatus& status, WallTime now);

@@ -327,7 +327,7 @@ class Deciding {
     if (!observed_.has_objects) {
       for (const PlannedObject& planned : plan_.objects) {
         Action action{.kind = Action::Kind::kCreateObject, .name = TextField(planned.object["metadata"], "name")};
-        action.object = planned.object;
+        action.object = [&planned] { return planned.object; };
         action.if_there = planned.if_there;
         action.fill = planned.fill;
         decision_.actions.push_back(std::move(action));
@@ -343,6 +343,7 @@ class Deciding {
     if (!services.conflict.empty() && services.conflict != job_.status.message) {
       Event(true, "ServiceConflict", services.conflict);
     }
+    std::erase_if(services.actions, [this](const Action& action) { return action.object && !MayCreate(); });
     Made("Service", services.actions);
     for (Action& action : services.actions) decision_.actions.push_back(std::move(action));
     if (MayMakePods()) MakePods();
@@ -356,20 +357,29 @@ class Deciding {
     std::vector<Action> made;
     for (const Replica& replica : replicas_.all) {
       const bool goes_now = std::find(remade_.begin(), remade_.end(), &replica) != remade_.end();
-      if (replica.recorded || (replica.pod != nullptr && !goes_now)) continue;
+      if (replica.recorded || (!goes_now && (replica.pod != nullptr || !MayCreate()))) continue;
       Action action{.kind = Action::Kind::kCreatePod, .name = replica.name};
-      action.object = PodOfReplica(job_, plan_, *replica.planned, replica.index, attempt);
+      action.object = [&job = job_, &plan = plan_, &planned = *replica.planned, index = replica.index, attempt] {
+        return PodOfReplica(job, plan, planned, index, attempt);
+      };
+      action.bytes = replica.planned->pod_template.bytes();
       made.push_back(std::move(action));
     }
     Made("Pod", made);
     for (Action& action : made) decision_.actions.push_back(std::move(action));
   }
 
+  bool MayCreate() {
+    if (created_++ < kMostCreations) return true;
+    decision_.LookAgain(now_);
+    return false;
+  }
+
   // Records one event for all objects of this kind that the pass creates.
   void Made(std::string_view kind, const std::vector<Action>& actions) {
     std::vector<std::string> names;
     for (const Action& action : actions) {
-      if (!action.object.is_null()) names.push_back(action.name);
+      if (action.object) names.push_back(action.name);
     }
     if (names.empty()) return;
     // An event does not list a thousand names.
@@ -436,6 +446,7 @@ class Deciding {
   std::vector<const Replica*> remade_;  // their pods are deleted and created again in this pass
   std::string wait_;                    // why no pods are made, or a pod does not run
   bool restarting_ = false;
+  size_t created_ = 0;  // Services and pods
   PyTorchDecision decision_;
 };
 

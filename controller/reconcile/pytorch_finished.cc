@@ -30,7 +30,7 @@ void Delete(const PyTorchJob& job, const ObservedReplicas& observed, Goes goes, 
 
 void DeleteObject(std::string_view api_version, std::string_view kind, const Meta& job, PyTorchDecision* decision) {
   Action action{.kind = Action::Kind::kDeleteObject, .name = job.name};
-  action.object = {{"apiVersion", api_version}, {"kind", kind}};
+  action.object = [type = Json{{"apiVersion", api_version}, {"kind", kind}}] { return type; };
   decision->actions.push_back(std::move(action));
 }
 

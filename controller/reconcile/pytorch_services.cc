@@ -40,7 +40,7 @@ ServiceSteps SettleServices(const PyTorchJob& job, const PyTorchPlan& plan, cons
       } else if (!is_there) {
         // Created even if a Service of another name matches: the pods of the job use this name.
         Action action{.kind = Action::Kind::kCreateService, .name = name};
-        action.object = ServiceOfReplica(job, planned, index);
+        action.object = [&job, &planned, index] { return ServiceOfReplica(job, planned, index); };
         steps.actions.push_back(std::move(action));
       }
     }

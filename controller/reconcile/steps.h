@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -36,7 +37,10 @@ struct Action {
   Kind kind;
   std::string name;  // of the object
   std::string uid;   // of the object, or a new pod's Job: a precondition, so that no newer object is hit
-  Json object;       // to create; of kDeleteObject: apiVersion and kind
+  // Makes the object to create; of kDeleteObject: {apiVersion, kind}. Call it when the object is sent, so that a job of
+  // thousands of objects takes memory for those under way only. The job and the plan of the decision must still exist.
+  std::function<Json()> object;
+  size_t bytes = 0;  // of a new Job or pod, about
   std::string job;   // of a new pod
   std::string container;
   int index = 0;  // of a new pod
@@ -44,6 +48,9 @@ struct Action {
   PlannedObject::IfThere if_there = PlannedObject::IfThere::kBelongs;  // for kCreateObject
   PlannedObject::Fill fill = PlannedObject::Fill::kNothing;            // for kCreateObject
 };
+
+// The most Services and pods of a PyTorchJob that one decision creates. The next decision follows at once.
+inline constexpr size_t kMostCreations = 256;
 
 struct EventText {
   bool warning = false;

@@ -30,14 +30,14 @@ StatusOr<std::string> NewToken() {
 StatusOr<Json> Filled(const Action& action) {
   switch (action.fill) {
     case PlannedObject::Fill::kNothing:
-      return action.object;
+      return action.object();
     case PlannedObject::Fill::kToken: {
       MUSTER_ASSIGN_OR_RETURN(const std::string token, NewToken());
-      return WithToken(action.object, token);
+      return WithToken(action.object(), token);
     }
     case PlannedObject::Fill::kSshKeys: {
       MUSTER_ASSIGN_OR_RETURN(const SshKeys keys, MakeSshKeys());
-      return WithSshKeys(action.object, keys);
+      return WithSshKeys(action.object(), keys);
     }
   }
   return absl::InternalError("an object is to be filled with nothing known");

@@ -33,7 +33,7 @@ void AJob(const Json& object) {
   Said(job.status());
   if (!job.ok()) return;
   Must(made.ok() && !job->meta.name.empty() && !job->runtime.name.empty());
-  Must(!job->trainer || job->trainer->num_nodes.value_or(0) >= 0);
+  Must(!job->trainer || job->trainer->num_nodes.value_or(1) >= 1);
   Must(!job->trainer || job->trainer->num_proc_per_node.value_or(1) >= 1);
   Said(ReadAfter(*job).status());
   const TrainJob* itself = &*job;

@@ -243,7 +243,7 @@ TEST(ValidateTrainJob, NumberOfNodes) {
            {"elastic", two, three, "", &kElastic},
            {"elastic, too many", two, "trainer: {numNodes: 5}", "403 spec.trainer.numNodes: 5 is not between",
             &kElastic},
-           {"elastic, too few", two, "trainer: {numNodes: 0}", "403 spec.trainer.numNodes: 0 is not between",
+           {"elastic, too few", two, "trainer: {numNodes: 0}", "422 spec.trainer.numNodes: 0 is less than 1",
             &kElastic},
            {"elastic, suspended, too many", two + stop, "trainer: {numNodes: 5}" + stop, "is not between", &kElastic},
            {"the runtime has gone", two, three, "", nullptr},
@@ -267,7 +267,7 @@ TEST(ValidateTrainJob, TheSnapshotCounts) {
   const Json before = TrainJobOf("{trainer: {numNodes: 2}}"), after = TrainJobOf("{trainer: {numNodes: 3}}");
   const auto job = ReadTrainJob(before);
   ASSERT_TRUE(job.ok()) << job.status();
-  const Json elastic = MakeSnapshot(*job, kElastic), fixed = MakeSnapshot(*job, kFixed);
+  const Json elastic = MakeSnapshot(*job, kElastic).value(), fixed = MakeSnapshot(*job, kFixed).value();
   EXPECT_EQ(Said(Updated(before, after, &kFixed, &elastic)), "");
   EXPECT_EQ(Said(Updated(before, after, nullptr, &elastic)), "");
   EXPECT_THAT(Said(Updated(before, after, &kElastic, &fixed)), HasSubstr("field is immutable"));
@@ -364,7 +364,8 @@ TEST(ValidateTrainJob, Scale) {
   EXPECT_EQ(scaled(3, &kElastic), "");
   EXPECT_EQ(scaled(2, &kFixed), "");
   EXPECT_THAT(scaled(5, &kElastic), HasSubstr("403 spec.trainer.numNodes: 5 is not between"));
-  EXPECT_THAT(scaled(Json(), &kElastic), HasSubstr("403 spec.trainer.numNodes: 0 is not between"));
+  EXPECT_THAT(scaled(Json(), &kElastic), HasSubstr("422 spec.trainer.numNodes: 0 is less than 1"));
+  EXPECT_THAT(scaled(2'000'000'000, &kElastic), HasSubstr("422 spec.trainer.numNodes: 2000000000 is more than 100000"));
   EXPECT_THAT(scaled(3, &kFixed), HasSubstr("422 spec.trainer.numNodes: field is immutable"));
   EXPECT_THAT(scaled("x", &kElastic), HasSubstr("422 spec.trainer.numNodes"));
 }

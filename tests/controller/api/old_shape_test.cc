@@ -130,11 +130,11 @@ TEST(OldShape, Refuses) {
     std::string spec, message;
   } rows[] = {
       {"trainer: {numProcPerNode: tpu}",
-       "spec.trainer.numProcPerNode: 'tpu' is neither a whole number of 1 or more nor auto, cpu or gpu"},
+       "spec.trainer.numProcPerNode: 'tpu' is neither a whole number from 1 to 65536 nor auto, cpu or gpu"},
       {"trainer: {numProcPerNode: \"0\"}",
-       "spec.trainer.numProcPerNode: '0' is neither a whole number of 1 or more nor auto, cpu or gpu"},
+       "spec.trainer.numProcPerNode: '0' is neither a whole number from 1 to 65536 nor auto, cpu or gpu"},
       {"trainer: {numProcPerNode: \"99999999999\"}",
-       "spec.trainer.numProcPerNode: '99999999999' is neither a whole number of 1 or more nor auto, cpu or gpu"},
+       "spec.trainer.numProcPerNode: '99999999999' is neither a whole number from 1 to 65536 nor auto, cpu or gpu"},
       {"labels: 5", "spec.labels: 5 is no object"},
       {"labels: {a: 1}", "spec.labels.a: 1 is no string; put it in quotes"},
       {"runtimePatches: 5, labels: {}", "spec.runtimePatches: 5 is no list"},

@@ -144,7 +144,7 @@ TEST(Runtime, Frameworks) {
 }
 
 TEST(Runtime, RefusesPolicies) {
-  constexpr std::string_view kWanted = " is neither a whole number of 1 or more nor auto, cpu or gpu";
+  constexpr std::string_view kWanted = " is neither a whole number from 1 to 65536 nor auto, cpu or gpu";
   const struct {
     std::string_view spec;
     std::string message;

@@ -36,7 +36,7 @@ spec:
     command: []
     args: [x, "1"]
     env: [{name: B, valueFrom: {secretKeyRef: {name: n, key: k}}}]
-    numNodes: 0
+    numNodes: 2
     numProcPerNode: 8
     resourcesPerNode: {limits: {cpu: 1.5, memory: 1Gi}, claims: [{name: c}]}
   runtimePatches:
@@ -62,7 +62,7 @@ status: {state: Running}
   EXPECT_EQ(job->trainer->command, std::vector<std::string>());
   EXPECT_EQ(job->trainer->args, (std::vector<std::string>{"x", "1"}));
   EXPECT_EQ(job->trainer->env.size(), 1);
-  EXPECT_EQ(job->trainer->num_nodes, 0);
+  EXPECT_EQ(job->trainer->num_nodes, 2);
   EXPECT_EQ(job->trainer->num_proc_per_node, 8);
   EXPECT_EQ(job->trainer->resources_per_node["limits"]["memory"], "1Gi");
   ASSERT_EQ(job->patches.size(), 2);
@@ -91,12 +91,12 @@ TEST(TrainJob, Refuses) {
   } rows[] = {
       {"trainer: {numNodes: four}", "spec.trainer.numNodes: 'four' is no whole number"},
       {"trainer: {numNodes: 2.5}", "spec.trainer.numNodes: 2.5 is no whole number"},
-      {"trainer: {numNodes: -1}", "spec.trainer.numNodes: -1 is less than 0"},
-      {"trainer: {numNodes: 2147483648}", "spec.trainer.numNodes: 2147483648 is more than 2147483647"},
+      {"trainer: {numNodes: -1}", "spec.trainer.numNodes: -1 is less than 1"},
+      {"trainer: {numNodes: 2147483648}", "spec.trainer.numNodes: 2147483648 is more than 100000"},
       {"trainer: {numNodes: 18446744073709551615}", "spec.trainer.numNodes: 18446744073709551615 is no whole number"},
       {"trainer: {numProcPerNode: 0}", "spec.trainer.numProcPerNode: 0 is less than 1"},
       {"trainer: {numProcPerNode: many}",
-       "spec.trainer.numProcPerNode: 'many' is neither a whole number of 1 or more nor auto, cpu or gpu"},
+       "spec.trainer.numProcPerNode: 'many' is neither a whole number from 1 to 65536 nor auto, cpu or gpu"},
       {"trainer: [1]", "spec.trainer: a list is no object"},
       {"trainer: {image: 5}", "spec.trainer.image: 5 is no string; put it in quotes"},
       {"trainer: {command: torchrun}", "spec.trainer.command: 'torchrun' is no list of strings"},

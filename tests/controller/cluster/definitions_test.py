@@ -79,7 +79,7 @@ REFUSED = [
 # (object, path, value)
 ACCEPTED = [
     (JOB, "metadata.name", "a" * 63),
-    (JOB, "spec.trainer", {"numNodes": 0, "numProcPerNode": "auto"}),
+    (JOB, "spec.trainer", {"numNodes": 1, "numProcPerNode": "auto"}),
     (JOB, "spec.trainer", {"numProcPerNode": "4", "resourcesPerNode": {"limits": {"cpu": 1, "memory": "1.5Gi"}}}),
     (JOB, "spec.initializer", {"dataset": {"storageUri": ""}, "model": {"storageUri": "hf://a/b"}}),
     (JOB, "spec.podSpecOverrides", [{"targetJobs": [{"name": "node"}], "nodeSelector": {"a": "b"}, "containers": [{"name": "node", "env": []}]}]),

@@ -3,7 +3,10 @@ import copy
 import json
 import sys
 
+from admission_case import AdmissionCase
+from api_client import Refused
 from controller_case import TRUE, ControllerCase, is_true
+from pytorch_case import PyTorchCase
 import class_runner
 from scenario import runtime, train_job
 
@@ -22,6 +25,46 @@ def written(code, kind="fatal", **more):
 
 def variables(count):
     return [{"name": f"V{number}", "value": "x" * 9000} for number in range(count)]
+
+
+def mpi():
+    """A TrainingRuntime whose launcher needs a list of all hosts."""
+    made = runtime("", 1, policy={"mpi": {"numProcPerNode": 1}}, container=TRUE)
+    nodes, = made["spec"]["template"]["spec"]["replicatedJobs"]
+    launcher = copy.deepcopy(nodes)
+    launcher["name"] = "launcher"
+    del nodes["template"]["metadata"]
+    made["spec"]["template"]["spec"]["replicatedJobs"] = [launcher, nodes]
+    return made
+
+
+def replicated(replicas, size, pods=1):
+    """A TrainingRuntime with a job `side` of so many replicas, each with a variable of `size` bytes."""
+    made = runtime("", 1, container=TRUE)
+    side = copy.deepcopy(made["spec"]["template"]["spec"]["replicatedJobs"][0])
+    side.update(name="side", replicas=replicas)
+    del side["template"]["metadata"]
+    side["template"]["spec"]["parallelism"] = pods
+    side["template"]["spec"]["template"]["spec"]["containers"][0]["env"] = [{"name": "V", "value": "x" * size}]
+    made["spec"]["template"]["spec"]["replicatedJobs"].insert(0, side)
+    return made
+
+
+# (name, runtime, spec of the TrainJob, what the refusal or the status says). The definitions accept all of them.
+TOO_MANY = [
+    ("hosts", mpi(), {"trainer": {"numNodes": 100000}}, "spec.trainer.numNodes: 100000: the list of the hosts would have"),
+    ("pods", replicated(9000, 1, 100000), {}, "900000001 pods together, and 100000 are the most"),
+    ("jobs", replicated(20000, 1), {}, "their replicas are 20001 Jobs together, and 10000 are the most"),
+    ("bytes", replicated(9990, 100000), {}, "are more than the 67108864 bytes that one job may make"),
+    ("none", runtime("", 0, container=TRUE), {}, "spec.mlPolicy.numNodes: 0: a job without nodes trains nothing"),
+]
+MOST_MEMORY = 512 << 20  # bytes: the limit of the Deployment
+
+
+def peak(process):
+    """The most memory that the process has had, in bytes."""
+    with open(f"/proc/{process.pid}/status") as status:
+        return next(int(line.split()[1]) << 10 for line in status if line.startswith("VmHWM:"))
 
 
 class Hostile(ControllerCase):
@@ -65,7 +108,7 @@ class Hostile(ControllerCase):
 
     def test_too_large_for_a_snapshot(self):
         self.make("larger", runtime("", 1, container={**TRUE, "env": variables(150)}))
-        self.message("larger", 'ConfigMap "larger-runtime-snapshot" is invalid')
+        self.message("larger", "TrainingRuntime larger: it has 13")
 
     def test_deep(self):
         """A deep object arrives by a watch, and by the first list of a later controller."""
@@ -117,6 +160,92 @@ class Hostile(ControllerCase):
             failure, = job["status"]["failures"]
             self.assertEqual((failure["exitCode"], failure["nodeRank"], self.condition(job, "Failed")[0]), (3, 0, "FailedJobs"), row)
             self.assertLess(len(failure.get("message", "")), 5000, row)
+
+    def test_more_than_possible(self):
+        """Such a job may have been stored before these limits, or while no webhook was asked."""
+        for name, made, spec, words in TOO_MANY:
+            self.make(name, made, **spec)
+        for name, made, spec, words in TOO_MANY:
+            self.message(name, words)
+        self.assertLess(peak(self.controller), MOST_MEMORY)
+
+    def test_as_much_as_a_job_may_make(self):
+        """The objects of the job are made while another job begins."""
+        self.make("whole", replicated(60, 1000000))
+        self.make("beside", runtime("", 1, container=TRUE))
+        self.running("beside")
+        self.api.await_items("jobs", "jobset.sigs.k8s.io/jobset-name=whole", lambda jobs: len(jobs) == 61, seconds=300)
+        self.api.delete("trainjobs", "whole")
+        self.assertLess(peak(self.controller), MOST_MEMORY)
+
+
+class HostileReviews(AdmissionCase):
+    """The webhooks refuse what no job may make, and serve other users with the same process and within its memory."""
+
+    def refused(self, kind, made, words, status=403):
+        with self.assertRaises(Refused) as caught:
+            self.api.create(kind, made)
+        self.assertEqual(caught.exception.status, status, caught.exception)
+        self.assertIn(words, json.loads(str(caught.exception).partition(": ")[2])["message"])
+
+    def test_more_than_a_job_may_make(self):
+        process = self.cluster.processes.children["one"]
+        self.refused("trainjobs", train_job("a", "b", trainer={"numNodes": 2000000000}), "100000", 422)
+        self.refused("trainjobs", train_job("a", "b", trainer={"numNodes": 0}), "greater than or equal to 1", 422)
+        for name, made, spec, words in TOO_MANY:
+            made = {**made, "metadata": {"name": name}}
+            try:
+                self.api.create("trainingruntimes", made)
+            except Refused as refused:
+                self.assertEqual(refused.status, 403, refused)
+                continue
+            self.refused("trainjobs", train_job(name, name, **spec), words)
+        self.make("beside", runtime("", 1, container=TRUE))
+        self.running("beside")
+        self.assertIs(self.cluster.processes.children["one"], process)
+        self.assertIsNone(process.poll())
+        self.assertLess(peak(process), MOST_MEMORY)
+
+
+class HostilePyTorchJobs(PyTorchCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.controller = cls.serve()
+
+    def test_more_than_a_job_may_make(self):
+        large = {"env": [{"name": "V", "value": "x" * 20000}]}
+        self.create_job("many", workers=100000, container=large)
+        self.create_job("large", workers=9000, container=large)
+        self.create_job("beside", workers=1)
+        for name, words in (("many", "Worker.replicas: 100000 is more than 10000"), ("large", "are more than the 67108864 bytes that one job may make")):
+            self.await_pytorch(name, lambda job: words in job.get("status", {}).get("message", ""))
+        self.await_running("beside")
+        self.assertIsNone(self.controller.poll())
+        self.assertLess(peak(self.controller), MOST_MEMORY)
+
+    def test_pods_are_made_in_slices(self):
+        self.create_job("sliced", workers=150)
+        self.await_running("sliced")
+
+
+class Tenants(ControllerCase):
+    def test_the_jobs_of_one_delay_no_other(self):
+        """One tenant's jobs make so many objects that all of them take minutes. Another's job begins meanwhile."""
+        self.cluster.kubectl("create", "namespace", "other")
+        self.start_controller("controller", "--workers", "4", "--qps", "40", "--burst", "10")
+        for number in range(6):
+            self.make(f"large-{number}", replicated(150, 1))
+        self.api.await_items("jobs", "jobset.sigs.k8s.io/jobset-name", lambda jobs: len(jobs) > 20)
+        self.other().create("trainingruntimes", runtime("small", 1, container=TRUE))
+        self.other().create("trainjobs", train_job("small", "small"))
+        self.other().await_items("jobs", "jobset.sigs.k8s.io/jobset-name=small", lambda jobs: len(jobs) == 1)
+        self.assertLess(len(self.api.items("jobs", "jobset.sigs.k8s.io/jobset-name")), 450)
+
+    def other(self):
+        made = copy.copy(self.api)
+        made.namespace = "other"
+        return made
 
 
 if __name__ == "__main__":

@@ -40,6 +40,10 @@ class CarryOutTest : public testing::Test {
     return object;
   }
 
+  static std::function<Json()> Making(Json object) {
+    return [object = std::move(object)] { return object; };
+  }
+
   std::string UidOf(const char* kind, const char* name) const {
     const Json* object = world_.Find(kind, name);
     return object == nullptr ? "" : TextField(PartOf(*object, "metadata"), "uid");
@@ -52,7 +56,7 @@ class CarryOutTest : public testing::Test {
 TEST_F(CarryOutTest, ObjectsAreMadeOnce) {
   for (const auto& [kind, made] : {std::pair(Kind::kCreateService, "Service"), std::pair(Kind::kCreateJob, "Job"),
                                    std::pair(Kind::kCreatePod, "Pod"), std::pair(Kind::kCreateObject, "ConfigMap")}) {
-    const Action action{.kind = kind, .name = "a", .object = Owned(made, "a")};
+    const Action action{.kind = kind, .name = "a", .object = Making(Owned(made, "a"))};
     EXPECT_TRUE(Do(action).ok()) << made;
     const std::string uid = UidOf(made, "a");
     EXPECT_NE(uid, "");
@@ -80,8 +84,10 @@ TEST_F(CarryOutTest, OneOfTheNameThatIsThere) {
     if (!row.owned) old["metadata"].erase("ownerReferences");
     ASSERT_TRUE(world_.Create(old, kNow).ok());
     const std::string uid = UidOf("ConfigMap", "c");
-    const Status done =
-        Do({.kind = Kind::kCreateObject, .name = "c", .object = Owned("ConfigMap", "c"), .if_there = row.if_there});
+    const Status done = Do({.kind = Kind::kCreateObject,
+                            .name = "c",
+                            .object = Making(Owned("ConfigMap", "c")),
+                            .if_there = row.if_there});
     if (row.is == std::string()) {
       EXPECT_TRUE(absl::IsFailedPrecondition(done)) << done;
       EXPECT_THAT(std::string(Message(done)), HasSubstr("the job creates a ConfigMap c"));
@@ -97,7 +103,8 @@ TEST_F(CarryOutTest, OneOfTheNameThatIsThere) {
 TEST_F(CarryOutTest, ATokenIsMade) {
   const Json secret = {{"apiVersion", "v1"}, {"kind", "Secret"}, {"metadata", {{"name", "s"}}}};
   ASSERT_TRUE(
-      Do({.kind = Kind::kCreateObject, .name = "s", .object = secret, .fill = PlannedObject::Fill::kToken}).ok());
+      Do({.kind = Kind::kCreateObject, .name = "s", .object = Making(secret), .fill = PlannedObject::Fill::kToken})
+          .ok());
   EXPECT_NE(
       PartOf(*world_.Find("Secret", "s"), "data").size() + PartOf(*world_.Find("Secret", "s"), "stringData").size(), 0);
 }
@@ -121,7 +128,8 @@ TEST_F(CarryOutTest, WhatHasGoneOrBeenMadeAnewIsLeftAlone) {
   for (const Kind kind : {Kind::kScaleJob, Kind::kSuspendJob, Kind::kTellPod, Kind::kDeleteJob, Kind::kDeletePod,
                           Kind::kDropPod, Kind::kDeleteService, Kind::kDeleteObject, Kind::kDeleteOwner}) {
     for (const char* name : {"j", "p", "s", "t", "none"}) {
-      const Action action{.kind = kind, .name = name, .uid = "older", .object = {{"kind", "Service"}}, .pods = 2};
+      const Action action{
+          .kind = kind, .name = name, .uid = "older", .object = Making({{"kind", "Service"}}), .pods = 2};
       EXPECT_TRUE(Do(action).ok()) << static_cast<int>(kind) << name;
     }
   }
@@ -141,7 +149,7 @@ TEST_F(CarryOutTest, ObjectsAreDeleted) {
                                          {Kind::kDeleteOwner, "TrainJob"}}) {
     Make(fmt::format("{{kind: {}, metadata: {{name: gone}}, status: {{phase: Failed}}}}", row.kind));
     const Action action{
-        .kind = row.action, .name = "gone", .uid = UidOf(row.kind, "gone"), .object = {{"kind", row.kind}}};
+        .kind = row.action, .name = "gone", .uid = UidOf(row.kind, "gone"), .object = Making({{"kind", row.kind}})};
     EXPECT_TRUE(Do(action).ok());
     EXPECT_EQ(world_.Find(row.kind, "gone"), nullptr) << row.kind;
   }

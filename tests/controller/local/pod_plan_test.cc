@@ -37,7 +37,7 @@ Json PlannedPod() {
   const auto planned = PlanFiles({{"job.yaml", kJob}, {"runtime.yaml", runtime}}, {});
   EXPECT_TRUE(planned.ok()) << planned.status();
   if (!planned.ok() || planned->jobs.size() != 1 || planned->jobs[0].plan.jobs.size() != 1) return Json();
-  auto pod = PodOfJob(planned->jobs[0].plan.jobs[0].object, 1, "digits-node-0-1-abcde");
+  auto pod = PodOfJob(planned->jobs[0].plan.jobs[0].Object(), 1, "digits-node-0-1-abcde");
   EXPECT_TRUE(pod.ok()) << pod.status();
   return pod.value_or(Json());
 }

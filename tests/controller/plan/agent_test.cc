@@ -30,7 +30,7 @@ TEST(Agent, RunsTheCommand) {
   EXPECT_EQ(EnvOf(container, "MUSTER_SHUTDOWN_TIMEOUT"), "-");
   EXPECT_EQ(At(container, "/readinessProbe"), YamlOf("{httpGet: {path: /readyz, port: 29480}, periodSeconds: 5}"));
   EXPECT_EQ(At(container, "/volumeMounts/0"), YamlOf("{name: muster-agent, mountPath: /muster-agent, readOnly: true}"));
-  const Json pod = At(job.object, "/spec/template/spec");
+  const Json pod = At(job.Object(), "/spec/template/spec");
   EXPECT_EQ(At(pod, "/volumes"), YamlOf("{v: [{name: muster-agent, emptyDir: {}}]}")["v"]);
   EXPECT_EQ(At(pod, "/initContainers/0"), YamlOf(R"(
 name: muster-agent
@@ -59,7 +59,7 @@ TEST(Agent, WordsThatAShellWouldChangeGoIntoVariables) {
 
 TEST(Agent, TheJobFailsAtAFatalCode) {
   const Plan plan = PlanOf(JobWith(), TrainerRuntime({.container = kCommand}));
-  const Json rules = At(plan.jobs[0].object, "/spec/podFailurePolicy/rules");
+  const Json rules = At(plan.jobs[0].Object(), "/spec/podFailurePolicy/rules");
   ASSERT_EQ(rules.size(), 2);
   const Json codes = At(rules, "/0/onExitCodes/values");
   ASSERT_EQ(codes.size(), 127);
@@ -69,7 +69,7 @@ TEST(Agent, TheJobFailsAtAFatalCode) {
   EXPECT_EQ(At(rules, "/0/onExitCodes/operator"), "In");
   EXPECT_EQ(At(rules, "/0/onExitCodes/containerName"), "node");
   EXPECT_EQ(rules[1], YamlOf("{action: Ignore, onPodConditions: [{type: DisruptionTarget, status: \"True\"}]}"));
-  EXPECT_EQ(At(plan.jobs[0].object, "/spec/backoffLimit"), 6);
+  EXPECT_EQ(At(plan.jobs[0].Object(), "/spec/backoffLimit"), 6);
 }
 
 TEST(Agent, IsLeftOut) {
@@ -92,10 +92,10 @@ TEST(Agent, IsLeftOut) {
     EXPECT_FALSE(job.budget_in_job);
     EXPECT_EQ(plan.max_restarts, 0);
     EXPECT_EQ(Reasons(plan), row.reasons);
-    EXPECT_EQ(At(job.object, "/spec/template/spec/restartPolicy"), "OnFailure");
+    EXPECT_EQ(At(job.Object(), "/spec/template/spec/restartPolicy"), "OnFailure");
     for (const char* absent : {"/spec/backoffLimit", "/spec/podFailurePolicy", "/spec/template/spec/initContainers",
                                "/spec/template/spec/volumes", "/spec/template/spec/containers/0/readinessProbe"}) {
-      EXPECT_TRUE(At(job.object, absent).is_null()) << absent;
+      EXPECT_TRUE(At(job.Object(), absent).is_null()) << absent;
     }
     EXPECT_EQ(EnvOf(ContainerOf(job), "PET_MAX_RESTARTS"), "-");
     EXPECT_EQ(At(ContainerOf(job), "/command"), At(YamlOf(row.container), "/command"));
@@ -135,7 +135,7 @@ TEST(Agent, TheRuntimesOwnWordsStay) {
     RuntimeParts parts = row.parts;
     parts.container = kCommand;
     const Plan plan = PlanOf(JobWith(), TrainerRuntime(parts));
-    const Json& object = plan.jobs[0].object;
+    const Json& object = plan.jobs[0].Object();
     EXPECT_TRUE(plan.jobs[0].agent);
     EXPECT_EQ(plan.jobs[0].budget_in_job, row.budget_in_job);
     EXPECT_EQ(Reasons(plan), row.reasons);
@@ -195,7 +195,7 @@ TEST(Agent, AnAttemptHasWhatIsLeft) {
     EXPECT_EQ(object["metadata"][field]["jobset.sigs.k8s.io/restart-attempt"], "2");
     EXPECT_EQ(object["spec"]["template"]["metadata"][field]["jobset.sigs.k8s.io/restart-attempt"], "2");
   }
-  EXPECT_EQ(JobOfAttempt(plan.jobs[0], {.restarts_left = plan.max_restarts}), plan.jobs[0].object);
+  EXPECT_EQ(JobOfAttempt(plan.jobs[0], {.restarts_left = plan.max_restarts}), plan.jobs[0].Object());
   EXPECT_EQ(At(JobOfAttempt(plan.jobs[0], {}), "/spec/suspend"), Json());
 }
 
@@ -255,7 +255,7 @@ TEST(Agent, FollowsThePod) {
     RuntimeParts parts = row.parts;
     if (parts.container == "{}") parts.container = kCommand;
     const Plan plan = PlanOf(JobWith(), TrainerRuntime(parts));
-    EXPECT_EQ(At(At(plan.jobs[0].object, "/spec/template/spec"), row.pointer), row.wanted);
+    EXPECT_EQ(At(At(plan.jobs[0].Object(), "/spec/template/spec"), row.pointer), row.wanted);
   }
 }
 
@@ -284,8 +284,8 @@ TEST(Agent, ACommandThatIsTheAgentStays) {
   const Plan plan = PlanOf(JobWith(), TrainerRuntime({.container = "{command: [/opt/muster, exec, --, x]}"}));
   EXPECT_TRUE(plan.jobs[0].agent);
   EXPECT_EQ(At(ContainerOf(plan.jobs[0]), "/command/0"), "/opt/muster");
-  EXPECT_TRUE(At(plan.jobs[0].object, "/spec/template/spec/initContainers").is_null());
-  EXPECT_EQ(At(plan.jobs[0].object, "/spec/backoffLimit"), 6);
+  EXPECT_TRUE(At(plan.jobs[0].Object(), "/spec/template/spec/initContainers").is_null());
+  EXPECT_EQ(At(plan.jobs[0].Object(), "/spec/backoffLimit"), 6);
 }
 
 TEST(Agent, ItsNamesMustBeFree) {

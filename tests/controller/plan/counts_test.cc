@@ -16,7 +16,6 @@ TEST(Counts, PodsOfTheTrainer) {
            {"{}", "{torch: {}}", 1, "1"},
            {"{}", "{numNodes: 3, torch: {}}", 3, "3"},
            {"{trainer: {numNodes: 2}}", "{numNodes: 3, torch: {}}", 2, "2"},
-           {"{trainer: {numNodes: 0}}", "{numNodes: 3, torch: {}}", 0, "0"},
            {"{trainer: {image: i}}", "{numNodes: 3, torch: {}}", 3, "3"},
            {"{}", "{torch: {elasticPolicy: {minNodes: 1, maxNodes: 4}}}", 4, "1:4"},
            {"{trainer: {numNodes: 2}}", "{torch: {elasticPolicy: {minNodes: 1, maxNodes: 4}}}", 2, "1:4"},
@@ -29,8 +28,8 @@ TEST(Counts, PodsOfTheTrainer) {
     const Plan plan = PlanOf(JobWith(row.trainer), TrainerRuntime({.policy = row.policy}));
     ASSERT_EQ(plan.jobs.size(), 1);
     EXPECT_EQ(plan.jobs[0].pods, row.pods);
-    EXPECT_EQ(At(plan.jobs[0].object, "/spec/parallelism"), row.pods);
-    EXPECT_EQ(At(plan.jobs[0].object, "/spec/completions"), row.pods);
+    EXPECT_EQ(At(plan.jobs[0].Object(), "/spec/parallelism"), row.pods);
+    EXPECT_EQ(At(plan.jobs[0].Object(), "/spec/completions"), row.pods);
     EXPECT_EQ(EnvOf(ContainerOf(plan.jobs[0]), "PET_NNODES"), row.nnodes);
   }
 }

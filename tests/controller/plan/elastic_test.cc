@@ -31,8 +31,8 @@ TEST(Elastic, ThePodsHearHowManyTheyAreMeantToBe) {
   EXPECT_EQ(EnvOf(container, "MUSTER_NODES_FILE"), "/muster-nodes/nodes");
   EXPECT_EQ(*FindNamed(container, "volumeMounts", "muster-nodes"),
             YamlOf("{name: muster-nodes, mountPath: /muster-nodes, readOnly: true}"));
-  EXPECT_EQ(At(job.object, "/spec/template/metadata/annotations/muster.dev~1nodes"), "2");
-  EXPECT_EQ(*FindNamed(job.object["spec"]["template"]["spec"], "volumes", "muster-nodes"),
+  EXPECT_EQ(At(job.Object(), "/spec/template/metadata/annotations/muster.dev~1nodes"), "2");
+  EXPECT_EQ(*FindNamed(job.Object()["spec"]["template"]["spec"], "volumes", "muster-nodes"),
             YamlOf("{name: muster-nodes, downwardAPI: {items: [{path: nodes, fieldRef: {fieldPath: "
                    "\"metadata.annotations['muster.dev/nodes']\"}}]}}"));
 }
@@ -50,7 +50,7 @@ TEST(Elastic, WithoutTheAgentOrWithAFixedNumberNothingIsTold) {
   };
   for (const auto& row : rows) {
     EXPECT_EQ(row.plan.jobs.at(0).scales, row.scales) << row.what;
-    EXPECT_EQ(At(row.plan.jobs.at(0).object, "/spec/template/metadata/annotations/muster.dev~1nodes"), Json())
+    EXPECT_EQ(At(row.plan.jobs.at(0).Object(), "/spec/template/metadata/annotations/muster.dev~1nodes"), Json())
         << row.what;
   }
 }

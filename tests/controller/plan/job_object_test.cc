@@ -28,7 +28,7 @@ template:
 TEST(JobObject, HasTheLabelsOfJobSet) {
   const Plan plan = PlanOf(JobWith(), RuntimeWith(kGroups), {.version = "1.2"});
   ASSERT_EQ(plan.jobs.size(), 6);
-  const Json& job = plan.jobs[5].object;  // the Job three-0
+  const Json& job = plan.jobs[5].Object();  // the Job three-0
   const Json keys = YamlOf(R"(
 jobset.sigs.k8s.io/jobset-name: train
 jobset.sigs.k8s.io/jobset-uid: uid-1
@@ -52,12 +52,12 @@ jobset.sigs.k8s.io/coordinator: train-two-1-0.train
     EXPECT_EQ(At(job, pointer + "/labels"), labels);
     EXPECT_EQ(At(job, pointer + "/annotations"), annotations);
   }
-  EXPECT_EQ(At(plan.jobs[4].object, "/metadata/labels/jobset.sigs.k8s.io~1job-global-index"), "4");
-  EXPECT_EQ(At(plan.jobs[4].object, "/metadata/labels/jobset.sigs.k8s.io~1job-group-index"), "2");
+  EXPECT_EQ(At(plan.jobs[4].Object(), "/metadata/labels/jobset.sigs.k8s.io~1job-global-index"), "4");
+  EXPECT_EQ(At(plan.jobs[4].Object(), "/metadata/labels/jobset.sigs.k8s.io~1job-group-index"), "2");
 }
 
 TEST(JobObject, OwnMetadataWins) {
-  const Json job = PlanOf(JobWith(), RuntimeWith(kGroups)).jobs[2].object;
+  const Json job = PlanOf(JobWith(), RuntimeWith(kGroups)).jobs[2].Object();
   EXPECT_EQ(At(job, "/metadata/labels/both"), "job");
   EXPECT_EQ(At(job, "/metadata/annotations/own"), "job");
   EXPECT_EQ(At(job, "/spec/template/metadata/labels/both"), "pod");
@@ -70,14 +70,14 @@ TEST(JobObject, BelongsToTheTrainJob) {
   const Json owners = YamlOf(
       "{o: [{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainJob, name: train, uid: uid-1, controller: true, "
       "blockOwnerDeletion: true}]}")["o"];
-  for (const Json* object : {&plan.service, &plan.jobs[0].object}) {
-    EXPECT_EQ(At(*object, "/metadata/ownerReferences"), owners);
-    EXPECT_EQ(At(*object, "/metadata/namespace"), "ns");
+  for (const Json& object : {plan.service, plan.jobs[0].Object()}) {
+    EXPECT_EQ(At(object, "/metadata/ownerReferences"), owners);
+    EXPECT_EQ(At(object, "/metadata/namespace"), "ns");
   }
   TrainJob job = JobWith();
   job.meta.uid.clear();
   job.meta.ns.clear();
-  const Json bare = PlanOf(job, RuntimeWith(kGroups)).jobs[0].object;
+  const Json bare = PlanOf(job, RuntimeWith(kGroups)).jobs[0].Object();
   EXPECT_TRUE(At(bare, "/metadata/ownerReferences").is_null());
   EXPECT_TRUE(At(bare, "/metadata/namespace").is_null());
   EXPECT_TRUE(At(bare, "/metadata/labels/jobset.sigs.k8s.io~1jobset-uid").is_null());
@@ -85,15 +85,15 @@ TEST(JobObject, BelongsToTheTrainJob) {
 
 TEST(JobObject, ThePodHasSubdomainAndRestartPolicy) {
   const Plan plan = PlanOf(JobWith(), RuntimeWith(kGroups));
-  EXPECT_EQ(At(plan.jobs[0].object, "/apiVersion"), "batch/v1");
-  EXPECT_EQ(At(plan.jobs[0].object, "/kind"), "Job");
-  EXPECT_EQ(At(plan.jobs[0].object, "/spec/completionMode"), "Indexed");
-  EXPECT_EQ(At(plan.jobs[0].object, "/spec/template/spec/subdomain"), "train");
-  EXPECT_EQ(At(plan.jobs[0].object, "/spec/template/spec/restartPolicy"), "OnFailure");
-  EXPECT_EQ(At(plan.jobs[5].object, "/spec/template/spec/restartPolicy"), "Never");
+  EXPECT_EQ(At(plan.jobs[0].Object(), "/apiVersion"), "batch/v1");
+  EXPECT_EQ(At(plan.jobs[0].Object(), "/kind"), "Job");
+  EXPECT_EQ(At(plan.jobs[0].Object(), "/spec/completionMode"), "Indexed");
+  EXPECT_EQ(At(plan.jobs[0].Object(), "/spec/template/spec/subdomain"), "train");
+  EXPECT_EQ(At(plan.jobs[0].Object(), "/spec/template/spec/restartPolicy"), "OnFailure");
+  EXPECT_EQ(At(plan.jobs[5].Object(), "/spec/template/spec/restartPolicy"), "Never");
   const Plan with_policy = PlanOf(JobWith("{}", "{muster.dev/agent: \"off\"}"),
                                   TrainerRuntime({.job = "{podFailurePolicy: {rules: [{action: Ignore}]}}"}));
-  EXPECT_EQ(At(with_policy.jobs[0].object, "/spec/template/spec/restartPolicy"), "Never");
+  EXPECT_EQ(At(with_policy.jobs[0].Object(), "/spec/template/spec/restartPolicy"), "Never");
 }
 
 TEST(JobObject, TheServiceFindsThePods) {
@@ -108,7 +108,7 @@ TEST(JobObject, WithoutHostNamesThereIsNoService) {
   const Plan plan =
       PlanOf(JobWith(), TrainerRuntime({.policy = "{numNodes: 2}", .set = "{network: {enableDNSHostnames: false}}"}));
   EXPECT_TRUE(plan.service.is_null());
-  EXPECT_TRUE(At(plan.jobs[0].object, "/spec/template/spec/subdomain").is_null());
+  EXPECT_TRUE(At(plan.jobs[0].Object(), "/spec/template/spec/subdomain").is_null());
 }
 
 TEST(JobObject, OneJobOnEachTopologyDomain) {
@@ -117,8 +117,8 @@ TEST(JobObject, OneJobOnEachTopologyDomain) {
   runtime.template_metadata["annotations"][kKey] = "rack";
   const Plan plan = PlanOf(JobWith(), runtime);
   for (const PlannedJob& job : plan.jobs) {
-    const Json key = At(job.object, "/metadata/labels/jobset.sigs.k8s.io~1job-key");
-    const Json pod = At(job.object, "/spec/template/spec");
+    const Json key = At(job.Object(), "/metadata/labels/jobset.sigs.k8s.io~1job-key");
+    const Json pod = At(job.Object(), "/spec/template/spec");
     const std::string terms = "/requiredDuringSchedulingIgnoredDuringExecution/0";
     const Json same = At(pod, "/affinity/podAffinity" + terms), others = At(pod, "/affinity/podAntiAffinity" + terms);
     for (const Json* term : {&same, &others}) {
@@ -130,11 +130,11 @@ TEST(JobObject, OneJobOnEachTopologyDomain) {
     EXPECT_EQ(At(others, "/labelSelector/matchExpressions/1/operator"), "NotIn");
     EXPECT_EQ(At(others, "/labelSelector/matchExpressions/1/values/0"), key);
   }
-  EXPECT_TRUE(At(PlanOf(JobWith(), RuntimeWith(kGroups)).jobs[0].object, "/spec/template/spec/affinity").is_null());
+  EXPECT_TRUE(At(PlanOf(JobWith(), RuntimeWith(kGroups)).jobs[0].Object(), "/spec/template/spec/affinity").is_null());
 
   runtime.template_metadata["annotations"]["alpha.jobset.sigs.k8s.io/node-selector"] = "true";
   const PlannedJob by_nodes = PlanOf(JobWith(), runtime).jobs[0];
-  const Json pod = At(by_nodes.object, "/spec/template/spec");
+  const Json pod = At(by_nodes.Object(), "/spec/template/spec");
   EXPECT_EQ(At(pod, "/nodeSelector/alpha.jobset.sigs.k8s.io~1namespaced-job"), "ns_" + by_nodes.name);
   EXPECT_EQ(At(pod, "/tolerations/0/key"), "alpha.jobset.sigs.k8s.io/no-schedule");
   EXPECT_TRUE(At(pod, "/affinity").is_null());
@@ -142,7 +142,7 @@ TEST(JobObject, OneJobOnEachTopologyDomain) {
 
 TEST(JobObject, TheTrainJobAloneSuspendsIt) {
   EXPECT_TRUE(
-      At(PlanOf(JobWith(), TrainerRuntime({.job = "{suspend: true}"})).jobs[0].object, "/spec/suspend").is_null());
+      At(PlanOf(JobWith(), TrainerRuntime({.job = "{suspend: true}"})).jobs[0].Object(), "/spec/suspend").is_null());
 }
 
 TEST(JobObject, ATimeToLiveBeginsAtTheEndOfTheTrainJob) {
@@ -154,7 +154,7 @@ TEST(JobObject, ATimeToLiveBeginsAtTheEndOfTheTrainJob) {
                                          {"{ttlSecondsAfterFinished: 60}", "{}", "60"},
                                          {"{}", "{ttlSecondsAfterFinished: 5}", "5"},
                                          {"{ttlSecondsAfterFinished: 3}", "{ttlSecondsAfterFinished: 5}", "3"}}) {
-    const Json job = PlanOf(JobWith(), TrainerRuntime({.job = row.job, .set = row.set})).jobs[0].object;
+    const Json job = PlanOf(JobWith(), TrainerRuntime({.job = row.job, .set = row.set})).jobs[0].Object();
     EXPECT_EQ(At(job, "/metadata/annotations/muster.dev~1ttl-seconds-after-finished"), row.seconds)
         << row.set << row.job;
     EXPECT_TRUE(At(job, "/spec/ttlSecondsAfterFinished").is_null());
@@ -166,7 +166,7 @@ TEST(JobObject, LongNamesFit) {
   job.meta.name = std::string(63, 'a');
   const Plan plan = PlanOf(job, TrainerRuntime());
   EXPECT_LE(plan.jobs[0].name.size(), 55);
-  EXPECT_EQ(At(plan.jobs[0].object, "/metadata/name"), plan.jobs[0].name);
+  EXPECT_EQ(At(plan.jobs[0].Object(), "/metadata/name"), plan.jobs[0].name);
   EXPECT_EQ(EnvOf(ContainerOf(plan.jobs[0]), "PET_MASTER_ADDR"), plan.jobs[0].name + "-0." + job.meta.name);
   job.meta.name = "Upper";
   EXPECT_THAT(Refusal(job, TrainerRuntime()), ::testing::HasSubstr("metadata.name: 'Upper' is no DNS label"));
@@ -174,7 +174,7 @@ TEST(JobObject, LongNamesFit) {
 
 TEST(JobObject, TheSameInputsGiveTheSameBytes) {
   const Plan one = PlanOf(JobWith(), RuntimeWith(kGroups)), other = PlanOf(JobWith(), RuntimeWith(kGroups));
-  for (size_t i = 0; i < one.jobs.size(); ++i) EXPECT_EQ(one.jobs[i].object.dump(), other.jobs[i].object.dump());
+  for (size_t i = 0; i < one.jobs.size(); ++i) EXPECT_EQ(one.jobs[i].Object().dump(), other.jobs[i].Object().dump());
 }
 
 }  // namespace

@@ -60,7 +60,6 @@ TEST(Mpi, PodsAndHosts) {
   const std::string n0 = "train-node-0-0.train", n1 = "train-node-0-1.train", own = "train-launcher-0-0.train";
   for (const Row& row : std::vector<Row>{
            {"{}", as_node, 0, 1, own + " slots=1\n"},
-           {"{trainer: {numNodes: 0}}", as_node, 0, 1, own + " slots=1\n"},
            {"{trainer: {numNodes: 1, numProcPerNode: 4}}", as_node, 0, 1, own + " slots=4\n"},
            {"{trainer: {numNodes: 3}}", as_node, 2, 1, n0 + " slots=1\n" + n1 + " slots=1\n" + own + " slots=1\n"},
            {"{}", "{numNodes: 2, mpi: {runLauncherAsNode: true, numProcPerNode: 2}}", 1, 1,
@@ -73,8 +72,8 @@ TEST(Mpi, PodsAndHosts) {
     SCOPED_TRACE(row.trainer + row.policy);
     const Plan plan = PlanOf(JobWith(row.trainer), MpiRuntime({.policy = row.policy}));
     EXPECT_EQ(JobNamed(plan, "node").pods, row.nodes);
-    EXPECT_EQ(At(JobNamed(plan, "node").object, "/spec/completions"), row.nodes);
-    EXPECT_EQ(At(JobNamed(plan, "node").object, "/spec/parallelism"), row.nodes);
+    EXPECT_EQ(At(JobNamed(plan, "node").Object(), "/spec/completions"), row.nodes);
+    EXPECT_EQ(At(JobNamed(plan, "node").Object(), "/spec/parallelism"), row.nodes);
     EXPECT_EQ(JobNamed(plan, "launcher").pods, row.launchers);
     EXPECT_TRUE(JobNamed(plan, "node").are_nodes);
     EXPECT_EQ(HostsOf(plan), row.hosts);
@@ -122,14 +121,14 @@ TEST(Mpi, AgentsAreTheRemoteShell) {
   for (const PlannedJob* job : {&node, &launcher}) {
     EXPECT_TRUE(job->agent);
     EXPECT_TRUE(job->budget_in_job);
-    EXPECT_EQ(At(job->object, "/spec/backoffLimit"), kDefaultMaxRestarts);
+    EXPECT_EQ(At(job->Object(), "/spec/backoffLimit"), kDefaultMaxRestarts);
     EXPECT_EQ(EnvOf(ContainerOf(*job), "MUSTER_TOKEN_FILE"), "/muster-token/token");
   }
   EXPECT_EQ(EnvOf(ContainerOf(node), "PET_MAX_RESTARTS"), "-");
   EXPECT_EQ(EnvOf(ContainerOf(launcher), "PET_MAX_RESTARTS"), "6");
   EXPECT_EQ(EnvOf(ContainerOf(node), "MUSTER_MPI_HOSTS"), "-");
   EXPECT_EQ(EnvOf(ContainerOf(launcher), "MUSTER_MPI_HOSTS"), "/etc/mpi/hostfile");
-  const Json pod = At(launcher.object, "/spec/template/spec");
+  const Json pod = At(launcher.Object(), "/spec/template/spec");
   EXPECT_EQ(At(pod, "/volumes/0"), YamlOf("{name: mpi-hostfile, configMap: {name: train-mpi-hostfile, "
                                           "items: [{key: hostfile, path: hostfile, mode: 292}]}}"));
   EXPECT_EQ(At(ContainerOf(launcher), "/volumeMounts/0"), YamlOf("{name: mpi-hostfile, mountPath: /etc/mpi}"));
@@ -245,7 +244,7 @@ TEST(Mpi, SshHasItsKeys) {
   EXPECT_EQ(CommandOf(node), R"(["/usr/sbin/sshd"])");
   EXPECT_EQ(At(ContainerOf(node), "/readinessProbe/tcpSocket/port"), 2222);
   EXPECT_EQ(At(ContainerOf(node), "/volumeMounts/0"), YamlOf("{name: mpi-ssh-auth, mountPath: /root/.ssh}"));
-  EXPECT_EQ(At(node.object, "/spec/template/spec/volumes/0/secret"), YamlOf(R"(
+  EXPECT_EQ(At(node.Object(), "/spec/template/spec/volumes/0/secret"), YamlOf(R"(
 secretName: train-mpi-ssh-auth-uid-1
 defaultMode: 256
 items: [{key: ssh-privatekey, path: id_rsa, mode: 416}, {key: ssh-publickey, path: id_rsa.pub, mode: 420},
@@ -272,7 +271,7 @@ TEST(Mpi, ModesOfTheKeyThatSshTakes) {
         JobWith("{}", "{muster.dev/agent: \"off\"}"),
         MpiRuntime(
             {.policy = "{mpi: {sshAuthMountPath: " + row.path + "}}", .node = row.container, .node_pod = row.pod}));
-    EXPECT_EQ(At(JobNamed(plan, "node").object, "/spec/template/spec/volumes/0/secret/items/0/mode"), row.mode);
+    EXPECT_EQ(At(JobNamed(plan, "node").Object(), "/spec/template/spec/volumes/0/secret/items/0/mode"), row.mode);
   }
 }
 

@@ -27,7 +27,7 @@ TEST(Patches, GoOverTheRuntimeInTheirOrder) {
             "containers: [{name: node, volumeMounts: [{name: shm, mountPath: /dev/shm}]}]}"),
   }));
   const Plan plan = PlanOf(job, TrainerRuntime({.pod = "{nodeSelector: {disk: ssd}}"}));
-  const Json pod = At(plan.jobs[0].object, "/spec/template/spec");
+  const Json pod = At(plan.jobs[0].Object(), "/spec/template/spec");
   EXPECT_EQ(At(pod, "/nodeSelector"), YamlOf("{disk: ssd, gpu: a100, zone: b}"));
   EXPECT_EQ(At(pod, "/tolerations/0/key"), "z");
   EXPECT_EQ(At(pod, "/containers/0/volumeMounts/0/mountPath"), "/dev/shm");
@@ -40,8 +40,8 @@ TEST(Patches, MetadataGoesToEveryObject) {
   Runtime runtime = TrainerRuntime();
   runtime.template_metadata = YamlOf("{labels: {team: runtime, runtime: r}}");
   const Plan plan = PlanOf(job, runtime);
-  for (const Json& metadata : {plan.service["metadata"], At(plan.jobs[0].object, "/metadata"),
-                               At(plan.jobs[0].object, "/spec/template/metadata")}) {
+  for (const Json& metadata : {plan.service["metadata"], At(plan.jobs[0].Object(), "/metadata"),
+                               At(plan.jobs[0].Object(), "/spec/template/metadata")}) {
     EXPECT_EQ(At(metadata, "/labels/team"), "b");
     EXPECT_EQ(At(metadata, "/labels/runtime"), "r");
     EXPECT_EQ(At(metadata, "/annotations/cost"), "4");

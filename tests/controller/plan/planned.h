@@ -94,7 +94,7 @@ inline const PlannedJob& JobNamed(const Plan& plan, std::string_view replicated_
 }
 
 inline Json ContainerOf(const PlannedJob& job, size_t index = 0) {
-  return At(job.object, "/spec/template/spec/containers/" + std::to_string(index));
+  return At(job.Object(), "/spec/template/spec/containers/" + std::to_string(index));
 }
 
 // The variable's value, or "from ..." with its valueFrom; "-": the variable is absent.

@@ -35,7 +35,7 @@ TEST(RestartPolicy, WhatBecomesOfIt) {
     SCOPED_TRACE(row.policy + (row.agent ? " with the agent" : ""));
     const std::string command = row.agent ? "{command: [train]}" : "{}";
     const Plan plan = PlanOf(JobWith(), WithRestartPolicy(row.policy, {.container = command}));
-    const Json& job = plan.jobs[0].object;
+    const Json& job = plan.jobs[0].Object();
     EXPECT_EQ(plan.jobs[0].agent, row.agent);
     EXPECT_EQ(plan.jobs[0].restart, row.planned);
     EXPECT_EQ(EnvOf(ContainerOf(plan.jobs[0]), "MUSTER_RESTART_POLICY"), row.variable);

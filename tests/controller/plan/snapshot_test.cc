@@ -17,7 +17,7 @@ spec: {mlPolicy: {numNodes: 2, torch: {numProcPerNode: "4"}}}
 
 TEST(Snapshot, IsReadAsItWasMade) {
   const TrainJob job = JobWith();
-  const Json config_map = MakeSnapshot(job, RuntimeObject());
+  const Json config_map = MakeSnapshot(job, RuntimeObject()).value();
   EXPECT_EQ(At(config_map, "/metadata/name"), "train-runtime-snapshot");
   EXPECT_EQ(At(config_map, "/metadata/namespace"), "ns");
   EXPECT_EQ(At(config_map, "/metadata/ownerReferences/0/uid"), "uid-1");
@@ -33,7 +33,7 @@ TEST(Snapshot, AnItemOfAListGetsItsKind) {
   item.erase("apiVersion");
   item.erase("kind");
   const TrainJob job = JobWith();
-  EXPECT_TRUE(ReadSnapshot(job, MakeSnapshot(job, item)).ok());
+  EXPECT_TRUE(ReadSnapshot(job, MakeSnapshot(job, item).value()).ok());
 }
 
 TEST(Snapshot, OfAnotherOneIsRefused) {
@@ -56,13 +56,23 @@ TEST(Snapshot, OfAnotherOneIsRefused) {
        }) {
     SCOPED_TRACE(row.message);
     const TrainJob job = JobWith();
-    Json config_map = MakeSnapshot(job, RuntimeObject());
+    Json config_map = MakeSnapshot(job, RuntimeObject()).value();
     config_map[Json::json_pointer(row.pointer)] = row.value;
     const auto runtime = ReadSnapshot(job, config_map);
     EXPECT_TRUE(absl::IsFailedPrecondition(runtime.status())) << runtime.status();
     EXPECT_THAT(std::string(Message(runtime.status())), HasSubstr(row.message));
     EXPECT_THAT(std::string(Message(runtime.status())), HasSubstr("ConfigMap 'train-runtime-snapshot': "));
   }
+}
+
+TEST(Snapshot, AConfigMapHoldsIt) {
+  Json runtime = RuntimeObject();
+  runtime["spec"]["note"] = std::string(1'000'000, 'x');
+  EXPECT_TRUE(MakeSnapshot(JobWith(), runtime).ok());
+  runtime["spec"]["note"] = std::string(1'048'576, 'x');
+  const Status refused = MakeSnapshot(JobWith(), runtime).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(refused));
+  EXPECT_THAT(std::string(Message(refused)), HasSubstr("ClusterTrainingRuntime runtime: it has 1048"));
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ TEST(Token, OfATorchJobOfSeveralPods) {
   const Json container = ContainerOf(plan.jobs[0]);
   EXPECT_EQ(EnvOf(container, "MUSTER_TOKEN_FILE"), "/muster-token/token");
   EXPECT_EQ(At(container, "/volumeMounts/1"), YamlOf("{name: muster-token, mountPath: /muster-token, readOnly: true}"));
-  EXPECT_EQ(At(plan.jobs[0].object, "/spec/template/spec/volumes/1"),
+  EXPECT_EQ(At(plan.jobs[0].Object(), "/spec/template/spec/volumes/1"),
             YamlOf("{name: muster-token, secret: {secretName: train-token-uid-1}}"));
   EXPECT_EQ(At(WithToken(plan.objects.at(0).object, "abc"), "/stringData/token"), "abc");
 }
@@ -40,7 +40,7 @@ TEST(Token, IsNotMadeWhereNoAgentAsksForIt) {
   };
   for (const auto& row : rows) {
     EXPECT_TRUE(row.plan.objects.empty()) << row.what;
-    EXPECT_EQ(At(row.plan.jobs[0].object, "/spec/template/spec/volumes/1"), Json()) << row.what;
+    EXPECT_EQ(At(row.plan.jobs[0].Object(), "/spec/template/spec/volumes/1"), Json()) << row.what;
   }
 }
 

@@ -65,7 +65,7 @@ template:
   const Plan plan = PlanOf(JobWith(), runtime);
   EXPECT_EQ(EnvOf(ContainerOf(plan.jobs[0]), "PET_MASTER_ADDR"), "train-worker-0-0.other");
   EXPECT_EQ(plan.subdomain, "other");
-  EXPECT_EQ(At(plan.jobs[0].object, "/spec/template/spec/subdomain"), "other");
+  EXPECT_EQ(At(plan.jobs[0].Object(), "/spec/template/spec/subdomain"), "other");
   EXPECT_EQ(At(plan.service, "/metadata/name"), "other");
 }
 
@@ -132,8 +132,9 @@ TEST(Environment, ProcessesPerNode) {
                              TrainerRuntime({.policy = row.policy, .container = row.container}));
     EXPECT_EQ(EnvOf(ContainerOf(plan.jobs[0]), "PET_NPROC_PER_NODE"), row.processes);
   }
-  EXPECT_THAT(Refusal(JobWith("{}", "{muster.dev/num-proc-per-node: many}"), TrainerRuntime()),
-              HasSubstr("metadata.annotations.muster.dev/num-proc-per-node: 'many' is not auto, cpu, gpu"));
+  EXPECT_THAT(
+      Refusal(JobWith("{}", "{muster.dev/num-proc-per-node: many}"), TrainerRuntime()),
+      HasSubstr("metadata.annotations.muster.dev/num-proc-per-node: 'many' is neither a whole number from 1 to 65536"));
 }
 
 TEST(Environment, TheTrainerOverrides) {
@@ -175,8 +176,8 @@ TEST(Environment, OthersGetTheVariablesToo) {
   const Plan plan = PlanOf(JobWith(), RuntimeWith(kInjection));
   const PlannedJob& side = JobNamed(plan, "side");
   for (const char* container : {"/spec/template/spec/initContainers/0", "/spec/template/spec/containers/0"}) {
-    EXPECT_EQ(EnvOf(At(side.object, container), "PET_MASTER_ADDR"), "train-node-0-0.train");
-    EXPECT_EQ(At(At(side.object, container), "/env").size(), 5);
+    EXPECT_EQ(EnvOf(At(side.Object(), container), "PET_MASTER_ADDR"), "train-node-0-0.train");
+    EXPECT_EQ(At(At(side.Object(), container), "/env").size(), 5);
   }
   EXPECT_THAT(Refusal(JobWith(), RuntimeWith(Replaced(kInjection, "jobName: side", "jobName: aside"))),
               HasSubstr("there is no job 'aside'; there are: node, side"));

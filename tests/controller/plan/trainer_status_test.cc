@@ -24,7 +24,7 @@ TEST(StatusServerAddress, IsInEachContainerOfTheTrainer) {
     EXPECT_EQ(At(container, "/volumeMounts/0"),
               YamlOf("{name: kubeflow-trainer-token, mountPath: /var/run/secrets/kubeflow/trainer, readOnly: true}"));
   }
-  const Json sources = At(plan.jobs[0].object, "/spec/template/spec/volumes/0/projected/sources");
+  const Json sources = At(plan.jobs[0].Object(), "/spec/template/spec/volumes/0/projected/sources");
   EXPECT_EQ(At(sources, "/0/serviceAccountToken"),
             (Json{{"audience", kPath}, {"expirationSeconds", 3600}, {"path", "token"}}));
   EXPECT_EQ(At(sources, "/1/configMap/name"), "train-tls-config");

@@ -35,10 +35,10 @@ TEST(VolumeClaims, PodsThatMountOneHaveItsVolume) {
       PlanOf(JobWith(), TrainerRuntime({.pod = "{initContainers: [{name: i, image: i, volumeMounts: [{name: "
                                                "kept, mountPath: /k}]}]}",
                                         .set = kSet}));
-  EXPECT_EQ(At(plan.jobs[0].object, "/spec/template/spec/volumes"),
+  EXPECT_EQ(At(plan.jobs[0].Object(), "/spec/template/spec/volumes"),
             YamlOf("{v: [{name: kept, persistentVolumeClaim: {claimName: kept-train}}]}")["v"]);
   EXPECT_TRUE(
-      At(PlanOf(JobWith(), TrainerRuntime({.set = kSet})).jobs[0].object, "/spec/template/spec/volumes").is_null());
+      At(PlanOf(JobWith(), TrainerRuntime({.set = kSet})).jobs[0].Object(), "/spec/template/spec/volumes").is_null());
 }
 
 TEST(VolumeClaims, WhatIsRefused) {

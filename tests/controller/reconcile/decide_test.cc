@@ -52,9 +52,10 @@ TEST(Decide, TheTrainerFollowsTheInitializer) {
   observed.jobs = {There("a-dataset-initializer-0", 0, 1)};
   EXPECT_THAT(Actions(Decide(Job(), WithData(), observed, kNow)), IsEmpty());
   observed.jobs[0].complete = true;
-  const Decision decision = Decide(Job(), WithData(), observed, kNow);
+  const Plan plan = WithData();
+  const Decision decision = Decide(Job(), plan, observed, kNow);
   EXPECT_THAT(Actions(decision), ElementsAre("create a-node-0"));
-  EXPECT_EQ(decision.actions[0].object["metadata"]["annotations"]["muster.dev/restarts-left"], "3");
+  EXPECT_EQ(decision.actions[0].object()["metadata"]["annotations"]["muster.dev/restarts-left"], "3");
   EXPECT_EQ(decision.status.state, "Created");
 }
 

@@ -17,9 +17,9 @@ inline PlannedJob Planned(const std::string& rjob, Step step, int pods, bool age
   planned.pods = pods;
   planned.agent = agent;
   planned.restart = agent ? RestartPolicy::kExitCode : RestartPolicy::kOwn;
-  planned.object = {
-      {"metadata", {{"name", planned.name}, {"labels", Json::object()}, {"annotations", Json::object()}}},
-      {"spec", {{"template", {{"metadata", Json::object()}, {"spec", {{"containers", Json::array()}}}}}}}};
+  planned.common = PackedJson(
+      Json{{"metadata", {{"name", planned.name}, {"labels", Json::object()}, {"annotations", Json::object()}}},
+           {"spec", {{"template", {{"metadata", Json::object()}, {"spec", {{"containers", Json::array()}}}}}}}});
   return planned;
 }
 

@@ -198,7 +198,7 @@ class PyTorchWorld {
   }
 
   Json Made(const Action& action) {
-    Json object = action.object;
+    Json object = action.object();
     object["metadata"]["uid"] = fmt::format("uid-{}", ++uids_);
     return object;
   }
@@ -228,7 +228,7 @@ class PyTorchWorld {
         return;
       }
       case Kind::kCreateObject: {
-        const std::string kind = TextField(action.object, "kind");
+        const std::string kind = TextField(action.object(), "kind");
         objects.insert(kind);
         if (kind != "PodGroup" || seen.pod_group) return;
         auto read = ReadPodGroup(Made(action));
@@ -264,8 +264,8 @@ class PyTorchWorld {
         std::erase_if(seen.services, [&](const auto& one) { return one.meta.uid == action.uid; });
         return;
       case Kind::kDeleteObject:
-        objects.erase(TextField(action.object, "kind"));
-        if (TextField(action.object, "kind") == "PodGroup") seen.pod_group.reset();
+        objects.erase(TextField(action.object(), "kind"));
+        if (TextField(action.object(), "kind") == "PodGroup") seen.pod_group.reset();
         return;
       case Kind::kDeleteOwner:
         gone = true;

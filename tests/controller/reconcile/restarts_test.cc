@@ -117,19 +117,20 @@ TEST(Decide, AStepWithoutTheAgentIsMadeAnewAsAWhole) {
   observed.jobs[0].failed_reason = "BackoffLimitExceeded";
   observed.pods = {Pod(observed.jobs[0], 0), Failed(Pod(observed.jobs[0], 1), 1)};
   TrainJob job = Job();
-  Decision decision = Decide(job, TwoNodes(false, 1), observed, kNow);
+  const Plan plan = TwoNodes(false, 1);
+  Decision decision = Decide(job, plan, observed, kNow);
   EXPECT_TRUE(decision.status_first);
   EXPECT_EQ(decision.status.attempt, 1);
   EXPECT_EQ(decision.status.restarts, 1);
   EXPECT_EQ(decision.status.state, "Restarting");
   EXPECT_THAT(Actions(decision),
               ElementsAre("delete a-node-0", "delete pod a-node-0-0-x", "delete pod a-node-0-1-x", "create a-node-0"));
-  EXPECT_EQ(decision.actions[3].object["metadata"]["labels"]["jobset.sigs.k8s.io/restart-attempt"], "1");
+  EXPECT_EQ(decision.actions[3].object()["metadata"]["labels"]["jobset.sigs.k8s.io/restart-attempt"], "1");
   job.status = decision.status;
   observed.jobs = {There("a-node-0", 1)};
   observed.jobs[0].failed_at = kNow;
   observed.pods = {Failed(Pod(observed.jobs[0], 1), 1)};
-  decision = Decide(job, TwoNodes(false, 1), observed, kNow);
+  decision = Decide(job, plan, observed, kNow);
   ASSERT_NE(decision.status.Find("Failed"), nullptr);
   EXPECT_EQ(decision.status.Find("Failed")->reason, "ReachedMaxRestarts");
 }

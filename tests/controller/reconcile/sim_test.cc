@@ -146,9 +146,9 @@ class Life {
         made.job.meta.name = action.name;
         made.job.meta.uid = fmt::format("uid-{}", ++uids_);
         made.job.meta.annotations["muster.dev/restarts-left"] =
-            action.object["metadata"]["annotations"]["muster.dev/restarts-left"].get<std::string>();
+            action.object()["metadata"]["annotations"]["muster.dev/restarts-left"].get<std::string>();
         made.job.attempt =
-            std::stoi(action.object["metadata"]["labels"]["jobset.sigs.k8s.io/restart-attempt"].get<std::string>());
+            std::stoi(action.object()["metadata"]["labels"]["jobset.sigs.k8s.io/restart-attempt"].get<std::string>());
         const auto planned = std::find_if(plan_.jobs.begin(), plan_.jobs.end(),
                                           [&](const PlannedJob& planned) { return planned.name == action.name; });
         made.job.pods = planned->pods;
