@@ -15,6 +15,11 @@ std::string JobKeyOf(const Meta& meta) {
   return name.empty() ? "" : KeyOf(meta.ns, name);
 }
 
+PackedJson WithoutStatus(Json object) {
+  object.erase("status");
+  return PackedJson(object);
+}
+
 void SayUnreadable(const char* what, const Status& why) {
   log::Warning(fmt::format("a {} cannot be read: {}", what, Message(why)));
 }
@@ -100,6 +105,10 @@ void PyTorchJobCache::PutJob(const Json& object) {
   known.job = *std::move(job);
   known.unreadable = unreadable;
   if (known.job.status.Finished()) known.plan = nullptr;
+  known.whole = known.job.status.Finished() || !unreadable.ok() ? PackedJson() : WithoutStatus(object);
+  for (ReplicaSpec& replica : known.job.replicas) replica.pod_template = nullptr;
+  known.job.meta.labels.clear();
+  known.job.meta.annotations.clear();
   Wake(key);
 }
 

@@ -19,7 +19,8 @@
 namespace muster::controller {
 
 struct KnownPyTorchJob {
-  PyTorchJob job;
+  PyTorchJob job;                           // without its pod templates
+  PackedJson whole;                         // with them, without status; null: it has ended
   Status unreadable;                        // why the spec cannot be read; then `job` has metadata and status only
   std::shared_ptr<const PyTorchPlan> plan;  // null: not made yet, or not needed any more
   int64_t planned_generation = -1;

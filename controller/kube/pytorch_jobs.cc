@@ -92,7 +92,8 @@ class PyTorchJobs::Impl {
     }
     PyTorchOptions options = options_.plan;
     options.with_agent = with_agent;
-    MUSTER_ASSIGN_OR_RETURN(PyTorchPlan plan, PlanPyTorchJob(job, options));
+    MUSTER_ASSIGN_OR_RETURN(const PyTorchJob whole, ReadPyTorchJob(known->whole.Unpack()));
+    MUSTER_ASSIGN_OR_RETURN(PyTorchPlan plan, PlanPyTorchJob(whole, options));
     for (const Notice& notice : plan.notices) {
       means_.events.Record(kKubeflowApi, kPyTorchJobKind, job.meta, notice.warning, notice.reason, notice.message,
                            WallNow());

@@ -24,11 +24,11 @@ void RuntimeCache::Begin() {
   for (const auto& informer : informers_) informer->Begin();
 }
 
-const Json* RuntimeCache::Find(const RuntimeRef& ref, const std::string& ns) const {
+std::optional<Json> RuntimeCache::Find(const RuntimeRef& ref, const std::string& ns) const {
   const Resource* resource = RuntimeResource(ref);
-  if (resource == nullptr) return nullptr;
+  if (resource == nullptr) return std::nullopt;
   const auto found = runtimes_.find(KeyOf(resource->namespaced ? ns : "", ref.name));
-  return found == runtimes_.end() ? nullptr : &found->second;
+  return found == runtimes_.end() ? std::nullopt : std::optional(found->second.Unpack());
 }
 
 void RuntimeCache::Put(const Json& object) {
@@ -36,7 +36,7 @@ void RuntimeCache::Put(const Json& object) {
   if (!meta.ok()) return;
   Json kept = object;
   kept["metadata"].erase("resourceVersion");
-  runtimes_[KeyOf(meta->ns, meta->name)] = std::move(kept);
+  runtimes_[KeyOf(meta->ns, meta->name)] = PackedJson(kept);
   if (events_.changed) events_.changed(*meta);
 }
 

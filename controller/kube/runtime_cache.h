@@ -6,9 +6,11 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "controller/api/packed_json.h"
 #include "controller/api/train_job.h"
 #include "controller/kube/api_client.h"
 #include "controller/kube/informer.h"
@@ -28,14 +30,15 @@ class RuntimeCache {
   bool synced() const { return unsynced_ == 0; }
   void Listen(Events events) { events_ = std::move(events); }  // replaces the last listener
 
-  // The runtime `ref` for a TrainJob in `ns`, without resourceVersion. Null: it does not exist, or is of another kind.
-  const Json* Find(const RuntimeRef& ref, const std::string& ns) const;
+  // The runtime `ref` for a TrainJob in `ns`, without resourceVersion. nullopt: it does not exist, or is of another
+  // kind.
+  std::optional<Json> Find(const RuntimeRef& ref, const std::string& ns) const;
 
  private:
   void Put(const Json& object);
 
   Events events_;
-  std::map<std::string, Json> runtimes_;  // by KeyOf
+  std::map<std::string, PackedJson> runtimes_;  // by KeyOf
   std::vector<std::unique_ptr<Informer>> informers_;
   int unsynced_ = 2;
   bool begun_ = false;

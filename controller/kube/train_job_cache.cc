@@ -6,6 +6,24 @@
 #include "controller/api/lenient.h"
 
 namespace muster::controller {
+namespace {
+
+// Drops what only the plan needs: a job may have a megabyte of patches.
+void Trim(TrainJob* job) {
+  job->dataset.reset();
+  job->model.reset();
+  job->trainer.reset();
+  job->patches.clear();
+  job->meta.labels.clear();
+  std::erase_if(job->meta.annotations, [](const auto& one) { return one.first != kAfterAnnotation; });
+}
+
+PackedJson WithoutStatus(Json object) {
+  object.erase("status");
+  return PackedJson(object);
+}
+
+}  // namespace
 
 TrainJobCache::TrainJobCache(boost::asio::io_context& loop, ApiClient& client, RuntimeCache& runtimes, std::string ns,
                              Events events)
@@ -109,10 +127,10 @@ const ObservedJobSet* TrainJobCache::JobSetOf(const TrainJob& job) const {
 }
 
 void TrainJobCache::PutService(const Json& object) {
-  auto meta = ReadMeta(object);
-  if (!meta.ok()) return;
-  children_.PutService(*meta);
-  Wake(OwnerKeyOf(*meta));
+  auto service = ReadService(object);
+  if (!service.ok()) return;
+  children_.PutService(service->meta);
+  Wake(OwnerKeyOf(service->meta));
 }
 
 void TrainJobCache::PutRefusal(const Json& event) {
@@ -144,6 +162,10 @@ void TrainJobCache::PutTrainJob(const Json& object) {
   known.job = *std::move(job);
   known.unreadable = unreadable;
   if (known.job.status.Finished()) known.plan = nullptr;
+  const bool is_planned = known.plan != nullptr && known.planned_generation == known.job.meta.generation;
+  const bool is_needed = !is_planned && !known.job.status.Finished() && unreadable.ok();
+  known.whole = is_needed ? WithoutStatus(object) : PackedJson();
+  Trim(&known.job);
   NoteWaits(key, known.job);
   Wake(key);
   if (tells) WakeWaiting(key);

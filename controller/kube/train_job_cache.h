@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "controller/api/packed_json.h"
 #include "controller/kube/actions.h"
 #include "controller/kube/api_client.h"
 #include "controller/kube/children.h"
@@ -24,7 +25,8 @@
 namespace muster::controller {
 
 struct KnownTrainJob {
-  TrainJob job;
+  TrainJob job;                      // without the parts that only a plan needs
+  PackedJson whole;                  // with them, without status; null: the plan is made, or not needed
   Status unreadable;                 // why the spec cannot be read; then `job` has metadata and status only
   std::shared_ptr<const Plan> plan;  // null: not made yet, or not needed any more
   int64_t planned_generation = -1;

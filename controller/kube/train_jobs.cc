@@ -74,7 +74,12 @@ class TrainJobs::Impl {
         known != nullptr && known->plan && known->planned_generation == job.meta.generation) {
       co_return known->plan;
     }
-    auto plan = co_await PlanBySnapshot(job);
+    const KnownTrainJob* of = cache_.Find(key);
+    if (of == nullptr || of->whole.is_null()) co_return absl::AbortedError("it has just changed");
+    auto whole = ReadTrainJob(of->whole.Unpack());
+    if (!whole.ok()) co_return whole.status();
+    whole->status = job.status;
+    auto plan = co_await PlanBySnapshot(*whole);
     if (!plan.ok()) co_return plan.status();
     for (const Notice& notice : plan->notices) {
       means_.events.Record(kTrainerApi, "TrainJob", job.meta, notice.warning, notice.reason, notice.message, WallNow());
@@ -84,6 +89,7 @@ class TrainJobs::Impl {
     if (known != nullptr && known->job.meta.uid == job.meta.uid) {
       known->plan = shared;
       known->planned_generation = job.meta.generation;
+      if (known->job.meta.generation == job.meta.generation) known->whole = {};
     }
     co_return shared;
   }
@@ -131,8 +137,7 @@ class TrainJobs::Impl {
                       "ClusterTrainingRuntime or TrainingRuntime of {}",
                       job.runtime.kind, job.runtime.api_group, kTrainerGroup));
     }
-    const Json* found = means_.runtimes.Find(job.runtime, job.meta.ns);
-    if (found != nullptr) return *found;
+    if (auto found = means_.runtimes.Find(job.runtime, job.meta.ns)) return *std::move(found);
     return absl::NotFoundError(fmt::format("spec.runtimeRef: there is no {} {}; it starts once that is created",
                                            job.runtime.kind, job.runtime.name));
   }

@@ -166,7 +166,7 @@ class Webhooks::Reviews {
     co_return co_await Look(*resource, ns, ref.name);
   }
 
-  const Json* KnownRuntime(const AdmissionRequest& request) const {
+  std::optional<Json> KnownRuntime(const AdmissionRequest& request) const {
     return means_.runtimes.Find(RuntimeRefOf(request.object), request.ns);
   }
 
@@ -182,7 +182,8 @@ class Webhooks::Reviews {
     const auto may_know = co_await MayKnowRuntime(request);
     if (!may_know.ok()) co_return may_know.status();
     if (!*may_know) co_return MutateTrainJob(request, nullptr, WallNow());
-    if (const Json* known = KnownRuntime(request)) co_return MutateTrainJob(request, known, WallNow());
+    const std::optional<Json> known = KnownRuntime(request);
+    if (known) co_return MutateTrainJob(request, &*known, WallNow());
     const auto runtime = co_await LookAtRuntime(request);
     if (!runtime.ok()) co_return runtime.status();
     co_return MutateTrainJob(request, runtime->is_null() ? nullptr : &*runtime, WallNow());
@@ -214,7 +215,8 @@ class Webhooks::Reviews {
       if (!snapshot.ok()) co_return snapshot.status();
       if (!snapshot->is_null()) facts.snapshot = &*snapshot;
     }
-    facts.runtime = KnownRuntime(request);
+    const std::optional<Json> known = KnownRuntime(request);
+    facts.runtime = known ? &*known : nullptr;
     if (facts.runtime != nullptr || facts.snapshot != nullptr) {
       Verdict verdict = ValidateTrainJob(request, facts, options_.agent);
       if (verdict.refusals.empty() || facts.snapshot != nullptr) co_return verdict;

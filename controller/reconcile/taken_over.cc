@@ -29,6 +29,8 @@ std::string StateOf(const TrainJob& job, const TrainJobStatus& status) {
 StatusOr<ObservedJobSet> ReadJobSet(const Json& object) {
   ObservedJobSet job_set;
   MUSTER_ASSIGN_OR_RETURN(job_set.meta, ReadMeta(object));
+  job_set.meta.labels.clear();  // no decision reads them, and they may be long
+  job_set.meta.annotations.clear();
   const Json& spec = PartOf(object, "spec");
   const Json& status = PartOf(object, "status");
   job_set.suspended = FlagField(spec, "suspend", false);
