@@ -18,13 +18,27 @@ namespace muster::controller {
 namespace asio = boost::asio;
 
 namespace {
-constexpr int kMostLanes = 16;  // objects of one job that are created at the same time
+constexpr int kMostLanes = 16;  // objects of one namespace that are created at the same time; each pass has one
+constexpr size_t kMostUnderWay = size_t{2} << 20;  // bytes of the objects of one job that are created at the same time
+
+bool GoesTogether(Action::Kind kind) {
+  return kind == Action::Kind::kCreatePod || kind == Action::Kind::kCreateService || kind == Action::Kind::kCreateJob;
+}
+
+// How many of `actions`, which may run at the same time, do.
+int LanesFor(std::span<const Action> actions, int lanes_of_namespace) {
+  size_t largest = 1;
+  for (const Action& action : actions) largest = std::max(largest, action.bytes);
+  const auto fit = static_cast<int>(std::min<size_t>(kMostUnderWay / largest, actions.size()));
+  return std::max(1, std::min(fit, kMostLanes - lanes_of_namespace));
+}
 
 // Such actions are left out after one that was forbidden, since pods may need what that would have made.
 bool StartsPods(Action::Kind kind) {
   using Kind = Action::Kind;
   return kind == Kind::kCreateJob || kind == Kind::kCreatePod || kind == Kind::kCreatePodOfJob;
 }
+
 }  // namespace
 
 Passes::Passes(ServingMeans means, WorkQueue::Options options, std::string kind, Reconcile reconcile)
@@ -63,13 +77,16 @@ asio::awaitable<Status> Passes::CarryOut(ActionOwner owner, const Steps& steps, 
     const Status written = co_await Write(owner, steps, *status, cache);
     if (!written.ok()) co_return written;
   }
-  const Status done = co_await Act(owner, steps.actions, cache);
+  const std::span<const Action> actions(steps.actions);
+  const bool goes_on = actions.size() > kMostActions;
+  const Status done = co_await Act(owner, actions.first(std::min(actions.size(), kMostActions)), cache);
   if (!done.ok()) co_return done;
   if (writes && !steps.status_first) {
     const Status written = co_await Write(owner, steps, *status, cache);
     if (!written.ok()) co_return written;
   }
   if (!writes && !steps.status_may_wait) Tell(owner, steps);
+  if (goes_on) queue_.Add(key);
   if (steps.again) queue_.AddAfter(key, std::max(Duration::zero(), Duration(*steps.again - WallNow())));
   co_return absl::OkStatus();
 }
@@ -95,18 +112,19 @@ asio::awaitable<void> Passes::Lane(std::shared_ptr<Batch> batch) {
   if (--batch->lanes == 0) batch->over.cancel();
 }
 
-asio::awaitable<Status> Passes::Act(const ActionOwner& owner, const std::vector<Action>& actions, ObjectCache& cache) {
+asio::awaitable<Status> Passes::Act(const ActionOwner& owner, std::span<const Action> actions, ObjectCache& cache) {
   Status forbidden;
   for (auto begin = actions.begin(); begin != actions.end();) {
     const Action::Kind kind = begin->kind;
-    const bool together = kind == Action::Kind::kCreatePod || kind == Action::Kind::kCreateService;
+    const bool together = GoesTogether(kind);
     const auto end =
         std::find_if(begin + 1, actions.end(), [&](const Action& next) { return !together || next.kind != kind; });
     if (!forbidden.ok() && StartsPods(kind)) {
       begin = end;
       continue;
     }
-    const int lanes = static_cast<int>(std::min<std::ptrdiff_t>(end - begin, kMostLanes));
+    const int lanes = LanesFor({begin, end}, lanes_[owner.meta.ns]);
+    lanes_[owner.meta.ns] += lanes;
     const auto batch = std::make_shared<Batch>(
         Batch{owner, cache, {begin, end}, lanes, {}, asio::steady_timer(means_.loop, TimePoint::max())});
     std::vector<std::shared_ptr<void>> under_way;  // the other lanes; end with this coroutine
@@ -114,6 +132,7 @@ asio::awaitable<Status> Passes::Act(const ActionOwner& owner, const std::vector<
     co_await Lane(batch);
     if (batch->lanes > 0) co_await batch->over.async_wait(asio::as_tuple(asio::use_awaitable));
     http::ThrowIfCancelled(co_await asio::this_coro::cancellation_state);
+    if ((lanes_[owner.meta.ns] -= lanes) == 0) lanes_.erase(owner.meta.ns);
     if (!batch->status.ok() && !absl::IsPermissionDenied(batch->status)) co_return batch->status;
     forbidden.Update(batch->status);
     begin = end;

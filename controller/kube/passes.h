@@ -1,5 +1,9 @@
 // Passes over the jobs of one kind. A work queue begins them, each is a coroutine, and a job has one pass at a time.
 // Also carries out the result of a decision, in order. Loop thread only.
+//
+// A large job delays no other tenant's: a pass carries out a bounded number of actions, and the next one of the job
+// takes its turn in the queue and decides anew; and the jobs of one namespace share its objects that are created at the
+// same time.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -9,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -39,10 +44,10 @@ class Passes : public std::enable_shared_from_this<Passes> {
   void Add(const std::string& key, bool urgent) { queue_.Add(key, urgent); }
   void Forget(const std::string& key) { queue_.Forget(key); }
 
-  // Carries out the actions of `steps` in order (up to 16 pods, or Services, that follow one another at a time), writes
-  // status and events, and plans the next pass. The first error ends it; after one that is forbidden (RBAC, a quota),
-  // the further actions that start no pods are carried out, too. `status`: the whole object to apply; nullopt: it has
-  // not changed.
+  // Carries out the first actions of `steps`, up to kMostActions, in order (Jobs, pods or Services that follow one
+  // another at the same time), writes status and events, and plans the next pass. The first error ends it; after one
+  // that is forbidden (RBAC, a quota), the further actions that start no pods are carried out, too. `status`: the whole
+  // object to apply; nullopt: it has not changed.
   boost::asio::awaitable<Status> CarryOut(ActionOwner owner, const Steps& steps, std::optional<Json> status,
                                           ObjectCache& cache);
 
@@ -51,11 +56,13 @@ class Passes : public std::enable_shared_from_this<Passes> {
   };
   Counts counts() const { return counts_; }
 
+  static constexpr size_t kMostActions = 512;  // of one pass; more than a decision's kMostCreations
+
  private:
   void Begin(const std::string& key, WorkQueue::Done done);
   boost::asio::awaitable<void> Pass(std::string key, WorkQueue::Done done);
   struct Batch;
-  boost::asio::awaitable<Status> Act(const ActionOwner& owner, const std::vector<Action>& actions, ObjectCache& cache);
+  boost::asio::awaitable<Status> Act(const ActionOwner& owner, std::span<const Action> actions, ObjectCache& cache);
   boost::asio::awaitable<void> Lane(std::shared_ptr<Batch> batch);
   boost::asio::awaitable<Status> Write(const ActionOwner& owner, const Steps& steps, const Json& status,
                                        ObjectCache& cache);
@@ -66,6 +73,7 @@ class Passes : public std::enable_shared_from_this<Passes> {
   const Reconcile reconcile_;
   Counts counts_;
   std::map<std::string, std::shared_ptr<void>> passes_;  // under way
+  std::map<std::string, int> lanes_;                     // under way, by namespace
   WorkQueue queue_;
 };
 
