@@ -116,9 +116,11 @@ spec:
 """
         job = plain_job("data", "cat /workspace/dataset/a.txt", nodes=2, runtime_name="with-data",
                         more=f"  initializer: {{dataset: {{storageUri: 'file://{data}'}}}}\n")
-        said = self.run_job(job, with_data)
-        for node in ("data-node-0-0", "data-node-0-1"):
-            self.assertIn(f"[{node}] one two three", said)
+        for image in ("muster-initializer", "ghcr.io/kubeflow/trainer/dataset-initializer:v2.1.0"):
+            with self.subTest(image):
+                said = self.run_job(job, with_data.replace("image: muster-initializer", f"image: {image}"))
+                for node in ("data-node-0-0", "data-node-0-1"):
+                    self.assertIn(f"[{node}] one two three", said)
 
     def test_sidecars_probes_and_a_deadline(self):
         """A sidecar ends after the other containers. A pod is stopped at its deadline."""
