@@ -63,9 +63,8 @@ Status CheckSuspend(const PlannedFiles& planned) {
   const bool of_train_job = !planned.jobs.empty() && planned.jobs[0].job.suspend;
   if (!of_train_job && (planned.pytorch_jobs.empty() || !planned.pytorch_jobs[0].job.suspend)) return absl::OkStatus();
   const char* field = of_train_job ? "spec.suspend" : "spec.runPolicy.suspend";
-  return absl::InvalidArgumentError(
-      fmt::format("{0}: true: the job would never begin, since nothing here resumes it; run it with --set {0}=false",
-                  field));
+  return absl::InvalidArgumentError(fmt::format(
+      "{0}: true: the job would never begin, since nothing here resumes it; run it with --set {0}=false", field));
 }
 
 // As the API server does for an object that has only a generateName.
@@ -248,10 +247,8 @@ class Session {
     loop.run();
     console.Drain(std::chrono::seconds(5));
     PrintTo(stderr, "{}", EndTable(run.ends()));
-    const Verdict verdict = VerdictOn({.job = job_->State(),
-                                       .signal = request.signal(),
-                                       .refused = run.refused(),
-                                       .missed = run.MissedDrills()});
+    const RunVerdict verdict = VerdictOn(
+        {.job = job_->State(), .signal = request.signal(), .refused = run.refused(), .missed = run.MissedDrills()});
     for (const std::string& line : verdict.lines) PrintTo(stderr, "muster local: {}\n", line);
     recorder.End(job_->State(), run.pods(), verdict, WallNow());
     if (!carried.flags.keep) RemoveVolumes(folder);

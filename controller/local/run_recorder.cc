@@ -19,7 +19,7 @@ void RunRecorder::Note(const LocalJobState& job, const std::vector<PodRecord>& p
   Write();
 }
 
-void RunRecorder::End(const LocalJobState& job, const std::vector<PodRecord>& pods, const Verdict& verdict,
+void RunRecorder::End(const LocalJobState& job, const std::vector<PodRecord>& pods, const RunVerdict& verdict,
                       WallTime now) {
   Fill(job, pods);
   record_.state = verdict.state;

@@ -20,7 +20,7 @@ class RunRecorder {
   // Writes run.json if the record has changed.
   void Note(const LocalJobState& job, const std::vector<PodRecord>& pods);
   // Call it at the end of the run.
-  void End(const LocalJobState& job, const std::vector<PodRecord>& pods, const Verdict& verdict, WallTime now);
+  void End(const LocalJobState& job, const std::vector<PodRecord>& pods, const RunVerdict& verdict, WallTime now);
 
  private:
   void Fill(const LocalJobState& job, const std::vector<PodRecord>& pods);

@@ -16,8 +16,8 @@ int CodeOf(const RunEnd& end) {
 
 }  // namespace
 
-Verdict VerdictOn(const RunEnd& end) {
-  Verdict verdict{.state = end.job.state, .message = end.job.message, .exit_code = CodeOf(end)};
+RunVerdict VerdictOn(const RunEnd& end) {
+  RunVerdict verdict{.state = end.job.state, .message = end.job.message, .exit_code = CodeOf(end)};
   if (!end.job.finished && end.signal != 0) {
     verdict.state = "Stopped";
     verdict.message = fmt::format("by {}", SignalName(end.signal));
@@ -28,10 +28,9 @@ Verdict VerdictOn(const RunEnd& end) {
   for (const std::string& drill : end.missed) {
     verdict.lines.push_back(fmt::format("the drill did not happen: {}", drill));
   }
-  verdict.lines.push_back(
-      fmt::format("{} {}: {}{}{}{}", end.job.kind, end.job.name, verdict.state,
-                  end.job.restarts == 0 ? "" : ", " + Counted(end.job.restarts, "restart"),
-                  verdict.message.empty() ? "" : ": ", verdict.message));
+  verdict.lines.push_back(fmt::format("{} {}: {}{}{}{}", end.job.kind, end.job.name, verdict.state,
+                                      end.job.restarts == 0 ? "" : ", " + Counted(end.job.restarts, "restart"),
+                                      verdict.message.empty() ? "" : ": ", verdict.message));
   return verdict;
 }
 

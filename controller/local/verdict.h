@@ -16,13 +16,13 @@ struct RunEnd {
   std::vector<std::string> missed;  // drills that did not happen, each with the reason
 };
 
-struct Verdict {
+struct RunVerdict {
   // As `job`. A job that has not ended by itself is "Stopped", or "Failed" if it was refused.
   std::string state, message;
   std::vector<std::string> lines;
   // 128 + the signal; else 78 if refused; else that of the failure that ended the job, kExitDrillMissed, or 0.
   int exit_code = 0;
 };
-Verdict VerdictOn(const RunEnd& end);
+RunVerdict VerdictOn(const RunEnd& end);
 
 }  // namespace muster::controller

@@ -17,7 +17,7 @@ LocalJobState Job(const std::string& state, std::vector<Failure> failures = {}) 
   return job;
 }
 
-TEST(Verdict, OfEachEnd) {
+TEST(RunVerdict, OfEachEnd) {
   Failure three;
   three.exit_code = 3;
   LocalJobState failed = Job("Failed", {three});
@@ -40,18 +40,17 @@ TEST(Verdict, OfEachEnd) {
        129},
   };
   for (const auto& row : rows) {
-    const Verdict verdict = VerdictOn(row.end);
+    const RunVerdict verdict = VerdictOn(row.end);
     EXPECT_EQ(verdict.state, row.state);
     EXPECT_THAT(verdict.lines, ElementsAre(row.line));
     EXPECT_EQ(verdict.exit_code, row.code);
   }
 }
 
-TEST(Verdict, AMissedDrillFailsARunThatSucceeded) {
-  Verdict verdict = VerdictOn({.job = Job("Complete"), .missed = {"node:1@x: why"}});
+TEST(RunVerdict, AMissedDrillFailsARunThatSucceeded) {
+  RunVerdict verdict = VerdictOn({.job = Job("Complete"), .missed = {"node:1@x: why"}});
   EXPECT_EQ(verdict.exit_code, 92);
-  EXPECT_THAT(verdict.lines,
-              ElementsAre("the drill did not happen: node:1@x: why", "TrainJob a: Complete, 1 restart"));
+  EXPECT_THAT(verdict.lines, ElementsAre("the drill did not happen: node:1@x: why", "TrainJob a: Complete, 1 restart"));
   EXPECT_EQ(VerdictOn({.job = Job("Failed"), .missed = {"node:1@x: why"}}).exit_code, 1);
   EXPECT_EQ(VerdictOn({.job = Job("Running"), .signal = SIGINT, .missed = {"node:1@x: why"}}).exit_code, 130);
 }
