@@ -65,8 +65,9 @@ StatusOr<Drill> ParseDrill(std::string_view text) {
 
 Status CheckLinks(const Drill& drill, std::string_view why_shared) {
   if (drill.link == Drill::Link::kAsItIs || why_shared.empty()) return absl::OkStatus();
-  return absl::FailedPreconditionError(fmt::format(
-      "--kill {}: all hosts share this machine's network, so none has a link to cut: {}", Quoted(drill.said), why_shared));
+  return absl::FailedPreconditionError(
+      fmt::format("--kill {}: all hosts share this machine's network, so none has a link to cut: {}",
+                  Quoted(drill.said), why_shared));
 }
 
 }  // namespace muster::controller

@@ -7,8 +7,8 @@
 
 namespace muster::controller {
 
-// InvalidArgument: the path does not exist, though its type does not let it be created, or is of another type; names the
-// field and the remedy. Unlike under a container runtime, a path without a type has to exist, too.
+// InvalidArgument: the path does not exist, though its type does not let it be created, or is of another type; names
+// the field and the remedy. Unlike under a container runtime, a path without a type has to exist, too.
 Status CheckHostPath(const HostPath& path);
 
 // The same, after it has created the empty file of FileOrCreate if it is missing.

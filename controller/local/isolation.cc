@@ -88,9 +88,9 @@ StatusOr<Isolation> Isolate(NetworkMode mode, const std::string& bwrap) {
   } else if (isolation.network) {
     isolation.said = "each host has its own volumes, /dev/shm, host name and network";
   } else {
-    isolation.said = fmt::format(
-        "each host has its own volumes, /dev/shm and host name; all share this machine's network: {}",
-        isolation.why_shared);
+    isolation.said =
+        fmt::format("each host has its own volumes, /dev/shm and host name; all share this machine's network: {}",
+                    isolation.why_shared);
   }
   return isolation;
 }

@@ -17,8 +17,8 @@ std::string RunMark(const std::string& run);
 // An empty `run` has none.
 std::vector<pid_t> ProcessesOfRun(const std::string& run);
 
-// Kills them (SIGKILL) and waits for their end, 10 s at most. Unavailable: some are left, stuck in the kernel or another
-// user's; names them. Blocking.
+// Kills them (SIGKILL) and waits for their end, 10 s at most. Unavailable: some are left, stuck in the kernel or
+// another user's; names them. Blocking.
 Status KillRun(const std::string& run);
 
 }  // namespace muster::controller

@@ -66,7 +66,8 @@ void CutNamesOfHosts(std::vector<std::string>* environment) {
 class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
  public:
   Impl(const PodMeans& means, World* world, LocalJob* job, LocalRunOptions options, LocalRunEvents events)
-      : limits_("/sys/fs/cgroup", TextOf("/proc/self/cgroup"), options.folder + "/cgroup", job->State().name, means.guard),
+      : limits_("/sys/fs/cgroup", TextOf("/proc/self/cgroup"), options.folder + "/cgroup", job->State().name,
+                means.guard),
         means_(WithLimits(means, &limits_)),
         world_(world),
         job_(job),

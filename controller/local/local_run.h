@@ -44,7 +44,7 @@ struct LocalRunEvents {
 
 // A pod that has ended.
 struct PodEnd {
-  std::string host;  // the same for a pod and its replacement
+  std::string host;              // the same for a pod and its replacement
   std::optional<int> exit_code;  // as of ExitCodeOf()
   Duration lived{};
 };
@@ -62,7 +62,7 @@ class LocalRun {
 
   const std::vector<PodEnd>& ends() const;     // in the order of the ends
   const std::vector<PodRecord>& pods() const;  // all pods that have begun, in the order of their start
-  const Status& refused() const;  // an error: a pod cannot start here, which has ended the run
+  const Status& refused() const;               // an error: a pod cannot start here, which has ended the run
   // The drills that have done nothing so far, each with the reason: "node:1@x: no line of output has its text".
   std::vector<std::string> MissedDrills() const;
 

@@ -30,7 +30,8 @@ const std::vector<std::string>* StandInFor(Fields container, const PodPlace& pla
   const std::string image = container.Text("image");
   std::string_view name = image;  // with its folders
   name.remove_suffix(name.size() - std::min(name.find('@'), name.size()));
-  if (const size_t tag = name.rfind(':'); tag != std::string_view::npos && name.find('/', tag) == std::string_view::npos) {
+  if (const size_t tag = name.rfind(':');
+      tag != std::string_view::npos && name.find('/', tag) == std::string_view::npos) {
     name.remove_suffix(name.size() - tag);
   }
   for (const auto& [key, command] : place.entrypoints) {

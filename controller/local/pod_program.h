@@ -31,7 +31,8 @@ struct PodPlace {
   int64_t milli_cpus = 0;  // of this machine: the limit of a container that sets none
   int64_t memory_bytes = 0;
   int gpus = 0;
-  // Command lines that replace images. The key is the last part of the image's name, or several, without tag and digest:
+  // Command lines that replace images. The key is the last part of the image's name, or several, without tag and
+  // digest:
   // {"muster", {"/usr/bin/muster"}}.
   std::map<std::string, std::vector<std::string>> entrypoints;
   ImageRoots images;
@@ -45,9 +46,9 @@ struct PodPlace {
 using FindObject = std::function<const Json*(std::string_view kind, std::string_view name)>;
 
 struct PodFolder {
-  std::string path;              // created if nothing is there: a subPath may be a file of a claim
-  bool is_private = false;       // mode 0700
-  bool of_agent = false;         // `muster install` puts its files there
+  std::string path;         // created if nothing is there: a subPath may be a file of a claim
+  bool is_private = false;  // mode 0700
+  bool of_agent = false;    // `muster install` puts its files there
 };
 
 // What a volume of the type hostPath names.

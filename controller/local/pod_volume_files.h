@@ -16,7 +16,8 @@ struct VolumeFile {
 };
 using VolumeFiles = std::map<std::string, VolumeFile>;  // by their path below the volume
 
-// The files of `source`, a volume's field `type`. Of the modes of a Secret's files only the owner's part counts. NotFound: a ConfigMap, Secret or key is missing and not optional.
+// The files of `source`, a volume's field `type`. Of the modes of a Secret's files only the owner's part counts.
+// NotFound: a ConfigMap, Secret or key is missing and not optional.
 StatusOr<VolumeFiles> FilesOfVolume(Fields source, std::string_view type, const PodInput& input);
 
 // TidyPath() of a relative `path` without "..". Empty: `path` is empty, or wrong, of which `object` has complained at

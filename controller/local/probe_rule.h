@@ -5,9 +5,9 @@
 // make a verdict, and each further one repeats it. A result kUnknown counts neither way. After the verdict that startup
 // has succeeded, or that startup or liveness has failed, the probe does not run again until the container is restarted.
 //
-// Unlike in the kubelet, there is no random delay. And a readiness probe that has not succeeded yet also runs between its
-// periods, after 100 ms, 200 ms and so on: a container that is ready soon counts as ready soon. Of these answers only a
-// success counts.
+// Unlike in the kubelet, there is no random delay. And a readiness probe that has not succeeded yet also runs between
+// its periods, after 100 ms, 200 ms and so on: a container that is ready soon counts as ready soon. Of these answers
+// only a success counts.
 //
 // Source: Kubernetes 1.36, pkg/kubelet/prober/worker.go (run, doProbe), prober_manager.go (UpdatePodStatus).
 #pragma once

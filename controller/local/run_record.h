@@ -21,7 +21,7 @@ struct PodRecord {
   WallTime begun{};
   std::optional<WallTime> ended;
   bool ready = false;
-  bool marks_ranks = false;  // each line of output of a rank begins with RankMark()
+  bool marks_ranks = false;      // each line of output of a rank begins with RankMark()
   std::optional<int> exit_code;  // once it has ended, if its program has run
   bool operator==(const PodRecord&) const = default;
 };

@@ -21,7 +21,8 @@ namespace muster::controller {
 
 class World {
  public:
-  // `run`: 16 hexadecimal digits, different for each run. They are a part of each uid, from which IDs of a job are made.
+  // `run`: 16 hexadecimal digits, different for each run. They are a part of each uid, from which IDs of a job are
+  // made.
   explicit World(std::string run = std::string(16, '0')) : run_(std::move(run)) {}
 
   // Returns the object as it is stored. AlreadyExists: there is an object of that kind and name. InvalidArgument: the

@@ -36,15 +36,15 @@ spec:
 }
 
 std::string TrainJob(std::string_view runtime, std::string_view command) {
-  return fmt::format("{{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainJob, metadata: {{name: a}}, spec: "
-                     "{{runtimeRef: {{name: {}}}, trainer: {{command: {}}}}}}}",
-                     runtime, command);
+  return fmt::format(
+      "{{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainJob, metadata: {{name: a}}, spec: "
+      "{{runtimeRef: {{name: {}}}, trainer: {{command: {}}}}}}}",
+      runtime, command);
 }
 
 Json PodOf(std::string_view job, std::string_view index) {
   return {{"metadata",
-           {{"labels",
-             {{"batch.kubernetes.io/job-name", job}, {"batch.kubernetes.io/job-completion-index", index}}}}}};
+           {{"labels", {{"batch.kubernetes.io/job-name", job}, {"batch.kubernetes.io/job-completion-index", index}}}}}};
 }
 
 TEST(NodeNumbers, TheLauncherOfMpiIsOneOfThem) {
@@ -83,8 +83,7 @@ TEST(NodeNumbers, WhatADrillCanReach) {
       {TrainJob("torch", "[torchrun, --nproc-per-node=8, a.py]"), "rank:6@x", ""},
       {TrainJob("torch", "[sh, train.sh]"), "rank:6@x", ""},
       {TrainJob("mpi", "[mpirun, a]"), "rank:6@x", ""},
-      {TrainJob("mpi", "[mpirun, a]"), "node:3@x",
-       "--kill 'node:3@x': there is no node 3: the job's nodes are 0 to 2"},
+      {TrainJob("mpi", "[mpirun, a]"), "node:3@x", "--kill 'node:3@x': there is no node 3: the job's nodes are 0 to 2"},
       {pytorch, "node:2@x", ""},
       {pytorch, "node:3@x", "--kill 'node:3@x': there is no node 3: the job's nodes are 0 to 2"},
   };

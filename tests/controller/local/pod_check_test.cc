@@ -31,7 +31,8 @@ TEST(PodCheck, FindsWhatIsMissingAndWhatIsTooMuch) {
     return kind == "Secret" && name == "key" ? &secret : nullptr;
   };
   const auto fits = [](const PodProgram& program) {
-    return program.containers[0].command[0] == "unfit" ? absl::InvalidArgumentError("it does not fit") : absl::OkStatus();
+    return program.containers[0].command[0] == "unfit" ? absl::InvalidArgumentError("it does not fit")
+                                                       : absl::OkStatus();
   };
   const std::string uses = "command: [x], env: [{name: A, valueFrom: {secretKeyRef: {name: ";
   const GivenObject key{"--secret", "Secret", "key"}, other{"--secret", "Secret", "kez"},

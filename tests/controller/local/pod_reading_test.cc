@@ -30,9 +30,10 @@ TEST(PodReading, HowItsContainersEnded) {
       {"", "", std::nullopt},
   };
   for (const auto& row : rows) {
-    const Json pod = YamlOf("{spec: {initContainers: [{name: first}, {name: side, restartPolicy: Always}]}, status: "
-                            "{initContainerStatuses: [" +
-                            row.init + "], containerStatuses: [" + row.main + "]}}");
+    const Json pod = YamlOf(
+        "{spec: {initContainers: [{name: first}, {name: side, restartPolicy: Always}]}, status: "
+        "{initContainerStatuses: [" +
+        row.init + "], containerStatuses: [" + row.main + "]}}");
     EXPECT_EQ(ExitCodeOf(pod), row.code) << row.init << row.main;
   }
 }

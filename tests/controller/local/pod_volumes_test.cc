@@ -142,18 +142,20 @@ TEST(PodVolumes, WhatOnlyAClusterCanGiveIsLeftOut) {
 
 TEST(PodVolumes, ATmpfsBelongsToOneContainer) {
   const auto said = [](const std::string& init, const std::string& more) {
-    return ProgramFor(fmt::format("{{volumes: [{{name: v, emptyDir: {{medium: Memory, sizeLimit: 1Gi}}}}], initContainers: "
-                                  "[{{name: a, command: [x], volumeMounts: [{}]}}], containers: [{{name: c, command: "
-                                  "[x], volumeMounts: [{{name: v, mountPath: /m{}}}]}}]}}",
-                                  init, more))
+    return ProgramFor(
+               fmt::format("{{volumes: [{{name: v, emptyDir: {{medium: Memory, sizeLimit: 1Gi}}}}], initContainers: "
+                           "[{{name: a, command: [x], volumeMounts: [{}]}}], containers: [{{name: c, command: "
+                           "[x], volumeMounts: [{{name: v, mountPath: /m{}}}]}}]}}",
+                           init, more))
         .ignored;
   };
   EXPECT_THAT(said("", ""), IsEmpty());
   const char* unlimited = "spec.volumes[0].emptyDir.sizeLimit: the volume is a folder, whose size is not limited";
-  EXPECT_THAT(said("{name: v, mountPath: /n}", ""),
-              ElementsAre("spec.volumes[0].emptyDir.medium: it is mounted several times: the volume is a folder on this "
-                          "machine's disk",
-                          unlimited));
+  EXPECT_THAT(
+      said("{name: v, mountPath: /n}", ""),
+      ElementsAre("spec.volumes[0].emptyDir.medium: it is mounted several times: the volume is a folder on this "
+                  "machine's disk",
+                  unlimited));
   EXPECT_THAT(said("", ", subPath: a"),
               ElementsAre("spec.volumes[0].emptyDir.medium: it is mounted by a subPath: the volume is a folder on this "
                           "machine's disk",

@@ -20,8 +20,8 @@ Probe Thresholds(int successes, int failures) {
   return probe;
 }
 
-// The verdicts after each of the `answers` ("+-!"), of which one comes in each period: "S.F" and so on. "." is no verdict; "|"
-// behind one says that the probe does not run again.
+// The verdicts after each of the `answers` ("+-!"), of which one comes in each period: "S.F" and so on. "." is no
+// verdict; "|" behind one says that the probe does not run again.
 std::string Verdicts(ProbeKind kind, const Probe& probe, std::string_view answers) {
   ProbeState state;
   std::string verdicts;
