@@ -39,12 +39,6 @@ std::string Call(store::Op op, std::initializer_list<std::string_view> texts) {
   return call;
 }
 
-std::string Add(std::string_view key) {
-  std::string call = Call(store::Op::kAdd, {key});
-  store::PutNumber<int64_t>(&call, 1);
-  return call;
-}
-
 auto Sets(char step) {
   return Numbers(
       [](size_t number) {
@@ -59,15 +53,6 @@ std::string Keys(store::Op op, size_t parts) {
   std::string call = Start(0);
   store::PutKeys(&call, op, keys);
   return call;
-}
-
-// One large value, then `after` for each of its bytes.
-std::function<std::string(size_t)> Large(std::string_view key, char byte, std::string after) {
-  return [key, byte, after = std::move(after)](size_t parts) {
-    std::string text = Start(0) + Call(store::Op::kSet, {key, std::string(20 * parts, byte)});
-    for (size_t number = 0; number < parts; ++number) text += after;
-    return text;
-  };
 }
 
 std::string Pairs(size_t parts) {
@@ -139,8 +124,6 @@ const std::vector<LinearRow> kRows = {
          },
          Start(0)),
      Play},
-    {"store", "BlankCounter", Large("key", ' ', Add("key")), Play},
-    {"store", "LongCounter", Large("key", '0', Add("key")), Play},
     {"store", "WatchedPairs", Pairs, Play},
     {"wire", "Status", StatusOf, FromCoordinator},
     {"wire", "UnknownFields", Repeats("\x78\x01"), FromNode},
