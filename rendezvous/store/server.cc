@@ -187,7 +187,7 @@ void StoreServer::State::Serve(const epoll_event& event) {
 void StoreServer::State::Accept() {
   for (int i = 0; i < kAccepts; ++i) {
     bool spare = false;  // whether it takes a descriptor that is kept for other ports
-    if (!HasRoom(options_.keep_for_ports) && !(silence_.CloseOldest() && HasRoom(options_.keep_for_ports))) {
+    if (!HasRoom(options_.keep_for_ports) && !(silence_.CloseAll() && HasRoom(options_.keep_for_ports))) {
       spare = options_.foreign && HasRoom(0);
       if (!spare) return PauseAccepting();
     }

@@ -22,7 +22,11 @@ void Silence::Add(uint64_t tag, uint64_t open) {
   if (entries_.size() == 1) Await();
 }
 
-bool Silence::CloseOldest() { return CloseOldest(kLeast); }
+bool Silence::CloseAll() {
+  bool any = false;
+  while (CloseOldest(kLeast)) any = true;
+  return any;
+}
 
 bool Silence::CloseOldest(Duration least) {
   for (; !entries_.empty(); entries_.pop_front()) {

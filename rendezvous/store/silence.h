@@ -22,8 +22,9 @@ class Silence {
 
   // Takes a new connection, which is closed after 5 min of silence. `open`: the number of connections that are open.
   void Add(uint64_t tag, uint64_t open);
-  // Closes the oldest silent connection, if it is older than 5 s. False: there is none.
-  bool CloseOldest();
+  // Closes all silent connections that are older than 5 s: a crowd has taken the descriptors that other ports need,
+  // too, and one descriptor does not give these back. False: there is none.
+  bool CloseAll();
   void End();  // closes none from now on
 
  private:
