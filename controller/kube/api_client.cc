@@ -30,10 +30,13 @@ constexpr Duration kDeadPeer = std::chrono::seconds(30);        // a server that
 constexpr int kBuffer = 64 << 10;                               // bytes, per busy connection
 constexpr int kShortestWatch = 300, kLongestWatch = 600;        // s
 
+// Of a single object, nothing else is left out: a pod is made from the template of its Job.
+constexpr JsonPlace kManagedFields[] = {{"managedFields", 2}};
+
 // The request of one call. `kind`: of a write, for Counts::writes_by_kind; empty: no write.
 struct Asked {
   std::string method = "GET", path, query, content_type, body, kind;
-  LeftOut unread = {};  // members of the answer that are not stored
+  LeftOut unread{kManagedFields};  // members of the answer that are not stored
   bool watch = false;
   bool paced = true;  // a write that the token bucket limits
   bool write() const { return !kind.empty(); }
@@ -82,7 +85,6 @@ Asked Write(const Context& context, std::string_view verb, const char* method, c
           .content_type = content_type,
           .body = WriteJson(body),
           .kind = fmt::format("{} {}{}{}", verb, resource.plural, subresource.empty() ? "" : "/", subresource),
-          .unread = UnreadOf(resource, 0),
           .paced = IsPaced(resource)};
 }
 
@@ -330,7 +332,7 @@ ApiClient::ApiClient(asio::io_context& loop, ClusterAccess access, Options optio
 ApiClient::~ApiClient() = default;
 
 ApiClient::Handle ApiClient::Get(const Resource& resource, std::string_view ns, std::string_view name, Done done) {
-  return Begin(impl_, {.path = PathOf(resource, ns, name), .unread = UnreadOf(resource, 0)}, std::move(done));
+  return Begin(impl_, {.path = PathOf(resource, ns, name)}, std::move(done));
 }
 
 ApiClient::Handle ApiClient::List(const Resource& resource, std::string_view ns, std::string_view query, Done done) {

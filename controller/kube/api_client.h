@@ -7,7 +7,7 @@
 // All other answers go to the caller: a network error as Unavailable; an error that a retry would not change (an
 // untrusted certificate, an answer that is too long) as FailedPrecondition.
 //
-// Objects come without the members that no code reads (UnreadOf).
+// Objects come without metadata.managedFields, and those of a list without all that no code reads (UnreadOf).
 //
 // `done`, and the `end` of a watch, is called once, never before the call returns. It may drop its own handle and
 // destroy the client. Destroying the client cancels all calls, without calling back.

@@ -24,7 +24,7 @@ struct Resource {
 std::string PathOf(const Resource& resource, std::string_view ns, std::string_view name = "",
                    std::string_view subresource = "");
 
-// The members of the kind's objects that no code reads: most of their bytes. They are not stored when the objects come.
+// The members that no code reads in the objects of lists and watches: most of their bytes. They are not stored.
 // `below`: as in LeftOut: how many levels of JSON lie around an object.
 LeftOut UnreadOf(const Resource& resource, int below);
 

@@ -170,6 +170,23 @@ TEST_F(ApiClientTest, WhatIsTooDeepIsLeftOut) {
   EXPECT_LT(WriteJson(*answer).size(), 600U);
 }
 
+// A pod is made from the template of a Job that Get() has brought. A list is for the caches.
+TEST_F(ApiClientTest, OnlyListsComeWithoutWhatNoCodeReads) {
+  const Json container = {{"name", "node"}, {"command", {"train"}}, {"env", {{{"name", "A"}, {"value", "b"}}}}};
+  const Json spec = {{"template", {{"spec", {{"containers", {container}}}}}}};
+  const Json job = {{"metadata", {{"name", "j"}, {"managedFields", {1}}}}, {"spec", spec}};
+  Begin([&](const ScriptServer::Asked& asked) {
+    const bool one = asked.line().find("/jobs/j") != std::string::npos;
+    return ScriptServer::Of(200, one ? job : Json{{"items", {job}}});
+  });
+  const auto one = client_->Get(kJobs, "ns", "j", Keep());
+  EXPECT_EQ(*Heard(), (Json{{"metadata", {{"name", "j"}}}, {"spec", spec}}));
+  const auto all = client_->List(kJobs, "ns", "", Keep());
+  const Json listed = Heard()->at("items").at(0);
+  EXPECT_EQ(listed["metadata"], (Json{{"name", "j"}}));
+  EXPECT_EQ(listed["spec"]["template"]["spec"]["containers"], (Json::array({Json{{"name", "node"}}})));
+}
+
 TEST_F(ApiClientTest, ComesBackWhenItIsToldTo) {
   std::vector<Reply> replies = {ScriptServer::Refusal(429, "TooManyRequests", "Retry-After: 0\r\n"),
                                 ScriptServer::Refusal(503, "", "Retry-After: 1\r\n"),
