@@ -10,7 +10,7 @@ namespace {
 
 constexpr char kApi[] = "admission.k8s.io/v1";
 constexpr char kKind[] = "AdmissionReview";
-constexpr int kDeepest = 100;  // levels of nesting; users' objects have about 30
+constexpr int kDeepest = 100;                     // levels of nesting; users' objects have about 30
 constexpr size_t kMostMemory = size_t{16} << 20;  // bytes of both objects; users' objects take some hundred KiB
 
 std::string_view ReasonOf(int code) {

@@ -96,10 +96,12 @@ class Webhooks::Reviews {
              std::function<void()> done) {
     auto request = ReadReview(body);
     Status wrong = request.status();
-    if (absl::IsResourceExhausted(wrong)) {
+    // The user who wrote an object that is too deep, or has too many values, hears why from the verdict alone.
+    if (const ReviewHead head = wrong.ok() ? ReviewHead() : HeadOfReview(body); !head.uid.empty()) {
       Verdict verdict;
-      verdict.Refuse(kInvalid, fmt::format("the object {}; give large data as a file or a volume", Message(wrong)));
-      answer({.content_type = "application/json", .body = WriteReview(HeadOfReview(body).uid, verdict)});
+      verdict.Refuse(kInvalid,
+                     fmt::format("the review of the object {}; give large data as a file or a volume", Message(wrong)));
+      answer({.content_type = "application/json", .body = WriteReview(head.uid, verdict)});
       return done();
     }
     if (request.ok() && request->resource != resource) {
