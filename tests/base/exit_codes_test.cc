@@ -49,8 +49,8 @@ std::map<int, std::pair<std::string, std::string>> DocumentedCodes() {
 TEST(ExitCodes, TheDocumentSaysTheSame) {
   auto rows = DocumentedCodes();
   for (int code : {0, kExitUsage, kExitBadConfiguration, kExitDrillMissed, kExitNoProgress, kExitNotExecutable,
-                   kExitNotFound, kExitStopped, kExitRendezvousTimeout, kExitCoordinatorLost, kExitPeerFailed, kExitHang,
-                   kExitNodeUnhealthy, kExitSourceUnreachable}) {
+                   kExitNotFound, kExitStopped, kExitRendezvousTimeout, kExitCoordinatorLost, kExitPeerFailed,
+                   kExitHang, kExitNodeUnhealthy, kExitSourceUnreachable}) {
     ASSERT_TRUE(rows.contains(code)) << code << " is missing in docs/exit-codes.md";
   }
   for (const auto& [code, row] : rows) {

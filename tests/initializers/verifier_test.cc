@@ -105,8 +105,7 @@ TEST(Verifier, OtherContent) {
     expected.value[1] ^= 1;
     Verifier verifier(kSize, expected);
     AddRange(&verifier, 0, kSize);
-    EXPECT_EQ(verifier.Mismatch(),
-              fmt::format("the content is wrong: expected {}, got {}", Describe(expected), text));
+    EXPECT_EQ(verifier.Mismatch(), fmt::format("the content is wrong: expected {}, got {}", Describe(expected), text));
   }
   Expectation expected = *ParseExpectation(kComposite[0]);
   Verifier verifier(kSize, expected);

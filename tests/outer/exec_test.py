@@ -102,6 +102,13 @@ class Transparent(ExecCase):
             number = signal.Signals["SIG" + name]
             self.assertEqual(self.run_exec("--", "sh", "-c", f"kill -{name} $$").returncode, 128 + number, name)
 
+    def test_words_of_the_command_from_variables(self):
+        """As the controller writes a command that a webhook may join into one line for a shell."""
+        script = "echo $# \"$1\" $(NAME) '$$(date)'; printenv MUSTER_ARG_2 || exit 7"
+        done = self.run_exec("--args-from-env", "--", "sh", "-c", "MUSTER_ARG_2", "sh", "MUSTER_ARG_4",
+                             env=clean(MUSTER_ARG_2=script, MUSTER_ARG_4="two  words", NAME="name"))
+        self.assertEqual((done.returncode, done.stdout), (7, "1 two  words name $(date)\n"), done.stderr)
+
     def test_success_says_nothing_and_failure_one_line(self):
         self.assertEqual(self.run_exec("--", "true").stderr, "")
         said = self.run_exec("--", "sh", "-c", "exit 7").stderr.splitlines()

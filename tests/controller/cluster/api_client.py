@@ -109,11 +109,14 @@ class Api:
 
     def await_items(self, resource, selector, wanted, seconds=60):
         """The items of a list when they are as `wanted`."""
-        items = []
-        for _ in self.events(resource, selector, seconds=seconds, first=True):
-            items = self.items(resource, selector)
-            if wanted(items):
-                return items
+        items, until = [], time.monotonic() + seconds
+        while time.monotonic() < until:  # the server ends the watch of a client that is slow, since its lists are large
+            for _ in self.events(resource, selector, seconds=seconds, first=True):
+                items = self.items(resource, selector)
+                if wanted(items):
+                    return items
+                if time.monotonic() > until:
+                    break
         raise AssertionError(f"{resource} with {selector} did not become what was awaited within {seconds} s; they were last "
                              f"{json.dumps([{'metadata': item['metadata'], 'status': item.get('status')} for item in items])}")
 

@@ -229,7 +229,7 @@ class Definitions(ClusterCase):
     def test_fields_are_explained(self):
         for path, words in (("tj", "A training job: what is trained, and on how many nodes."),
                             ("trainjob.spec.runtimePatches.manager", "Who has written the patch"),
-                            ("trainjob.status.failures.exitCode", "The exit code; 128 + n after signal n."),
+                            ("trainjob.status.failures.exitCode", "The exit code; 128 + n after signal n; absent if no container ended."),
                             ("ctr.spec.mlPolicy.torch", "PyTorch: the pods get the variables of torchrun."),
                             ("trainingruntime.spec.template.spec.replicatedJobs.template.spec.template.spec.containers.image", "Container image name.")):
             with self.subTest(path):

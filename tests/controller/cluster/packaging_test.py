@@ -144,7 +144,7 @@ class Packaging(ClusterCase):
 
     def test_every_component_is_accepted(self):
         names = sorted(os.listdir(os.path.join(MANIFESTS, "components")))
-        self.assertEqual(set(names), {*COMPONENTS.values(), "kueue"})
+        self.assertEqual(set(names), {*COMPONENTS.values(), "kueue", "webhook-client-ca"})
         done = self.cluster.try_kubectl("apply", "--server-side", "--force-conflicts", "-k", self.with_components(names))
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertEqual(self.cluster.get("crd", "jobsets.jobset.x-k8s.io")["spec"]["names"]["kind"], "JobSet")

@@ -47,7 +47,7 @@ class BadFiles(Bad):
             (JOB.replace("name: plain,", "name: plane,"), "The nearest: ClusterTrainingRuntime 'plain'. Name that, or give its file with -f"),
             (JOB.replace("kind: ClusterTrainingRuntime", "kind: TrainingRuntime"), "The nearest: ClusterTrainingRuntime 'plain'."),
             (JOB.replace("numNodes: 1", "numNodes: one"), "1-0.yaml:7: spec.trainer.numNodes: 'one' is no"),
-            (JOB.replace("numNodes: 1", "numNodes: -1"), "spec.trainer.numNodes: -1 is less than 0"),
+            (JOB.replace("numNodes: 1", "numNodes: -1"), "spec.trainer.numNodes: -1 is less than 1"),
             (JOB.replace("numNodes: 1", "numNodes: 1.5"), "spec.trainer.numNodes: 1.5 is no whole number"),
             (JOB.replace("numNodes: 1", "numNodes: 99999999999999999999"), "spec.trainer.numNodes: 1e+20 is no whole number"),
             (JOB.replace("numNodes: 1", "numNodes: 10000"), "the job has 10000 pods; one machine runs at most 1000; set fewer nodes with --nodes"),
