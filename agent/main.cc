@@ -94,9 +94,9 @@ std::string Become(std::string program, std::vector<std::string> arguments) {
     execv(beside.c_str(), forwarded.data());
     const int error = errno;
     if (access(beside.c_str(), F_OK) == 0) {
-      why = fmt::format("{} cannot be executed: {}", beside,
-                        error == ENOENT ? "this machine lacks its loader; it was built for another distribution"
-                                        : strerror(error));
+      why = fmt::format(
+          "{} cannot be executed: {}", beside,
+          error == ENOENT ? "this machine lacks its loader; it was built for another distribution" : strerror(error));
     }
   }
   execvp(program.c_str(), forwarded.data());

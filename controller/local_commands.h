@@ -1,5 +1,5 @@
-// `muster ps`, `muster logs`, `muster stop`, `muster rm` and `muster prune`: commands about jobs that run, or have run, on this machine. Each reads
-// the state directory and prints for people.
+// `muster ps`, `muster logs`, `muster stop`, `muster rm` and `muster prune`: commands about jobs that run, or have run,
+// on this machine. Each reads the state directory and prints for people.
 //
 // Exit codes: 64: a flag is wrong; 78: a name is wrong, or files cannot be read.
 #pragma once

@@ -55,9 +55,7 @@ void AddPlanCommand(CLI::App* app, std::function<int()>* run) {
       ->take_all();
   command->add_option("-o,--output", flags->output, "yaml | json; default yaml")
       ->check(CLI::IsMember({"yaml", "json"}));
-  command
-      ->add_option("--agent-image", flags->plan.agent_image,
-                   "the image that brings the agent into the pods")
+  command->add_option("--agent-image", flags->plan.agent_image, "the image that brings the agent into the pods")
       ->envname("MUSTER_AGENT_IMAGE")
       ->capture_default_str();
   command->callback([flags, run] { *run = [flags] { return Run(*flags); }; });

@@ -34,8 +34,8 @@ struct Source {
                         // http with the first '/', of http with the query
   bool folder = false;  // the path ends with '/' (kept in `path`) or is empty: always a prefix, never one object
   RepoType repo_type = RepoType::kModel;
-  std::string revision;  // hf; empty: the URI names none
-  bool tls = true;       // http: the scheme was https
+  std::string revision;                 // hf; empty: the URI names none
+  bool tls = true;                      // http: the scheme was https
   std::optional<Expectation> expected;  // http: of the fragment
   bool operator==(const Source&) const = default;
 };

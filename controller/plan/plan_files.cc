@@ -30,7 +30,8 @@ constexpr OtherKind kOtherKinds[] = {
 Status WrongKind(const std::vector<FileObject>& objects) {
   for (const FileObject& object : objects) {
     for (const OtherKind& other : kOtherKinds) {
-      if (object.kind == other.kind) return object.Wrong(fmt::format("kind: {} is not read; write {}", other.kind, other.remedy));
+      if (object.kind == other.kind)
+        return object.Wrong(fmt::format("kind: {} is not read; write {}", other.kind, other.remedy));
     }
   }
   return absl::OkStatus();
