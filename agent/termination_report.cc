@@ -29,6 +29,7 @@ std::optional<TerminationMessage> Together(TerminationMessage ours, const Termin
   ours.round = inner.round;
   ours.restart_count += inner.restart_count;
   ours.max_restarts += inner.max_restarts;
+  ours.budget_used = ours.budget_used || (inner.budget_used && ours.exit_code == inner.exit_code);
   const bool inner_decides = same || (by_itself && inner.exit_code != 0) || !ours.cause;
   if (inner.cause && inner_decides) ours.cause = inner.cause;
   return ours;
@@ -69,6 +70,7 @@ TerminationMessage MessageOf(const JobEnd& end, const RunOptions& options) {
     message.restart_count = end.assignment->restart_count;
   }
   if (end.verdict) message.cause = end.verdict->root_cause;
+  if (end.verdict) message.budget_used = end.verdict->budget_used;
   return message;
 }
 

@@ -124,6 +124,7 @@ std::string ToLine(const TerminationMessage& message) {
   if (message.round) json["round"] = *message.round;
   Put(json, "restart_count", message.restart_count);
   Put(json, "max_restarts", message.max_restarts);
+  Put(json, "budget_used", message.budget_used);
   if (message.inner_exit_code) json["inner_exit_code"] = *message.inner_exit_code;
   if (message.cause) json["cause"] = ToJson(*message.cause);
   Put(json, "truncated", message.truncated);
@@ -178,6 +179,7 @@ class Cutter {
     Drop(message_.round);
     Drop(message_.restart_count);
     Drop(message_.max_restarts);
+    Drop(message_.budget_used);
     Drop(message_.inner_exit_code);
     return ToLine(message_);
   }
@@ -297,6 +299,7 @@ StatusOr<TerminationMessage> ParseTerminationMessage(std::string_view text) {
   message.round = fields.Number("round");
   message.restart_count = ReadInt(fields, "restart_count", 0);
   message.max_restarts = ReadInt(fields, "max_restarts", 0);
+  message.budget_used = fields.Flag("budget_used");
   if (fields.Find("inner_exit_code") != nullptr)
     message.inner_exit_code = ReadInt(fields, "inner_exit_code", 0, 0, 255);
   message.truncated = fields.Flag("truncated");

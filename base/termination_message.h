@@ -39,8 +39,9 @@ struct TerminationMessage {
   std::string host;  // its host name
   std::optional<int> node_rank;
   std::optional<int64_t> round;
-  int restart_count = 0;  // charged so far
-  int max_restarts = 0;   // the budget
+  int restart_count = 0;     // charged so far
+  int max_restarts = 0;      // the budget
+  bool budget_used = false;  // the job ended because its budget is used up; with another budget it would have gone on
   // Exit code of the run inside the command (`sh -c "torchrun ..."`), if the command ended with another code.
   std::optional<int> inner_exit_code;
   // The job's root cause, on any node. After a success: the last failure that a restart repaired, or the failure that
@@ -66,7 +67,7 @@ struct TerminationMessage {
 //   8. node, cause.node: as a whole (a controller knows whose message it reads)
 //   9. cause
 //  10. reason: all the rest
-//  11. node_rank, round, restart_count, max_restarts, inner_exit_code
+//  11. node_rank, round, restart_count, max_restarts, budget_used, inner_exit_code
 // A cut text has an ellipsis (U+2026).
 std::string EncodeTerminationMessage(const TerminationMessage& message, size_t limit = kMaxTerminationMessage);
 

@@ -79,7 +79,7 @@ class Machine {
   void Excuse(const std::string& node, const Why& why);
   int BudgetUsed() const;
   void Restart(const std::string& reason, RoundCause cause);
-  void FinishWith(int exit_code, std::string reason, bool with_failures);
+  void FinishWith(int exit_code, std::string reason, bool with_failures, bool budget_used = false);
 
   // membership_roster.cc: the start of a round
   int WantedNodes() const;  // max nodes if no number was set (Want)

@@ -176,7 +176,7 @@ void Machine::ConcludeFailure() {
                            allowed == 0   ? "no restarts are allowed"
                            : allowed == 1 ? "the only restart is used up"
                                           : fmt::format("all {} are used up", Counted(allowed, "restart"))),
-               true);
+               true, allowed > 0);
   } else {
     Restart(what, RoundCause::kFailure);
     s_.overcome = std::move(cause);
@@ -228,8 +228,8 @@ void Machine::Restart(const std::string& reason, RoundCause cause) {
   BeginGathering({fmt::format("{}; restart {} of {}", reason, BudgetUsed(), options().max_restarts), cause});
 }
 
-void Machine::FinishWith(int exit_code, std::string reason, bool with_failures) {
-  Verdict verdict{exit_code, std::move(reason), exit_code == 0 ? s_.overcome : std::nullopt, {}};
+void Machine::FinishWith(int exit_code, std::string reason, bool with_failures, bool budget_used) {
+  Verdict verdict{exit_code, std::move(reason), exit_code == 0 ? s_.overcome : std::nullopt, {}, budget_used};
   if (with_failures && !s_.trouble.failures.empty()) {
     verdict.root_cause = RootCause(s_.trouble.failures);
     verdict.failures.push_back(*verdict.root_cause);

@@ -134,6 +134,7 @@ struct Verdict {
   std::string reason;                       // one sentence
   std::optional<WorkerFailure> root_cause;  // after a success: that of the last failure that caused a restart
   std::vector<WorkerFailure> failures;      // all that were reported in the last round, root cause first
+  bool budget_used = false;                 // a restart would have followed, but all that were allowed are used up
   bool operator==(const Verdict&) const = default;
 };
 

@@ -146,6 +146,7 @@ void Put(const Verdict& from, v1::Verdict* to) {
   size_t budget = kVerdictText;
   if (from.root_cause) Put(*from.root_cause, to->mutable_root_cause(), budget);
   PutFailures(from.failures, to, budget);
+  to->set_budget_used(from.budget_used);
 }
 
 void Put(const StatusReport& from, v1::StatusReport* to) {

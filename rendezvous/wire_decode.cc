@@ -207,6 +207,7 @@ class Reader {
     verdict.reason = Printable(from.reason(), kMaxText);
     if (from.has_root_cause()) verdict.root_cause = Get(from.root_cause());
     verdict.failures = Failures(from.failures());
+    verdict.budget_used = from.budget_used();
     return verdict;
   }
 

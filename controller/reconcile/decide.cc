@@ -41,11 +41,13 @@ class Deciding {
     std::vector<PodOfJob> pods;
     for (const Placed& placed : all_) {
       // The pods of a suspended Job end because the user wants it so.
-      if (placed.complete() || placed.suspended() || job_.suspend) continue;
+      if (placed.suspended() || job_.suspend) continue;
       for (const ObservedPod* pod : placed.pods) {
-        pods.push_back({pod, RulesOf(*pod, *placed.planned).node_rank});
-        if (IsScaledAway(*pod, *placed.planned)) continue;
-        auto failure = FailureOf(*pod, RulesOf(*pod, *placed.planned));
+        const PodRules rules = RulesOf(*pod, *placed.planned);
+        pods.push_back({pod, rules.node_rank});
+        if (auto overcome = OvercomeBy(*pod, rules)) overcome_.push_back(*std::move(overcome));
+        if (placed.complete() || IsScaledAway(*pod, *placed.planned)) continue;
+        auto failure = FailureOf(*pod, rules);
         if (failure && failure->told) {
           told_ = std::max(told_, failure->failure.time);
         } else if (failure) {
@@ -54,7 +56,9 @@ class Deciding {
       }
     }
     std::vector<PodFailure*> found;
-    for (PodFailure& failure : failures_) found.push_back(&failure);
+    for (auto* list : {&failures_, &overcome_}) {
+      for (PodFailure& failure : *list) found.push_back(&failure);
+    }
     NameCauses(pods, found);
     Record();
     if (job_.suspend) {
@@ -101,6 +105,9 @@ class Deciding {
   void Record() {
     for (const Failure& failure : Remember(failures_, &status().failures)) {
       Event(true, failure.counted ? "PodFailed" : "PodDisrupted", Describe(failure));
+    }
+    for (const Failure& failure : Remember(overcome_, &status().failures)) {
+      Event(true, "Restarted", fmt::format("{}; the training started again in its pods", Describe(failure)));
     }
     base_ = status().restarts;
     if (!HasAgent()) return;
@@ -186,8 +193,9 @@ class Deciding {
     const bool spent = HasAgent() && status().restarts > plan_.max_restarts;
     const std::vector<FailedJob> failed_jobs = FailedJobs(all_, failures_, spent, job_.meta.ns);
     if (const auto match = MatchRule(plan_.failure_rules, failed_jobs)) return Follow(*match, why);
-    if (cause != nullptr && cause->fatal) return Fail("FailedJobs", cause->failure.job, why);
+    // A fatal code may be the one that used up the budget, if only the policy of the agents restarts after it.
     if (cause != nullptr && cause->spent) return Fail("ReachedMaxRestarts", cause->failure.job, why);
+    if (cause != nullptr && cause->fatal) return Fail("FailedJobs", cause->failure.job, why);
     if (spent) return Fail("ReachedMaxRestarts", cause == nullptr ? "" : cause->failure.job, why);
     if (failed == nullptr) return false;
     const ObservedJob& job = *failed->job;
@@ -422,10 +430,11 @@ class Deciding {
   const WallTime now_;
   std::vector<Placed> all_;
   std::vector<PodFailure> failures_;
-  WallTime told_{};             // when the last pod ended that the launcher had told to end
-  const Hold* hold_ = nullptr;  // why the job does not begin yet; null: it may begin
-  int base_ = 0;                // restarts that were used before this attempt of the step
-  bool awaits_ = false;         // the job is about to end: reports of pods are awaited
+  std::vector<PodFailure> overcome_;  // by restarts in place; they decide nothing
+  WallTime told_{};                   // when the last pod ended that the launcher had told to end
+  const Hold* hold_ = nullptr;        // why the job does not begin yet; null: it may begin
+  int base_ = 0;                      // restarts that were used before this attempt of the step
+  bool awaits_ = false;               // the job is about to end: reports of pods are awaited
   Decision decision_;
 };
 

@@ -156,8 +156,10 @@ PodFailure FailureBy(const ObservedPod& pod, const ObservedEnd* end, const PodRu
       if (message.cause) failure.origin = found.origin;
       const bool elsewhere = message.cause && message.cause->node != message.node;
       if (elsewhere && !message.cause->host.empty()) found.elsewhere = message.cause;
-      found.spent = (!by_code || message.exit_class == ExitClass::kRetryable) && message.cause.has_value() &&
-                    message.max_restarts > 0 && message.restart_count >= message.max_restarts;
+      // An older agent has only the numbers.
+      const bool by_numbers = message.max_restarts > 0 && message.restart_count >= message.max_restarts &&
+                              (!by_code || message.exit_class == ExitClass::kRetryable);
+      found.spent = message.cause.has_value() && (message.budget_used || by_numbers);
     } else if (!end->text.empty()) {
       failure.message = end->text;
     }
@@ -179,6 +181,19 @@ PodFailure FailureBy(const ObservedPod& pod, const ObservedEnd* end, const PodRu
   const bool for_good = end != nullptr && NoRestartHelps(*end);
   found.fatal =
       failure.counted && (rules.restart == RestartPolicy::kNever || ((by_code || says_so) && by_bug) || for_good);
+  return found;
+}
+
+// A failure that a restart in place has overcome. The pod ended later: it counts from the worker's end, unless the
+// clock of the node is wrong.
+PodFailure Overcome(const ObservedPod& pod, const ObservedEnd& end, const PodRules& rules) {
+  PodFailure found = FailureBy(pod, &end, rules);
+  const WallTime ended{std::chrono::milliseconds(std::max<int64_t>(0, end.message->cause->unix_millis))};
+  if (ended != WallTime{} && (!end.finished || ended < *end.finished)) found.failure.time = ended;
+  found.failure.reason = found.failure.oom ? "OOMKilled" : "Error";  // not the pod's own
+  found.failure.message = OneLine(OwnLine(*end.message->cause));
+  found.failure.counted = true;
+  found.fatal = found.spent = false;
   return found;
 }
 
@@ -275,6 +290,16 @@ void NameCauses(const std::vector<PodOfJob>& pods, const std::vector<PodFailure*
     told.node = found == nullptr ? "" : found->pod->node;
     told.node_rank = found == nullptr ? std::nullopt : found->node_rank;
   }
+}
+
+std::optional<PodFailure> OvercomeBy(const ObservedPod& pod, const PodRules& rules) {
+  for (const ObservedEnd& end : pod.ends) {
+    if (end.exit_code != 0 || !end.message || !end.message->cause || end.message->restart_count == 0) continue;
+    // With another code inside, the command hides a failure that no restart has overcome.
+    if (end.message->inner_exit_code || end.message->cause->exit_code == 0) continue;
+    return Overcome(pod, end, rules);
+  }
+  return std::nullopt;
 }
 
 const PodFailure* RootCause(const std::vector<PodFailure>& failures) {

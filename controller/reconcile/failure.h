@@ -39,6 +39,9 @@ std::optional<PodFailure> FailureOf(const ObservedPod& pod, const PodRules& rule
 // The newest end of a container with a code other than 0. The pod may run again by now. nullopt: no such end.
 std::optional<PodFailure> NewestFailureOf(const ObservedPod& pod, const PodRules& rules);
 
+// The last failure that a restart in place has overcome, from the message of a pod that succeeded. nullopt: none.
+std::optional<PodFailure> OvercomeBy(const ObservedPod& pod, const PodRules& rules);
+
 // A pod of the job on which a worker may have failed.
 struct PodOfJob {
   const ObservedPod* pod = nullptr;

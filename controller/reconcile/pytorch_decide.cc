@@ -153,8 +153,8 @@ class Deciding {
       if (replica.failure) found.push_back(*replica.failure);
     }
     const PodFailure* cause = RootCause(found);
-    if (cause != nullptr && cause->fatal) return Fail(FatalMessage(*cause));
     const bool spent = plan_.restart == RestartScope::kJob && cause != nullptr && cause->spent;
+    if (cause != nullptr && cause->fatal && !spent) return Fail(FatalMessage(*cause));
     if (spent || (plan_.budget && status().restarts > *plan_.budget)) {
       // The last failure is not followed by a restart.
       if (plan_.budget) status().restarts = std::min(status().restarts, *plan_.budget);

@@ -56,6 +56,7 @@ TerminationMessage Full() {
           .round = 7,
           .restart_count = 2,
           .max_restarts = 3,
+          .budget_used = true,
           .inner_exit_code = 0,
           .cause = cause};
 }
@@ -66,7 +67,7 @@ TEST(TerminationMessage, HasEachFieldUnderItsName) {
       R"({"version":1,"exit_code":137,"class":"retryable",)"
       R"("reason":"rank 11 on train-node-0-1 was killed by SIGKILL: out of memory",)"
       R"("run_id":"train","node":"train-node-0-0","host":"ip-10-0-0-6","node_rank":0,"round":7,)"
-      R"("restart_count":2,"max_restarts":3,"inner_exit_code":0,"cause":{"rank":11,"local_rank":3,"node":"train-node-0-1",)"
+      R"("restart_count":2,"max_restarts":3,"budget_used":true,"inner_exit_code":0,"cause":{"rank":11,"local_rank":3,"node":"train-node-0-1",)"
       R"("host":"ip-10-0-0-7","pid":4242,"exit_code":137,"signal":"SIGKILL","core_dumped":true,)"
       R"("oom_killed":true,"consequence":true,"ended_unix_ms":1700000000123,)"
       R"("error_message":"RuntimeError: CUDA error","error_file":"/logs/r/attempt_0/3/error.json","stderr_reason":"it broke",)"
@@ -280,6 +281,7 @@ TEST(TerminationMessage, IsCutInTheDocumentedOrder) {
       {"round", [](auto& a, auto& b) { return a.round == b.round; }},
       {"restart_count", [](auto& a, auto& b) { return a.restart_count == b.restart_count; }},
       {"max_restarts", [](auto& a, auto& b) { return a.max_restarts == b.max_restarts; }},
+      {"budget_used", [](auto& a, auto& b) { return a.budget_used == b.budget_used; }},
       {"inner_exit_code", [](auto& a, auto& b) { return a.inner_exit_code == b.inner_exit_code; }},
   };
   size_t most_cut = 0;

@@ -302,6 +302,7 @@ TEST(Budget, IsUsedUpOneByOne) {
   EXPECT_EQ(s.End("a")->exit_code, 3);
   EXPECT_EQ(s.End("a")->reason,
             "node a (host host-a): worker rank 0 ended with exit code 3; all 2 restarts are used up");
+  EXPECT_TRUE(s.End("a")->budget_used);
 }
 
 TEST(Budget, OfOneIsTheOnlyOne) {

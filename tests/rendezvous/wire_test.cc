@@ -112,7 +112,7 @@ TEST(Wire, EveryCoordinatorMessageComesBackAsItWas) {
   StatusReport status{"job-7", "running", {3, 17}, 1, 3, 2, 4, "all nodes are here", {}};
   status.nodes.push_back({"worker-0", "pod-0", "running", 0, 8, 17, milliseconds(30), "10.0.0.2:29400"});
   status.nodes.push_back({"worker-1", "pod-1", "spare", std::nullopt, 8, 18, milliseconds(0)});
-  Verdict verdict{137, "the budget is gone", SomeFailure(), {SomeFailure()}};
+  Verdict verdict{137, "the budget is gone", SomeFailure(), {SomeFailure()}, true};
   for (const CoordinatorMessage& message : std::vector<CoordinatorMessage>{
            Welcome{3, milliseconds(5000), "0.1.0"}, Beat{}, Beat{{3, 17}, true}, Start{SomeAssignment()},
            Stop{{3, 17}, "a worker failed"}, Stop{{3, 17}, "a hang", RoundCause::kFailure, true}, Finish{3, verdict},

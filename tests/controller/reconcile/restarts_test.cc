@@ -201,6 +201,62 @@ TEST(Decide, AJobWithoutTheAgentDoesNotUseTheirDefaultBudget) {
   }
 }
 
+// A restart after a lost peer may end with a code that is fatal by itself.
+TEST(Decide, ABudgetThatTheAgentsHaveUsedUpIsTheReason) {
+  struct Row {
+    int code, restarts;
+    bool budget_used;
+    const char* reason;
+  };
+  for (const Row& row : {Row{1, 3, true, "ReachedMaxRestarts"}, Row{137, 3, true, "ReachedMaxRestarts"},
+                         Row{137, 3, false, "ReachedMaxRestarts"}, Row{1, 3, false, "FailedJobs"}}) {
+    Observed observed;
+    observed.service = true;
+    observed.jobs = {There("a-node-0")};
+    TerminationMessage told = Told(row.code, Classify(row.code), row.restarts, "gloo: Connection closed by peer");
+    told.budget_used = row.budget_used;
+    observed.pods = {Failed(Pod(observed.jobs[0], 0), row.code, told), Pod(observed.jobs[0], 1)};
+    const Decision decision = Decide(Job(), TwoNodes(), observed, kNow);
+    ASSERT_TRUE(decision.status.Finished());
+    EXPECT_EQ(decision.status.Find("Failed")->reason, row.reason) << row.code << row.budget_used;
+    EXPECT_EQ(decision.status.restarts, 3);
+  }
+}
+
+TEST(Decide, AFailureThatWasOvercomeIsTold) {
+  Observed observed;
+  observed.service = true;
+  observed.jobs = {There("a-node-0")};
+  observed.jobs[0].complete = true;
+  observed.jobs[0].complete_at = kNow - kSecond;
+  for (int index : {0, 1}) {
+    ObservedPod pod = Pod(observed.jobs[0], index);
+    pod.phase = "Succeeded";
+    TerminationMessage told = ToldAt(pod.host, "a-node-0-1", kNow - 60 * kSecond, 139);
+    told.exit_code = 0;
+    told.exit_class = ExitClass::kSuccess;
+    told.restart_count = 1;
+    ObservedEnd end;
+    end.container = "node";
+    end.reason = "Completed";
+    end.finished = kNow - 2 * kSecond;
+    end.message = told;
+    pod.ends = {end};
+    observed.pods.push_back(pod);
+  }
+  TrainJob job = Job();
+  Decision decision = Decide(job, TwoNodes(), observed, kNow);
+  EXPECT_TRUE(decision.status.Finished());
+  EXPECT_EQ(decision.status.restarts, 1);
+  EXPECT_THAT(Reasons(decision), ElementsAre("Restarted", "Complete"));
+  EXPECT_THAT(decision.events[0].message, HasSubstr("rank 3 on pod a-node-0-1-x (node n1)"));
+  EXPECT_THAT(decision.events[0].message, HasSubstr("the training started again in its pods"));
+  ASSERT_EQ(decision.status.failures.size(), 1U);
+  EXPECT_EQ(decision.status.failures[0].time, kNow - 60 * kSecond);
+  EXPECT_EQ(decision.status.failures[0].exit_code, 139);
+  EXPECT_EQ(decision.status.failures[0].reason, "Error");
+}
+
 TEST(Decide, WhatNoRestartHelpsEndsTheJobUnderEachPolicy) {
   struct Row {
     const char* what;
