@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/failure_json.h"
 #include "base/json_fields.h"
 #include "base/text.h"
 #include "base/utf8.h"
@@ -90,7 +91,9 @@ void Put(OrderedJson& json, const char* key, const T& value, const T& nothing = 
   if (value != nothing) json[key] = value;
 }
 
-OrderedJson ToJson(const WorkerFailure& cause) {
+}  // namespace
+
+OrderedJson FailureJson(const WorkerFailure& cause) {
   OrderedJson json;
   Put(json, "rank", cause.rank, -1);
   Put(json, "local_rank", cause.local_rank, -1);
@@ -110,6 +113,8 @@ OrderedJson ToJson(const WorkerFailure& cause) {
   return json;
 }
 
+namespace {
+
 // The keys that people look for come first.
 std::string ToLine(const TerminationMessage& message) {
   OrderedJson json;
@@ -126,7 +131,7 @@ std::string ToLine(const TerminationMessage& message) {
   Put(json, "max_restarts", message.max_restarts);
   Put(json, "budget_used", message.budget_used);
   if (message.inner_exit_code) json["inner_exit_code"] = *message.inner_exit_code;
-  if (message.cause) json["cause"] = ToJson(*message.cause);
+  if (message.cause) json["cause"] = FailureJson(*message.cause);
   Put(json, "truncated", message.truncated);
   return WriteJson(json);
 }
@@ -247,9 +252,11 @@ int ReadInt(JsonFields& fields, const char* name, int otherwise, int least = std
   return static_cast<int>(fields.Number(name, least, most).value_or(otherwise));
 }
 
-StatusOr<WorkerFailure> ParseCause(const Json& object) {
-  if (!object.is_object()) return absl::InvalidArgumentError("termination message: 'cause' is not an object");
-  JsonFields fields(object, "termination message: cause: ");
+}  // namespace
+
+StatusOr<WorkerFailure> ReadFailureJson(const Json& object, const std::string& where) {
+  if (!object.is_object()) return absl::InvalidArgumentError(fmt::format("{}not an object", where));
+  JsonFields fields(object, where);
   WorkerFailure cause;
   cause.rank = ReadInt(fields, "rank", -1);
   cause.local_rank = ReadInt(fields, "local_rank", -1);
@@ -269,8 +276,6 @@ StatusOr<WorkerFailure> ParseCause(const Json& object) {
   MUSTER_RETURN_IF_ERROR(fields.status());
   return cause;
 }
-
-}  // namespace
 
 std::string EncodeTerminationMessage(const TerminationMessage& message, size_t limit) {
   return Cutter(message, std::max(limit, kMinTerminationMessage)).Run();
@@ -305,7 +310,7 @@ StatusOr<TerminationMessage> ParseTerminationMessage(std::string_view text) {
   message.truncated = fields.Flag("truncated");
   MUSTER_RETURN_IF_ERROR(fields.status());
   if (const Json* cause = fields.Find("cause")) {
-    MUSTER_ASSIGN_OR_RETURN(message.cause, ParseCause(*cause));
+    MUSTER_ASSIGN_OR_RETURN(message.cause, ReadFailureJson(*cause, "termination message: cause: "));
   }
   return message;
 }

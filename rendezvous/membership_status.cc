@@ -67,6 +67,12 @@ StatusReport Describe(const State& state, TimePoint now) {
     report.max_nodes = state.options->max_nodes;
   }
   report.reason = state.reason;
+  if (state.overcome) {
+    report.overcome = *state.overcome;  // the line that explains it, without the texts that it was chosen from
+    report.overcome->stderr_reason = OwnLine(*state.overcome);
+    report.overcome->message.clear();
+    report.overcome->stderr_tail.clear();
+  }
   for (const auto& [name, member] : state.members) {
     StatusLine line;
     line.node = name;

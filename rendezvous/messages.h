@@ -146,6 +146,7 @@ struct StatusReport {
   int max_nodes = 0;
   std::string reason;  // of the last change
   std::vector<StatusLine> nodes;
+  std::optional<WorkerFailure> overcome;  // the root cause of the last failure that a restart was made for
   bool operator==(const StatusReport&) const = default;
 };
 

@@ -170,6 +170,8 @@ void Put(const StatusReport& from, v1::StatusReport* to) {
     added->set_remark(Text(line.remark));
     added->set_control_address(Name(line.control_address));
   }
+  size_t budget = kVerdictText;
+  if (from.overcome) Put(*from.overcome, to->mutable_overcome(), budget);
 }
 
 void Put(const Beat& from, v1::Beat* to) {

@@ -235,6 +235,7 @@ class Reader {
       added.remark = Printable(line.remark(), kMaxText);
       added.control_address = Printable(line.control_address(), kMaxName);
     }
+    if (from.has_overcome()) report.overcome = Get(from.overcome());
     return report;
   }
 

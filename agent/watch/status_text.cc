@@ -1,5 +1,6 @@
 #include "agent/watch/status_text.h"
 
+#include "base/failure_json.h"
 #include "base/json_fields.h"
 #include "base/text.h"
 
@@ -17,6 +18,7 @@ std::string StatusJson(const rendezvous::StatusReport& report, std::string_view 
   json["min_nodes"] = report.min_nodes;
   json["max_nodes"] = report.max_nodes;
   json["reason"] = report.reason;
+  if (report.overcome) json["overcome"] = FailureJson(*report.overcome);
   json["nodes"] = nlohmann::ordered_json::array();
   for (const rendezvous::StatusLine& line : report.nodes) {
     nlohmann::ordered_json node;

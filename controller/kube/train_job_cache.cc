@@ -179,6 +179,8 @@ void TrainJobCache::Drop(const std::string& key) {
 
 const Observed& TrainJobCache::Of(const TrainJob& job, const std::string& subdomain) {
   Observed& observed = children_.Of(job.meta, subdomain);
+  const auto known = jobs_.find(KeyOf(job.meta.ns, job.meta.name));
+  observed.agents = known == jobs_.end() ? std::nullopt : known->second.agents;
   observed.hold = HoldOf(job, [&](const std::string& name) {
     const auto found = jobs_.find(KeyOf(job.meta.ns, name));
     return found == jobs_.end() ? nullptr : &found->second.job;

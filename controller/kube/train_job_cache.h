@@ -30,6 +30,7 @@ struct KnownTrainJob {
   Status unreadable;                 // why the spec cannot be read; then `job` has metadata and status only
   std::shared_ptr<const Plan> plan;  // null: not made yet, or not needed any more
   int64_t planned_generation = -1;
+  std::optional<AgentsSaid> agents;  // what they said last, of whichever pod was asked then
 };
 
 class TrainJobCache final : public ObjectCache {
@@ -49,7 +50,7 @@ class TrainJobCache final : public ObjectCache {
 
   const std::map<std::string, KnownTrainJob>& jobs() const { return jobs_; }
   KnownTrainJob* Find(const std::string& key);  // null: no such job, or another controller's
-  // What belongs to `job`, and why it does not begin yet. Valid until the next call.
+  // What belongs to `job`, what its agents say, and why it does not begin yet. Valid until the next call.
   const Observed& Of(const TrainJob& job, const std::string& subdomain);
 
   // The JobSet with which Kubeflow Trainer started `job`. Null: there is none.

@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "controller/api/runtime.h"
+#include "controller/kube/agent_asks.h"
 #include "controller/kube/answer.h"
 #include "controller/kube/train_job_cache.h"
 #include "controller/reconcile/finished.h"
@@ -18,7 +19,12 @@ class TrainJobs::Impl {
         options_(std::move(options)),
         cache_(means_.loop, means_.client, means_.runtimes, options_.ns,
                {.changed = [this](const std::string& key) { passes_->Add(key, IsNew(key)); },
-                .gone = [this](const std::string& key) { passes_->Forget(key); }}),
+                .gone =
+                    [this](const std::string& key) {
+                      passes_->Forget(key);
+                      asks_.Forget(key);
+                    }}),
+        asks_(means_.loop, [this](const std::string& key, AgentsSaid said) { Heard(key, std::move(said)); }),
         passes_(std::make_shared<Passes>(
             ServingMeans{means_.loop, means_.client, means_.events, means_.may_act}, options_.queue, "TrainJob",
             [this](std::string key, Duration* spent) { return Reconcile(std::move(key), spent); })) {}
@@ -45,6 +51,7 @@ class TrainJobs::Impl {
     if (known == nullptr) co_return absl::OkStatus();
     const TrainJob job = known->job;
     if (job.meta.deleted) co_return absl::OkStatus();
+    if (job.status.Finished() || job.suspend) asks_.Forget(key);
     if (job.status.Finished()) co_return co_await CarryOut(job, DecideFinished(job, cache_.Of(job, ""), WallNow()));
     if (const ObservedJobSet* job_set = cache_.JobSetOf(job)) {
       co_return co_await CarryOut(job, DecideTakenOver(job, *job_set, WallNow()));
@@ -63,10 +70,20 @@ class TrainJobs::Impl {
     const TimePoint begun = MonotonicClock::now();
     const Decision decision = Decide(job, **plan, cache_.Of(job, (*plan)->subdomain), WallNow());
     *spent = MonotonicClock::now() - begun;
+    if (!job.suspend) asks_.Ask(key, WhomToAsk(**plan, cache_.Of(job, (*plan)->subdomain)));
     const Status status = co_await CarryOut(job, decision);
     if (status.ok() || absl::IsUnavailable(status) || absl::IsAborted(status)) co_return status;
     const Status told = co_await CarryOut(job, DecideWithoutPlan(job, status, WallNow()));
     co_return told.ok() ? status : told;
+  }
+
+  // The agents of a job have answered. Only a further restart is news.
+  void Heard(const std::string& key, AgentsSaid said) {
+    KnownTrainJob* known = cache_.Find(key);
+    if (known == nullptr) return;
+    const bool news = said.restarts > 0 && known->agents != said;
+    known->agents = std::move(said);
+    if (news) passes_->Add(key, false);
   }
 
   asio::awaitable<StatusOr<std::shared_ptr<const Plan>>> PlanOf(std::string key, const TrainJob& job) {
@@ -152,6 +169,7 @@ class TrainJobs::Impl {
   const Means means_;
   Options options_;
   TrainJobCache cache_;
+  AgentAsks asks_;
   std::shared_ptr<Passes> passes_;
 };
 

@@ -120,9 +120,10 @@ void AddVariables(const Json& pod, const AgentUse& use, Json* container) {
   AddMissingEnv(wanted, container);
 }
 
-// The agent's HTTP port for the kubelet's probe. None: MUSTER_HTTP_PORT is no plain number (the port is off, bound to
-// one address, or from a valueFrom), or the pod has its node's network, where another agent may hold the port.
-std::optional<int> ProbedPort(const Json& pod, const Json& container) {
+// The agent's HTTP port, for the kubelet's probe and for the controller. None: MUSTER_HTTP_PORT is no plain number (the
+// port is off, bound to one address, or from a valueFrom), or the pod has its node's network, where another agent may
+// hold the port.
+std::optional<int> HttpPort(const Json& pod, const Json& container) {
   if (FlagField(pod, "hostNetwork", false)) return std::nullopt;
   if (FindNamed(container, "env", "MUSTER_HTTP_PORT") == nullptr) return kAgentHttpPort;
   const Json* text = EnvText(container, "MUSTER_HTTP_PORT");
@@ -133,7 +134,7 @@ std::optional<int> ProbedPort(const Json& pod, const Json& container) {
 
 void AddProbe(const Json& pod, Json* container) {
   if (FindField(*container, "readinessProbe") != nullptr) return;
-  const auto port = ProbedPort(pod, *container);
+  const auto port = HttpPort(pod, *container);
   if (!port) return;
   (*container)["readinessProbe"] = {{"httpGet", {{"path", "/readyz"}, {"port", *port}}},
                                     {"periodSeconds", kProbePeriod}};
@@ -258,7 +259,9 @@ StatusOr<Injection> InjectAgent(const Runtime& runtime, const PlanOptions& optio
       .container = FindNamed(pod, "containers", kTrainerContainer)};
   MUSTER_ASSIGN_OR_RETURN(const bool done, PutAgent(place, options, use, notices));
   if (!done) return Injection{};
-  return Injection{.done = true, .budget_in_job = SetFailurePolicy(runtime, max_restarts, policy, of, notices)};
+  return Injection{.done = true,
+                   .port = HttpPort(pod, *place.container),
+                   .budget_in_job = SetFailurePolicy(runtime, max_restarts, policy, of, notices)};
 }
 
 }  // namespace muster::controller

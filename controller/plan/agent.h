@@ -68,6 +68,7 @@ Json HelperSecurity(const Json& pod, const Json& container);
 
 struct Injection {
   bool done = false;           // the command runs under the agent
+  std::optional<int> port;     // the agent's HTTP port, if it is known and each pod has a network of its own
   bool budget_in_job = false;  // the Job's backoffLimit is the budget
 };
 

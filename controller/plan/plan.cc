@@ -360,6 +360,7 @@ class Planner {
     planned.restart = restart_.at(of.name);
     if (const auto injection = injections_.find(of.name); injection != injections_.end()) {
       planned.agent = injection->second.done;
+      planned.agent_port = injection->second.port;
       planned.budget_in_job = injection->second.budget_in_job;
     }
     return planned;

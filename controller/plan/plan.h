@@ -49,6 +49,7 @@ struct PlannedJob {
   int pods = 1;                   // completions
   bool are_nodes = false;         // its pods count as nodes: the trainer step, and MPI's workers
   bool agent = false;             // the container `node` runs under `muster exec`
+  std::optional<int> agent_port;  // where its /status can be asked (docs/watching.md); nullopt: nowhere
   bool scales = false;            // the number of its pods may change while it runs
   bool budget_in_job = false;     // its backoffLimit is the budget that is left
   RestartPolicy restart = RestartPolicy::kOwn;

@@ -46,6 +46,9 @@ class Deciding {
         const PodRules rules = RulesOf(*pod, *placed.planned);
         pods.push_back({pod, rules.node_rank});
         if (auto overcome = OvercomeBy(*pod, rules)) overcome_.push_back(*std::move(overcome));
+        if (SaidBy(*pod) && observed_.agents->overcome) {
+          overcome_.push_back(OvercomeBy(*pod, rules, *observed_.agents->overcome));
+        }
         if (placed.complete() || IsScaledAway(*pod, *placed.planned)) continue;
         auto failure = FailureOf(*pod, rules);
         if (failure && failure->told) {
@@ -97,6 +100,9 @@ class Deciding {
     decision_.events.push_back({warning, std::move(reason), std::move(message)});
   }
 
+  // Whether it was this pod that told of restarts in place.
+  bool SaidBy(const ObservedPod& pod) const { return observed_.agents && observed_.agents->pod_uid == pod.meta.uid; }
+
   bool HasAgent() const {
     return std::any_of(plan_.jobs.begin(), plan_.jobs.end(), [](const PlannedJob& planned) { return planned.agent; });
   }
@@ -115,7 +121,9 @@ class Deciding {
       if (!placed.planned->agent || placed.job == nullptr) continue;
       const auto left = ParseInt(placed.job->meta.Annotation(kRestartsLeftAnnotation));
       base_ = left ? plan_.max_restarts - static_cast<int>(std::clamp<int64_t>(*left, 0, plan_.max_restarts)) : 0;
-      const int used = RestartsUsed(placed.pods, failures_, plan_.max_restarts);
+      const bool said =
+          std::any_of(placed.pods.begin(), placed.pods.end(), [this](const ObservedPod* pod) { return SaidBy(*pod); });
+      const int used = RestartsUsed(placed.pods, failures_, plan_.max_restarts, said ? observed_.agents->restarts : 0);
       status().restarts = std::max(status().restarts, base_ + used);
     }
   }

@@ -184,8 +184,8 @@ PodFailure FailureBy(const ObservedPod& pod, const ObservedEnd* end, const PodRu
   return found;
 }
 
-// A failure that a restart in place has overcome. The pod ended later: it counts from the worker's end, unless the
-// clock of the node is wrong.
+// A failure that a restart in place has overcome. The pod ended later, or has not ended: it counts from the worker's
+// end, unless the clock of the node is wrong.
 PodFailure Overcome(const ObservedPod& pod, const ObservedEnd& end, const PodRules& rules) {
   PodFailure found = FailureBy(pod, &end, rules);
   const WallTime ended{std::chrono::milliseconds(std::max<int64_t>(0, end.message->cause->unix_millis))};
@@ -302,6 +302,15 @@ std::optional<PodFailure> OvercomeBy(const ObservedPod& pod, const PodRules& rul
   return std::nullopt;
 }
 
+PodFailure OvercomeBy(const ObservedPod& pod, const PodRules& rules, const WorkerFailure& cause) {
+  ObservedEnd end;
+  end.container = kTrainerContainer;
+  end.message.emplace();
+  end.message->cause = cause;
+  if (cause.host == (pod.host.empty() ? pod.meta.name : pod.host)) end.message->node = cause.node;
+  return Overcome(pod, end, rules);
+}
+
 const PodFailure* RootCause(const std::vector<PodFailure>& failures) {
   auto rank = [](const PodFailure& failure) {
     // 202: a peer failed, and its code is not known. An evicted or stopped pod is the cause only if there is no other.
@@ -313,9 +322,9 @@ const PodFailure* RootCause(const std::vector<PodFailure>& failures) {
   return first == failures.end() ? nullptr : &*first;
 }
 
-int RestartsUsed(const std::vector<const ObservedPod*>& pods, const std::vector<PodFailure>& failures,
-                 int max_restarts) {
-  int charged = 0;  // by the agents: the same number on all nodes of a round
+int RestartsUsed(const std::vector<const ObservedPod*>& pods, const std::vector<PodFailure>& failures, int max_restarts,
+                 int said) {
+  int charged = std::min(said, max_restarts);  // by the agents: the same number on all nodes of a round
   for (const ObservedPod* pod : pods) {
     for (const ObservedEnd& end : pod->ends) {
       if (end.message) charged = std::clamp(end.message->restart_count, charged, std::max(charged, max_restarts));

@@ -41,6 +41,8 @@ std::optional<PodFailure> NewestFailureOf(const ObservedPod& pod, const PodRules
 
 // The last failure that a restart in place has overcome, from the message of a pod that succeeded. nullopt: none.
 std::optional<PodFailure> OvercomeBy(const ObservedPod& pod, const PodRules& rules);
+// The same from what the agent of `pod` says while it runs.
+PodFailure OvercomeBy(const ObservedPod& pod, const PodRules& rules, const WorkerFailure& cause);
 
 // A pod of the job on which a worker may have failed.
 struct PodOfJob {
@@ -57,10 +59,10 @@ void NameCauses(const std::vector<PodOfJob>& pods, const std::vector<PodFailure*
 const PodFailure* RootCause(const std::vector<PodFailure>& failures);
 
 // Restarts that the pods of one attempt of a step have used: those that agents report (at most `max_restarts`), and one
-// for each failure that ended pods, however many. Evictions, preemptions and lost nodes cost nothing, nor does a fatal
-// failure, as no restart follows it.
-int RestartsUsed(const std::vector<const ObservedPod*>& pods, const std::vector<PodFailure>& failures,
-                 int max_restarts);
+// for each failure that ended pods, however many. `said`: what the agents say while they run. Evictions, preemptions
+// and lost nodes cost nothing, nor does a fatal failure, as no restart follows it.
+int RestartsUsed(const std::vector<const ObservedPod*>& pods, const std::vector<PodFailure>& failures, int max_restarts,
+                 int said = 0);
 
 // Adds those of `found` that `known` lacks, and returns them. `known` keeps kMostFailures. Adding the same ones again
 // changes nothing. Of a TrainJob, all pods that ended for one failure add it once.

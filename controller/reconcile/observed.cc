@@ -341,6 +341,7 @@ StatusOr<ObservedPod> ReadPod(const Json& object) {
   pod.restarts_failed = pod.restarts_succeeded || TextField(spec, "restartPolicy") == "OnFailure";
   const Json& status = PartOf(object, "status");
   pod.phase = TextField(status, "phase");
+  pod.address = TextField(status, "podIP");
   // The deadline that Muster has set says nothing: the container had ended before.
   if (const std::string reason = TextField(status, "reason"); !pod.ended_here || reason != "DeadlineExceeded") {
     pod.reason = reason;

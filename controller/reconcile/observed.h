@@ -84,6 +84,7 @@ struct ObservedPod {
   bool tracked = false;         // has the Job controller's finalizer: its end has not been counted
   std::string node;             // empty: not scheduled
   std::string host;             // its host name; empty: the pod's name
+  std::string address;          // status.podIP
   std::string phase;            // Pending, Running, Succeeded, Failed, Unknown
   std::string reason, message;  // of the pod: Evicted, Preempting ...
   bool ready = false;
@@ -133,12 +134,21 @@ struct ObservedReplicas {
   bool has_objects = false;  // all of PyTorchPlan::objects exist as they are planned
 };
 
+// What the agents of a running job say of restarts in their pods (agent_status.h).
+struct AgentsSaid {
+  std::string pod_uid;                    // of the pod that was asked
+  int restarts = 0;                       // that were charged
+  std::optional<WorkerFailure> overcome;  // the cause of the last one
+  bool operator==(const AgentsSaid&) const = default;
+};
+
 // All that belongs to one TrainJob.
 struct Observed {
   bool service = false;  // the headless Service exists and belongs to the job
   std::vector<ObservedJob> jobs;
   std::vector<ObservedPod> pods;
-  std::optional<Hold> hold;  // why the job does not begin yet; nullopt: it may begin, or has begun
+  std::optional<Hold> hold;          // why the job does not begin yet; nullopt: it may begin, or has begun
+  std::optional<AgentsSaid> agents;  // nullopt: not asked, or no answer
 };
 
 // Reads status.completedIndexes, such as "0,2-4", as pairs of first and last index. Skips unreadable parts.

@@ -352,7 +352,7 @@ TEST(TerminationMessage, WrongTextsNameTheKey) {
            Row{with(R"("max_restarts":true)"), "'max_restarts'"},
            Row{with(R"("inner_exit_code":256)"), "'inner_exit_code'"},
            Row{with(R"("truncated":1)"), "'truncated' is not true or false"},
-           Row{with(R"("cause":"x")"), "'cause' is not an object"},
+           Row{with(R"("cause":"x")"), "cause: not an object"},
            Row{with(R"("cause":{"rank":"0"})"), "cause: 'rank'"},
            Row{with(R"("cause":{"exit_code":300})"), "cause: 'exit_code'"},
            Row{with(R"("cause":{"signal":9})"), "cause: 'signal'"},
