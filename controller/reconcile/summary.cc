@@ -114,7 +114,8 @@ std::string StateOf(const TrainJob& job, const std::vector<Placed>& all, const T
     return IsInitializer(*placed.planned) && !placed.complete();
   });
   if (initializing) return waits ? kWaiting : kInitializing;
-  if (status.attempt > job.status.attempt) return kRestarting;  // decided in this pass: the old pods still count as ready
+  if (status.attempt > job.status.attempt)
+    return kRestarting;  // decided in this pass: the old pods still count as ready
   if (started && status.ready_nodes >= status.nodes) return kRunning;
   if (waits) return kWaiting;
   if (job.status.state == kRunning && !recovers) return kRunning;

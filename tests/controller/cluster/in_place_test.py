@@ -54,4 +54,5 @@ class InPlace(ControllerCase):
         self.assertIn("Segmentation fault in custom_ops.so; the training started again in its pods", said)
 
 
-class_runner.main()
+if __name__ == "__main__":
+    class_runner.main()
