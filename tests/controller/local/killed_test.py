@@ -154,8 +154,8 @@ class Signals(CommandCase):
         run = subprocess.Popen(["nohup", os.path.join(BIN, "muster-local"), "-f", path], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, env=clean(XDG_STATE_HOME=os.path.join(self.folder, "state")))
         self.addCleanup(run.kill)
-        with open(os.path.join(self.folder, "up")):
-            pass
+        with open(os.path.join(self.folder, "up")) as up:
+            up.read()  # all of it: the program would get SIGPIPE
         run.send_signal(signal.SIGHUP)
         self.file("go", "")
         said, _ = run.communicate(timeout=DEADLINE)
