@@ -70,7 +70,7 @@ void Install(const PlanOptions& options, Json* pod, Json* container) {
 
 // Moves each word of command and args that a shell would change into a variable. False: there is none.
 bool MoveArgsToEnv(Json* container) {
-  bool moved = false;
+  Json variables = Json::array();
   size_t index = 0;
   for (const char* field : {"command", "args"}) {
     if (FindField(*container, field) == nullptr) continue;
@@ -78,12 +78,12 @@ bool MoveArgsToEnv(Json* container) {
       const auto& text = word.get_ref<const std::string&>();
       const std::string variable = ArgVariable(index++);
       if (IsPlainWord(text) && !IsArgVariable(text)) continue;
-      UpsertEnv(EnvValue(variable, EscapeReferences(text)), container);
+      variables.push_back(EnvValue(variable, EscapeReferences(text)));
       word = variable;
-      moved = true;
     }
   }
-  return moved;
+  UpsertEnvLast(variables, container);
+  return !variables.empty();
 }
 
 void Wrap(bool replaces, const std::vector<std::string>& flags, Json* container) {

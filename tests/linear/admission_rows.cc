@@ -135,6 +135,8 @@ const std::vector<LinearRow> kRows = {
     {"admission", "OneNumber", Repeats("1"), AnyJson},
     {"admission", "Env", List(Env, R"({"trainer":{"env":[)", kLastEnv, "]}}"), TrainJobSpec},
     {"admission", "Args", Repeats(R"("a",)", R"({"trainer":{"command":["c"],"args":[)", "\"a\"]}}"), TrainJobSpec},
+    {"admission", "QuotedArgs", Repeats(R"("a b",)", R"({"trainer":{"command":["c"],"args":[)", "\"a\"]}}"),
+     TrainJobSpec},
     {"admission", "OneArgument", Repeats("torchrun ", R"({"trainer":{"command":["bash","-c"],"args":[")", "\"]}}"),
      TrainJobSpec},
     {"admission", "Resources", List(Member, R"({"trainer":{"resourcesPerNode":{"limits":{)", R"("l":"1")", "}}}}"),
