@@ -89,12 +89,14 @@ void UpsertNamed(const Json& entry, const char* field, Json* object, bool first)
 
 void UpsertEnv(const Json& variable, Json* container) { UpsertNamed(variable, "env", container); }
 
-void UpsertEnvLast(const Json& variables, Json* container) {
-  if (variables.empty()) return;
-  Json& list = ListOf("env", container);
-  Json fresh = ReplaceKnown(variables, &list);
+void UpsertAllNamed(const Json& entries, const char* field, Json* object) {
+  if (entries.empty()) return;
+  Json& list = ListOf(field, object);
+  Json fresh = ReplaceKnown(entries, &list);
   list.insert(list.end(), fresh.begin(), fresh.end());
 }
+
+void UpsertEnvLast(const Json& variables, Json* container) { UpsertAllNamed(variables, "env", container); }
 
 void UpsertEnvFirst(const Json& variables, Json* container) {
   Json& list = ListOf("env", container);

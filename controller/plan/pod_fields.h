@@ -51,6 +51,8 @@ std::set<std::string> SidecarsOf(const Json& pod);
 
 // Puts `entry` into list `field`: replaces an entry of the same name, else appends (`first`: prepends).
 void UpsertNamed(const Json& entry, const char* field, Json* object, bool first = false);
+// The same for several entries, in linear time. New ones are appended.
+void UpsertAllNamed(const Json& entries, const char* field, Json* object);
 // Adds the volume `name` with `source` ({kind: how}) to `pod`, and mounts it at `folder` in `container`, a part of the
 // pod. Replaces a volume of the same name and a mount at the same path.
 enum class MountMode { kReadOnly, kWritable };

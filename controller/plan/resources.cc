@@ -67,7 +67,7 @@ Json MergedResources(Json runtime, const Json& own) {
     if (!merged.is_object()) merged = Json::object();
     merged.update(quantities);
   }
-  for (const Json& claim : ListField(own, "claims")) UpsertNamed(claim, "claims", &runtime);
+  UpsertAllNamed(ListField(own, "claims"), "claims", &runtime);
   return runtime;
 }
 

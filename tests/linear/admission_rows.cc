@@ -108,6 +108,7 @@ std::string Env(size_t number) { return fmt::format(R"({{"name":"V{}","value":"x
 std::string Container(size_t number) { return fmt::format(R"({{"name":"c{}","image":"i"}},)", number); }
 std::string Mounted(size_t number) { return fmt::format(R"({{"name":"v{0}","mountPath":"/v{0}"}},)", number); }
 std::string Volume(size_t number) { return fmt::format(R"({{"name":"v{}","emptyDir":{{}}}},)", number); }
+std::string Claim(size_t number) { return fmt::format(R"({{"name":"c{}"}},)", number); }
 std::string Member(size_t number) { return fmt::format(R"("k{}":"v",)", number); }
 
 // A list of what `of` makes, as the only value inside `before` and `after`.
@@ -140,6 +141,8 @@ const std::vector<LinearRow> kRows = {
     {"admission", "OneArgument", Repeats("torchrun ", R"({"trainer":{"command":["bash","-c"],"args":[")", "\"]}}"),
      TrainJobSpec},
     {"admission", "Resources", List(Member, R"({"trainer":{"resourcesPerNode":{"limits":{)", R"("l":"1")", "}}}}"),
+     TrainJobSpec},
+    {"admission", "Claims", List(Claim, R"({"trainer":{"resourcesPerNode":{"claims":[)", R"({"name":"last"})", "]}}}"),
      TrainJobSpec},
     {"admission", "InitializerEnv", List(Env, R"({"initializer":{"dataset":{"env":[)", kLastEnv, "]}}}"), TrainJobSpec},
     {"admission", "Patches",
