@@ -233,14 +233,14 @@ class Tenants(ControllerCase):
     def test_the_jobs_of_one_delay_no_other(self):
         """One tenant's jobs make so many objects that all of them take minutes. Another's job begins meanwhile."""
         self.cluster.kubectl("create", "namespace", "other")
-        self.start_controller("controller", "--workers", "4", "--qps", "40", "--burst", "10")
-        for number in range(6):
+        self.start_controller("controller", "--workers", "4", "--qps", "20", "--burst", "10")
+        for number in range(12):
             self.make(f"large-{number}", replicated(150, 1))
         self.api.await_items("jobs", "jobset.sigs.k8s.io/jobset-name", lambda jobs: len(jobs) > 20)
         self.other().create("trainingruntimes", runtime("small", 1, container=TRUE))
         self.other().create("trainjobs", train_job("small", "small"))
         self.other().await_items("jobs", "jobset.sigs.k8s.io/jobset-name=small", lambda jobs: len(jobs) == 1)
-        self.assertLess(len(self.api.items("jobs", "jobset.sigs.k8s.io/jobset-name")), 450)
+        self.assertLess(len(self.api.items("jobs", "jobset.sigs.k8s.io/jobset-name")), 900, "half of what the first tenant wants")
 
     def other(self):
         made = copy.copy(self.api)

@@ -173,7 +173,8 @@ class Lifecycle(ControllerCase):
         self.addCleanup(self.cordon, False)
         self.resume("ordered")
         self.await_job("ordered", lambda job: job["status"]["state"] == "Waiting" and "Unschedulable" in job["status"]["message"])
-        self.assertEqual([pod["metadata"]["labels"][STEP] for pod in self.pods("ordered")], ["node", "node"])
+        self.api.await_items("pods", "jobset.sigs.k8s.io/jobset-name=ordered",
+                             lambda pods: [pod["metadata"]["labels"][STEP] for pod in pods if "deletionTimestamp" not in pod["metadata"]] == ["node", "node"])
         self.cordon(False)
         self.running("ordered")
         self.finish("ordered")
