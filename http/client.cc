@@ -5,14 +5,13 @@
 #include <openssl/ssl.h>
 
 #include <algorithm>
-#include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <cstdlib>
 #include <unordered_map>
 
 #include "base/text.h"
 #include "http/ca_places.h"
+#include "http/curl_on_loop.h"
 
 namespace muster::http {
 namespace {
@@ -25,7 +24,6 @@ constexpr size_t kLongestHeader = 16 << 10;  // bytes of one header line; an ans
 
 constexpr size_t kRecord = (16 << 10) + 29;     // bytes of the longest TLS record that servers send (1.3: 7 less)
 constexpr size_t kReadAhead = 4 * kRecord + 8;  // bytes per busy TLS connection; 8 for OpenSSL's alignment
-constexpr int kRecordsInTurn = 8;               // records of one connection before the loop serves the others
 // The order of browsers and Go. It costs both ends a quarter less work than OpenSSL's order, which puts 256 bits first.
 constexpr char kCiphers[] = "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256";
 
@@ -35,19 +33,6 @@ long Milliseconds(Duration duration) {
 long Seconds(Duration duration) {
   return std::max(1L, static_cast<long>(std::chrono::ceil<std::chrono::seconds>(duration).count()));
 }
-
-// Options for glibc's resolver, which libcurl uses. A name server may answer A and never AAAA (RFC 4074, 4.1). With its
-// defaults glibc then takes 15 s for a name. That is longer than Limits::connect, so every try would fail. With 2 s per
-// question it takes 6 s.
-constexpr char kLookUpOptions[] = "timeout:2 attempts:3";
-
-struct GlobalCurl {
-  GlobalCurl() {
-    setenv("RES_OPTIONS", kLookUpOptions, /*overwrite=*/0);  // resolv.conf(5)
-    curl_global_init(CURL_GLOBAL_DEFAULT);
-  }
-  ~GlobalCurl() { curl_global_cleanup(); }
-};
 
 std::string_view SystemsCaFolder() {
   const char* folder = curl_version_info(CURLVERSION_NOW)->capath;
@@ -61,16 +46,6 @@ CURLcode ReadAhead(CURL*, void* context, void*) {
   SSL_CTX_set_read_ahead(tls, 1);
   SSL_CTX_set_default_read_buffer_len(tls, kReadAhead);
   return CURLE_OK;
-}
-
-// Whether OpenSSL holds bytes of the socket that may contain a whole record. libcurl reads one record and then waits
-// for the socket, which may get no more bytes.
-bool HasReadAhead(CURL* easy) {
-  curl_tlssessioninfo* session = nullptr;
-  curl_easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, &session);
-  if (!session || !session->internals) return false;
-  auto* tls = static_cast<SSL*>(session->internals);
-  return SSL_has_pending(tls) && !SSL_want_read(tls);
 }
 
 // Sends three probes within `limit`, since an acknowledgement may be lost.
@@ -162,29 +137,10 @@ class Client::Impl {
     bool refused = false;
     bool invalid = false;
   };
-  // A socket of libcurl, watched for the events that libcurl wants. The map owns it; handlers find it by its number.
-  struct Socket {
-    Socket(asio::io_context& loop, curl_socket_t socket) : descriptor(loop, socket) {}
-    asio::posix::stream_descriptor descriptor;
-    uint64_t number = 0;
-    CURL* user = nullptr;  // the transfer on it; libcurl removes the socket before it forgets the transfer
-    int wanted = 0;
-    bool reading = false;
-    bool writing = false;
-    bool reading_on = false;
-  };
-
-  static int OnSocket(CURL* easy, curl_socket_t socket, int what, void* self, void*);
-  static int OnTimer(CURLM*, long milliseconds, void* self);
   static int OnConnected(void* self, curl_socket_t socket, curlsocktype);
   static size_t OnHeader(char* bytes, size_t, size_t length, void* transfer);
   static size_t OnBody(char* bytes, size_t, size_t length, void* transfer);
 
-  void Watch(curl_socket_t socket, CURL* user, int wanted);
-  void Wait(curl_socket_t socket, Socket& watched, asio::posix::stream_descriptor::wait_type type);
-  void Act(curl_socket_t socket, int events);
-  static bool CanReadOn(const Socket& watched) { return (watched.wanted & CURL_POLL_IN) && HasReadAhead(watched.user); }
-  void ReadOn(curl_socket_t socket, Socket& watched);
   void Collect();
   void CollectSoon();
   void Finish(Transfer& transfer, CURLcode code);
@@ -197,9 +153,7 @@ class Client::Impl {
   asio::io_context& loop_;
   const Options options_;
   const CaPlaces ca_;
-  CURLM* multi_;
-  asio::steady_timer timer_;
-  std::unordered_map<curl_socket_t, std::unique_ptr<Socket>> sockets_;
+  CurlOnLoop curl_;
   std::unordered_map<Id, std::unique_ptr<Transfer>> transfers_;
   std::vector<CURL*> idle_;  // easy handles for reuse
   uint64_t last_ = 0;
@@ -211,23 +165,15 @@ Client::Impl::Impl(asio::io_context& loop, Options options)
     : loop_(loop),
       options_(std::move(options)),
       ca_(FindCaPlaces(options_.ca_bundle, options_.ca_folders, SystemsCaFolder())),
-      timer_(loop) {
-  static GlobalCurl global;  // libcurl requires this before the first thread
-  multi_ = curl_multi_init();
-  curl_multi_setopt(multi_, CURLMOPT_SOCKETFUNCTION, &Impl::OnSocket);
-  curl_multi_setopt(multi_, CURLMOPT_SOCKETDATA, this);
-  curl_multi_setopt(multi_, CURLMOPT_TIMERFUNCTION, &Impl::OnTimer);
-  curl_multi_setopt(multi_, CURLMOPT_TIMERDATA, this);
-  curl_multi_setopt(multi_, CURLMOPT_PIPELINING, long{CURLPIPE_NOTHING});
-  curl_multi_setopt(multi_, CURLMOPT_MAXCONNECTS, static_cast<long>(options_.connections));
-  curl_multi_setopt(multi_, CURLMOPT_MAX_TOTAL_CONNECTIONS, static_cast<long>(options_.connections));
+      curl_(loop, [this] { Collect(); }) {
+  curl_multi_setopt(curl_.multi(), CURLMOPT_PIPELINING, long{CURLPIPE_NOTHING});
+  curl_multi_setopt(curl_.multi(), CURLMOPT_MAXCONNECTS, static_cast<long>(options_.connections));
+  curl_multi_setopt(curl_.multi(), CURLMOPT_MAX_TOTAL_CONNECTIONS, static_cast<long>(options_.connections));
 }
 
 Client::Impl::~Impl() {
   while (!transfers_.empty()) Cancel(transfers_.begin()->first);
   for (CURL* easy : idle_) curl_easy_cleanup(easy);
-  curl_multi_cleanup(multi_);  // calls OnSocket for each socket, then closes it
-  for (auto& [fd, socket] : sockets_) socket->descriptor.release();
 }
 
 Client::Id Client::Impl::Start(const Request& request, const Limits& limits, Sink& sink) {
@@ -248,7 +194,7 @@ Client::Id Client::Impl::Start(const Request& request, const Limits& limits, Sin
   CURL* easy = transfer->easy;
   if (limits.head) LimitHead(*transfer, *limits.head);
   transfers_.emplace(id, std::move(transfer));
-  curl_multi_add_handle(multi_, easy);  // sets the timer to now, so nothing happens before the loop's next turn
+  curl_multi_add_handle(curl_.multi(), easy);  // sets the timer to now, so nothing happens before the loop's next turn
   return id;
 }
 
@@ -412,96 +358,11 @@ void Client::Impl::Cancel(Id id) {
 }
 
 void Client::Impl::Remove(Transfer& transfer) {
-  curl_multi_remove_handle(multi_, transfer.easy);
+  curl_multi_remove_handle(curl_.multi(), transfer.easy);
   curl_easy_reset(transfer.easy);
   idle_.push_back(transfer.easy);
   curl_slist_free_all(transfer.headers);
   transfers_.erase(transfer.id);
-}
-
-int Client::Impl::OnSocket(CURL* easy, curl_socket_t socket, int what, void* self, void*) {
-  static_cast<Impl*>(self)->Watch(socket, easy, what);
-  return 0;
-}
-
-void Client::Impl::Watch(curl_socket_t socket, CURL* user, int wanted) {
-  if (wanted == CURL_POLL_REMOVE) {
-    auto found = sockets_.find(socket);
-    if (found == sockets_.end()) return;
-    found->second->descriptor.release();  // libcurl closes it
-    sockets_.erase(found);
-    return;
-  }
-  auto& watched = sockets_[socket];
-  if (!watched) {
-    watched = std::make_unique<Socket>(loop_, socket);
-    watched->number = ++last_;
-  }
-  watched->user = user;
-  watched->wanted = wanted;
-  if ((wanted & CURL_POLL_IN) && !watched->reading) {
-    Wait(socket, *watched, asio::posix::stream_descriptor::wait_read);
-  }
-  if ((wanted & CURL_POLL_OUT) && !watched->writing) {
-    Wait(socket, *watched, asio::posix::stream_descriptor::wait_write);
-  }
-}
-
-void Client::Impl::Wait(curl_socket_t socket, Socket& watched, asio::posix::stream_descriptor::wait_type type) {
-  const bool read = type == asio::posix::stream_descriptor::wait_read;
-  (read ? watched.reading : watched.writing) = true;
-  watched.descriptor.async_wait(
-      type, [this, socket, read, number = watched.number, alive = std::weak_ptr<bool>(alive_)](error_code error) {
-        if (alive.expired()) return;
-        auto found = sockets_.find(socket);
-        if (found == sockets_.end() || found->second->number != number) return;  // another socket reuses the descriptor
-        (read ? found->second->reading : found->second->writing) = false;
-        const int event = read ? CURL_CSELECT_IN : CURL_CSELECT_OUT;
-        if (found->second->wanted & event) Act(socket, error ? event | CURL_CSELECT_ERR : event);
-        found = sockets_.find(socket);
-        if (found == sockets_.end() || found->second->number != number) return;
-        Watch(socket, found->second->user, found->second->wanted);
-      });
-}
-
-int Client::Impl::OnTimer(CURLM*, long milliseconds, void* data) {
-  auto* self = static_cast<Impl*>(data);
-  self->timer_.cancel();
-  if (milliseconds < 0) return 0;
-  self->timer_.expires_after(std::chrono::milliseconds(milliseconds));
-  self->timer_.async_wait([self, alive = std::weak_ptr<bool>(self->alive_)](error_code error) {
-    if (!error && !alive.expired()) self->Act(CURL_SOCKET_TIMEOUT, 0);
-  });
-  return 0;
-}
-
-void Client::Impl::Act(curl_socket_t socket, int events) {
-  int running = 0;
-  curl_multi_socket_action(multi_, socket, events, &running);
-  if (socket == CURL_SOCKET_TIMEOUT) {
-    for (auto& [fd, watched] : sockets_) ReadOn(fd, *watched);
-  } else {
-    // Read several records per turn of the loop: each turn checks all sockets, too much work for 16 KiB.
-    auto found = sockets_.find(socket);
-    for (int records = 1; records < kRecordsInTurn && found != sockets_.end() && CanReadOn(*found->second); ++records) {
-      curl_multi_socket_action(multi_, socket, CURL_CSELECT_IN, &running);
-      found = sockets_.find(socket);
-    }
-    if (found != sockets_.end()) ReadOn(socket, *found->second);
-  }
-  Collect();
-}
-
-void Client::Impl::ReadOn(curl_socket_t socket, Socket& watched) {
-  if (watched.reading_on || !CanReadOn(watched)) return;
-  watched.reading_on = true;
-  asio::post(loop_, [this, socket, number = watched.number, alive = std::weak_ptr<bool>(alive_)] {
-    if (alive.expired()) return;
-    auto found = sockets_.find(socket);
-    if (found == sockets_.end() || found->second->number != number) return;
-    found->second->reading_on = false;
-    if (found->second->wanted & CURL_POLL_IN) Act(socket, CURL_CSELECT_IN);
-  });
 }
 
 void Client::Impl::CollectSoon() {
@@ -516,7 +377,7 @@ void Client::Impl::CollectSoon() {
 void Client::Impl::Collect() {
   std::weak_ptr<bool> alive = alive_;
   int left = 0;
-  while (CURLMsg* message = curl_multi_info_read(multi_, &left)) {
+  while (CURLMsg* message = curl_multi_info_read(curl_.multi(), &left)) {
     if (message->msg != CURLMSG_DONE) continue;
     Transfer* transfer = nullptr;
     curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &transfer);
