@@ -74,11 +74,16 @@ class Plain(Scenario):
         self.condition(self.finished("later"), "Complete")
 
     def test_unknown_runtime(self):
-        """The job is refused when it is created. (Without webhooks it waits: see tests/controller/cluster.)"""
-        refused = self.cluster.try_kubectl("create", "-n", self.namespace, "-f", "-", content=json.dumps(train_job("early", "hello")))
+        """An API server without a client certificate learns at once of a cluster's runtime only (docs/security.md)."""
+        of_cluster = train_job("early", "hello")
+        of_cluster["spec"]["runtimeRef"]["kind"] = "ClusterTrainingRuntime"
+        refused = self.cluster.try_kubectl("create", "-n", self.namespace, "-f", "-", content=json.dumps(of_cluster))
         self.assertEqual(refused.returncode, 1)
-        self.assertIn("spec.runtimeRef: Invalid value: 'hello': specified trainingRuntime must be created before the TrainJob is created", refused.stderr)
-        self.create(runtime("hello", 1, container={"command": HELLO}), train_job("early", "hello"))
+        self.assertIn("spec.runtimeRef: Invalid value: 'hello': specified clusterTrainingRuntime must be created before the TrainJob is created", refused.stderr)
+        self.create(train_job("early", "hello"))
+        job = self.cluster.await_object("trainjob/early", lambda job: job.get("status", {}).get("message"), self.namespace)
+        self.assertIn("hello", job["status"]["message"])
+        self.create(runtime("hello", 1, container={"command": HELLO}))
         self.condition(self.finished("early"), "Complete")
 
     def test_a_secret_that_comes_later(self):
