@@ -13,15 +13,16 @@ struct PeerLossText {
   bool needs_context = false;  // counts only on a line that names a communication library
 };
 
-// Messages of gloo, NCCL, the c10d store, MPI, JAX and XGBoost.
+// Messages of gloo, NCCL, the c10d store, UCX, MPI, Horovod, TensorFlow, JAX and XGBoost.
 constexpr PeerLossText kTexts[] = {
     // NCCL (src/debug, ProcessGroupNCCL.cpp)
     {"remote process exited or there was a network error"},
     {"ncclremoteerror"},
     {"remote process exiting prematurely"},
-    {"connection closed by remote peer"},
+    {"closed by remote peer"},
     {"watchdog caught collective operation timeout"},
     {"received a dump signal due to a collective timeout"},
+    {"due to collective timeout or exception"},
     {"some nccl operations have failed or timed out"},
     {"with status=12 opcode", true},  // InfiniBand's IBV_WC_RETRY_EXC_ERR: the peer does not acknowledge
     {"with error 12, opcode", true},
@@ -36,19 +37,30 @@ constexpr PeerLossText kTexts[] = {
     {"timed out waiting", true},
     {"application timeout caused pair closure"},
     {"gloo connectfullmesh failed"},
+    {"failed to pass monitoredbarrier"},
+    {"received errors while waiting for send/recv from rank"},
     // c10d store and sockets (TCPStore.cpp, socket.cpp)
     {"connection was likely closed. did the remote server shutdown or crash"},
     {"socket timeout", true},
     {"wait timeout after"},
+    {"waiting for clients."},
+    {"in store based barrier on rank"},
     {"the client socket has timed out", true},
     {"the client socket has failed to connect", true},
     {"tcpstore server has shut down too early"},
+    // UCX (ucs/type/status.c), which UCC and Open MPI use
+    {"connection reset by remote peer"},
     // Open MPI (btl/tcp, errmgr; ULFM), PRRTE, MPICH and Intel MPI (src/mpid)
     {"rte has lost communication with"},
     {"mpi_err_proc_failed"},
     {"communication error with rank", true},
+    {"a process has failed, error stack"},
+    // Horovod, TensorFlow (base_collective_executor.cc)
+    {"horovod has been shut down"},
+    {"collective ops is aborted by"},
     // JAX (jaxlib, distributed/client.h): the message of every other process when one process is gone
     {"terminating process because the jax distributed service detected fatal errors"},
+    {"deadline_exceeded: barrier timed out"},
     // XGBoost (src/collective: loop.cc, socket.h). Not "connection refused": XGBoost warns of that while it still tries
     {"encountered eof. the other end is likely closed"},
     {"system error:connection reset by peer"},
@@ -68,9 +80,10 @@ constexpr std::string_view kContexts[] = {"gloo",
                                           "distbackenderror",
                                           "diststoreerror",
                                           "mca_btl_tcp",
-                                          "mpidi_",
+                                          "mpid",
                                           "torch.distributed",
-                                          "torch/distributed"};
+                                          "torch/distributed",
+                                          "xgboost.core."};
 
 // `line`: in lower case.
 bool NamesALibrary(std::string_view line) {

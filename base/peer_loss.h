@@ -8,8 +8,8 @@
 
 namespace muster {
 
-// Whether the line says that a peer went away or never answered, in the words of gloo, NCCL, the c10d store, MPI, JAX
-// or XGBoost. Generic network errors count only on a line that names one of them.
+// Whether the line says that a peer went away or never answered, in the words of gloo, NCCL, the c10d store, UCX, MPI,
+// Horovod, TensorFlow, JAX or XGBoost. Generic network errors count only on a line that names one of them.
 bool TellsOfLostPeer(std::string_view line);
 
 // Whether the failure is likely a consequence of another worker's end. The line that explains it decides (OwnLine).

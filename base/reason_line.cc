@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/peer_loss.h"
+#include "base/reason_forms.h"
 #include "base/stderr_lines.h"
 #include "base/text.h"
 #include "base/utf8.h"
@@ -13,123 +14,12 @@
 namespace muster {
 namespace {
 
-// From the weakest to the strongest.
-enum class Kind { kNone, kLastLine, kErrorLine, kReport, kEnding };
-constexpr size_t kKinds = 5;
-
-constexpr std::string_view kTraceback = "Traceback (most recent call last)";
 constexpr int kMostStrays = 8;       // unrelated lines within a traceback
 constexpr size_t kMostLines = 2000;  // at the end of the text
-constexpr size_t kLooksAhead = 3;
+constexpr size_t kLooksAhead = 3;    // lines below a message that may complete it
+constexpr size_t kMostStack = 200;   // lines of a stack within a message
 
 bool Holds(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
-
-template <size_t size>
-bool StartsWithAny(std::string_view text, const std::array<std::string_view, size>& known) {
-  return std::any_of(known.begin(), known.end(), [&](std::string_view start) { return text.starts_with(start); });
-}
-
-// ---- Python ----
-
-bool IsOfName(char c) {
-  const bool ascii = static_cast<unsigned char>(c) < 0x80;
-  return !ascii || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
-         c == '<' || c == '>';
-}
-
-// The exception's name at the beginning of "torch.OutOfMemoryError: CUDA out of memory"; "" if there is none. A name
-// has a module or begins with a capital.
-std::string_view ExceptionName(std::string_view line) {
-  const size_t end = static_cast<size_t>(std::find_if_not(line.begin(), line.end(), IsOfName) - line.begin());
-  const std::string_view name = line.substr(0, end);
-  const std::string_view behind = line.substr(end);
-  if (name.empty() || name.front() == '.' || name.front() == '<') return "";
-  if (!behind.empty() && behind != ":" && !behind.starts_with(": ")) return "";
-  const bool capital = name.front() == '_' || (name.front() >= 'A' && name.front() <= 'Z');
-  if (!capital && !Holds(name, ".")) return "";
-  return Upper(name) == name && LevelOf(line) != LineLevel::kNone ? "" : name;  // "ERROR: ..."
-}
-
-bool IsChainSentence(std::string_view line) {
-  return line.starts_with("During handling of the above exception") ||
-         line.starts_with("The above exception was the direct cause");
-}
-
-// The kind of a traceback, by the line above it.
-Kind KindBelow(std::string_view line) {
-  constexpr auto kIgnored = std::to_array<std::string_view>(
-      {"Exception ignored", "Error in atexit", "--- Logging error ---", "Error in sys.excepthook"});
-  constexpr auto kOfAnother = std::to_array<std::string_view>(
-      {"Exception in thread ", "Exception in callback ", "future: <", "handle: <", "Process "});
-  if (StartsWithAny(line, kIgnored)) return Kind::kNone;
-  return StartsWithAny(line, kOfAnother) ? Kind::kReport : Kind::kEnding;
-}
-
-bool NamesAnotherProcess(std::string_view exception_name) {
-  constexpr auto kNames =
-      std::to_array<std::string_view>({"CalledProcessError", "ChildFailedError", "ProcessRaisedException",
-                                       "ProcessExitedException", "BrokenProcessPool"});
-  const std::string_view name = exception_name.substr(exception_name.rfind('.') + 1);  // npos + 1 is 0
-  return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
-}
-
-// Frames, source lines and the marks below them; loguru's frames; Rich's boxes.
-bool IsOfTraceback(std::string_view line) {
-  constexpr auto kStarts = std::to_array<std::string_view>({"> File ", "|", "+-", "\u2502", "\u256d", "\u2570"});
-  return line.empty() || IsIndented(line) || StartsWithAny(line, kStarts);
-}
-
-// `  File "t.py", line 3`: the place of a SyntaxError. A frame goes on with ", in ...", faulthandler's with " in ...".
-bool IsSyntaxPlace(std::string_view line) {
-  constexpr std::string_view kLine = "\", line ";
-  if (!line.starts_with("  File \"")) return false;
-  const size_t at = line.rfind(kLine);
-  return at != std::string_view::npos && ParseInt(line.substr(at + kLine.size())).has_value();
-}
-
-bool IsSyntaxError(std::string_view exception_name) {
-  return exception_name == "SyntaxError" || exception_name == "IndentationError" || exception_name == "TabError";
-}
-
-// ---- Others ----
-
-Kind KindOfFatalPythonError(std::string_view line) {
-  constexpr auto kOfASignal = std::to_array<std::string_view>(
-      {"Aborted", "Segmentation fault", "Bus error", "Floating", "Illegal instruction"});
-  return StartsWithAny(line, kOfASignal) ? Kind::kReport : Kind::kEnding;
-}
-
-// The kind of a line that explains an end by itself.
-Kind KindOfLine(std::string_view line) {
-  constexpr std::string_view kFatalPython = "Fatal Python error: ";
-  constexpr auto kStarts = std::to_array<std::string_view>({
-      "terminate called ",
-      "libc++abi: ",
-      "panic: ",
-      "fatal error: ",
-      "Exception in thread \"",  // C++, Go, Java
-      "free(): ",
-      "malloc(): ",
-      "realloc(): ",
-      "munmap_chunk(): ",
-      "mremap_chunk(): ",
-      "malloc_consolidate(): ",
-      "double free or corruption",
-      "corrupted size vs. prev_size",
-      "corrupted double-linked list",
-      "Fatal glibc error: ",
-      "*** stack smashing detected ***",
-      "*** buffer overflow detected ***",
-      "*** Error in `",
-      "Assertion failed: ",  // musl
-  });
-  if (line.starts_with(kFatalPython)) return KindOfFatalPythonError(line.substr(kFatalPython.size()));
-  const bool tells = StartsWithAny(line, kStarts) || (Holds(line, "Assertion `") && line.ends_with("' failed.")) ||
-                     (line.starts_with("thread '") && Holds(line, " panicked at ")) ||
-                     (line.starts_with("==") && Holds(line, "ERROR: ") && Holds(line, "Sanitizer: ")) ||
-                     Holds(line, "*** MPI_ERR_") || LevelOf(line) == LineLevel::kFatal;
-  return tells ? Kind::kEnding : Kind::kNone;
-}
 
 std::string OneLine(std::string_view text) {
   std::string line;
@@ -171,6 +61,8 @@ class Finder {
     std::string group;     // the exception group's own line
     std::string above;     // the last line outside of blocks that was not empty
     bool chained = false;  // the traceback follows from the one above it
+    std::string ended;     // the exception of the last traceback, Shortened()
+    std::string cause;     // the first exception of a chain of direct causes
   };
 
   struct Best {
@@ -184,7 +76,8 @@ class Finder {
     if (kind == Kind::kNone) return;
     Best& best = best_[static_cast<size_t>(kind)];
     const bool own = !TellsOfLostPeer(line);
-    if (!own && best.own && (chained || best.fresh)) return;
+    if (chained && !best.line.empty() && own != best.own) return;  // the first of the chain is the cause
+    if (!own && best.own && best.fresh) return;
     best = {std::move(line), own, Fresh(at)};
   }
 
@@ -206,53 +99,113 @@ class Finder {
 
   bool Tells(size_t at) {
     const std::string& line = lines_[at].text;
+    if (IsDeviceAssertion(line)) {
+      if (device_assert_.empty()) device_assert_ = Shortened(line);
+      Offer(Kind::kReport, at, device_assert_);
+      return true;
+    }
+    if (std::string exception = ExceptionInJson(line); !exception.empty()) {
+      Offer(Kind::kEnding, at, std::move(exception));
+      return true;
+    }
     const Kind kind = KindOfLine(line);
-    if (kind == Kind::kNone) return false;
-    const bool thrown = line.starts_with("terminate called after throwing");
-    Offer(kind, at, thrown ? WithWhat(at) : WithNext(at));
-    return true;
+    if (kind != Kind::kNone) Offer(kind, at, Message(at, CauseBelow(at)));
+    return kind != Kind::kNone;
   }
 
-  // The line. One that ends in a colon is incomplete: then the next line of the same mark is appended.
-  std::string WithNext(size_t at) const {
-    std::string line(Strip(lines_[at].text));
-    if (!line.ends_with(':')) return OneLine(line);
-    for (size_t next = at + 1; next < std::min(lines_.size(), at + 1 + kLooksAhead); ++next) {
+  // Java's last "Caused by: " below `at`.
+  std::string CauseBelow(size_t at) const {
+    constexpr std::string_view kCausedBy = "Caused by: ";
+    std::string cause;
+    if (!lines_[at].text.starts_with("Exception in thread \"")) return cause;
+    for (size_t next = at + 1; next < std::min(lines_.size(), at + 1 + kMostStack); ++next) {
       const std::string& text = lines_[next].text;
-      if (lines_[next].mark != lines_[at].mark || text.empty()) continue;
-      if (IsDecoration(text) || Holds(text, kTraceback)) break;
-      return OneLine(fmt::format("{} {}", line, text));
+      if (text.starts_with(kCausedBy)) cause = text.substr(kCausedBy.size());
+      if (!text.starts_with(kCausedBy) && !IsIndented(text)) break;
     }
+    return cause;
+  }
+
+  // The line, what completes it, and its cause.
+  std::string Message(size_t at, std::string cause) const {
+    std::string line(Strip(lines_[at].text));
+    if (const std::string more = Completion(at); !more.empty())
+      line += fmt::format("{}{}", line.ends_with(':') ? " " : ": ", more);
+    if (Holds(line, "device-side assert triggered")) cause = device_assert_;
+    if (!cause.empty() && !Holds(line, cause)) line += fmt::format(" (cause: {})", cause);
     return OneLine(line);
   }
 
-  std::string WithWhat(size_t at) const {
-    constexpr std::string_view kWhat = "what():";
-    for (size_t next = at + 1; next < std::min(lines_.size(), at + 1 + kLooksAhead); ++next) {
-      const std::string_view text = Strip(lines_[next].text);
-      if (!text.starts_with(kWhat)) continue;
-      return OneLine(fmt::format("{}: {}", lines_[at].text, Strip(text.substr(kWhat.size()))));
+  // What the lines below say of an incomplete line: what() of a C++ exception, the end of MPICH's stack, NCCL's last
+  // error, and the next line below one that ends in a colon.
+  std::string Completion(size_t at) const {
+    const std::string_view line = Strip(lines_[at].text);
+    if (line.starts_with("terminate called after throwing")) {
+      constexpr std::string_view kWhat = "what():";
+      const size_t what = Below(at, [&](std::string_view text) { return Strip(text).starts_with(kWhat); });
+      return what == 0 ? "" : std::string(Strip(Strip(lines_[what].text).substr(kWhat.size())));
     }
-    return OneLine(lines_[at].text);
+    if (line.ends_with("error stack:")) return EndOfMpichStack(at);
+    if (line.ends_with(':')) return NextSentence(at);
+    const size_t last = Below(at, [](std::string_view text) { return text == "Last error:"; });
+    return last == 0 || last + 1 == lines_.size() ? "" : fmt::format("Last error: {}", lines_[last + 1].text);
   }
 
-  // Open MPI's message between two rules: its first paragraph, and the next one if the first ends in a colon.
+  // The first of the lines close below `at` that fits; 0: none does.
+  template <typename Fits>
+  size_t Below(size_t at, const Fits& fits) const {
+    for (size_t next = at + 1; next < std::min(lines_.size(), at + 1 + kLooksAhead); ++next) {
+      if (lines_[next].mark == lines_[at].mark && fits(lines_[next].text)) return next;
+    }
+    return 0;
+  }
+
+  std::string EndOfMpichStack(size_t at) const {
+    std::string deepest;
+    for (size_t next = at + 1; next < std::min(lines_.size(), at + 1 + kMostStack); ++next) {
+      if (!IsMpichFrame(lines_[next].text)) break;
+      if (!lines_[next].text.ends_with(':')) deepest = lines_[next].text;
+    }
+    return deepest;
+  }
+
+  // Skips empty lines, rules, and the stack that TensorFlow puts into its messages.
+  std::string NextSentence(size_t at) const {
+    size_t left = kLooksAhead;
+    bool in_stack = false;
+    for (size_t next = at + 1; left > 0 && next < std::min(lines_.size(), at + 1 + kMostStack); ++next) {
+      const std::string& text = lines_[next].text;
+      if (lines_[next].mark != lines_[at].mark) continue;
+      if (Holds(text, kTraceback)) break;
+      in_stack = text.ends_with("(most recent call last):") || (in_stack && (text.empty() || IsIndented(text)));
+      if (!in_stack && !text.empty() && !IsDecoration(text)) return text;
+      if (!in_stack) --left;
+    }
+    return "";
+  }
+
+  // The message of Open MPI or Hydra between two rules: its first paragraph, and the next one if the first ends in a
+  // colon. A table is no message.
   bool ReadRule(size_t at) {
     if (!IsLongRule(lines_[at].text)) return false;
+    const char rule = lines_[at].text.front();
     std::string message;
     bool goes_on = true;
-    for (size_t line = rule_; goes_on && line < at; ++line) {
-      const std::string_view text = lines_[line].text;
+    bool is_message = rule == in_rules_;
+    for (size_t line = rule_; goes_on && is_message && line < at; ++line) {
+      std::string_view text = lines_[line].text;
       goes_on = !text.empty() || message.empty() || message.ends_with(':');
       if (text.empty() || !goes_on) continue;
+      is_message = rule == '=' ? text.starts_with("=   ") : !Holds(text, " | ");
+      if (rule == '=') text = Strip(text.substr(1));
       message += fmt::format("{}{}", message.empty() ? "" : " ", text);
     }
-    const bool closes = in_rules_ && !message.empty();
+    const bool closes = is_message && !message.empty();
     if (closes) {
       Offer(Kind::kReport, at, OneLine(message));
       std::fill(told_.begin() + static_cast<ptrdiff_t>(rule_), told_.begin() + static_cast<ptrdiff_t>(at), true);
     }
-    in_rules_ = !closes;
+    in_rules_ = closes ? '\0' : rule;
     rule_ = at + 1;
     return true;
   }
@@ -274,6 +227,10 @@ class Finder {
     if (!box && line.substr(name + kTraceback.size()) != ":") return false;
     block.chained = IsChainSentence(block.above);
     if (!block.chained) block.kind = KindBelow(block.above);
+    if (!IsDirectCause(block.above))
+      block.cause.clear();
+    else if (block.cause.empty())
+      block.cause = block.ended;
     block.strays = 0;
     block.group.clear();
     block.margin = line.find_first_not_of(' ');
@@ -311,7 +268,8 @@ class Finder {
 
   bool EndTraceback(Block& block, size_t at) {
     const bool of_another = NamesAnotherProcess(ExceptionName(lines_[at].text));
-    Offer(of_another ? std::min(block.kind, Kind::kReport) : block.kind, at, WithNext(at), block.chained);
+    block.ended = Shortened(Strip(lines_[at].text));
+    Offer(of_another ? std::min(block.kind, Kind::kReport) : block.kind, at, Message(at, block.cause), block.chained);
     block.in = In::kNothing;
     return true;
   }
@@ -336,8 +294,12 @@ class Finder {
 
   void OfferLastLine() {
     size_t at = lines_.size();
-    while (at > 0 && (lines_[at - 1].overwritten || IsDecoration(lines_[at - 1].text))) --at;
-    while (at > 1 && IsIndented(lines_[at - 1].text) && !told_[at - 1]) --at;  // to the line that it continues
+    size_t below = at + 1;
+    while (at < below) {
+      below = at;
+      while (at > 0 && (lines_[at - 1].overwritten || IsDecoration(lines_[at - 1].text))) --at;
+      while (at > 1 && IsIndented(lines_[at - 1].text) && !told_[at - 1]) --at;  // to the line that it continues
+    }
     if (at == 0 || told_[at - 1] || !Fresh(at - 1)) return;
     const std::string& line = lines_[at - 1].text;
     if (IsDecoration(line) || LevelOf(line) == LineLevel::kQuiet) return;
@@ -349,8 +311,9 @@ class Finder {
   std::vector<bool> told_;  // lines that were read as part of a known form; kinds 3 and 4 ignore them
   std::map<std::string, Block> blocks_;
   std::array<Best, kKinds> best_;
-  size_t rule_ = 0;  // the line after the last long rule
-  bool in_rules_ = false;
+  size_t rule_ = 0;            // the line after the last long rule
+  char in_rules_ = '\0';       // of what that rule is; 0: it closed a message
+  std::string device_assert_;  // the first assertion that failed on a GPU
 };
 
 }  // namespace
@@ -363,7 +326,7 @@ std::string ReasonLine(std::string_view text, size_t fresh_from) {
   return Finder(text.substr(begin), fresh_from - std::min(fresh_from, begin)).Find();
 }
 
-bool IsError(std::string_view line) { return !ExceptionName(line).empty() || KindOfLine(line) != Kind::kNone; }
+bool IsError(std::string_view line) { return !ExceptionName(line).empty() || KindOfLine(line) == Kind::kEnding; }
 
 bool ReportsAnotherProcess(std::string_view line) { return NamesAnotherProcess(ExceptionName(line)); }
 

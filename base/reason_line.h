@@ -5,19 +5,22 @@
 // within a kind the last line wins.
 //
 //   1. A line that a program writes only when it ends:
-//        Python: the line after the traceback; of a chain, the last one; of an exception group, the group's line and
-//        the first exception in it; SyntaxError. Also in the forms of Rich, loguru and Hydra, and after "[rank0]:"
-//        C++'s "terminate called ..." with its what(); glibc's aborts; failed assertions; glog's F lines; sanitizers
-//        panics of Go and Rust; Open MPI's own errors
+//        Python: the line after the traceback; of a chain, the last one, with the first of its direct causes; of an
+//        exception group, the group's line and the first exception in it; SyntaxError. Also in the forms of Rich,
+//        loguru and Hydra, in log lines in JSON, and after "[rank0]:"
+//        C++'s "terminate called after throwing" with its what(); glibc's aborts; failed assertions; glog's F lines;
+//        sanitizers; faults of ROCm; Java's "Exception in thread" with the last "Caused by"
+//        panics of Go and Rust; errors of Open MPI and of MPICH, with the end of MPICH's stack
 //   2. A line that reports the end of a thread or of another process, or names the signal: "Exception in thread",
-//      asyncio's "Task exception was never retrieved", CalledProcessError, ChildFailedError, "Fatal Python error:
-//      Aborted", Open MPI's messages between rules of dashes
+//      asyncio's "Task exception was never retrieved", CalledProcessError, ChildFailedError, MPI_Abort, "Fatal Python
+//      error: Aborted", messages of Open MPI and Hydra between long rules
 //   3. A log line at level error
 //   4. The last line, such as "sh: 1: foo: not found". Only if nothing but decoration stands below it, and it is not a
 //      warning, a log line below level error, or a progress bar
 //
-// A line that tells of a lost peer (peer_loss.h) does not replace another error of its kind that is fresh, or that it
-// is chained to: a program whose own error ends its collective operations often loses its peers in its teardown.
+// A line that tells of a lost peer (peer_loss.h) does not replace another error of its kind that is fresh: a program
+// whose own error ends its collective operations often loses its peers in its teardown. If one of two exceptions that
+// are chained tells of a lost peer, the first of them counts: the other one follows from it.
 //
 // Kinds 3 and 4 count only if they are fresh: a worker that calls os._exit() writes nothing about its end, and its last
 // line may be hours old. Exceptions in destructors and exit handlers, which Python ignores, never count.
@@ -45,8 +48,8 @@ inline constexpr size_t kMaxReasonLine = 500;                          // bytes 
 // "..."; "" if no line explains the end.
 std::string ReasonLine(std::string_view text, size_t fresh_from = 0);
 
-// Whether `line`, a result of ReasonLine(), is an error by its own form: an exception, or another line of kind 1. A log
-// line and a last line may be anything.
+// Whether `line`, a result of ReasonLine(), is an error by its own form: an exception, or another line of kind 1. A
+// signal's name, a log line and a last line may follow from anything.
 bool IsError(std::string_view line);
 // Whether it is the exception of a program that reports the end of another process: ChildFailedError,
 // BrokenProcessPool.

@@ -136,9 +136,9 @@ std::optional<LineLevel> GlogLevel(std::string_view line) {
   const bool bracket = line.starts_with('[');
   if (bracket) line.remove_prefix(1);
   if (line.empty() || !OfLetter(line.front())) return std::nullopt;
-  const size_t date = DigitsAt(line, 1);
+  const size_t date = DigitsAt(line, 1);  // PyTorch writes the month without a leading zero
   const bool file = bracket && line.substr(1, kLevelWithin).find(".cpp:") != std::string_view::npos;
-  const bool dated = date >= 4 && line.substr(1 + date).starts_with(' ');
+  const bool dated = date >= 3 && line.substr(1 + date).starts_with(' ');
   return dated || (file && line.substr(1).starts_with(' ')) ? OfLetter(line.front()) : std::nullopt;
 }
 
@@ -181,6 +181,35 @@ std::optional<LineLevel> NamedLevel(std::string_view line) {
   return std::nullopt;
 }
 
+// The value of the field "level" or "levelname" of JSON ("level": "error") or logfmt (level=error); "": there is none.
+std::string_view LevelField(std::string_view line) {
+  constexpr std::string_view kField = "level";
+  const size_t field = line.find(kField);
+  if (field == std::string_view::npos) return "";
+  line.remove_prefix(field + kField.size());
+  if (line.starts_with("name")) line.remove_prefix(4);
+  const size_t value = line.find_first_not_of("\": =");
+  if (value == std::string_view::npos || line.substr(0, value).find_first_of(":=") == std::string_view::npos) return "";
+  line.remove_prefix(value);
+  return line.substr(0, static_cast<size_t>(std::find_if_not(line.begin(), line.end(), IsLetter) - line.begin()));
+}
+
+// The word in the first brackets, as in structlog's "[error    ]"; "": there is none.
+std::string_view BracketedWord(std::string_view line) {
+  const size_t begin = line.substr(0, kLevelWithin).find('[') + 1;  // npos + 1 is 0
+  const size_t end = line.find(']', begin);
+  return begin == 0 || end == std::string_view::npos ? "" : Strip(line.substr(begin, end - begin));
+}
+
+std::optional<LineLevel> MarkedLevel(std::string_view line) {
+  for (const std::string_view word : {LevelField(line), BracketedWord(line)}) {
+    for (const LevelName& known : kLevelNames) {
+      if (word.size() == known.name.size() && Upper(word) == known.name) return known.level;
+    }
+  }
+  return std::nullopt;
+}
+
 // "t.py:3: UserWarning: text", "warning: text"; "Error: text", "t.py: error: text", not "RuntimeError: text".
 LineLevel WordedLevel(std::string_view line) {
   if (line.find("Warning: ") != std::string_view::npos || line.find("warning: ") != std::string_view::npos) {
@@ -206,13 +235,18 @@ constexpr std::string_view kBelowAnError[] = {
     "note: Some details are omitted",
     "For simplicity, JAX has removed",
     "wandb: ",
-    "exit status ",  // go run
+    "exit status ",     // go run
+    "==== backtrace ",  // UCX
+    "huggingface/tokenizers: ",
+    "To disable this warning",
     "Exception ignored",
 };
 constexpr std::string_view kAtShutdown[] = {
     "resource_tracker",
     "process group has NOT been destroyed",
     "destroy_process_group() was not called",
+    "View run ",  // MLflow
+    "View experiment at",
     " more process has sent help message",
     " more processes have sent help message",
     "Set MCA parameter \"orte_base_help_aggregate\"",
@@ -240,6 +274,7 @@ LineLevel LevelOf(std::string_view line) {
   if (auto level = GlogLevel(line)) return *level;
   if (auto level = DatedLevel(line)) return *level;
   if (auto level = NamedLevel(line)) return *level;
+  if (auto level = MarkedLevel(line)) return *level;
   return WordedLevel(line);
 }
 
@@ -252,7 +287,8 @@ bool IsDecoration(std::string_view line) {
 }
 
 bool IsLongRule(std::string_view line) {
-  return line.size() >= kLongRule && line.find_first_not_of('-') == std::string_view::npos;
+  return line.size() >= kLongRule && (line.front() == '-' || line.front() == '=') &&
+         line.find_first_not_of(line.front()) == std::string_view::npos;
 }
 
 bool IsIndented(std::string_view line) { return line.starts_with(' ') || line.starts_with('\t'); }

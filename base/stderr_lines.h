@@ -22,7 +22,7 @@ std::vector<StderrLine> StderrLines(std::string_view text);
 
 // The log level that a line shows: the letter of glog and PyTorch ("W1126 02:19:50", "[E ProcessGroupNCCL.cpp:475]"),
 // the letter of TensorFlow and Muster ("02:50:00.123: I"), a level's name in capitals near the start (Python's logging,
-// Hydra, loguru, NCCL), "FooWarning: ", "error: ".
+// Hydra, loguru, NCCL), structlog's "[error    ]", the field "level" of JSON and logfmt, "FooWarning: ", "error: ".
 enum class LineLevel { kNone, kQuiet, kError, kFatal };  // kQuiet: a warning or less; kFatal: glog's F, an abort
 LineLevel LevelOf(std::string_view line);
 
@@ -30,7 +30,7 @@ LineLevel LevelOf(std::string_view line);
 // variable HYDRA_FULL_ERROR=1", Rust's note), or at a shutdown (leaked semaphores, a process group not destroyed).
 bool IsDecoration(std::string_view line);
 
-// Whether a line is a rule of dashes as Open MPI puts around its messages.
+// Whether a line is a rule as Open MPI (dashes) and Hydra (=) put around their messages.
 bool IsLongRule(std::string_view line);
 
 bool IsIndented(std::string_view line);  // begins with a blank or a tab

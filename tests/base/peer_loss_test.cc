@@ -76,6 +76,9 @@ TEST(PeerLoss, TheLineThatExplainsTheEndDecides) {
       {"a log line is no error by itself",
        {.stderr_tail = {gloo, "ERROR: the training failed"}, .stderr_reason = "ERROR: the training failed"},
        true},
+      {"a signal's name is no error by itself",
+       {.stderr_tail = {gloo, "Fatal Python error: Aborted"}, .stderr_reason = "Fatal Python error: Aborted"},
+       true},
       {"no line explains the end", {.stderr_tail = {nccl, "step 3"}}, true},
       {"nothing was written", {}, false},
   };

@@ -1,5 +1,5 @@
-// libFuzzer: the stderr of a user's program. The seeds are recorded outputs; tests/base/reason_line_test.cc has their
-// lines.
+// libFuzzer: the stderr of a user's program. The seeds are outputs of programs; tests/base/reason_outputs_test.cc has
+// their lines.
 #include "base/reason_line.h"
 
 #include "base/utf8.h"

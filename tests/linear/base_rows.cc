@@ -36,6 +36,20 @@ const std::vector<LinearRow> kRows = {
      Repeats("Traceback (most recent call last):\n  File \"t.py\", line 3, in f\n    f()\nValueError: x\n"), Reason},
     {"reason_line", "Chains", Repeats("During handling of the above exception\nTraceback (most recent call last):\n"),
      Reason},
+    {"reason_line", "Causes",
+     [](size_t parts) {
+       const std::string_view trace = "Traceback (most recent call last):\nValueError: ";
+       const std::string link = fmt::format("The above exception was the direct cause\n{}y\n", trace);
+       return fmt::format("{}{}\n{}", trace, std::string(100 * parts, 'x'), Repeats(link)(parts));
+     },
+     Reason},
+    {"reason_line", "Stacks", Repeats("MPID_Init(958)...:\nFatal error in x, error stack:\n"), Reason},
+    {"reason_line", "Colons", Repeats("panic:\n (most recent call last):\n"), Reason},
+    {"reason_line", "Json", Repeats("ValueError: x\\n", "{\"Traceback (most recent call last)"), Reason},
+    {"reason_line", "Boxes",
+     Repeats("================================================================================\n=   x\n"), Reason},
+    {"reason_line", "Indented", Repeats("a:\n  \n  b\n"), Reason},
+    {"reason_line", "Fields", Repeats("level=\"level\": ["), Reason},
     {"reason_line", "Marks", Numbers([](size_t rank) {
        return fmt::format("[rank{}]: Traceback (most recent call last):\n[rank{}]: ValueError: x\n", rank, rank);
      }),
