@@ -1,6 +1,7 @@
 // How a round ends: the stop, the policy, the budget, the verdict.
 #include <algorithm>
 
+#include "base/collective_timeout.h"
 #include "base/reason_line.h"
 #include "base/text.h"
 #include "base/utf8.h"
@@ -58,6 +59,15 @@ std::string DescribeFailure(const WorkerFailure& failure) {
   if (std::string why = IsHang(failure) ? "" : OwnWords(failure); !why.empty()) how += fmt::format(" ({})", why);
   const std::string who = WhoFailed(failure);
   return fmt::format("{}: {} {}", node, who, how);
+}
+
+// For workers that only lost their peers: whether they waited for them in vain. "": they did not.
+std::string DescribeTimeout(const std::vector<WorkerFailure>& failures) {
+  const std::optional<CollectiveTimeout> timeout = FindCollectiveTimeout(failures);
+  if (!timeout) return "";
+  return fmt::format("; no worker failed by itself: the job hung in {}{}",
+                     timeout->operation.empty() ? "a collective operation" : timeout->operation,
+                     timeout->missing.empty() ? "" : fmt::format(", which {} did not join", timeout->missing));
 }
 
 }  // namespace
@@ -159,6 +169,7 @@ void Machine::ConcludeFailure() {
   WorkerFailure cause = *RootCause(s_.trouble.failures);
   int code = cause.exit_code == 0 ? kExitPeerFailed : cause.exit_code;
   std::string what = DescribeFailure(cause);
+  if (cause.consequence) what += DescribeTimeout(s_.trouble.failures);
   bool fatal = Classify(code, options().overrides) == ExitClass::kFatal && !cause.consequence;
   bool called_fatal = options().overrides.fatal.contains(code);
   if (options().policy == RestartPolicy::kNever) {

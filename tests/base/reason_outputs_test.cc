@@ -4,14 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <set>
 
-#include "base/peer_loss.h"
-#include "base/reason_line.h"
-#include "base/text.h"
+#include "tests/base/recorded_failure.h"
 
 namespace muster {
 namespace {
@@ -65,6 +61,9 @@ const std::map<std::string, std::string> kLines = {
      "[2025-03-20 20:31:29,269] [ERROR] [launch.py:321:sigkill_handler] ['/venv/bin/python', '-u', 'main.py', "
      "'--local_rank=1'] exits with return code = -9"},
     {"deepspeed_launcher", "ValueError: bad batch"},
+    {"deepspeed_lost_peer",
+     "RuntimeError: [/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:534] Connection reset by peer "
+     "[10.0.0.2]:21005"},
     {"download_reset",
      "requests.exceptions.ConnectionError: ('Connection aborted.', ConnectionResetError(104, 'Connection reset by "
      "peer'))"},
@@ -339,7 +338,8 @@ const std::map<std::string, std::string> kLines = {
 };
 
 // Those whose program lost a peer, or waited for one in vain.
-const std::set<std::string> kLostPeer = {"gloo_closed",
+const std::set<std::string> kLostPeer = {"deepspeed_lost_peer",
+                                         "gloo_closed",
                                          "gloo_mesh",
                                          "gloo_monitored_barrier",
                                          "gloo_monitored_barrier_others",
@@ -369,25 +369,15 @@ const std::set<std::string> kLostPeer = {"gloo_closed",
                                          "ucx_reset",
                                          "xgboost_peer"};
 
-// As the agent has them of a worker: the line, and the last 20 lines.
-WorkerFailure FailureOf(const std::string& text) {
-  WorkerFailure failure{.stderr_reason = ReasonLine(text)};
-  for (const std::string_view line : Split(text, '\n')) failure.stderr_tail.emplace_back(line);
-  std::vector<std::string>& tail = failure.stderr_tail;
-  if (tail.size() > 20) tail.erase(tail.begin(), tail.end() - 20);
-  return failure;
-}
-
 TEST(ReasonOutputs, HaveTheirLine) {
   size_t files = 0;
   for (const auto& entry : std::filesystem::directory_iterator("tests/fuzz/corpus/reason_line_fuzz")) {
     const std::string name = entry.path().filename().string();
-    std::ifstream file(entry.path(), std::ios::binary);
-    const WorkerFailure failure = FailureOf({std::istreambuf_iterator<char>(file), {}});
+    const WorkerFailure failure = RecordedFailure(name);
     const auto row = kLines.find(name);
     ASSERT_NE(row, kLines.end()) << name << " has no row";
     EXPECT_EQ(failure.stderr_reason, row->second) << name;
-    EXPECT_EQ(LooksLikePeerLoss(failure), kLostPeer.contains(name)) << name;
+    EXPECT_EQ(failure.consequence, kLostPeer.contains(name)) << name;
     ++files;
   }
   EXPECT_EQ(files, kLines.size());
