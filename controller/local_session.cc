@@ -67,15 +67,6 @@ Status CheckSuspend(const PlannedFiles& planned) {
       "{0}: true: the job would never begin, since nothing here resumes it; run it with --set {0}=false", field));
 }
 
-// As the API server does for an object that has only a generateName.
-void GiveName(std::string_view run, FileObject* job) {
-  const std::string prefix = TextField(PartOf(job->document.object, "metadata"), "generateName");
-  if (!job->name.empty() || prefix.empty()) return;
-  constexpr size_t kLetters = 5;
-  job->name = prefix + std::string(run.substr(0, kLetters));
-  job->document.object["metadata"]["name"] = job->name;
-}
-
 // What the pods run with. Holds references to objects of Session::Follow.
 struct CarriedRun {
   const LocalFlags& flags;
@@ -96,7 +87,7 @@ class Session {
                        .is_own = false});
     }
     const auto edit = [&flags, this](FileObject* job) -> Status {
-      GiveName(id_, job);
+      GiveName(id_.substr(0, std::size(kSomeLetters) - 1), job);
       MUSTER_RETURN_IF_ERROR(Override(flags.overrides, &job->document.object));
       return job->kind == kPyTorchJobKind ? ValidatePyTorchJob(*job) : absl::OkStatus();
     };

@@ -24,7 +24,12 @@ struct Flags {
 StatusOr<std::string> PlannedText(const Flags& flags) {
   MUSTER_ASSIGN_OR_RETURN(const std::vector<InputFile> files, ReadInputs(flags.files));
   MUSTER_RETURN_IF_ERROR(ValidatePyTorchJobs(files));
-  MUSTER_ASSIGN_OR_RETURN(const PlannedFiles planned, PlanFiles(files, flags.plan, {.check = ValidateTrainJob}));
+  const auto name = [](FileObject* job) -> Status {
+    GiveName(kSomeLetters, job);
+    return absl::OkStatus();
+  };
+  MUSTER_ASSIGN_OR_RETURN(const PlannedFiles planned,
+                          PlanFiles(files, flags.plan, {.edit = name, .check = ValidateTrainJob}));
   for (const std::string& remark : planned.remarks) PrintTo(stderr, "{}\n", remark);
   const std::vector<Json> objects = PlannedObjects(planned);
   return flags.output == "json" ? ObjectsAsJson(objects) : ObjectsAsYaml(objects);

@@ -56,6 +56,26 @@ class Convert(unittest.TestCase):
         self.assertEqual(names[:3], ["Secret exitcode-token", "Service exitcode-master-0", "Pod exitcode-master-0"])
         self.assertEqual(len(names), 9)
 
+    def test_plan_completes_a_generated_name(self):
+        runtime = json.loads(run("convert", "-f", EXIT_CODE, "-o", "json").stdout)["items"][0]
+        train_job = {"kind": "TrainJob", "apiVersion": runtime["apiVersion"], "metadata": {"generateName": "a-"},
+                     "spec": {"runtimeRef": {"kind": "TrainingRuntime", "name": runtime["metadata"]["name"]}}}
+        made = self.planned("\n---\n".join(map(json.dumps, (runtime, train_job))))
+        self.assertEqual(made[-1]["metadata"]["name"], "a-xxxxx-node-0")
+        made = self.planned(RENAMED.replace("{name: a}", "{generateName: b-}").replace("{worker:", "{Worker:"))
+        self.assertEqual([item["metadata"]["name"] for item in made if item["kind"] == "Pod"], ["b-xxxxx-worker-0"])
+
+    def test_a_null_field_is_absent(self):
+        """As for the API server: a template with blanks leaves them in files."""
+        resources = "resources: {limits: {nvidia.com/gpu: , cpu: 1}, requests: {memory: }}"
+        pods = [item for item in self.planned(RENAMED.replace("{worker:", "{Worker:").replace("image: i", f"image: i, {resources}"))
+                if item["kind"] == "Pod"]
+        self.assertEqual([pod["spec"]["containers"][0]["resources"] for pod in pods], [{"limits": {"cpu": 1}, "requests": {}}])
+        job = {"kind": "TrainJob", "apiVersion": "trainer.kubeflow.org/v1alpha1", "metadata": {"name": "a"}, "spec": {
+            "runtimeRef": {"kind": "TrainingRuntime", "name": "exitcode"}, "trainer": {"resourcesPerNode": {"limits": {"nvidia.com/gpu": None}}}}}
+        runtime = run("convert", "-f", EXIT_CODE, "-o", "json").stdout
+        self.assertEqual(self.planned(json.dumps(json.loads(runtime)["items"][0]) + "\n---\n" + json.dumps(job))[-1]["kind"], "Job")
+
     def test_what_is_wrong(self):
         for text, said in (("kind: PyTorchJob\nmetadata: {name: a}\nspec: {}\n", "stdin:3: spec.pytorchReplicaSpecs: Required value: must be required"),
                            (RENAMED, "stdin:6: spec.pytorchReplicaSpecs[worker]: Unsupported value: \"worker\""),

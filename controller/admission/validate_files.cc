@@ -24,11 +24,13 @@ Status StatusOf(const std::vector<std::string>& wrong) {
 }  // namespace
 
 Status ValidatePyTorchJobs(const std::vector<InputFile>& files) {
-  const auto objects = ReadFileObjects(files);
+  auto objects = ReadFileObjects(files);
   if (!objects.ok()) return absl::OkStatus();
   std::vector<std::string> wrong;
-  for (const FileObject& object : *objects) {
-    if (object.kind == kPyTorchJobKind) AddWrong(object, &wrong);
+  for (FileObject& object : *objects) {
+    if (object.kind != kPyTorchJobKind) continue;
+    GiveName(kSomeLetters, &object);
+    AddWrong(object, &wrong);
   }
   return StatusOf(wrong);
 }

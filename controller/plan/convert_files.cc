@@ -18,6 +18,9 @@ StatusOr<ConvertedFiles> ConvertFiles(const std::vector<InputFile>& files, const
       continue;
     }
     any = true;
+    if (object.name.empty()) {
+      return object.Wrong("metadata.name: it is missing; give one: the TrainJob and its runtime have it in common");
+    }
     auto job = ConvertPyTorchJob(object.document.object, options);
     if (!job.ok()) return object.Wrong(Message(job.status()));
     for (const std::string& remark : job->remarks) converted.remarks.push_back(object.Say(remark));

@@ -1,6 +1,8 @@
 #include "controller/plan/file_objects.h"
 
 #include "base/text.h"
+#include "controller/api/lenient.h"
+#include "controller/api/pytorch_job.h"
 
 namespace muster::controller {
 namespace {
@@ -19,6 +21,11 @@ Status WrongYaml(const InputFile& file, std::string_view message) {
       fmt::format("{}:{}:{}: {}", file.name, line_number, column_number, message.substr(end + 2)));
 }
 
+// Kinds of a definition: the API server drops their fields that are null.
+bool IsOfDefinition(std::string_view kind) {
+  return kind == "TrainJob" || kind == "TrainingRuntime" || kind == "ClusterTrainingRuntime" || kind == kPyTorchJobKind;
+}
+
 }  // namespace
 
 std::string FileObject::Place(std::string_view path) const {
@@ -33,6 +40,13 @@ std::string FileObject::Say(std::string_view message) const {
 
 Status FileObject::Wrong(std::string_view message) const { return absl::InvalidArgumentError(Say(message)); }
 
+void GiveName(std::string_view letters, FileObject* object) {
+  const std::string prefix = TextField(PartOf(object->document.object, "metadata"), "generateName");
+  if (!object->name.empty() || prefix.empty()) return;
+  object->name = fmt::format("{}{}", prefix, letters);
+  object->document.object["metadata"]["name"] = object->name;
+}
+
 StatusOr<std::vector<FileObject>> ReadFileObjects(const std::vector<InputFile>& files) {
   std::vector<FileObject> objects;
   for (const InputFile& file : files) {
@@ -41,6 +55,7 @@ StatusOr<std::vector<FileObject>> ReadFileObjects(const std::vector<InputFile>& 
     for (YamlDocument& document : *documents) {
       FileObject object{.file = &file, .document = std::move(document)};
       object.kind = TextField(object.document.object, "kind");
+      if (IsOfDefinition(object.kind)) DropNulls(&object.document.object);
       if (const Json* metadata = FindField(object.document.object, "metadata")) {
         object.name = TextField(*metadata, "name");
       }

@@ -30,8 +30,13 @@ struct FileObject {
   Status Wrong(std::string_view message) const;  // InvalidArgument
 };
 
-// The objects of all files, in their order; they point into `files`. InvalidArgument: "file:line:column: what is
-// wrong", or "file:line: ..." for an object without a kind.
+// Names an object that has only a generateName, as the API server does: `letters` are appended.
+inline constexpr char kSomeLetters[] = "xxxxx";  // for names that are only shown
+void GiveName(std::string_view letters, FileObject* object);
+
+// The objects of all files, in their order; they point into `files`. In jobs and runtimes a field that is null is
+// absent, as for the API server. InvalidArgument: "file:line:column: what is wrong", or "file:line: ..." for an object
+// without a kind.
 StatusOr<std::vector<FileObject>> ReadFileObjects(const std::vector<InputFile>& files);
 
 // The user's own files: "a.yaml, b.yaml"

@@ -63,6 +63,7 @@ TEST(ConvertFiles, SayWhereTheyAreWrong) {
   };
   for (const Row& row : std::vector<Row>{
            {"replicas: 2", "replicas: many", "a.yaml:15: spec.pytorchReplicaSpecs.Worker.replicas: 'many'"},
+           {"name: digits", "generateName: digits-", "a.yaml:7: metadata.name: it is missing; give one"},
            {"name: digits", "name: 1digits", "a.yaml:8: metadata.name: '1digits' must match RFC 1035"},
            {"kind: PyTorchJob", "kind: MPIJob", "a.yaml: there is no PyTorchJob to convert; give its file with -f"},
            {"kind: PyTorchJob", "kin: PyTorchJob", "a.yaml:5: kind: it is missing"},
