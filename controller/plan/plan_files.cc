@@ -1,6 +1,7 @@
 #include "controller/plan/plan_files.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 
 #include "base/quoted.h"
@@ -26,15 +27,24 @@ constexpr OtherKind kOtherKinds[] = {
     {"XGBoostJob", "a TrainJob of the runtime xgboost-distributed"},
 };
 
-// Why there is nothing to plan, if one of `objects` is of such a kind; else OK.
-Status WrongKind(const std::vector<FileObject>& objects) {
+// Why there is nothing to plan in `files`, whose other objects are `objects`.
+Status NothingToPlan(const std::vector<InputFile>& files, const std::vector<FileObject>& objects) {
+  constexpr size_t kMostSaid = 5;
+  std::vector<std::string> said;
   for (const FileObject& object : objects) {
     for (const OtherKind& other : kOtherKinds) {
       if (object.kind == other.kind)
         return object.Wrong(fmt::format("kind: {} is not read; write {}", other.kind, other.remedy));
     }
+    if (object.file->is_own) said.push_back(Said(object.kind, object.name));
   }
-  return absl::OkStatus();
+  if (said.size() > kMostSaid) {
+    said.resize(kMostSaid);
+    said.push_back("...");
+  }
+  return absl::InvalidArgumentError(
+      fmt::format("{}: there is no TrainJob and no PyTorchJob to plan{}{}; give its file with -f", NamesOf(files),
+                  said.empty() ? "" : ", only ", Join(said, ", ")));
 }
 
 bool IsRuntime(std::string_view kind) { return kind == "TrainingRuntime" || kind == "ClusterTrainingRuntime"; }
@@ -141,16 +151,17 @@ StatusOr<PlannedFiles> PlanFiles(const std::vector<InputFile>& files, const Plan
       runtimes.push_back(std::move(object));
     } else if (object.kind == kPyTorchJobKind) {
       pytorch_jobs.push_back(std::move(object));
-    } else if (!hooks.beside.contains(object.kind)) {
-      planned.remarks.push_back(
-          fmt::format("{}: {} {} is no part of the plan", object.Place("kind"), object.kind, Quoted(object.name)));
+    } else {
+      if (!hooks.beside.contains(object.kind)) {
+        planned.remarks.push_back(
+            fmt::format("{}: {} {} is no part of the plan", object.Place("kind"), object.kind, Quoted(object.name)));
+      }
       others.push_back(std::move(object));
     }
   }
   if (train_jobs.empty() && pytorch_jobs.empty()) {
-    MUSTER_RETURN_IF_ERROR(WrongKind(others));
-    return absl::InvalidArgumentError(
-        fmt::format("{}: there is no TrainJob and no PyTorchJob to plan; give its file with -f", NamesOf(files)));
+    others.insert(others.begin(), std::make_move_iterator(runtimes.begin()), std::make_move_iterator(runtimes.end()));
+    return NothingToPlan(files, others);
   }
   for (const FileObject& train_job : train_jobs) {
     MUSTER_ASSIGN_OR_RETURN(PlannedTrainJob one, PlanOne(train_job, runtimes, options, hooks, &planned.remarks));

@@ -84,6 +84,10 @@ TEST(PlanFiles, SayWhereTheyAreWrong) {
             "job.yaml:8: spec.runtimeRef: unsupported runtime: ClusterTrainingRuntime.example.com; use"},
            {"kind: TrainJob", "kind: MPIJob",
             "kind: MPIJob is not read; write a TrainJob of the runtime deepspeed-distributed"},
+           {"kind: TrainJob", "kind: JobSet",
+            "job.yaml, runtime.yaml: there is no TrainJob and no PyTorchJob to plan, only ClusterTrainingRuntime "
+            "'torch', "
+            "JobSet 'train', ConfigMap 'other'; give its file with -f"},
            {"kind: TrainJob", "kin: TrainJob", "job.yaml:2: kind: it is missing"},
            {"spec:", "spec: [", "job.yaml:8:13: "},
            {"torch: {}", "flux: {}", "runtime.yaml:10: spec.mlPolicy.flux: Flux is not served"},
