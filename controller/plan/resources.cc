@@ -22,8 +22,20 @@ int64_t UnitsOf(const Json& resources, const char* name) {
   return 0;
 }
 
+bool Names(std::string_view resource, std::string_view word) { return Lower(resource).find(word) != std::string::npos; }
+
+// A share of a GPU: nvidia.com/gpumem, nvidia.com/gpucores (HAMi), volcano.sh/vgpu-memory,
+// aliyun.com/gpu-core.percentage, gpu.intel.com/millicores. Its amount is no number of devices.
+bool IsShareOfGpu(std::string_view resource) {
+  if (!Names(resource, "gpu")) return false;
+  for (const char* word : {"mem", "core", "percent", "ratio", "monitoring"}) {
+    if (Names(resource, word)) return true;
+  }
+  return false;
+}
+
 bool IsGpu(std::string_view resource) {
-  return Lower(resource).find("gpu") != std::string::npos || resource.starts_with("nvidia.com/mig-");
+  return (Names(resource, "gpu") && !IsShareOfGpu(resource)) || resource.starts_with("nvidia.com/mig-");
 }
 
 // A device that is no GPU. One worker drives one device.
@@ -71,7 +83,10 @@ Json MergedResources(Json runtime, const Json& own) {
   return runtime;
 }
 
-int64_t GpusOf(const Json& resources) { return Sum(resources, IsGpu); }
+int64_t GpusOf(const Json& resources) {
+  const int64_t gpus = Sum(resources, IsGpu);
+  return gpus == 0 && Sum(resources, IsShareOfGpu) > 0 ? 1 : gpus;
+}
 
 StatusOr<std::string> ProcessesPerNode(const TrainJob& job, const Runtime& runtime, const Json& resources) {
   if (job.trainer && job.trainer->num_proc_per_node) return fmt::format("{}", *job.trainer->num_proc_per_node);

@@ -14,7 +14,7 @@ namespace muster::controller {
 // ResourceRequirements: merges requests and limits of `own` into those of `runtime` by key, claims by name; `own` wins.
 Json MergedResources(Json runtime, const Json& own);
 
-// The number of GPUs and slices of GPUs.
+// The number of GPUs and slices of GPUs; 1 if only a share of a GPU (memory, cores) is asked for.
 int64_t GpusOf(const Json& resources);
 
 // PET_NPROC_PER_NODE of a container with these (merged) resources: a number, or a word that the agent resolves in the

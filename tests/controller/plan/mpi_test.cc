@@ -91,6 +91,13 @@ TEST(Mpi, SlotsAreProcessesOrGpus) {
            {"{image: i}", none, "{mpi: {numProcPerNode: 4}}", gpus, "4"},
            {"{image: i}", none, "{mpi: {numProcPerNode: 1}}", gpus, "8"},
            {"{image: i}", none, "{mpi: {}}", gpus, "8"},
+           {"{image: i}", none, "{mpi: {}}",
+            "{resources: {limits: {nvidia.com/gpu: 2, nvidia.com/gpumem: 8192, nvidia.com/gpucores: 50}}}", "2"},
+           {"{image: i}", none, "{mpi: {}}",
+            "{resources: {limits: {volcano.sh/vgpu-number: 4, volcano.sh/vgpu-memory: 3000}}}", "4"},
+           {"{image: i}", none, "{mpi: {}}", "{resources: {limits: {aliyun.com/gpu-mem: 30}}}", "1"},
+           {"{image: i}", none, "{mpi: {}}",
+            "{resources: {limits: {gpu.intel.com/i915: 2, gpu.intel.com/millicores: 500}}}", "2"},
            {"{image: i}", none, "{mpi: {}}", none, "1"},
            // Resources of the runtime and the job, merged.
            {"{resourcesPerNode: {requests: {cpu: 3}}}", none, "{mpi: {}}", gpus, "8"},
