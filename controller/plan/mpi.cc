@@ -63,12 +63,17 @@ class MpiDraft {
       return Wrong(fmt::format("spec.mlPolicy.mpi: there is no job '{}'; mpirun runs in its pod", kMpiLauncher));
     }
     if (nodes_ == nullptr) launcher_is_node_ = true;
+    return absl::OkStatus();
+  }
+
+  // Which job's pods lack the container `node`, as upstream allows: they run as they are written. Empty: none.
+  std::string LackOfNode() const {
     for (ReplicatedJob* of : {launcher_, nodes_}) {
       if (of == nullptr || TrainerContainer(*of) != nullptr) continue;
-      return Wrong(fmt::format("job '{}' must contain a container '{}'; it has: {}", of->name, kTrainerContainer,
-                               NamesIn(PodSpec(of->job_template), "containers")));
+      return fmt::format("job '{}' has no container '{}'; it has: {}", of->name, kTrainerContainer,
+                         NamesIn(PodSpec(of->job_template), "containers"));
     }
-    return absl::OkStatus();
+    return "";
   }
 
   const char* CountPath() const {
@@ -89,7 +94,8 @@ class MpiDraft {
     const int said = IntField(policy_, "numProcPerNode", 1).value_or(1);
     ReplicatedJob& of = nodes_ == nullptr ? *launcher_ : *nodes_;
     if (said > 1) return said;
-    return static_cast<int>(std::max<int64_t>(1, GpusOf(PartOf(*TrainerContainer(of), "resources"))));
+    const Json* container = TrainerContainer(of);
+    return container == nullptr ? 1 : static_cast<int>(std::max<int64_t>(1, GpusOf(PartOf(*container, "resources"))));
   }
 
   void CountPods() {
@@ -151,6 +157,7 @@ class MpiDraft {
     const std::string file = fmt::format("{}/{}", kHostsFolder, kHostsKey), slots = fmt::format("{}", slots_);
     const std::string implementation = TextField(policy_, "mpiImplementation");
     Json* container = TrainerContainer(*launcher_);
+    if (container == nullptr) return;
     if (implementation == "Intel") {
       return AddMissingEnv(
           {EnvValue("I_MPI_HYDRA_HOST_FILE", file), EnvValue("I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS", kPatience),
@@ -206,13 +213,16 @@ class MpiDraft {
     MUSTER_ASSIGN_OR_RETURN(const bool wants_agent, WantsAgent(draft_.job, draft_.runtime));
     MUSTER_ASSIGN_OR_RETURN(const std::string_view choice,
                             ChoiceOf(draft_.job, draft_.runtime, kRshAnnotation, "muster", "ssh"));
-    if (!wants_agent || !choice.empty()) return wants_agent && choice == "muster";
-    const std::string why = NeedOfSsh();
+    if (!wants_agent || choice == "ssh") return false;
+    const std::string lack = LackOfNode();
+    if (choice == "muster") {
+      return lack.empty() ? StatusOr<bool>(true) : Wrong(fmt::format("{}; {} needs it", lack, kRshAnnotation));
+    }
+    const std::string why = lack.empty() ? NeedOfSsh() : lack;
     if (why.empty()) return true;
+    const std::string remedy = lack.empty() ? fmt::format("; or annotate {}: muster", kRshAnnotation) : "";
     draft_.notices.push_back(
-        {"SshKept", fmt::format("mpirun reaches the nodes by ssh, which their image must serve: {}; or annotate {}: "
-                                "muster",
-                                why, kRshAnnotation)});
+        {"SshKept", fmt::format("mpirun reaches the nodes by ssh, which their image must serve: {}{}", why, remedy)});
     return false;
   }
 

@@ -39,7 +39,7 @@ Json WithSshKeys(Json secret, const SshKeys& keys) {
 void MountSshKeys(const TrainJob& job, const std::string& path, ReplicatedJob* of) {
   Json& pod = PodSpec(of->job_template);
   Json* container = FindNamed(pod, "containers", kTrainerContainer);
-  const int mode = ModeOfKey(path, pod, *container);
+  const int mode = ModeOfKey(path, pod, container == nullptr ? Json() : *container);
   const Json items = Json::array(
       {Item(kPrivate, "id_rsa", mode), Item(kPublic, "id_rsa.pub", 0644), Item(kPublic, "authorized_keys", 0644)});
   MountVolume(kVolume, {{"secret", {{"secretName", SecretName(job)}, {"defaultMode", 0400}, {"items", items}}}}, path,

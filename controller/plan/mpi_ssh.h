@@ -24,7 +24,8 @@ PlannedObject SshSecret(const TrainJob& job);
 // SshSecret() with the keys in it.
 Json WithSshKeys(Json secret, const SshKeys& keys);
 
-// Mounts the keys at `path` in the container `node` of `of`, with file modes that ssh and sshd accept for its user.
+// Mounts the keys at `path` in the container `node` of `of`, if it has one, with file modes that ssh and sshd accept
+// for its user.
 void MountSshKeys(const TrainJob& job, const std::string& path, ReplicatedJob* of);
 
 }  // namespace muster::controller

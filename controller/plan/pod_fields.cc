@@ -126,6 +126,7 @@ const Json* EnvText(const Json& container, std::string_view name) {
 void MountVolume(const char* name, Json source, const std::string& folder, MountMode mode, Json* pod, Json* container) {
   source["name"] = name;
   UpsertNamed(source, "volumes", pod);
+  if (container == nullptr) return;
   Json mount = {{"name", name}, {"mountPath", folder}};
   if (mode == MountMode::kReadOnly) mount["readOnly"] = true;
   Json& mounts = ListOf("volumeMounts", container);

@@ -54,7 +54,7 @@ void UpsertNamed(const Json& entry, const char* field, Json* object, bool first 
 // The same for several entries, in linear time. New ones are appended.
 void UpsertAllNamed(const Json& entries, const char* field, Json* object);
 // Adds the volume `name` with `source` ({kind: how}) to `pod`, and mounts it at `folder` in `container`, a part of the
-// pod. Replaces a volume of the same name and a mount at the same path.
+// pod (null: in none). Replaces a volume of the same name and a mount at the same path.
 enum class MountMode { kReadOnly, kWritable };
 void MountVolume(const char* name, Json source, const std::string& folder, MountMode mode, Json* pod, Json* container);
 // A field of securityContext, the container's, else the pod's; null: neither has it.

@@ -323,9 +323,25 @@ TEST(Mpi, Refused) {
     SCOPED_TRACE(row.message);
     EXPECT_THAT(Refusal(JobWith(row.spec, row.annotations), MpiRuntime(row.parts)), HasSubstr(row.message));
   }
-  const Runtime other = RuntimeWith(R"({mlPolicy: {mpi: {}}, template: {spec: {replicatedJobs: [
-      {name: launcher, template: {spec: {template: {spec: {containers: [{name: c, image: i}]}}}}}]}}})");
-  EXPECT_THAT(Refusal(JobWith(), other), HasSubstr("job 'launcher' must contain a container 'node'; it has: c"));
+}
+
+// As upstream: the volumes are there, and the containers stay as they are.
+TEST(Mpi, PodsWithoutTheContainerNodeRunAsTheyAreWritten) {
+  const Runtime runtime = RuntimeWith(R"({mlPolicy: {mpi: {}}, template: {spec: {replicatedJobs: [
+      {name: launcher, template: {spec: {template: {spec: {containers: [{name: mpi, image: i, command: [run]}]}}}}},
+      {name: worker, replicas: 2, template: {spec: {template: {spec: {containers: [{name: mpi, image: i}]}}}}}]}}})");
+  const Plan plan = PlanOf(JobWith(), runtime);
+  ASSERT_EQ(plan.jobs.size(), 3);
+  const Json pod = At(plan.jobs[0].Object(), "/spec/template/spec");
+  EXPECT_EQ(WriteJson(At(pod, "/containers")), R"([{"command":["run"],"image":"i","name":"mpi"}])");
+  EXPECT_EQ(At(pod, "/volumes/0/name"), "mpi-hostfile");
+  EXPECT_EQ(At(pod, "/volumes/1/name"), "mpi-ssh-auth");
+  ASSERT_EQ(plan.notices.size(), 1);
+  EXPECT_EQ(plan.notices[0].message,
+            "mpirun reaches the nodes by ssh, which their image must serve: job 'launcher' has no container 'node'; it "
+            "has: mpi");
+  EXPECT_THAT(Refusal(JobWith("{}", "{muster.dev/rsh: muster}"), runtime),
+              HasSubstr("job 'launcher' has no container 'node'; it has: mpi; muster.dev/rsh needs it"));
 }
 
 }  // namespace
