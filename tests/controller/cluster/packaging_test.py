@@ -24,7 +24,7 @@ DEPLOYMENT = "kubeflow-trainer-controller-manager"
 OTHERS = [("cert-manager.io", "v1", "Issuer"), ("cert-manager.io", "v1", "Certificate"),
           ("monitoring.coreos.com", "v1", "ServiceMonitor"), ("monitoring.coreos.com", "v1", "PrometheusRule")]
 COMPONENTS = {"networkPolicy": "network-policy", "metrics": "monitoring", "webhook.certManager": "cert-manager",
-              "statusServer": "status-server", "pytorchJobs": "pytorchjob"}
+              "webhook.clientCA": "webhook-client-ca", "webhook.trustClients": "webhook-trust-clients", "statusServer": "status-server", "pytorchJobs": "pytorchjob"}
 IMAGES = ("muster", "muster-initializer", "muster-controller")
 PYTORCH_WEBHOOK = "validator.pytorchjob.training-operator.kubeflow.org"
 # The definitions of base/crds, and the one that a value of the chart turns on.
@@ -44,7 +44,8 @@ VALUES = [
     (["affinity.nodeAffinity.x=y"], "affinity", {"nodeAffinity": {"x": "y"}}),
     (["imagePullSecrets[0].name=pull"], "imagePullSecrets", [{"name": "pull"}]),
 ]
-REFUSED = ["replica=1", "image.tag=1", "image.repository=", "image.pullPolicy=Sometimes", "metrics.enabled=maybe", "pytorchJobs.enabled=1", "replicas=two"]
+REFUSED = ["replica=1", "image.tag=1", "image.repository=", "image.pullPolicy=Sometimes", "metrics.enabled=maybe", "pytorchJobs.enabled=1", "replicas=two", "webhook.clientCA=on",
+           "webhook.trustClients.enable=true"]
 
 
 def definition(group, version, kind):
@@ -144,7 +145,7 @@ class Packaging(ClusterCase):
 
     def test_every_component_is_accepted(self):
         names = sorted(os.listdir(os.path.join(MANIFESTS, "components")))
-        self.assertEqual(set(names), {*COMPONENTS.values(), "kueue", "webhook-client-ca"})
+        self.assertEqual(set(names), {*COMPONENTS.values(), "kueue"})
         done = self.cluster.try_kubectl("apply", "--server-side", "--force-conflicts", "-k", self.with_components(names))
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertEqual(self.cluster.get("crd", "jobsets.jobset.x-k8s.io")["spec"]["names"]["kind"], "JobSet")
