@@ -77,6 +77,8 @@ class NodeAgent::Impl {
   void StopRound(const rendezvous::attendance::StopRound& stop);
   void End(const Verdict& verdict);
   void SayHowItEnded(const Verdict& verdict);
+  void SayHowItLeft(int code);
+  void SayEnd(decltype(&log::Info) say, const std::string& reason, int code) const;
   // --- what the workers do ---
   void WorkersFailed(std::vector<WorkerFailure> failures);
   void OfThisNode(WorkerFailure& failure) const;
@@ -416,8 +418,18 @@ void NodeAgent::Impl::SayHowItEnded(const Verdict& verdict) {
   }
   if (inner && inner->exit_code == verdict.exit_code) return;  // the run inside has printed it
   console_.Write(launcher::Console::Stream::kErr, wiring_.summary(verdict, self_.name));
-  const std::string text = fmt::format("{} (exit code {})", verdict.reason, verdict.exit_code);
-  logs_.temporary.empty() ? log::Error(text) : log::Error(text, {{"logs", logs_.root}});
+  SayEnd(log::Error, verdict.reason, verdict.exit_code);
+}
+
+// For a node that was told to leave.
+void NodeAgent::Impl::SayHowItLeft(int code) {
+  const auto inner = InnerRun(options_, ReadTerminationText(options_.termination_log));
+  if (!inner || inner->exit_code != code) SayEnd(log::Info, reason_, code);  // else the run inside has said it
+}
+
+void NodeAgent::Impl::SayEnd(decltype(&log::Info) say, const std::string& reason, int code) const {
+  const std::string text = fmt::format("{} (exit code {})", reason, code);
+  logs_.temporary.empty() ? say(text, {}) : say(text, {{"logs", logs_.root}});
 }
 
 void NodeAgent::Impl::AwaitSignal() {
@@ -511,6 +523,7 @@ void NodeAgent::Impl::FinishWith(int code) {
   if (finishing_) return;
   finishing_ = true;
   exit_code_ = code;
+  if (going_signal_ != 0) SayHowItLeft(code);
   if (attempt_ && verdict_) {
     attempt_->JobEnded(verdict_->exit_code, verdict_->reason);
   } else if (attempt_ && options_.max_nodes == 1) {  // told to leave; for a single node that is the job's end

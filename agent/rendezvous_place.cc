@@ -76,13 +76,13 @@ void SayIfElsewhere(const std::string& host, const std::vector<std::string>& res
                   addresses.empty() ? "does not resolve here" : "is no address of this machine"));
 }
 
-// Logs why a node that dials the endpoint listens, too.
+// Logs why a node that dials the endpoint listens, too, if strangers could connect.
 void SayStandingBy(const net::Credentials& credentials, const std::string& host, int port) {
-  if (IsLoopbackText(host)) return;
-  const bool open = credentials.token.empty() && !credentials.tls();
-  log::Info(fmt::format("standing by on port {} of {}, to coordinate the job if its coordinator is lost{}", port,
-                        host.empty() ? "every address" : host,
-                        open ? fmt::format(" (without token or TLS, as torchrun's ports are; {})", kProtectedBy) : ""));
+  if (!credentials.token.empty() || credentials.tls() || IsLoopbackText(host)) return;
+  log::Info(
+      fmt::format("standing by on port {} of {}, to coordinate the job if its coordinator is lost (without token or "
+                  "TLS, as torchrun's ports are; {})",
+                  port, host.empty() ? "every address" : host, kProtectedBy));
 }
 
 std::vector<std::string> Texts(const std::vector<ip::address>& addresses) {

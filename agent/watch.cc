@@ -51,7 +51,9 @@ StatusOr<std::unique_ptr<http::Server>> OpenPort(boost::asio::io_context& loop, 
     log::Warning(fmt::format("cannot serve {}: {}; --http-port=off turns the port off", paths, Message(port.status())));
     return nullptr;
   }
-  log::Info(fmt::format("{} on {}port {}", paths, wanted.host.empty() ? "" : wanted.host + " ", (*port)->port()));
+  const std::string where =
+      fmt::format("{} on {}port {}", paths, wanted.host.empty() ? "" : wanted.host + " ", (*port)->port());
+  wanted.port == 0 ? log::Info(where) : log::Debug(where);  // who named the port knows it
   return port;
 }
 

@@ -58,6 +58,20 @@ class Pods:
         workers[2].tell("exit 0")
         self.assertEqual([agent.wait() for agent in agents], [0, 0, 0])
 
+    def test_a_pod_says_two_lines_at_most_before_its_program(self):
+        token = os.path.join(self.dir, "the-token")
+        with open(token, "w") as file:
+            file.write("secret")
+        agents = [self.pod(rank, MUSTER_TOKEN_FILE=token, MUSTER_HTTP_PORT=f"127.0.0.1:{self.free_port()}") for rank in (1, 0)]
+        workers = self.workers(2)
+        for agent in agents:
+            said = agent.output().splitlines()
+            self.assertLessEqual(len(said), 2, said)
+            self.assertIn("round 0: this is node", said[-1])
+        for worker in workers:
+            worker.tell("exit 0")
+        self.assertEqual([agent.wait() for agent in agents], [0, 0])
+
     def test_a_fatal_code_ends_all_with_it(self):
         agents = self.pods("--max-restarts=3", nodes=3)
         self.workers(3)[1].tell("exit 3")

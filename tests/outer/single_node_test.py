@@ -334,6 +334,7 @@ class Signals(MusterCase):
         agent.send(signal.SIGINT)
         self.assertEqual(agent.wait(), 130)
         self.assertIn("SIGINT again: workers that are left get SIGKILL", agent.output())
+        self.assertEqual(agent.output().count("stopped by SIGINT (exit code 130)"), 1)
         self.assertFalse(alive(worker.pid))
 
     def test_shutdown_timeout_kills(self):
