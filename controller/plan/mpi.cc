@@ -120,8 +120,9 @@ class MpiDraft {
   Status CheckHosts() {
     int64_t bytes = 0, longest = 1;
     for (const ReplicatedJob& of : draft_.jobs) {
-      const int pods = draft_.pods[of.name];
-      if (!HasHosts(of) || of.replicas == 0 || pods == 0) continue;
+      if (!HasHosts(of)) continue;
+      const int pods = draft_.pods.at(of.name);
+      if (of.replicas == 0 || pods == 0) continue;
       const auto line = static_cast<int64_t>(HostLine(of, of.replicas - 1, pods - 1).size());
       longest = std::max(longest, line);
       bytes += line * of.replicas * pods;
@@ -139,7 +140,7 @@ class MpiDraft {
     for (const ReplicatedJob& of : draft_.jobs) {
       if (!HasHosts(of)) continue;
       for (int index = 0; index < of.replicas; ++index) {
-        for (int pod = 0; pod < draft_.pods[of.name]; ++pod) hosts += HostLine(of, index, pod);
+        for (int pod = 0; pod < draft_.pods.at(of.name); ++pod) hosts += HostLine(of, index, pod);
       }
     }
     const std::string name = fmt::format("{}-{}", draft_.job.meta.name, kHostsVolume);
@@ -233,7 +234,7 @@ class MpiDraft {
     draft_.agents[launcher_->name] = {
         .flags = {"--wire=mpi", fmt::format("--max-restarts=$({})", kMaxRestartsVariable)}};
     if (nodes_ == nullptr) return;
-    draft_.agents_meet = draft_.pods[nodes_->name] > 0;
+    draft_.agents_meet = draft_.pods.at(nodes_->name) > 0;
     Json* container = TrainerContainer(*nodes_);
     const bool replaces = !IsAgent(*container);
     // The probes were written for the program that the agent replaces.

@@ -325,6 +325,17 @@ TEST(Mpi, Refused) {
   }
 }
 
+TEST(Mpi, OtherJobsKeepTheirPods) {
+  Runtime runtime = MpiRuntime();
+  const Runtime other = RuntimeWith(R"({template: {spec: {replicatedJobs: [
+      {name: data, template: {spec: {template: {spec: {containers: [{name: data, image: i}]}}}}},
+      {name: cache, template: {spec: {parallelism: 3, template: {spec: {containers: [{name: c, image: i}]}}}}}]}}})");
+  runtime.jobs.insert(runtime.jobs.begin(), other.jobs.begin(), other.jobs.end());
+  const Plan plan = PlanOf(JobWith(), runtime);
+  EXPECT_EQ(JobNamed(plan, "data").pods, 1);
+  EXPECT_EQ(JobNamed(plan, "cache").pods, 3);
+}
+
 // As upstream: the volumes are there, and the containers stay as they are.
 TEST(Mpi, PodsWithoutTheContainerNodeRunAsTheyAreWritten) {
   const Runtime runtime = RuntimeWith(R"({mlPolicy: {mpi: {}}, template: {spec: {replicatedJobs: [
