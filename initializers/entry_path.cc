@@ -247,6 +247,28 @@ bool MatchesAny(const std::vector<std::string>& patterns, std::string_view path)
                      [&](const std::string& pattern) { return MatchesPattern(pattern, path); });
 }
 
+BareEndings::BareEndings(const std::vector<std::string>& ignore) {
+  for (const std::string& pattern : ignore) {
+    if (pattern.starts_with('.') && pattern.find_first_of("*?[/") == std::string::npos) counts_[pattern] = 0;
+  }
+}
+
+void BareEndings::Add(std::string_view wanted) {
+  for (auto& [ending, count] : counts_) count += wanted.ends_with(ending);
+}
+
+std::vector<std::string> BareEndings::Texts() const {
+  std::vector<std::string> texts;
+  for (const auto& [ending, count] : counts_) {
+    if (count == 0) continue;
+    texts.push_back(
+        fmt::format("--ignore {0} leaves out only a file of that name; {1} with this ending will be brought "
+                    "in; write *{0} to leave them out",
+                    ending, Counted(count, "file")));
+  }
+  return texts;
+}
+
 bool MayHoldWanted(std::string_view folder, const std::vector<std::string>& include,
                    const std::vector<std::string>& ignore) {
   // If a pattern that ends with '*' or '/' matches the folder's path, it also matches everything below.

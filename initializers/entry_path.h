@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -61,6 +62,17 @@ bool MatchesPattern(std::string_view pattern, std::string_view path);
 bool IsWanted(std::string_view path, const std::vector<std::string>& include, const std::vector<std::string>& ignore);
 
 bool MatchesAny(const std::vector<std::string>& patterns, std::string_view path);
+
+// Finds `ignore` patterns such as ".pth", the end of a name without a wildcard: they match only a file of that name.
+class BareEndings {
+ public:
+  explicit BareEndings(const std::vector<std::string>& ignore);
+  void Add(std::string_view wanted);       // the path of a file that no pattern leaves out
+  std::vector<std::string> Texts() const;  // for people: a text for each pattern with which such files end
+
+ private:
+  std::map<std::string, size_t> counts_;
+};
 
 // True if the folder "a/b/", or anything that can be below it, may be wanted. False: nothing below it is wanted,
 // whatever its name, so the folder need not be read.

@@ -103,6 +103,7 @@ class Initialize::Impl {
   NeededRoom needed_;
   std::unique_ptr<Unpackers> unpackers_;  // with --extract
   size_t archives_ = 0;
+  BareEndings bare_endings_{options_.ignore};
   bool transferred_ = false;
   InitializeResult result_;
   bool complete_ = false;  // everything is there, and the source cannot have changed
@@ -277,8 +278,9 @@ Status Initialize::Impl::Page(std::vector<Entry> entries) {
   std::vector<Entry> missing;
   for (Entry& entry : entries) {
     const bool reference = options_.hub_cache && entry.key.empty();  // not a file: the commit that a branch points to
-    if (!reference && !IsWanted(options_.hub_cache ? entry.key : entry.path, options_.include, options_.ignore))
-      continue;
+    const std::string& name = options_.hub_cache ? entry.key : entry.path;
+    if (!reference && !IsWanted(name, options_.include, options_.ignore)) continue;
+    bare_endings_.Add(name);
     any_ = any_ || !reference;
     const bool folder = entry.path.ends_with('/');
     MUSTER_RETURN_IF_ERROR(Annotate(CheckEntryPath(entry.path), entry.key));
@@ -369,6 +371,7 @@ void Initialize::Impl::Listed(Status status) {
                     ".zip); they are brought in as they are",
                     source_.uri));
   }
+  for (const std::string& text : bare_endings_.Texts()) events_.say(text);
   if (status.ok() && !options_.dry_run) status = CheckList();
   if (!status.ok() || !Writes()) return asio::post(loop_, [this, status] { End(status); });
   if (!waiting_.empty()) mover_->Add(std::exchange(waiting_, {}));

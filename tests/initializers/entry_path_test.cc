@@ -469,6 +469,16 @@ TEST(Patterns, OfAFolder) {  // as in the hub's client
   EXPECT_FALSE(MatchesPattern("data", "data/a"));
 }
 
+TEST(Patterns, ThatAreBareEndings) {
+  BareEndings endings({".pth", ".pt", "*.bin", "bin", "a/.x"});
+  for (const char* path : {"w.pth", "a/.pth", "w.pt", "w.bin", "w.pth.txt", "b/a/.x"}) endings.Add(path);
+  EXPECT_THAT(endings.Texts(), ::testing::ElementsAre(
+                                   "--ignore .pt leaves out only a file of that name; 1 file with this ending will be "
+                                   "brought in; write *.pt to leave them out",
+                                   "--ignore .pth leaves out only a file of that name; 2 files with this ending will "
+                                   "be brought in; write *.pth to leave them out"));
+}
+
 TEST(Patterns, OfBytesThatAreNoUtf8) {
   EXPECT_TRUE(MatchesPattern("caf?", "caf\xe9"));
   EXPECT_TRUE(MatchesPattern("caf\xe9", "caf\xe9"));

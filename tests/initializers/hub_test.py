@@ -104,6 +104,15 @@ class Models(HubCase):
         self.anew()
         self.refused(URI, 1, "nothing in it is wanted", "--include", "*.gguf")
 
+    def test_an_ending_is_no_pattern(self):
+        """The SDK's default has ".pt,.pth", by which the hub's client leaves nothing out either."""
+        self.succeeds(URI, FILES, env=self.keys(IGNORE_PATTERNS=".json,.pth,*.gguf"))
+        self.assertIn("--ignore .json leaves out only a file of that name; 2 files with this ending will be brought in; write *.json to leave them out", self.said)
+        self.assertNotIn(".pth", self.said)
+        self.anew()
+        self.succeeds(URI, subset(*(path for path in FILES if not path.endswith(".json"))), "--ignore", "*.json,.json")
+        self.assertNotIn("leaves out only", self.said)
+
     def test_pages(self):
         many = {f"{n % 7}/{n}": b"%d" % n for n in range(1205)}
         self.hub.add("muster/many", many)
