@@ -8,6 +8,7 @@
 #include "controller/api/limits.h"
 #include "controller/plan/choice.h"
 #include "controller/plan/framework.h"
+#include "controller/plan/mpi_commands.h"
 #include "controller/plan/mpi_ssh.h"
 #include "controller/plan/names.h"
 #include "controller/plan/pod_fields.h"
@@ -181,15 +182,6 @@ class MpiDraft {
         container);
   }
 
-  // Command and arguments of the container, as far as the pod gives them.
-  static std::string CommandLine(const Json& container) {
-    std::string line;
-    for (const char* field : {"command", "args"}) {
-      for (const Json& word : ListField(container, field)) line += (line.empty() ? "" : " ") + word.get<std::string>();
-    }
-    return line;
-  }
-
   // Without the annotation: why mpirun has to use ssh; empty: it can use `muster rsh`.
   std::string NeedOfSsh() {
     if (launcher_->step != Step::kTrainer) {
@@ -203,11 +195,12 @@ class MpiDraft {
     for (const char* name : {"OMPI_MCA_plm_rsh_agent", "HYDRA_LAUNCHER", "I_MPI_HYDRA_BOOTSTRAP"}) {
       if (FindNamed(container, "env", name) != nullptr) return fmt::format("{} names a remote shell already", name);
     }
-    if (nodes_ == nullptr || IsAgent(*TrainerContainer(*nodes_))) return "";
-    const std::string line = CommandLine(*TrainerContainer(*nodes_));
-    if (line.empty() || line.find("sshd") != std::string::npos) return "";
-    return fmt::format("job '{}' has a command of its own, which may start sshd: {}; leave the command out",
-                       nodes_->name, Quoted(line));
+    if (CallsSsh(container)) return fmt::format("the command of job '{}' calls ssh itself", launcher_->name);
+    if (nodes_ == nullptr) return "";
+    const Json& serving = *TrainerContainer(*nodes_);
+    if (ListField(serving, "command").empty() && ListField(serving, "args").empty()) return "";
+    if (IsAgent(serving) || OnlyServesSsh(serving)) return "";
+    return fmt::format("the command of job '{}' may do more than start sshd; leave the command out", nodes_->name);
   }
 
   StatusOr<bool> UsesMusterRsh() {

@@ -209,25 +209,38 @@ TEST(Mpi, WhoReachesTheNodes) {
     std::string notice;
   };
   const std::string agent = "{command: [/muster/bin/muster, exec, --serve-rsh]}";
-  for (const Row& row : std::vector<Row>{
-           {"sshd", {}, "{}", false, ""},
-           {"no command", {.node = "{}"}, "{}", false, ""},
-           {"a script that starts sshd", {.node = "{command: [sh, -c, exec /usr/sbin/sshd -D]}"}, "{}", false, ""},
-           {"the agent", {.node = agent}, "{}", false, ""},
-           {"a command of its own", {.node = "{command: [/start.sh]}"}, "{}", true, "'/start.sh'"},
-           {"it is to go", {.node = "{command: [/start.sh]}"}, "{muster.dev/rsh: muster}", false, ""},
-           {"no mpirun", {.launcher = "{}"}, "{}", true, "the command of job 'launcher' is in its image alone"},
-           {"another shell",
-            {.launcher = "{command: [mpirun], env: [{name: OMPI_MCA_plm_rsh_agent, value: ssh}]}"},
-            "{}",
-            true,
-            "OMPI_MCA_plm_rsh_agent names a remote shell already"},
-           {"by the job", {}, "{muster.dev/rsh: ssh}", true, ""},
-           {"by the runtime", {.annotations = "{muster.dev/rsh: ssh}"}, "{}", true, ""},
-           {"the job's word", {.annotations = "{muster.dev/rsh: ssh}"}, "{muster.dev/rsh: muster}", false, ""},
-           {"without the agent", {}, "{muster.dev/agent: \"off\"}", true, ""},
-           {"without it, whatever is asked", {}, "{muster.dev/agent: \"off\", muster.dev/rsh: muster}", true, ""},
-       }) {
+  for (
+      const Row& row : std::vector<Row>{
+          {"sshd", {}, "{}", false, ""},
+          {"no command", {.node = "{}"}, "{}", false, ""},
+          {"a script that starts sshd", {.node = "{command: [sh, -c, exec /usr/sbin/sshd -D]}"}, "{}", false, ""},
+          {"the agent", {.node = agent}, "{}", false, ""},
+          {"an entrypoint that is given sshd", {.node = "{command: [/uid.sh, /usr/sbin/sshd, -De]}"}, "{}", false, ""},
+          {"a command of its own", {.node = "{command: [/start.sh]}"}, "{}", true, "job 'node' may do more than start"},
+          {"a script that does more",
+           {.node =
+                R"({command: [bash, -lc, "ssh-keygen -A\n/usr/sbin/sshd -f c\nwhile [ ! -f done ]; do sleep 2; done"]})"},
+           "{}",
+           true,
+           "job 'node' may do more than start"},
+          {"a launcher that waits by ssh",
+           {.launcher = R"({command: [bash, -c, "until ssh $HOST true; do sleep 2; done; mpirun solve"]})"},
+           "{}",
+           true,
+           "the command of job 'launcher' calls ssh itself"},
+          {"it is to go", {.node = "{command: [/start.sh]}"}, "{muster.dev/rsh: muster}", false, ""},
+          {"no mpirun", {.launcher = "{}"}, "{}", true, "the command of job 'launcher' is in its image alone"},
+          {"another shell",
+           {.launcher = "{command: [mpirun], env: [{name: OMPI_MCA_plm_rsh_agent, value: ssh}]}"},
+           "{}",
+           true,
+           "OMPI_MCA_plm_rsh_agent names a remote shell already"},
+          {"by the job", {}, "{muster.dev/rsh: ssh}", true, ""},
+          {"by the runtime", {.annotations = "{muster.dev/rsh: ssh}"}, "{}", true, ""},
+          {"the job's word", {.annotations = "{muster.dev/rsh: ssh}"}, "{muster.dev/rsh: muster}", false, ""},
+          {"without the agent", {}, "{muster.dev/agent: \"off\"}", true, ""},
+          {"without it, whatever is asked", {}, "{muster.dev/agent: \"off\", muster.dev/rsh: muster}", true, ""},
+      }) {
     SCOPED_TRACE(row.name);
     const Plan plan = PlanOf(JobWith("{trainer: {numNodes: 2}}", row.annotations), MpiRuntime(row.parts));
     EXPECT_THAT(KindsOf(plan), ElementsAre("ConfigMap train-mpi-hostfile",

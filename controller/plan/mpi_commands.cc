@@ -1,0 +1,92 @@
+#include "controller/plan/mpi_commands.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "controller/api/lenient.h"
+#include "controller/plan/pod_fields.h"
+
+namespace muster::controller {
+namespace {
+
+constexpr std::string_view kShells[] = {"sh", "bash", "dash", "ash"};
+constexpr std::string_view kSshd = "sshd";
+constexpr std::string_view kClients[] = {"ssh", "scp", "sftp"};
+// Commands of a script that prepare sshd, or keep the script alive beside it.
+constexpr std::string_view kBesideSshd[] = {"cd",   "chmod", "chown", "cp",    "echo",  "export",
+                                            "ln",   "mkdir", "rm",    "set",   "sleep", "ssh-keygen",
+                                            "tail", "touch", "true",  "umask", "wait"};
+
+template <size_t kCount>
+bool IsOneOf(std::string_view word, const std::string_view (&words)[kCount]) {
+  return std::find(std::begin(words), std::end(words), word) != std::end(words);
+}
+
+std::vector<std::string> WordsOf(const Json& container) {
+  std::vector<std::string> words;
+  for (const char* field : {"command", "args"}) {
+    for (const Json& word : ListField(container, field)) {
+      if (word.is_string()) words.push_back(word.get<std::string>());
+    }
+  }
+  return words;
+}
+
+// Calls `found` with each longest piece of `text` that has no character of `between`.
+template <class Found>
+void ForEachPiece(std::string_view text, std::string_view between, Found found) {
+  while (!text.empty()) {
+    const size_t end = std::min(text.find_first_of(between), text.size());
+    if (end > 0) found(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+}
+
+// The program of a simple command, without `exec` and assignments before it: "sshd" of "exec /usr/sbin/sshd -D".
+std::string ProgramOf(std::string_view command) {
+  std::string program;
+  ForEachPiece(command, " \t\r", [&](std::string_view word) {
+    const bool assigns = word.find('=') != std::string_view::npos;
+    if (program.empty() && word != "exec" && !assigns) program = BaseName(word);
+  });
+  return program;
+}
+
+bool ScriptOnlyServesSsh(std::string_view script) {
+  bool serves = false, more = false;
+  ForEachPiece(script, ";&|\n", [&](std::string_view command) {
+    const std::string program = ProgramOf(command);
+    serves = serves || program == kSshd;
+    more =
+        more || (!program.empty() && program != kSshd && !program.starts_with('#') && !IsOneOf(program, kBesideSshd));
+  });
+  return serves && !more;
+}
+
+}  // namespace
+
+bool OnlyServesSsh(const Json& container) {
+  const std::vector<std::string> words = WordsOf(container);
+  if (words.empty()) return false;
+  if (!IsOneOf(BaseName(words[0]), kShells)) {
+    return std::any_of(words.begin(), words.end(), [](const std::string& word) { return BaseName(word) == kSshd; });
+  }
+  // The script follows the first option that contains a c: -c, -ec, -lc.
+  for (size_t i = 1; i + 1 < words.size(); ++i) {
+    if (words[i].starts_with('-') && words[i].find('c') != std::string::npos) return ScriptOnlyServesSsh(words[i + 1]);
+  }
+  return false;
+}
+
+bool CallsSsh(const Json& container) {
+  bool calls = false;
+  for (const std::string& text : WordsOf(container)) {
+    ForEachPiece(text, " \t\r\n;&|()<>\"'`$={},",
+                 [&](std::string_view word) { calls = calls || IsOneOf(BaseName(word), kClients); });
+  }
+  return calls;
+}
+
+}  // namespace muster::controller
