@@ -39,6 +39,7 @@ status.failures[].signal: written; the signal that ended it, such as `SIGKILL`
 status.failures[].oom: written; whether it was killed because memory ran out
 status.failures[].reason: written; a word for the cause, such as `OOMKilled`
 status.failures[].message: written; the cause in a sentence, with the last line of its output that explains it
+status.failures[].nextStep: written; what to do about it: the command that shows the log while the pod is there, or the setting to change
 status.failures[].counted: written; whether it counts for the budget of restarts
 status.failures[].origin: written; one key for all pods that ended for the same failure
 """
@@ -358,7 +359,7 @@ status.replicaStatuses.KEY.labelSelector: kept; older versions of training-opera
 status.startTime: written; the first start, or the last resume
 status.completionTime: written; when the job ended
 status.lastReconcileTime: kept; training-operator writes it while it waits for a PodGroup
-status.message: written; Muster's own field, as those below: why the job does not go on yet
+status.message: written; Muster's own field, as those below: why the job does not go on yet, or why it failed
 status.attempt: written; how often all pods were created again
 status.restarts: written; how many restarts of `backoffLimit` were used
 status.failures: holds; the newest 10 failures, the newest last: what failed and why

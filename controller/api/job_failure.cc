@@ -25,6 +25,7 @@ std::optional<Failure> ReadFailure(const Json& object) {
   failure.oom = FlagField(object, "oom", false);
   failure.reason = TextField(object, "reason");
   failure.message = TextField(object, "message");
+  failure.next_step = TextField(object, "nextStep");
   failure.counted = FlagField(object, "counted", true);
   failure.pod_uid = TextField(object, "podUID");
   failure.origin = TextField(object, "origin");
@@ -45,6 +46,7 @@ Json WriteFailure(const Failure& failure) {
   if (failure.oom) object["oom"] = true;
   PutText(object, "reason", failure.reason);
   PutText(object, "message", failure.message);
+  PutText(object, "nextStep", failure.next_step);
   PutText(object, "podUID", failure.pod_uid);
   PutText(object, "origin", failure.origin);
   return object;

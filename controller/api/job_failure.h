@@ -26,10 +26,11 @@ struct Failure {
   int exit_code = 0;   // 0: the pod had none
   std::string signal;  // "SIGKILL"; empty: none
   bool oom = false;
-  std::string reason;   // of the container or the pod: Error, OOMKilled, Evicted, DeadlineExceeded ...
-  std::string message;  // for people: the line that explains the end (worker_failure.h, OwnLine)
-  bool counted = true;  // against the restart budget
-  std::string origin;   // one key for all pods that ended for the same failure; empty: the pod's own end
+  std::string reason;     // of the container or the pod: Error, OOMKilled, Evicted, DeadlineExceeded ...
+  std::string message;    // for people: the line that explains the end (worker_failure.h, OwnLine)
+  std::string next_step;  // for people: what to do about it (controller/reconcile/next_step.h); empty: nothing
+  bool counted = true;    // against the restart budget
+  std::string origin;     // one key for all pods that ended for the same failure; empty: the pod's own end
 
   // The pod whose end this is.
   const std::string& ended_pod() const { return reported_by.empty() ? pod : reported_by; }

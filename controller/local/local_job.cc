@@ -42,6 +42,11 @@ auto ReadAll(const std::vector<const Json*>& objects, Read read) {
   return all;
 }
 
+// The pods of a run have their logs here.
+void NameLogs(const std::string& job, std::vector<ObservedPod>* pods) {
+  for (ObservedPod& pod : *pods) pod.logs = "muster logs " + job;
+}
+
 class LocalTrainJob : public LocalJob {
  public:
   LocalTrainJob(TrainJob job, Plan plan, World* world) : job_(std::move(job)), plan_(std::move(plan)), world_(world) {}
@@ -78,6 +83,7 @@ class LocalTrainJob : public LocalJob {
     observed.pods = ReadAll(world_->List("Pod"), ReadPod);
     std::erase_if(observed.pods,
                   [this](const ObservedPod& pod) { return pod.meta.Label(kJobSetNameLabel) != job_.meta.name; });
+    NameLogs(job_.meta.name, &observed.pods);
     return observed;
   }
 
@@ -116,7 +122,9 @@ class LocalPyTorchJob : public LocalJob {
 
  private:
   ObservedReplicas Observe() const {
-    return {.pods = ReadAll(world_->ControlledBy("Pod", job_.meta.uid), ReadPod),
+    std::vector<ObservedPod> pods = ReadAll(world_->ControlledBy("Pod", job_.meta.uid), ReadPod);
+    NameLogs(job_.meta.name, &pods);
+    return {.pods = std::move(pods),
             .services = ReadAll(world_->ControlledBy("Service", job_.meta.uid), ReadService),
             .pod_group = std::nullopt,
             .has_objects = has_objects_};

@@ -110,7 +110,7 @@ class Deciding {
   // Adds new failures, and the restarts that are used up, to the status.
   void Record() {
     for (const Failure& failure : Remember(failures_, &status().failures)) {
-      Event(true, failure.counted ? "PodFailed" : "PodDisrupted", Describe(failure));
+      Event(true, failure.counted ? "PodFailed" : "PodDisrupted", Explain(failure));
     }
     for (const Failure& failure : Remember(overcome_, &status().failures)) {
       Event(true, "Restarted", fmt::format("{}; the training started again in its pods", Describe(failure)));
@@ -252,16 +252,18 @@ class Deciding {
       return false;
     }
     SetDeadlineExceeded(job_, &status(), now_);
-    Event(true, "DeadlineExceeded",
-          fmt::format("it ran for longer than {}: {}",
-                      job_.active_deadline_seconds ? "spec.activeDeadlineSeconds"
-                                                   : "the runtime's spec.runPolicy.activeDeadlineSeconds",
-                      *seconds));
+    const std::string field = job_.active_deadline_seconds ? "spec.activeDeadlineSeconds"
+                                                           : "the runtime's spec.runPolicy.activeDeadlineSeconds";
+    status().message = fmt::format("it ran for longer than {0}: {1} s; raise {0}", field, *seconds);
+    Event(true, "DeadlineExceeded", status().message);
     Stop();
     return true;
   }
 
-  bool Fail(std::string_view reason, std::string_view first_job, const std::string& cause) {
+  bool Fail(std::string_view reason, std::string_view first_job, std::string cause) {
+    if (const PodFailure* root = RootCause(failures_); root != nullptr && !root->failure.next_step.empty()) {
+      cause += fmt::format("; {}", root->failure.next_step);
+    }
     std::string upstream = reason == "ReachedMaxRestarts" ? "jobset failed due to reaching max number of restarts"
                            : reason == "FailedJobs"       ? "jobset failed due to one or more job failures"
                                                           : "applying FailJobSet failure policy action";

@@ -11,6 +11,7 @@
 #include "controller/api/pytorch_job.h"
 #include "controller/plan/pod_fields.h"
 #include "controller/reconcile/deciding.h"
+#include "controller/reconcile/next_step.h"
 
 namespace muster::controller {
 namespace {
@@ -67,7 +68,9 @@ void Tell(const TerminationMessage& message, Failure* failure) {
   if (cause.exit_code != 0) failure->exit_code = cause.exit_code;
   if (cause.signal != 0) failure->signal = SignalName(cause.signal);
   failure->oom = failure->oom || cause.oom_killed;
-  if (std::string line = OwnLine(cause); !line.empty()) failure->message = std::move(line);
+  std::string line = OwnLine(cause);
+  // The reason of a worker without words repeats its rank and code, unless the container ended with another code.
+  if (!line.empty() || cause.exit_code == message.exit_code) failure->message = std::move(line);
 }
 
 // All nodes of a round end for one failure: its cause, or the round, is their origin.
@@ -84,10 +87,7 @@ std::string OriginOf(const TerminationMessage& message, const std::string& pod) 
 // worker that cannot start (docs/exit-codes.md).
 bool NoRestartHelps(const ObservedEnd& end) {
   if (!end.message || !end.message->cause) return false;
-  const int code = end.message->cause->exit_code;
-  const bool never_starts = end.message->cause->pid == 0 && end.message->exit_class == ExitClass::kFatal &&
-                            (code == kExitBadConfiguration || code == kExitNotExecutable || code == kExitNotFound);
-  return end.exit_code == kExitNoProgress || never_starts;
+  return end.exit_code == kExitNoProgress || NeverStarted(end);
 }
 
 // True if the pod was ended from outside the job.
@@ -172,6 +172,7 @@ PodFailure FailureBy(const ObservedPod& pod, const ObservedEnd* end, const PodRu
   }
   failure.message = OneLine(failure.message);
   if (failure.reason.empty()) failure.reason = "Error";
+  failure.next_step = NextStep(failure, pod, end != nullptr && NeverStarted(*end));
   const ExitClass exit_class = end == nullptr ? ExitClass::kRetryable
                                : end->message ? end->message->exit_class
                                               : Classify(end->exit_code);
@@ -193,6 +194,7 @@ PodFailure Overcome(const ObservedPod& pod, const ObservedEnd& end, const PodRul
   found.failure.reason = found.failure.oom ? "OOMKilled" : "Error";  // not the pod's own
   found.failure.message = OneLine(OwnLine(*end.message->cause));
   found.failure.counted = true;
+  found.failure.next_step = NextStep(found.failure, pod, NeverStarted(end));
   found.fatal = found.spent = false;
   return found;
 }
@@ -289,6 +291,7 @@ void NameCauses(const std::vector<PodOfJob>& pods, const std::vector<PodFailure*
     if (found != nullptr) told.job = found->pod->job;
     told.node = found == nullptr ? "" : found->pod->node;
     told.node_rank = found == nullptr ? std::nullopt : found->node_rank;
+    told.next_step = found == nullptr ? "" : NextStep(told, *found->pod, cause->pid == 0);
   }
 }
 
@@ -381,6 +384,12 @@ std::string Describe(const Failure& failure, bool with_container) {
   text += fmt::format(" {}", how);
   if (failure.oom) text += ", out of memory";
   if (!failure.message.empty()) text += fmt::format(": {}", failure.message);
+  return text;
+}
+
+std::string Explain(const Failure& failure, bool with_container) {
+  std::string text = Describe(failure, with_container);
+  if (!failure.next_step.empty()) text += fmt::format("; {}", failure.next_step);
   return text;
 }
 

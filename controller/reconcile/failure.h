@@ -72,5 +72,7 @@ std::vector<Failure> Remember(const std::vector<PodFailure>& found, std::vector<
 // always named if it is not the one that trains or initializes: "rank 3 on pod a-node-0-1, container pytorch (node n1)
 // ..."
 std::string Describe(const Failure& failure, bool with_container = false);
+// The same with what to do about it, while the pod is there: "...: MESSAGE; see kubectl logs ...".
+std::string Explain(const Failure& failure, bool with_container = false);
 
 }  // namespace muster::controller

@@ -17,6 +17,7 @@ constexpr char kJobNameLabel[] = "batch.kubernetes.io/job-name";
 constexpr char kJobTrackingFinalizer[] = "batch.kubernetes.io/job-tracking";
 constexpr int kMostAttempts = 1'000'000;
 constexpr size_t kMostMessage = 4096;  // bytes of a termination message: the kubelet cuts the rest off
+constexpr size_t kMostQuantity = 32;   // bytes of a quantity: more digits than any machine has
 constexpr size_t kMostText = 1024;     // bytes of another program's termination message, or of a reason to wait
 
 bool IsTrue(const Json& condition, std::string_view type) {
@@ -161,6 +162,16 @@ std::string FirstToStart(const Json& object, const std::set<std::string>& sideca
     }
   }
   return "";
+}
+
+void ReadMemoryLimits(const Json& spec, ObservedPod* pod) {
+  for (const char* kind : {"initContainers", "containers"}) {
+    for (const Json& container : ListField(spec, kind)) {
+      std::string memory = TextField(PartOf(PartOf(container, "resources"), "limits"), "memory");
+      if (memory.empty() || memory.size() > kMostQuantity) continue;
+      pod->memory_limits.push_back({TextField(container, "name"), std::move(memory)});
+    }
+  }
 }
 
 void ReadPending(const Json& object, const std::set<std::string>& sidecars, ObservedPod* pod) {
@@ -339,6 +350,7 @@ StatusOr<ObservedPod> ReadPod(const Json& object) {
   pod.decides = DecidingContainerOf(spec, !pod.replica_type.empty());
   pod.restarts_succeeded = TextField(spec, "restartPolicy") == "Always";
   pod.restarts_failed = pod.restarts_succeeded || TextField(spec, "restartPolicy") == "OnFailure";
+  ReadMemoryLimits(spec, &pod);
   const Json& status = PartOf(object, "status");
   pod.phase = TextField(status, "phase");
   pod.address = TextField(status, "podIP");

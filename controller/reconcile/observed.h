@@ -72,6 +72,10 @@ struct ObservedEnd {
   std::string text;                           // written by another program: 1 KiB at most, as UTF-8
 };
 
+struct MemoryLimit {
+  std::string container, memory;  // resources.limits.memory: "64Mi"
+};
+
 struct ObservedPod {
   Meta meta;
   std::string job;           // label batch.kubernetes.io/job-name; empty: of a PyTorchJob
@@ -104,6 +108,8 @@ struct ObservedPod {
   WallTime moved{};            // when it was created, or when a condition or a container of it last changed
   ObservedPodEvent event;      // the newest Event about it; without a reason: none is known
   std::vector<ObservedEnd> ends;
+  std::vector<MemoryLimit> memory_limits;  // of the containers that have one
+  std::string logs;  // the command that shows what its containers have printed; empty: kubectl logs
 };
 
 bool StillRuns(const ObservedPod& pod);  // it has not ended and is not being deleted

@@ -19,6 +19,8 @@ namespace {
 constexpr size_t kMostNames = 16;  // in one event
 
 std::string CauseOf(const Failure& failure) { return Describe(failure, true); }
+// With what to do about it. The pod stays.
+std::string CauseAndStep(const Failure& failure) { return Explain(failure, true); }
 
 // One decision while it is made.
 class Deciding {
@@ -63,7 +65,7 @@ class Deciding {
     // training-operator does not set completionTime when an exit code is fatal.
     if (!status().completion_time) status().completion_time = status().conditions.back().since;
     status().counted.clear();
-    status().message.clear();
+    if (!status().Is(kJobFailed)) status().message.clear();
     for (const ReplicaType type : kReplicaTypes) {
       auto& counts = status().Of(type);
       if (!counts || !status().Is(kJobSucceeded)) continue;
@@ -128,7 +130,7 @@ class Deciding {
         Event(false, "ExitedWithCode",
               fmt::format("Pod: {}.{} exited with code {}", job_.meta.ns, failure.ended_pod(), failure.exit_code));
       }
-      Event(true, failure.counted ? "PodFailed" : "PodDisrupted", CauseOf(failure));
+      Event(true, failure.counted ? "PodFailed" : "PodDisrupted", CauseAndStep(failure));
     }
   }
 
@@ -144,7 +146,8 @@ class Deciding {
     if (job_.active_deadline_seconds) {
       const WallTime end = *status().start_time + std::chrono::seconds(*job_.active_deadline_seconds);
       if (now_ >= end) {
-        return Fail(fmt::format("Job {} {}", job_.meta.name, kPastDeadline));
+        return Fail(fmt::format("Job {} {}", job_.meta.name, kPastDeadline),
+                    fmt::format(": {} s; raise spec.runPolicy.activeDeadlineSeconds", *job_.active_deadline_seconds));
       }
       decision_.LookAgain(end);
     }
@@ -162,7 +165,7 @@ class Deciding {
                             : !status().failures.empty() ? &status().failures.back()
                                                          : nullptr;
       return Fail(fmt::format("Job {} {}{}", job_.meta.name, kPastBackoffLimit,
-                              last == nullptr ? "" : fmt::format(": {}", CauseOf(*last))));
+                              last == nullptr ? "" : fmt::format(": {}", CauseAndStep(*last))));
     }
     return false;
   }
@@ -183,13 +186,15 @@ class Deciding {
       types.push_back(fmt::format("{} {} replica(s)", failed, ReplicaName(type)));
     }
     return fmt::format("PyTorchJob {} is failed because {} failed: {}", job_.meta.name, Join(types, " and "),
-                       CauseOf(cause.failure));
+                       CauseAndStep(cause.failure));
   }
 
-  bool Fail(std::string message) {
+  // `more`: what training-operator's condition does not say.
+  bool Fail(const std::string& message, const std::string& more = "") {
     CountReplicas(job_, plan_, replicas_, &status());
     SetFailed(&status(), message, now_);
-    Event(true, ReasonOf(kJobFailed), std::move(message));
+    status().message = message + more;
+    Event(true, ReasonOf(kJobFailed), status().message);
     Finish();
     return true;
   }

@@ -56,7 +56,7 @@ std::string LastFailure(const Placed& placed) {
     if (last == nullptr || pod->meta.created > last->meta.created) last = pod;
   }
   const auto failure = last == nullptr ? std::nullopt : FailureOf(*last, RulesOf(*last, *placed.planned));
-  return failure ? fmt::format("{}; Kubernetes makes another pod", Describe(failure->failure)) : "";
+  return failure ? fmt::format("{}; Kubernetes makes another pod", Explain(failure->failure)) : "";
 }
 
 // The first pod for which something is wrong, else the first one that waits. No message: the job waits for nothing.

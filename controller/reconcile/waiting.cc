@@ -4,11 +4,18 @@
 
 #include "base/text.h"
 #include "controller/reconcile/failure.h"
+#include "controller/reconcile/next_step.h"
 
 namespace muster::controller {
 namespace {
 
 constexpr std::chrono::seconds kSecond{1};  // times of Kubernetes are whole seconds
+
+Wait WithStep(Wait wait) {
+  if (const std::string_view step = NextStepOfWait(wait.reason); !step.empty())
+    wait.message += fmt::format("; {}", step);
+  return wait;
+}
 
 }  // namespace
 
@@ -23,9 +30,9 @@ std::optional<Wait> WaitOf(const ObservedPod& pod, WallTime now, std::optional<W
   if (!pod.waiting.empty()) {
     std::string message = fmt::format("pod {}: {}", pod.meta.name, pod.waiting);
     if (pod.waiting_reason == "CrashLoopBackOff") {
-      if (const auto newest = NewestFailureOf(pod, {})) message += fmt::format("; {}", Describe(newest->failure));
+      if (const auto newest = NewestFailureOf(pod, {})) message += fmt::format("; {}", Explain(newest->failure));
     }
-    return Wait{pod.waiting_reason, std::move(message)};
+    return WithStep({pod.waiting_reason, std::move(message)});
   }
   if (pod.pending.empty()) return std::nullopt;
   if (const WallTime due = pod.moved + kMovesOn; now < due) {
@@ -34,7 +41,8 @@ std::optional<Wait> WaitOf(const ObservedPod& pod, WallTime now, std::optional<W
   }
   // An Event from before the pod moved on speaks of something else.
   if (!pod.event.reason.empty() && pod.event.last >= pod.moved) {
-    return Wait{pod.event.reason, fmt::format("pod {}: {}: {}", pod.meta.name, pod.event.reason, pod.event.message)};
+    return WithStep(
+        {pod.event.reason, fmt::format("pod {}: {}: {}", pod.meta.name, pod.event.reason, pod.event.message)});
   }
   return Wait{pod.gated ? "SchedulingGated" : "", fmt::format("pod {}: {}", pod.meta.name, pod.pending)};
 }

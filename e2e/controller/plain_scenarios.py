@@ -48,7 +48,7 @@ class Plain(Scenario):
         reason, message = self.condition(job, "Failed")
         self.assertEqual(reason, "FailedJobs")
         self.assertRegex(message, r"^jobset failed due to one or more job failures \(first failed job: three-node-0\): "
-                                  r"node 1: pod three-node-0-1-\w+ \(node node\) ended with exit code 3$")
+                                  r"node 1: pod three-node-0-1-\w+ \(node node\) ended with exit code 3; see kubectl logs -n \S+ three-node-0-1-\w+ -c node$")
         first = job["status"]["failures"][0]
         self.assertEqual((first["exitCode"], first["nodeRank"], first["node"]), (3, 1, "node"), first)
 

@@ -30,6 +30,7 @@ PyTorchJobStatus Full() {
                       .signal = "SIGKILL",
                       .reason = "OOMKilled",
                       .message = "m",
+                      .next_step = "see the log",
                       .origin = "uid-0"}};
   status.counted = {{"uid-1", 2}, {"uid-2", 0}};
   return status;

@@ -33,6 +33,7 @@ TrainJobStatus Full() {
                       .oom = true,
                       .reason = "OOMKilled",
                       .message = "m",
+                      .next_step = "see the log",
                       .counted = false,
                       .origin = "n 1 2"},
                      {.time = At(2), .exit_code = -1}};

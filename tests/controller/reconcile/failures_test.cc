@@ -168,7 +168,7 @@ TEST(Decide, TheLineOfAFailureIsTheOneThatTheAgentChose) {
       {"of a traceback", "Traceback (most recent call last):\n  File \"t.py\", line 1, in <module>\nValueError: 1\n",
        "KeyError: 'x'", "exit code 3: ValueError: 1"},
       {"of a message", "first\nsecond", "KeyError: 'x'", "exit code 3: first"},
-      {"none", "", "", "exit code 3: node a: worker rank 3 ended with exit code 3"},
+      {"none", "", "", "ended with exit code 3"},
   };
   for (const Row& row : rows) {
     SCOPED_TRACE(row.what);
@@ -183,7 +183,8 @@ TEST(Decide, TheLineOfAFailureIsTheOneThatTheAgentChose) {
     message = *ParseTerminationMessage(EncodeTerminationMessage(message));
     observed.pods = {Failed(Pod(observed.jobs[0], 0), 3, message)};
     const Decision decision = Decide(Job(), TwoNodes(), observed, kNow);
-    EXPECT_THAT(decision.status.message, ::testing::EndsWith(row.shown));
+    EXPECT_THAT(decision.status.message,
+                ::testing::EndsWith(std::string(row.shown) + "; see kubectl logs a-node-0-0-x -c node"));
   }
 }
 

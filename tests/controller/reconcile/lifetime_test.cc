@@ -92,6 +92,7 @@ TEST(Decide, TheDeadlineCountsFromTheResume) {
   ASSERT_NE(decision.status.Find("Failed"), nullptr);
   EXPECT_EQ(decision.status.Find("Failed")->reason, "DeadlineExceeded");
   EXPECT_EQ(decision.status.Find("Failed")->message, "TrainJob exceeded its active deadline");
+  EXPECT_THAT(decision.status.message, testing::HasSubstr("; raise "));
   job.status.conditions = {{"Suspended", false, "Resumed", "", kNow + 20 * kSecond, 1}};
   EXPECT_EQ(Decide(job, TwoNodes(), {}, kNow + 51 * kSecond).status.Find("Failed"), nullptr);
 }

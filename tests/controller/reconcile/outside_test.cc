@@ -152,7 +152,7 @@ TEST(Initializers, ARetryableEndIsSaidWhileItIsTriedAgain) {
   observed.pods[0].waiting.clear();
   observed.pods[0].ends[0].started_again = false;
   decision = Decide(Job(), WithData(), observed, kNow);
-  EXPECT_THAT(decision.status.message, HasSubstr("the hub does not answer; Kubernetes makes another pod"));
+  EXPECT_THAT(decision.status.message, HasSubstr("; Kubernetes makes another pod"));
 }
 
 TEST(LostNode, IsSaidAtOnce) {

@@ -125,7 +125,7 @@ TEST(PyTorchConditions, AFailureByPolicyNamesThemAll) {
   EXPECT_EQ(
       world.Message("Failed"),
       "PyTorchJob a is failed because 1 Master replica(s) and 1 Worker replica(s) failed: rank 2 on pod a-worker-1, "
-      "container pytorch (node n1) ended with exit code 3");
+      "container pytorch (node n1) ended with exit code 3; see kubectl logs -n ns a-worker-1 -c pytorch");
   EXPECT_EQ(world.job.status.Find("Failed")->reason, "PyTorchJobFailed");
   EXPECT_EQ(Texts(world.job.status), "Created Running=False Failed");
 }

@@ -67,6 +67,7 @@ TEST(PyTorchDeadline, IsKeptWithoutAnyOtherEvent) {
   decision = world.Pass();
   EXPECT_EQ(world.State(), "Failed");
   EXPECT_EQ(world.Message("Failed"), "Job a has failed because it was active longer than specified deadline");
+  EXPECT_THAT(world.job.status.message, testing::HasSubstr("raise spec.runPolicy.activeDeadlineSeconds"));
   EXPECT_THAT(Reasons(decision), ElementsAre("PyTorchJobFailed", "SuccessfulDeletePod"));
   EXPECT_EQ(world.job.status.completion_time, world.now);
 }

@@ -113,7 +113,8 @@ TEST(WaitOf, AnEventSaysMoreUnlessThePodHasMovedOnSince) {
   EXPECT_EQ(WaitOf(pod, kNow, &again)->reason, "");
   pod.event = MountFails(kCreated0 + kSecond);
   EXPECT_EQ(WaitOf(pod, kNow, &again)->reason, "FailedMount");
-  EXPECT_EQ(WaitOf(pod, kNow, &again)->message, "pod p: FailedMount: secret \"x\" not found");
+  EXPECT_EQ(WaitOf(pod, kNow, &again)->message,
+            "pod p: FailedMount: secret \"x\" not found; once it can be mounted the pod starts");
   pod.meta.deleted = kNow;
   EXPECT_FALSE(WaitOf(pod, kNow, &again));
 }

@@ -1,0 +1,142 @@
+// What a failure asks the user to do. e2e/controller/cause_rows.py shows the same in jobs that run.
+#include "controller/reconcile/next_step.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "controller/reconcile/failure.h"
+#include "controller/reconcile/waiting.h"
+#include "tests/controller/reconcile/decided.h"
+
+namespace muster::controller {
+namespace {
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+
+constexpr char kLogs[] = "see kubectl logs -n ml a-node-0-1-x -c node";
+
+ObservedPod Ended(int code) {
+  ObservedPod pod = Failed(Pod(There("a-node-0"), 1), code, Told(code, Classify(code), 0, "words"));
+  pod.meta.ns = "ml";
+  return pod;
+}
+
+TEST(NextStep, Table) {
+  const struct {
+    const char* name;
+    int code;
+    std::function<void(ObservedPod*)> change;
+    const char* step;
+  } rows[] = {
+      {"a worker's own end", 1, [](ObservedPod*) {}, kLogs},
+      {"the container runs again", 1, [](ObservedPod* pod) { pod->ends[0].started_again = true; },
+       "see kubectl logs -n ml a-node-0-1-x -c node --previous"},
+      {"it waits to", 1, [](ObservedPod* pod) { pod->ends[0].started_again = pod->ends[0].waits_to_start = true; },
+       kLogs},
+      {"of a local run", 1, [](ObservedPod* pod) { pod->logs = "muster logs a"; }, "see muster logs a --node 1"},
+      {"memory", 137,
+       [](ObservedPod* pod) {
+         pod->ends[0].message->cause->oom_killed = true;
+         pod->memory_limits = {{"proxy", "1Gi"}, {"node", "64Mi"}};
+       },
+       "raise resources.limits.memory of container node (it was 64Mi)"},
+      {"memory of the machine", 137, [](ObservedPod* pod) { pod->ends[0].message->cause->oom_killed = true; },
+       "its node had too little memory: set resources.requests.memory of container node"},
+      {"shared memory", 1,
+       [](ObservedPod* pod) {
+         pod->ends[0].message->cause->message = "might be caused by insufficient shared memory (shm).";
+       },
+       "mount an emptyDir of medium Memory at /dev/shm of container node"},
+      {"SIGBUS", 135, [](ObservedPod*) {}, "mount an emptyDir of medium Memory at /dev/shm of container node"},
+      {"no such command: the worker has no pid", 127, [](ObservedPod*) {},
+       "correct the command of container node, or its image"},
+      {"no such command in a shell", 127, [](ObservedPod* pod) { pod->ends[0].message->cause->pid = 7; }, kLogs},
+      {"containerd cannot start it", 128,
+       [](ObservedPod* pod) {
+         pod->ends[0].message.reset();
+         pod->ends[0].reason = "StartError";
+       },
+       "correct the command of container node, or its image"},
+      {"evicted over a limit", 137,
+       [](ObservedPod* pod) {
+         pod->reason = "Evicted";
+         pod->message = "Usage of EmptyDir volume \"x\" exceeds the limit \"1Mi\".";
+         pod->ends[0].message.reset();
+       },
+       "raise the limit that it exceeded"},
+      {"evicted from a full node", 137,
+       [](ObservedPod* pod) {
+         pod->reason = "Evicted";
+         pod->message = "The node was low on resource: memory.";
+         pod->ends[0].message.reset();
+       },
+       "request what the pod needs (resources.requests), so that its node keeps it"},
+      {"the pod's deadline", 143, [](ObservedPod* pod) { pod->reason = "DeadlineExceeded"; },
+       "raise activeDeadlineSeconds of the pod"},
+      {"preempted", 143,
+       [](ObservedPod* pod) {
+         pod->disrupted = true;
+         pod->disruption = "PreemptionByScheduler";
+       },
+       "give the job a higher priority (priorityClassName)"},
+      {"deleted: another pod replaces it", 143, [](ObservedPod* pod) { pod->meta.deleted = kNow; }, ""},
+      {"its container never ran", 0,
+       [](ObservedPod* pod) {
+         pod->ends.clear();
+         pod->reason = "UnexpectedAdmissionError";
+       },
+       "see kubectl describe pod -n ml a-node-0-1-x"},
+  };
+  for (const auto& row : rows) {
+    ObservedPod pod = Ended(row.code);
+    row.change(&pod);
+    const auto failure = FailureOf(pod, RulesOf(pod, TwoNodes().jobs[0]));
+    ASSERT_TRUE(failure) << row.name;
+    EXPECT_EQ(failure->failure.next_step, row.step) << row.name;
+    EXPECT_THAT(Explain(failure->failure), EndsWith(row.step)) << row.name;
+  }
+}
+
+// The agent of pod 0 tells of a worker on pod 1: its log explains the end.
+TEST(NextStep, IsAboutThePodOfTheCause) {
+  const ObservedJob job = There("a-node-0");
+  ObservedPod told = Failed(Pod(job, 0), 137, ToldAt("a-node-0-0", "a-node-0-1", kNow, 137));
+  ObservedPod cause = Pod(job, 1);
+  cause.memory_limits = {{"node", "64Mi"}};
+  told.ends[0].message->cause->oom_killed = true;
+  auto failure = FailureOf(told, RulesOf(told, TwoNodes().jobs[0]));
+  NameCauses({{&told, 0}, {&cause, 1}}, {&*failure});
+  EXPECT_EQ(failure->failure.pod, "a-node-0-1-x");
+  EXPECT_EQ(failure->failure.next_step, "raise resources.limits.memory of container node (it was 64Mi)");
+}
+
+// The worker has said nothing: its rank and code are not said twice.
+TEST(Describe, SaysTheCodeOnce) {
+  TerminationMessage message = Told(7, ExitClass::kFatal, 0, "");
+  message.reason = "worker rank 3 ended with exit code 7";
+  ObservedPod pod = Failed(Pod(There("a-node-0"), 1), 7, message);
+  EXPECT_EQ(Describe(FailureOf(pod, RulesOf(pod, TwoNodes().jobs[0]))->failure),
+            "rank 3 on pod a-node-0-1-x (node n1) ended with exit code 7");
+  pod.ends[0].exit_code = message.exit_code = 93;
+  message.reason = "no progress: worker rank 3 ended with exit code 7";
+  pod.ends[0].message = message;
+  EXPECT_THAT(Describe(FailureOf(pod, RulesOf(pod, TwoNodes().jobs[0]))->failure), HasSubstr("no progress"));
+}
+
+TEST(NextStep, OfAPodThatWaits) {
+  ObservedPod pod = Pod(There("a-node-0"), 0);
+  pod.phase = "Pending";
+  pod.waiting_reason = "ImagePullBackOff";
+  pod.waiting = "ImagePullBackOff: container node: Back-off pulling image \"nothing:1\"";
+  std::optional<WallTime> again;
+  EXPECT_EQ(
+      WaitOf(pod, kNow, &again)->message,
+      "pod a-node-0-0-x: ImagePullBackOff: container node: Back-off pulling image \"nothing:1\"; correct the image, or "
+      "the credentials of its registry (imagePullSecrets)");
+}
+
+}  // namespace
+}  // namespace muster::controller
