@@ -87,7 +87,7 @@ std::vector<std::string> WithoutTraceback(std::vector<std::string> tail, const s
   return tail;
 }
 
-std::string FailureText(size_t index, const WorkerFailure& failure, const std::string& this_node, bool with_tail) {
+std::string FailureText(size_t index, const WorkerFailure& failure, const std::string& this_node, bool is_root) {
   std::string text = fmt::format("[{}]:\n", index);
   auto row = [&](std::string_view name, std::string_view value) { text += fmt::format("  {:<10}: {}\n", name, value); };
   row("time", LocalTime(failure.unix_millis));
@@ -103,9 +103,10 @@ std::string FailureText(size_t index, const WorkerFailure& failure, const std::s
   } else if (failure.late) {
     row("note", "it failed when the workers were being stopped: perhaps a consequence of another failure");
   } else if (failure.consequence) {
-    row("note", "it lost a peer: probably a consequence of another failure");
+    row("note", is_root ? "it lost a peer, or waited for one in vain: no worker failed by itself"
+                        : "it lost a peer: probably a consequence of another failure");
   }
-  if (!with_tail) return text;
+  if (!is_root) return text;
   const std::vector<std::string> tail = WithoutTraceback(failure.stderr_tail, failure.message);
   if (!tail.empty()) row("stderr", tail.size() == 1 ? "last line" : fmt::format("last {} lines", tail.size()));
   for (const std::string& line : tail) text += fmt::format("    {}\n", line);

@@ -148,6 +148,13 @@ TEST_F(FailureSummaryTest, ConsequencesSaySo) {
               HasSubstr("probably a consequence"));
 }
 
+TEST_F(FailureSummaryTest, ARootCauseIsNoConsequenceOfAnother) {
+  boom_.consequence = true;
+  const std::string text = FailureSummary({3, "", boom_, {boom_}}, options_, "node-1");
+  EXPECT_THAT(text, HasSubstr("it lost a peer, or waited for one in vain: no worker failed by itself"));
+  EXPECT_THAT(text, Not(HasSubstr("probably a consequence")));
+}
+
 TEST_F(FailureSummaryTest, ManyFailuresStayReadable) {
   rendezvous::Verdict verdict{3, "", boom_, {boom_}};
   for (int rank = 100; rank < 1100; ++rank) {
