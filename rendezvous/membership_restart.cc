@@ -1,5 +1,6 @@
 // How a round ends: the stop, the policy, the budget, the verdict.
 #include <algorithm>
+#include <set>
 
 #include "base/collective_timeout.h"
 #include "base/reason_line.h"
@@ -14,6 +15,7 @@ constexpr size_t kMaxFailuresKept = 256;  // of one round
 constexpr size_t kSmallJob = 64;          // nodes; up to this size the verdict has all texts of the failures
 constexpr size_t kMaxEvidence = 512;      // bytes of a hang's evidence in a sentence
 constexpr size_t kMaxWhy = 240;           // bytes of a worker's own reason in a sentence
+constexpr size_t kMostRanks = 8;          // named in a sentence
 
 // An agent reports a hang by this code, with the evidence in the message. A worker may end with the same code.
 bool IsHang(const WorkerFailure& failure) { return failure.exit_code == kExitHang && failure.signal == 0; }
@@ -61,13 +63,27 @@ std::string DescribeFailure(const WorkerFailure& failure) {
   return fmt::format("{}: {} {}", node, who, how);
 }
 
+// The ranks that did not fail, if they are few. "": they are not, or all failed.
+std::string RanksThatDidNotFail(const std::vector<WorkerFailure>& failures, int world_size) {
+  std::set<int> failed;
+  for (const WorkerFailure& failure : failures) failed.insert(failure.rank);
+  std::vector<std::string> others;
+  for (int rank = 0; rank < world_size && others.size() <= kMostRanks; ++rank) {
+    if (!failed.contains(rank)) others.push_back(std::to_string(rank));
+  }
+  if (others.empty() || others.size() > kMostRanks || others.size() >= failed.size()) return "";
+  return fmt::format("{} {}", others.size() == 1 ? "rank" : "ranks", Join(others, ", "));
+}
+
 // For workers that only lost their peers: whether they waited for them in vain. "": they did not.
-std::string DescribeTimeout(const std::vector<WorkerFailure>& failures) {
+std::string DescribeTimeout(const std::vector<WorkerFailure>& failures, int world_size) {
   const std::optional<CollectiveTimeout> timeout = FindCollectiveTimeout(failures);
   if (!timeout) return "";
-  return fmt::format("; no worker failed by itself: the job hung in {}{}",
-                     timeout->operation.empty() ? "a collective operation" : timeout->operation,
-                     timeout->missing.empty() ? "" : fmt::format(", which {} did not join", timeout->missing));
+  std::string text = fmt::format("; no worker failed by itself: the job hung in {}",
+                                 timeout->operation.empty() ? "a collective operation" : timeout->operation);
+  if (!timeout->missing.empty()) return text + fmt::format(", which {} did not join", timeout->missing);
+  const std::string others = RanksThatDidNotFail(failures, world_size);
+  return others.empty() ? text : text + fmt::format(", and only {} did not fail", others);
 }
 
 }  // namespace
@@ -169,7 +185,7 @@ void Machine::ConcludeFailure() {
   WorkerFailure cause = *RootCause(s_.trouble.failures);
   int code = cause.exit_code == 0 ? kExitPeerFailed : cause.exit_code;
   std::string what = DescribeFailure(cause);
-  if (cause.consequence) what += DescribeTimeout(s_.trouble.failures);
+  if (cause.consequence) what += DescribeTimeout(s_.trouble.failures, s_.round.world_size);
   bool fatal = Classify(code, options().overrides) == ExitClass::kFatal && !cause.consequence;
   bool called_fatal = options().overrides.fatal.contains(code);
   if (options().policy == RestartPolicy::kNever) {

@@ -90,5 +90,33 @@ TEST(Blame, SaysWhereTheJobHungIfNoWorkerFailed) {
   }
 }
 
+// If the words do not name the ranks that did not join, those that did not fail are named, if they are few.
+TEST(Blame, NamesTheRanksThatDidNotFailInAHang) {
+  struct Row {
+    std::vector<int> failed;
+    int slots;
+    std::string reason;
+  };
+  const Row rows[] = {
+      {{3, 0, 1}, 4, "; no worker failed by itself: the job hung in ALLREDUCE, and only rank 2 did not fail;"},
+      {{0, 1, 4}, 5, "; no worker failed by itself: the job hung in ALLREDUCE, and only ranks 2, 3 did not fail;"},
+      {{0, 1}, 4, "; no worker failed by itself: the job hung in ALLREDUCE;"},  // perhaps they had no time to
+      {{0, 1}, 2, "; no worker failed by itself: the job hung in ALLREDUCE;"},
+  };
+  for (const Row& row : rows) {
+    Stage s(Job(1, 1));
+    s.Join(s.Greeting("a", row.slots));
+    std::vector<WorkerFailure> failures;
+    for (int rank : row.failed) {
+      failures.push_back(RecordedFailure("nccl_watchdog"));
+      failures.back().rank = rank;
+    }
+    s.Says("a", Report{s.RoundOf("a"), failures, seconds(5), {}});
+    s.Ready("a");
+    ASSERT_TRUE(s.End("a"));
+    EXPECT_THAT(s.End("a")->reason, HasSubstr(row.reason));
+  }
+}
+
 }  // namespace
 }  // namespace muster::rendezvous
