@@ -1,5 +1,6 @@
 // base, net, http and launcher: stderr of programs, termination messages, error files, resolv.conf, proxies.
 #include "base/base64.h"
+#include "base/collective_timeout.h"
 #include "base/quoted.h"
 #include "base/reason_line.h"
 #include "base/termination_message.h"
@@ -13,6 +14,10 @@ namespace muster {
 namespace {
 
 void Reason(const std::string& text) { ReasonLine(text); }
+
+void Timeout(const std::string& text) {
+  FindCollectiveTimeout({{.stderr_tail = {"Watchdog caught collective operation timeout", text}}});
+}
 
 // As a worker's texts: the message of an error file, and the lines of stderr.
 void OfAWorker(const std::string& text) {
@@ -50,6 +55,8 @@ const std::vector<LinearRow> kRows = {
      Repeats("================================================================================\n=   x\n"), Reason},
     {"reason_line", "Indented", Repeats("a:\n  \n  b\n"), Reason},
     {"reason_line", "Fields", Repeats("level=\"level\": ["), Reason},
+    {"reason_line", "Operations", Repeats("OpType=OpType="), Timeout},
+    {"reason_line", "Ranks", Repeats("Rank [4, ", "", " failed to pass monitoredBarrier"), Timeout},
     {"reason_line", "Marks", Numbers([](size_t rank) {
        return fmt::format("[rank{}]: Traceback (most recent call last):\n[rank{}]: ValueError: x\n", rank, rank);
      }),
