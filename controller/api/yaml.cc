@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "base/utf8.h"
 #include "controller/api/fields.h"
+#include "controller/api/yaml_blocks.h"
 #include "controller/api/yaml_scalar.h"
 
 namespace muster::controller {
@@ -306,7 +307,7 @@ StatusOr<std::vector<YamlDocument>> Parse(std::string_view text, size_t most_nod
   MUSTER_RETURN_IF_ERROR(CheckBytes(text));
   std::vector<YamlDocument> documents;
   try {
-    const std::string whole = WithEnd(text);
+    const std::string whole = WithEnd(WithBlocksFurtherRight(text));
     std::istringstream stream(whole);
     YAML::Parser parser(stream);
     Budget budget(most_nodes);

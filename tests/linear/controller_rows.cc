@@ -145,6 +145,7 @@ const std::vector<LinearRow> kRows = {
              R"({"name":"W"}]}}})"),
      Job},
     {"yaml", "Lists", Repeats("- a\n", "a:\n"), Yaml},
+    {"yaml", "Blocks", Repeats("-   &a |\n  x\n  y\n", "a:\n"), Yaml},
     {"yaml", "Maps", Numbers([](size_t number) { return fmt::format("key{}: value\n", number); }), Yaml},
     {"yaml", "Nested", Numbers([](size_t number) { return fmt::format("- key{}: {{a: [b, c]}}\n", number); }, "a:\n"),
      Yaml},

@@ -141,6 +141,45 @@ TEST(Yaml, AnchorsAndMergeKeys) {
   for (const auto& row : rows) EXPECT_EQ(YamlOf(row.yaml), YamlOf(row.expected)) << row.yaml;
 }
 
+// yaml-cpp would read these blocks as empty, and refuse their texts.
+TEST(Yaml, BlocksBehindAnchorsAndTagsInLists) {
+  const std::string text = R"(a:
+- &one |
+  x: [
+
+    y
+- &two !!str >-  # folded
+  x: [
+  y
+- !!str |2-
+    x
+  y
+- - &three |+
+    - &no |
+      x
+
+- key: |
+    - &no |
+      x
+  next: *three
+- plain | &no |
+-   &far |
+  x
+b: |
+  - &no |
+   x
+c: &four |
+  x
+d: |
+e: |1
+  x
+)";
+  EXPECT_EQ(YamlOf(text), YamlOf(R"({
+    "a": ["x: [\n\n  y\n", "x: [ y", "  x\ny", ["- &no |\n  x\n\n"], {"key": "- &no |\n  x\n", "next": "- &no |\n  x\n\n"},
+          "plain | &no |", "x\n"],
+    "b": "- &no |\n x\n", "c": "x\n", "d": "", "e": " x\n"})"));
+}
+
 TEST(Yaml, Lines) {
   const auto documents = ReadYaml(R"(# one
 spec:
