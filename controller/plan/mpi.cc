@@ -195,7 +195,8 @@ class MpiDraft {
     for (const char* name : {"OMPI_MCA_plm_rsh_agent", "HYDRA_LAUNCHER", "I_MPI_HYDRA_BOOTSTRAP"}) {
       if (FindNamed(container, "env", name) != nullptr) return fmt::format("{} names a remote shell already", name);
     }
-    if (CallsSsh(container)) return fmt::format("the command of job '{}' calls ssh itself", launcher_->name);
+    if (CallsSsh(container))
+      return fmt::format("the command of job '{}' calls ssh itself, or gives it options", launcher_->name);
     if (nodes_ == nullptr) return "";
     const Json& serving = *TrainerContainer(*nodes_);
     if (ListField(serving, "command").empty() && ListField(serving, "args").empty()) return "";

@@ -13,7 +13,10 @@ namespace {
 
 constexpr std::string_view kShells[] = {"sh", "bash", "dash", "ash"};
 constexpr std::string_view kSshd = "sshd";
-constexpr std::string_view kClients[] = {"ssh", "scp", "sftp"};
+// The last two are Open MPI's parameters with options of ssh, such as its port.
+constexpr std::string_view kClients[] = {"ssh", "scp", "sftp", "plm_rsh_args", "plm_ssh_args"};
+// Launchers that reach the other nodes by ssh, whatever Open MPI's variables say.
+constexpr std::string_view kLaunchersBySsh[] = {"deepspeed", "horovodrun", "mpirun_rsh", "pdsh"};
 // Commands of a script that prepare sshd, or keep the script alive beside it.
 constexpr std::string_view kBesideSshd[] = {"cd",   "chmod", "chown", "cp",    "echo",  "export",
                                             "ln",   "mkdir", "rm",    "set",   "sleep", "ssh-keygen",
@@ -54,35 +57,49 @@ std::string ProgramOf(std::string_view command) {
   return program;
 }
 
+// Calls `found` with the program of each simple command of a script.
+template <class Found>
+void ForEachProgram(std::string_view script, Found found) {
+  ForEachPiece(script, ";&|\n", [&](std::string_view command) {
+    if (const std::string program = ProgramOf(command); !program.empty() && !program.starts_with('#')) found(program);
+  });
+}
+
 bool ScriptOnlyServesSsh(std::string_view script) {
   bool serves = false, more = false;
-  ForEachPiece(script, ";&|\n", [&](std::string_view command) {
-    const std::string program = ProgramOf(command);
+  ForEachProgram(script, [&](std::string_view program) {
     serves = serves || program == kSshd;
-    more =
-        more || (!program.empty() && program != kSshd && !program.starts_with('#') && !IsOneOf(program, kBesideSshd));
+    more = more || (program != kSshd && !IsOneOf(program, kBesideSshd));
   });
   return serves && !more;
+}
+
+// The script of a shell's command: it follows the first option that contains a c (-c, -ec, -lc). Null: it is no shell,
+// or has none.
+const std::string* ScriptIn(const std::vector<std::string>& words) {
+  if (words.empty() || !IsOneOf(BaseName(words[0]), kShells)) return nullptr;
+  for (size_t i = 1; i + 1 < words.size(); ++i) {
+    if (words[i].starts_with('-') && words[i].find('c') != std::string::npos) return &words[i + 1];
+  }
+  return nullptr;
 }
 
 }  // namespace
 
 bool OnlyServesSsh(const Json& container) {
   const std::vector<std::string> words = WordsOf(container);
-  if (words.empty()) return false;
-  if (!IsOneOf(BaseName(words[0]), kShells)) {
-    return std::any_of(words.begin(), words.end(), [](const std::string& word) { return BaseName(word) == kSshd; });
-  }
-  // The script follows the first option that contains a c: -c, -ec, -lc.
-  for (size_t i = 1; i + 1 < words.size(); ++i) {
-    if (words[i].starts_with('-') && words[i].find('c') != std::string::npos) return ScriptOnlyServesSsh(words[i + 1]);
-  }
-  return false;
+  if (const std::string* script = ScriptIn(words)) return ScriptOnlyServesSsh(*script);
+  if (words.empty() || IsOneOf(BaseName(words[0]), kShells)) return false;
+  return std::any_of(words.begin(), words.end(), [](const std::string& word) { return BaseName(word) == kSshd; });
 }
 
 bool CallsSsh(const Json& container) {
-  bool calls = false;
-  for (const std::string& text : WordsOf(container)) {
+  const std::vector<std::string> words = WordsOf(container);
+  bool calls = !words.empty() && IsOneOf(BaseName(words[0]), kLaunchersBySsh);
+  if (const std::string* script = ScriptIn(words)) {
+    ForEachProgram(*script, [&](std::string_view program) { calls = calls || IsOneOf(program, kLaunchersBySsh); });
+  }
+  for (const std::string& text : words) {
     ForEachPiece(text, " \t\r\n;&|()<>\"'`$={},",
                  [&](std::string_view word) { calls = calls || IsOneOf(BaseName(word), kClients); });
   }

@@ -10,7 +10,8 @@ namespace muster::controller {
 // a shell's script that prepares and starts it (folders, keys). False: the script does more, which would be lost.
 bool OnlyServesSsh(const Json& container);
 
-// Whether a container's command, or its script, calls ssh, scp or sftp by itself.
+// Whether a container's command, or its script, calls ssh, scp or sftp by itself, gives it options (plm_rsh_args), or
+// calls a launcher that does: deepspeed, horovodrun, mpirun_rsh, pdsh.
 bool CallsSsh(const Json& container);
 
 }  // namespace muster::controller

@@ -38,12 +38,16 @@ TEST(MpiCommands, CallSsh) {
   for (const std::string container :
        {"{command: [bash, -c, until ssh -p 2222 $host true; do sleep 1; done; mpirun x]}",
         "{command: [mpirun], args: [--mca, plm_rsh_agent, ssh -q, x]}", "{command: [sh, -c, x=$(/usr/bin/scp a b:c)]}",
-        R"({command: [sh, -c, "mpirun --mca plm_rsh_agent \"ssh\" x"]})"}) {
+        R"({command: [sh, -c, "mpirun --mca plm_rsh_agent \"ssh\" x"]})", "{command: [deepspeed, train.py]}",
+        "{command: [mpirun, --mca, plm_rsh_args, -p 2222, x]}",
+        "{command: [bash, -ec], args: [cd /w; exec horovodrun -np 4 python train.py]}"}) {
     EXPECT_TRUE(CallsSsh(YamlOf(container))) << container;
   }
   for (const std::string container :
        {"{command: [mpirun, -n, \"2\", train]}", "{command: [sh, -c, cp /tmp/ssh-keys/id_rsa ~/.ssh/id_rsa; mpirun x]}",
-        "{command: [mpirun], args: [--mca, plm_rsh_args, -o ConnectionAttempts=10, sshd_log]}", "{}"}) {
+        "{command: [mpirun, python, train.py, --deepspeed, ds.json]}",
+        "{command: [sh, -c, mpirun python -m deepspeed]}", "{command: [mpirun], args: [--mca, pml, ucx, sshd_log]}",
+        "{}"}) {
     EXPECT_FALSE(CallsSsh(YamlOf(container))) << container;
   }
 }
