@@ -51,15 +51,4 @@ void SetFailed(const TrainJob& job, TrainJobStatus* status, std::string_view rea
   status->completion_time = now;
 }
 
-std::optional<WallTime> DeadlineOf(const TrainJob& job, const TrainJobStatus& status, std::optional<int64_t> seconds) {
-  if (!seconds || !job.meta.created) return std::nullopt;
-  const Condition* resumed = status.Find(kSuspended);
-  const WallTime start = resumed != nullptr && !resumed->status ? resumed->since : *job.meta.created;
-  return start + std::chrono::seconds(*seconds);
-}
-
-void SetDeadlineExceeded(const TrainJob& job, TrainJobStatus* status, WallTime now) {
-  SetFailed(job, status, "DeadlineExceeded", "TrainJob exceeded its active deadline", "", now);
-}
-
 }  // namespace muster::controller

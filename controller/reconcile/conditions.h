@@ -25,8 +25,4 @@ void SetComplete(const TrainJob& job, TrainJobStatus* status, WallTime now);
 void SetFailed(const TrainJob& job, TrainJobStatus* status, std::string_view reason, std::string_view upstream,
                std::string_view cause, WallTime now);
 
-// `seconds` after the job's creation or last resume. nullopt: no limit is set, or the creation time is not known.
-std::optional<WallTime> DeadlineOf(const TrainJob& job, const TrainJobStatus& status, std::optional<int64_t> seconds);
-void SetDeadlineExceeded(const TrainJob& job, TrainJobStatus* status, WallTime now);
-
 }  // namespace muster::controller

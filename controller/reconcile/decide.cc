@@ -189,7 +189,10 @@ class Deciding {
       Stop();
       return true;
     }
-    if (PastDeadline()) return true;
+    if (EndAtDeadline(job_, plan_.active_deadline_seconds, now_, &decision_)) {
+      Stop();
+      return true;
+    }
     if (AwaitsLauncher()) return true;
     const PodFailure* cause = RootCause(failures_);
     const std::string why = cause == nullptr ? "" : Describe(cause->failure);
@@ -237,26 +240,6 @@ class Deciding {
     const bool counted = match.rule->action == FailureRule::Action::kRestart;
     if (counted && status().restarts >= plan_.max_restarts) return Fail("ReachedMaxRestarts", match.job->name, what);
     Restart(what, counted);
-    return true;
-  }
-
-  bool PastDeadline() {
-    const auto seconds = job_.active_deadline_seconds ? job_.active_deadline_seconds : plan_.active_deadline_seconds;
-    auto end = DeadlineOf(job_, status(), seconds);
-    if (!end) return false;
-    if (!job_.meta.Annotation(kAfterAnnotation).empty()) {
-      end = std::max(*end, *status().start_time + std::chrono::seconds(*seconds));
-    }
-    if (now_ < *end) {
-      decision_.LookAgain(*end);
-      return false;
-    }
-    SetDeadlineExceeded(job_, &status(), now_);
-    const std::string field = job_.active_deadline_seconds ? "spec.activeDeadlineSeconds"
-                                                           : "the runtime's spec.runPolicy.activeDeadlineSeconds";
-    status().message = fmt::format("it ran for longer than {0}: {1} s; raise {0}", field, *seconds);
-    Event(true, "DeadlineExceeded", status().message);
-    Stop();
     return true;
   }
 
@@ -458,15 +441,16 @@ Decision DecideWithoutPlan(const TrainJob& job, const Status& why, WallTime now)
   Decision decision;
   decision.status = job.status;
   if (job.status.Finished() || job.meta.deleted) return decision;
+  decision.reason = Message(why);
   SetSuspended(job, &decision.status, now);
   decision.status.state = job.suspend ? kSuspended : kWaiting;
   decision.status.reason = "TrainJobResourcesCreationFailed";
   decision.status.message = Message(why);
+  if (EndAtDeadline(job, std::nullopt, now, &decision)) return decision;
   if (decision.status.message != job.status.message) {
     decision.events.push_back({true, "TrainJobResourcesCreationFailed",
                                fmt::format("TrainJob resources reconciliation failed: {}", Message(why))});
   }
-  decision.reason = Message(why);
   return decision;
 }
 

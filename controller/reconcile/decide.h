@@ -19,7 +19,8 @@ struct Decision : Steps {
 // For a job that has not ended (else: finished.h).
 Decision Decide(const TrainJob& job, const Plan& plan, const Observed& observed, WallTime now);
 
-// Sets the status of a job that cannot be planned. `why` names what is missing or wrong, and the remedy.
+// Sets the status of a job that cannot be planned, or whose objects cannot be made. `why` names what is missing or
+// wrong, and the remedy. Its own deadline holds all the same (finished.h).
 Decision DecideWithoutPlan(const TrainJob& job, const Status& why, WallTime now);
 
 }  // namespace muster::controller

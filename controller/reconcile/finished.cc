@@ -2,8 +2,12 @@
 
 #include <algorithm>
 
+#include "base/text.h"
+#include "controller/reconcile/after.h"
+#include "controller/reconcile/conditions.h"
 #include "controller/reconcile/deciding.h"
 #include "controller/reconcile/progress.h"
+#include "controller/reconcile/summary.h"
 
 namespace muster::controller {
 namespace {
@@ -11,6 +15,16 @@ namespace {
 // How long the other containers of a pod are awaited after its deciding container has ended: they end within the pod's
 // grace, which is not known here. Later the pod is deleted with its logs.
 constexpr std::chrono::seconds kOthersEnd{90};
+
+// When the time of the deadline began to run. nullopt: it does not run.
+std::optional<WallTime> RunsSince(const TrainJob& job, const TrainJobStatus& status) {
+  if (job.suspend || !job.meta.created) return std::nullopt;
+  const Condition* resumed = status.Find(kSuspended);
+  const WallTime since = resumed != nullptr && !resumed->status ? resumed->since : *job.meta.created;
+  if (job.meta.Annotation(kAfterAnnotation).empty()) return since;
+  if (!status.start_time) return std::nullopt;
+  return std::max(since, *status.start_time);
+}
 
 }  // namespace
 
@@ -38,6 +52,26 @@ void StopWhatRuns(const Observed& observed, WallTime now, Decision* decision) {
   decision->again.reset();
   const PodsByJob pods = GroupPods(observed);
   for (const ObservedJob& job : observed.jobs) StopJob(job, PodsOf(job, pods), now, decision);
+}
+
+bool EndAtDeadline(const TrainJob& job, std::optional<int64_t> of_runtime, WallTime now, Decision* decision) {
+  const bool own = job.active_deadline_seconds.has_value();
+  const auto seconds = own ? job.active_deadline_seconds : of_runtime;
+  const auto since = RunsSince(job, decision->status);
+  if (!seconds || !since) return false;
+  const WallTime end = *since + std::chrono::seconds(*seconds);
+  if (now < end) {
+    decision->LookAgain(end);
+    return false;
+  }
+  const char* const field = own ? "spec.activeDeadlineSeconds" : "the runtime's spec.runPolicy.activeDeadlineSeconds";
+  const bool waits = decision->status.state == kWaiting;
+  const std::string cause = waits ? fmt::format("it waited: {}", decision->status.message) : "";
+  const std::string remedy = waits ? cause : fmt::format("raise {}", field);
+  SetFailed(job, &decision->status, "DeadlineExceeded", "TrainJob exceeded its active deadline", cause, now);
+  decision->status.message = fmt::format("it took longer than {}: {} s; {}", field, *seconds, remedy);
+  decision->events.push_back({true, "DeadlineExceeded", decision->status.message});
+  return true;
 }
 
 Decision DecideFinished(const TrainJob& job, const Observed& observed, WallTime now) {

@@ -14,6 +14,12 @@ void StopJob(const ObservedJob& job, const std::vector<const ObservedPod*>& pods
 // Replaces the actions of `decision` by those that stop what still runs, and sets when to look again.
 void StopWhatRuns(const Observed& observed, WallTime now, Decision* decision);
 
+// Fails the job once its deadline has passed, which the TrainJob sets, else its runtime (`of_runtime`). The cause is
+// what the job waits for by `decision`'s status. True: it has failed, and the caller stops what runs. False: it has no
+// deadline yet, or `decision` looks again then. The time runs from the job's creation, its last resume or the end of
+// its wait for other jobs, whichever was last.
+bool EndAtDeadline(const TrainJob& job, std::optional<int64_t> of_runtime, WallTime now, Decision* decision);
+
 // Decides about a job that has ended: stops what still runs, then deletes Jobs and the TrainJob after their TTLs.
 Decision DecideFinished(const TrainJob& job, const Observed& observed, WallTime now);
 

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "controller/api/lenient.h"
 #include "controller/reconcile/conditions.h"
+#include "controller/reconcile/finished.h"
 
 namespace muster::controller {
 namespace {
@@ -71,16 +72,10 @@ Decision DecideTakenOver(const TrainJob& job, const ObservedJobSet& job_set, Wal
     return decision;
   }
   using Kind = Action::Kind;
-  // Kubeflow Trainer ignores the deadline of a suspended job.
-  const auto deadline = job.suspend ? std::nullopt : DeadlineOf(job, status, job.active_deadline_seconds);
-  if (deadline) {
-    if (now >= *deadline) {
-      SetDeadlineExceeded(job, &status, now);
-      decision.status_first = true;
-      decision.actions.push_back({Kind::kDeleteJobSet, job_set.meta.name, job_set.meta.uid});
-      return decision;
-    }
-    decision.again = *deadline;
+  if (EndAtDeadline(job, std::nullopt, now, &decision)) {
+    decision.status_first = true;
+    decision.actions.push_back({Kind::kDeleteJobSet, job_set.meta.name, job_set.meta.uid});
+    return decision;
   }
   status.state = StateOf(job, status);
   status.message.clear();

@@ -97,6 +97,12 @@ class Controller(ControllerCase):
         job = self.await_job("slow", is_true("Failed"))
         self.assertEqual(self.condition(job, "Failed"), ("DeadlineExceeded", "TrainJob exceeded its active deadline"))
 
+    def test_deadline_of_a_job_without_a_runtime(self):
+        self.make("never", activeDeadlineSeconds=1)
+        reason, message = self.condition(self.await_job("never", is_true("Failed")), "Failed")
+        self.assertEqual(reason, "DeadlineExceeded")
+        self.assertIn("there is no TrainingRuntime never", message)
+
     def test_time_to_live(self):
         self.make("brief", runtime("", 1, container=TRUE), ttlSecondsAfterFinished=0)
         self.running("brief")

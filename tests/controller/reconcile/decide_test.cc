@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "controller/reconcile/after.h"
 #include "tests/controller/reconcile/decided.h"
 
 namespace muster::controller {
@@ -177,6 +178,45 @@ TEST(DecideWithoutPlan, SaysWhyOnce) {
   job.status = decision.status;
   EXPECT_THAT(DecideWithoutPlan(job, absl::NotFoundError("spec.runtimeRef: there is no torch"), kNow).events,
               IsEmpty());
+}
+
+TEST(DecideWithoutPlan, ItsDeadlineHolds) {
+  const Status why = absl::NotFoundError("spec.runtimeRef: there is no torch");
+  struct Row {
+    std::string what;
+    TrainJob job;
+    std::optional<WallTime> again;  // nullopt: the time does not run
+  };
+  TrainJob plain = Job();
+  plain.active_deadline_seconds = 60;
+  TrainJob resumed = plain, suspended = plain, waits = plain, waited = plain, unlimited = plain;
+  resumed.status.conditions = {{"Suspended", false, "Resumed", "", kNow, 1}};
+  suspended.suspend = true;
+  waits.meta.annotations[kAfterAnnotation] = "b";
+  waited = waits;
+  waited.status.start_time = kNow + 5 * kSecond;
+  unlimited.active_deadline_seconds.reset();
+  for (const auto& [what, job, again] :
+       std::vector<Row>{{"from the creation", plain, *plain.meta.created + 60 * kSecond},
+                        {"from the resume", resumed, kNow + 60 * kSecond},
+                        {"suspended", suspended, std::nullopt},
+                        {"waits for others", waits, std::nullopt},
+                        {"has waited", waited, kNow + 65 * kSecond},
+                        {"no deadline", unlimited, std::nullopt}}) {
+    Decision decision = DecideWithoutPlan(job, why, kNow);
+    EXPECT_EQ(decision.again, again) << what;
+    EXPECT_FALSE(decision.status.Finished()) << what;
+    decision = DecideWithoutPlan(job, why, again.value_or(kNow + 3600 * kSecond));
+    ASSERT_EQ(decision.status.Finished(), again.has_value()) << what;
+    if (!again) continue;
+    EXPECT_EQ(decision.status.Find("Failed")->reason, "DeadlineExceeded") << what;
+    EXPECT_EQ(
+        decision.status.Find("Failed")->message,
+        "TrainJob exceeded its active deadline: it waited: spec.runtimeRef: there is no torch");
+    EXPECT_EQ(decision.status.message,
+              "it took longer than spec.activeDeadlineSeconds: 60 s; it waited: spec.runtimeRef: there is no torch");
+    EXPECT_THAT(Reasons(decision), ElementsAre("DeadlineExceeded"));
+  }
 }
 
 TEST(Decide, AnyJobOfTheSuccessPolicyIsEnough) {
