@@ -72,6 +72,7 @@ asio::awaitable<Status> Passes::CarryOut(ActionOwner owner, const Steps& steps, 
                                          ObjectCache& cache) {
   const std::string key = KeyOf(owner.meta.ns, owner.meta.name);
   if (!steps.reason.empty()) log::Debug(fmt::format("{} {}: {}", kind_, key, steps.reason));
+  if (steps.again) queue_.AddAfter(key, std::max(Duration::zero(), Duration(*steps.again - WallNow())));
   const bool writes = status.has_value() && !steps.status_may_wait;
   if (writes && steps.status_first) {
     const Status written = co_await Write(owner, steps, *status, cache);
@@ -87,7 +88,6 @@ asio::awaitable<Status> Passes::CarryOut(ActionOwner owner, const Steps& steps, 
   }
   if (!writes && !steps.status_may_wait) Tell(owner, steps);
   if (goes_on) queue_.Add(key);
-  if (steps.again) queue_.AddAfter(key, std::max(Duration::zero(), Duration(*steps.again - WallNow())));
   co_return absl::OkStatus();
 }
 
@@ -97,7 +97,8 @@ struct Passes::Batch {
   ObjectCache& cache;
   std::span<const Action> actions;  // not begun yet
   int lanes;
-  Status status;  // the first error
+  const Action* failed = nullptr;  // the first in order, so that the same refusals give the same message
+  Status status;                   // its error
   asio::steady_timer over;
 };
 
@@ -107,7 +108,9 @@ asio::awaitable<void> Passes::Lane(std::shared_ptr<Batch> batch) {
     batch->actions = batch->actions.subspan(1);
     Status done = absl::AbortedError(kNotLeading);
     if (means_.may_act()) done = co_await controller::CarryOut(means_.client, batch->cache, batch->owner, action);
-    if (batch->status.ok()) batch->status = std::move(done);
+    if (done.ok() || (batch->failed != nullptr && batch->failed < &action)) continue;
+    batch->failed = &action;
+    batch->status = std::move(done);
   }
   if (--batch->lanes == 0) batch->over.cancel();
 }
@@ -126,7 +129,7 @@ asio::awaitable<Status> Passes::Act(const ActionOwner& owner, std::span<const Ac
     const int lanes = LanesFor({begin, end}, lanes_[owner.meta.ns]);
     lanes_[owner.meta.ns] += lanes;
     const auto batch = std::make_shared<Batch>(
-        Batch{owner, cache, {begin, end}, lanes, {}, asio::steady_timer(means_.loop, TimePoint::max())});
+        Batch{owner, cache, {begin, end}, lanes, nullptr, {}, asio::steady_timer(means_.loop, TimePoint::max())});
     std::vector<std::shared_ptr<void>> under_way;  // the other lanes; end with this coroutine
     for (int i = 1; i < lanes; ++i) under_way.push_back(http::Converse(means_.loop, Lane(batch)));
     co_await Lane(batch);

@@ -45,9 +45,9 @@ class Passes : public std::enable_shared_from_this<Passes> {
   void Forget(const std::string& key) { queue_.Forget(key); }
 
   // Carries out the first actions of `steps`, up to kMostActions, in order (Jobs, pods or Services that follow one
-  // another at the same time), writes status and events, and plans the next pass. The first error ends it; after one
-  // that is forbidden (RBAC, a quota), the further actions that start no pods are carried out, too. `status`: the whole
-  // object to apply; nullopt: it has not changed.
+  // another at the same time), writes status and events, and plans the next pass, also if it fails. An error ends it,
+  // that of the first action that has failed; after one that is forbidden (RBAC, a quota), the further actions that
+  // start no pods are carried out, too. `status`: the whole object to apply; nullopt: it has not changed.
   boost::asio::awaitable<Status> CarryOut(ActionOwner owner, const Steps& steps, std::optional<Json> status,
                                           ObjectCache& cache);
 

@@ -103,6 +103,20 @@ class Controller(ControllerCase):
         self.assertEqual(reason, "DeadlineExceeded")
         self.assertIn("there is no TrainingRuntime never", message)
 
+    def test_jobs_that_the_api_server_refuses(self):
+        """One message, though Jobs are created at the same time. The deadline holds while creations are retried."""
+        made = runtime("", 1, container={"image": ""})
+        node = made["spec"]["template"]["spec"]["replicatedJobs"][0]
+        made["spec"]["template"]["spec"]["replicatedJobs"] = [
+            {"name": f"part-{number}", "template": {"spec": node["template"]["spec"]}} for number in range(8)]
+        self.make("refused", made, activeDeadlineSeconds=2)
+        job = self.await_job("refused", is_true("Failed"))
+        reason, message = self.condition(job, "Failed")
+        self.assertEqual(reason, "DeadlineExceeded")
+        self.assertRegex(message, "refused-part-0-0.*image: Required value")
+        events = self.api.ask("GET", self.api.path("events") + "?fieldSelector=involvedObject.name=refused")["items"]
+        self.assertEqual(len([event for event in events if event["reason"] == "TrainJobResourcesCreationFailed"]), 1, events)
+
     def test_time_to_live(self):
         self.make("brief", runtime("", 1, container=TRUE), ttlSecondsAfterFinished=0)
         self.running("brief")
