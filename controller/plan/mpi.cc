@@ -188,6 +188,11 @@ class MpiDraft {
       return fmt::format("job '{}' has no label {}: trainer, so it runs as it is written", launcher_->name,
                          kAncestorLabel);
     }
+    for (ReplicatedJob* of : {launcher_, nodes_}) {
+      if (of != nullptr && MountsSshKeys(PodSpec(of->job_template))) {
+        return fmt::format("a container of job '{}' mounts ssh's keys; leave that out", of->name);
+      }
+    }
     const Json& container = *TrainerContainer(*launcher_);
     if (!CommandIsKnown(container)) {
       return fmt::format("the command of job '{}' is in its image alone; give spec.trainer.command", launcher_->name);

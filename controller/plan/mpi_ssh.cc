@@ -36,6 +36,17 @@ Json WithSshKeys(Json secret, const SshKeys& keys) {
   return secret;
 }
 
+bool MountsSshKeys(const Json& pod) {
+  for (const char* list : {"initContainers", "containers"}) {
+    for (const Json& container : ListField(pod, list)) {
+      for (const Json& mount : ListField(container, "volumeMounts")) {
+        if (TextField(mount, "name") == kVolume) return true;
+      }
+    }
+  }
+  return false;
+}
+
 void MountSshKeys(const TrainJob& job, const std::string& path, ReplicatedJob* of) {
   Json& pod = PodSpec(of->job_template);
   Json* container = FindNamed(pod, "containers", kTrainerContainer);

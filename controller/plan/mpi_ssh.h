@@ -24,6 +24,9 @@ PlannedObject SshSecret(const TrainJob& job);
 // SshSecret() with the keys in it.
 Json WithSshKeys(Json secret, const SshKeys& keys);
 
+// Whether a container of the pod mounts the volume of the keys by its name, for example to copy them.
+bool MountsSshKeys(const Json& pod);
+
 // Mounts the keys at `path` in the container `node` of `of`, if it has one, with file modes that ssh and sshd accept
 // for its user.
 void MountSshKeys(const TrainJob& job, const std::string& path, ReplicatedJob* of);

@@ -229,6 +229,12 @@ TEST(Mpi, WhoReachesTheNodes) {
            true,
            "the command of job 'launcher' calls ssh itself"},
           {"it is to go", {.node = "{command: [/start.sh]}"}, "{muster.dev/rsh: muster}", false, ""},
+          {"an init container that copies the keys",
+           {.node_pod =
+                "{initContainers: [{name: keys, image: i, volumeMounts: [{name: mpi-ssh-auth, mountPath: /k}]}]}"},
+           "{}",
+           true,
+           "a container of job 'node' mounts ssh's keys"},
           {"no mpirun", {.launcher = "{}"}, "{}", true, "the command of job 'launcher' is in its image alone"},
           {"another shell",
            {.launcher = "{command: [mpirun], env: [{name: OMPI_MCA_plm_rsh_agent, value: ssh}]}"},
