@@ -415,6 +415,13 @@ TransferEnd Client::Impl::EndOf(const Transfer& transfer, CURLcode code) const {
     end.what = fmt::format("the client's certificate or key cannot be used: {}", end.what);
     return end;
   }
+  if (code == CURLE_SSL_CONNECT_ERROR && end.what.find("wrong version number") != std::string::npos) {
+    return {
+        TransferEnd::Kind::kInvalid,
+        fmt::format("the server speaks no TLS at this port ({}); if it serves http alone, write http:// in place of "
+                    "https://",
+                    end.what)};
+  }
   if (WantsOurCertificate(end.what)) {
     const bool shown = !options_.client_certificate.empty();
     return {TransferEnd::Kind::kUntrusted,

@@ -30,6 +30,12 @@ Status WithUser(Status status) {
                   text, geteuid(), getegid()));
 }
 
+Status WithPlaceOfPatterns(Status status, std::string_view uri) {
+  if (!absl::IsNotFound(status) || uri.find('*') == std::string_view::npos) return status;
+  return WithRemedy(status, fmt::format("a URI has no wildcards: give the folder, and --include '{}'",
+                                        uri.substr(uri.rfind('/') + 1)));
+}
+
 int ExitCodeOf(const Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kOk:

@@ -16,4 +16,7 @@ Status DiskStatus(int error, std::string_view what);
 // Adds to a "permission denied" error which user this process is, and what to do. Returns any other status unchanged.
 Status WithUser(Status status);
 
+// Adds to a NotFound error of a source whose URI has a `*` where patterns go. Returns any other status unchanged.
+Status WithPlaceOfPatterns(Status status, std::string_view uri);
+
 }  // namespace muster::initializers

@@ -492,7 +492,8 @@ void Initialize::Impl::End(Status status) {
   if (status.ok() && result_.unchanged && staging_) staging_->Clear();
   result_.then_due = !options_.dry_run && ThenIsDue();  // the lease is held until the command has run
   result_.seconds = Seconds();
-  events_.end(status.ok() ? StatusOr<InitializeResult>(result_) : WithUser(std::move(status)));
+  events_.end(status.ok() ? StatusOr<InitializeResult>(result_)
+                          : WithPlaceOfPatterns(WithUser(std::move(status)), source_.uri));
 }
 
 InitializeResult Initialize::Impl::so_far() const {

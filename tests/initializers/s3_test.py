@@ -196,6 +196,15 @@ class Settings(S3Case):
             self.assertEqual(code, 1, self.said)
             self.assertIn(words, end["reason"])
 
+    def test_a_wildcard_is_no_part_of_a_uri(self):
+        self.put({"d/a.json": b"{}"})
+        self.refused(f"s3://{self.bucket}/d/*.json", 1, r"there is no such object.*; a URI has no wildcards: give the folder, and --include '\*.json'$")
+
+    def test_https_to_a_port_that_serves_http(self):
+        """Not tried again for the patience: no wait changes it."""
+        self.refused(f"s3://{self.bucket}/d", 1, "the server speaks no TLS at this port .*; if it serves http alone, write http://",
+                     "--patience", "1000", env={**self.environment(), "AWS_ENDPOINT_URL": self.url.replace("http:", "https:")})
+
 
 if __name__ == "__main__":
     main()
