@@ -19,7 +19,8 @@ constexpr PeerLossText kTexts[] = {
     {"remote process exited or there was a network error"},
     {"ncclremoteerror"},
     {"remote process exiting prematurely"},
-    {"closed by remote peer"},
+    {"connection closed by remote peer"},
+    {"closed by remote peer", true},
     {"watchdog caught collective operation timeout"},
     {"received a dump signal due to a collective timeout"},
     {"due to collective timeout or exception"},
@@ -43,7 +44,7 @@ constexpr PeerLossText kTexts[] = {
     {"connection was likely closed. did the remote server shutdown or crash"},
     {"socket timeout", true},
     {"wait timeout after"},
-    {"waiting for clients."},
+    {"waiting for clients.", true},
     {"in store based barrier on rank"},
     {"the client socket has timed out", true},
     {"the client socket has failed to connect", true},
@@ -55,9 +56,10 @@ constexpr PeerLossText kTexts[] = {
     {"mpi_err_proc_failed"},
     {"communication error with rank", true},
     {"a process has failed, error stack"},
-    // Horovod, TensorFlow (base_collective_executor.cc)
+    // Horovod; TensorFlow's collective operations, by gRPC
     {"horovod has been shut down"},
-    {"collective ops is aborted by"},
+    {"failed to connect to all addresses", true},
+    {"socket closed", true},
     // JAX (jaxlib, distributed/client.h): the message of every other process when one process is gone
     {"terminating process because the jax distributed service detected fatal errors"},
     {"deadline_exceeded: barrier timed out"},
@@ -67,23 +69,11 @@ constexpr PeerLossText kTexts[] = {
     {"system error:broken pipe"},
 };
 
-constexpr std::string_view kContexts[] = {"gloo",
-                                          "nccl",
-                                          "c10d",
-                                          "tcpstore",
-                                          "processgroup",
-                                          "process_group",
-                                          "process group",
-                                          "socketimpl",
-                                          "store->get",
-                                          "distnetworkerror",
-                                          "distbackenderror",
-                                          "diststoreerror",
-                                          "mca_btl_tcp",
-                                          "mpid",
-                                          "torch.distributed",
-                                          "torch/distributed",
-                                          "xgboost.core."};
+constexpr std::string_view kContexts[] = {
+    "gloo",          "nccl",       "c10d",       "tcpstore",          "processgroup",      "process_group",
+    "process group", "socketimpl", "store->get", "distnetworkerror",  "distbackenderror",  "diststoreerror",
+    "mca_btl_tcp",   "mpid_",      "mpidi",      "torch.distributed", "torch/distributed", "collective ops is aborted",
+    "xgboost.core."};
 
 // `line`: in lower case.
 bool NamesALibrary(std::string_view line) {

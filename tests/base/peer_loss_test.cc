@@ -27,6 +27,9 @@ TEST(PeerLoss, Texts) {
       "- [socket.h:79|02:21:17]: Failed to send. system error:Broken pipe",
       "[n1][[21,1],0][btl_tcp_frag.c:241:mca_btl_tcp_frag_recv] peer: n2 error: Connection reset by peer (104)",
       "MPIDI_CH3U_Recvq_FDU_or_AEP(629): Communication error with rank 3",
+      "UnavailableError: Collective ops is aborted by: failed to connect to all addresses",
+      "torch.distributed.DistStoreError: Timed out after 4 seconds waiting for clients. 1/2 clients joined.",
+      "NCCL WARN Socket closed by remote peer 10.0.0.1<3>",
       "n1:5:5 [0] transport/net_ib.cc:1296 NCCL WARN NET/IB : Got completion from peer 10.2.0.5<1> with error 12, "
       "opcode 0",
   };
@@ -36,7 +39,8 @@ TEST(PeerLoss, Texts) {
     EXPECT_TRUE(LooksLikePeerLoss({.stderr_tail = {"before", text, "after"}})) << text;
   }
   const std::string causes[] = {
-      "", "ValueError: boom",
+      "", "ValueError: boom", "the server is waiting for clients.", "websocket closed by remote peer",
+      "InternalError: Collective ops is aborted by: Error invoking NCCL: unhandled cuda error",
       "ConnectionResetError: [Errno 104] Connection reset by peer",  // a data loader's download
       "BrokenPipeError: [Errno 32] Broken pipe", "requests.exceptions.ConnectionError: Connection refused",
       "RuntimeError: NCCL error: unhandled cuda error",
