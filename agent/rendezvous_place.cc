@@ -102,12 +102,14 @@ struct Search : std::enable_shared_from_this<Search> {
 
   Search(boost::asio::io_context& loop, const RunOptions& options) : loop(loop), options(options), resolver(loop) {}
 
+  // Whether the machine that the endpoint's host names serves it, and not the one of a rank.
+  bool ServedByName() const { return !options.is_host && options.backend != Backend::kStatic; }
+
   void Resolved(const std::vector<ip::address>& addresses) {
     const std::vector<std::string> texts = Texts(addresses);
     bool guessed = false;
     bool host = false;
-    const bool by_name = !options.is_host && options.backend != Backend::kStatic;
-    if (by_name) {
+    if (ServedByName()) {
       host = guessed = MeansThisMachine(options.endpoint_host, ThisMachine(), texts);
     } else if (options.is_host) {
       host = *options.is_host;
@@ -116,7 +118,8 @@ struct Search : std::enable_shared_from_this<Search> {
       if (host) SayIfElsewhere(options.endpoint_host, texts);
     }
     auto place = Serve(OwnAddress(loop, options, addresses), host, guessed);
-    if (place.ok() && by_name && !host && addresses.empty()) place->endpoint_is = RendezvousPlace::Endpoint::kUnknown;
+    if (place.ok() && ServedByName() && !host && addresses.empty())
+      place->endpoint_is = RendezvousPlace::Endpoint::kUnknown;
     done(std::move(place));
   }
 
@@ -127,7 +130,9 @@ struct Search : std::enable_shared_from_this<Search> {
     rendezvous::Coordinator::Options conducting;
     conducting.self_node = node_name;
     conducting.only_run_id = options.run_id;
-    if (host && options.max_nodes > 1) conducting.endpoint_hint = EndpointHint(options.endpoint_host, ThisMachine());
+    if (host && options.max_nodes > 1) {
+      conducting.endpoint_hint = EndpointHint(options.endpoint_host, ServedByName() ? ThisMachine() : MachineNames{});
+    }
     place.coordinator = std::make_unique<rendezvous::Coordinator>(loop, conducting);
     place.behind_store = host && options.backend == Backend::kStatic;
     if (host) {

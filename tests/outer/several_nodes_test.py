@@ -269,6 +269,12 @@ class Faults(Nodes):
         agent.send(signal.SIGTERM)
         self.assertEqual(agent.wait(), 143)
 
+    def test_a_name_that_only_node_0_serves_needs_no_hint(self):
+        agent = self.start("--nnodes=2", "--node-rank=0", f"--master-addr={socket.gethostname()}", f"--master-port={self.free_port()}")
+        self.wait_for_output(agent, r"waiting for 1 more node: have 1 of 2 \(up to 900 s\)\n")
+        agent.send(signal.SIGTERM)
+        self.assertEqual(agent.wait(), 143)
+
     def test_refused_endpoint_ends_with_200(self):
         endpoint = self.endpoint()
         agent = self.node(endpoint, "2", "--rdzv-conf", "join_timeout=1,is_host=0")
