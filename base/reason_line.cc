@@ -87,7 +87,7 @@ class Finder {
     const std::string& line = lines_[at].text;
     Block& block = blocks_[lines_[at].mark];
     told_[at] = ReadRule(at) || Continues(block, at) || Opens(block, line) || IsIgnored(block, line) || Tells(at);
-    if (!told_[at] && Fresh(at) && LevelOf(line) == LineLevel::kError)
+    if (!told_[at] && Fresh(at) && LevelOf(line) == LineLevel::kError && !IsDecoration(line))
       Offer(Kind::kErrorLine, at, OneLine(Strip(line)));
     if (block.in == In::kNothing && !line.empty()) block.above = line;
   }

@@ -12,6 +12,8 @@ namespace {
 constexpr size_t kLongRule = 70;      // torchrun's rules have at most 60 dashes, Open MPI's 74
 constexpr size_t kLevelWithin = 100;  // bytes at the start of a log line that contain its level
 constexpr size_t kMarkWithin = 120;
+constexpr size_t kLongestRank = 24;  // bytes of a tag's numbers
+constexpr std::string_view kTime = "Sat Nov 28 08:16:00 2026";
 constexpr char kEscape = '\x1b';
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
@@ -52,43 +54,59 @@ std::string Visible(std::string_view line) {
   return text;
 }
 
-// Size of "[1,0]<stderr>:" at the beginning of `text`; 0 if there is no such tag.
-size_t TagSize(std::string_view text) {
-  size_t at = 1;
-  const size_t job = DigitsAt(text, at);
-  at += job;
-  if (job == 0 || at >= text.size() || text[at] != ',') return 0;
-  const size_t rank = DigitsAt(text, ++at);
-  at += rank;
-  constexpr std::string_view kEnd = "]<stderr>:";
-  return rank > 0 && text.substr(at).starts_with(kEnd) ? at + kEnd.size() : 0;
-}
-
-// Removes the tags; the first one is the mark. mpirun writes one before each piece of output, so also within a line.
-void TakeTags(StderrLine& line) {
-  if (line.text.find("]<stderr>:") == std::string::npos) return;
-  std::string text;
-  for (size_t at = 0; at < line.text.size();) {
-    const std::string_view rest = std::string_view(line.text).substr(at);
-    const size_t tag = rest.front() == '[' ? TagSize(rest) : 0;
-    if (tag == 0) {
-      text += line.text[at++];
-      continue;
-    }
-    if (line.mark.empty()) line.mark = rest.substr(0, tag);
-    at += tag;
+// Whether `text` ends with a time as of ctime(), "Sat Nov 28 08:16:00 2026".
+bool EndsWithTime(std::string_view text) {
+  if (text.size() < kTime.size()) return false;
+  text.remove_prefix(text.size() - kTime.size());
+  for (size_t at = 0; at < kTime.size(); ++at) {
+    if ((kTime[at] == ' ' || kTime[at] == ':') && text[at] != kTime[at]) return false;
   }
-  line.text = std::move(text);
+  return true;
 }
 
-// Size of "[rank0]: " or "[trainer1]:" at the beginning of `text`.
+// Where the tag begins whose last bracket is at `end`: "[1,0]<stderr>:", "[0]<stderr>:", perhaps with a time before it,
+// which may have brackets. npos: it is none.
+size_t TagBegin(std::string_view text, size_t end) {
+  size_t begin = end;
+  while (begin > 0 && end - begin < kLongestRank && (IsDigit(text[begin - 1]) || text[begin - 1] == ',')) --begin;
+  if (begin == end || begin == 0 || text[begin - 1] != '[') return std::string_view::npos;
+  const std::string_view before = text.substr(0, begin - 1);
+  if (EndsWithTime(before)) return before.size() - kTime.size();
+  const size_t bracketed = kTime.size() + 2;
+  const bool brackets = before.ends_with(']') && before.size() >= bracketed && before[before.size() - bracketed] == '[';
+  return before.size() - (brackets && EndsWithTime(before.substr(0, before.size() - 1)) ? bracketed : 0);
+}
+
+// Removes the tags; the first one, without the time, is the mark. mpirun writes one before each piece of output, so
+// also within a line. Open MPI 5 writes a blank behind it; Python indents by an even number of blanks.
+void TakeTags(StderrLine& line) {
+  constexpr std::string_view kEnd = "]<stderr>:";
+  std::string text;
+  size_t from = 0;
+  for (size_t end = line.text.find(kEnd); end != std::string::npos; end = line.text.find(kEnd, end + 1)) {
+    const size_t begin = TagBegin(line.text, end);
+    if (begin == std::string::npos || begin < from) continue;
+    text.append(line.text, from, begin - from);
+    from = end + kEnd.size();
+    if (!line.mark.empty()) continue;
+    const size_t rank = line.text.rfind('[', end);
+    line.mark = line.text.substr(rank, from - rank);
+    const size_t blanks = std::min(line.text.find_first_not_of(' ', from), line.text.size()) - from;
+    from += blanks % 2;
+  }
+  if (from > 0) line.text = text.append(line.text, from);
+}
+
+// Size of "[rank0]: ", "[trainer1]:" or Hydra's "[0] " at the beginning of `text`.
 size_t RankMarkSize(std::string_view text) {
   if (!text.starts_with('[')) return 0;
   size_t at = 1;
   while (at < text.size() && at < kMarkWithin && IsLetter(text[at])) ++at;
   const size_t number = DigitsAt(text, at);
   at += number;
-  if (number == 0 || !text.substr(std::min(at, text.size())).starts_with("]:")) return 0;
+  const std::string_view behind = text.substr(std::min(at, text.size()));
+  if (number > 0 && at == number + 1 && behind.starts_with("] ")) return at + 2;
+  if (number == 0 || !behind.starts_with("]:")) return 0;
   at += 2;
   return at < text.size() && text[at] == ' ' ? at + 1 : at;
 }
@@ -241,7 +259,7 @@ constexpr std::string_view kBelowAnError[] = {
     "To disable this warning",
     "Exception ignored",
 };
-constexpr std::string_view kAtShutdown[] = {
+constexpr std::string_view kOnTheWay[] = {
     "resource_tracker",
     "process group has NOT been destroyed",
     "destroy_process_group() was not called",
@@ -250,6 +268,7 @@ constexpr std::string_view kAtShutdown[] = {
     " more process has sent help message",
     " more processes have sent help message",
     "Set MCA parameter \"orte_base_help_aggregate\"",
+    "Unable to register cu",  // cuDNN, cuFFT, cuBLAS: TensorFlow beside JAX or PyTorch, at level error
 };
 
 }  // namespace
@@ -282,7 +301,7 @@ bool IsDecoration(std::string_view line) {
   if (IsRule(line) || IsProgressBar(line)) return true;
   return std::any_of(std::begin(kBelowAnError), std::end(kBelowAnError),
                      [&](std::string_view known) { return line.starts_with(known); }) ||
-         std::any_of(std::begin(kAtShutdown), std::end(kAtShutdown),
+         std::any_of(std::begin(kOnTheWay), std::end(kOnTheWay),
                      [&](std::string_view known) { return line.find(known) != std::string_view::npos; });
 }
 

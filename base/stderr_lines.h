@@ -12,7 +12,8 @@ struct StderrLine {
   // Without line end, trailing blanks, escape sequences, control characters (except \t) and marks of a launcher.
   std::string text;
   // The launcher's mark. Lines with the same mark belong together. "[rank0]:" (PyTorch), "[trainer1]:" (torchrun),
-  // "[1,0]<stderr>:" (mpirun --tag-output, also within a line), "(worker pid=12) " (Ray). "": none.
+  // "[1,0]<stderr>:" (mpirun --tag-output, also within a line, and after a time), "[0] " (Hydra), "(worker pid=12) "
+  // (Ray). "": none.
   std::string mark;
   size_t begins = 0;         // offset of its first byte
   bool overwritten = false;  // it ended in \r, like a progress bar, so the next line replaced it on the screen
@@ -27,7 +28,8 @@ enum class LineLevel { kNone, kQuiet, kError, kFatal };  // kQuiet: a warning or
 LineLevel LevelOf(std::string_view line);
 
 // Whether a line explains nothing: empty, a rule, a progress bar, advice below an error (Hydra's "Set the environment
-// variable HYDRA_FULL_ERROR=1", Rust's note), or at a shutdown (leaked semaphores, a process group not destroyed).
+// variable HYDRA_FULL_ERROR=1", Rust's note), or what libraries write of harmless things at the start and at a shutdown
+// (a factory registered twice, leaked semaphores, a process group not destroyed).
 bool IsDecoration(std::string_view line);
 
 // Whether a line is a rule as Open MPI (dashes) and Hydra (=) put around their messages.

@@ -203,6 +203,31 @@ TEST(StderrLines, EndsAndMarks) {
   EXPECT_EQ(lines.back().begins, text.size() - 5);
 }
 
+TEST(StderrLines, MarksOfLaunchers) {
+  struct Row {
+    std::string line, mark, text;
+  };
+  const Row rows[] = {
+      {"[1,0]<stderr>:  File", "[1,0]<stderr>:", "  File"},   // Open MPI 4
+      {"[1,0]<stderr>:   File", "[1,0]<stderr>:", "  File"},  // Open MPI 5
+      {"[1,0]<stderr>: KeyError", "[1,0]<stderr>:", "KeyError"},
+      {"Sat Nov  8 08:16:00 2026[1,0]<stderr>:aSat Nov  8 08:16:00 2026[1,0]<stderr>:b", "[1,0]<stderr>:", "ab"},
+      {"[Sat Nov 28 08:15:54 2026][1]<stderr>:   File", "[1]<stderr>:", "  File"},
+      {"28 08:15:54 2026][1]<stderr>: a", "[1]<stderr>:", "28 08:15:54 2026]a"},
+      {"[12]   File", "[12] ", "  File"},  // Hydra
+      {"[12]", "", "[12]"},
+      {"[]<stderr>:a", "", "[]<stderr>:a"},
+      {"]<stderr>:a", "", "]<stderr>:a"},
+      {"1]<stderr>:a", "", "1]<stderr>:a"},
+  };
+  for (const Row& row : rows) {
+    const std::vector<StderrLine> lines = StderrLines(row.line);
+    ASSERT_EQ(lines.size(), 1u) << row.line;
+    EXPECT_EQ(lines[0].mark, row.mark) << row.line;
+    EXPECT_EQ(lines[0].text, row.text) << row.line;
+  }
+}
+
 TEST(StderrLines, Levels) {
   for (const auto& [line, level] : std::initializer_list<std::pair<const char*, LineLevel>>{
            {"W1126 02:19:50.862656 32697 client.h:80] x", LineLevel::kQuiet},

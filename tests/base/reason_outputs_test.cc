@@ -116,6 +116,7 @@ const std::map<std::string, std::string> kLines = {
     {"intel_mpi_init",
      "Abort(1091471) on node 185 (rank 185 in comm 0): Fatal error in PMPI_Init: Other MPI error, error stack: "
      "MPIDI_OFI_mpi_init_hook(1382): OFI get address vector map failed"},
+    {"intel_mpi_rank", "ValueError: bad batch"},
     {"java",
      "Exception in thread \"main\" java.lang.RuntimeException: cannot load (cause: java.io.IOException: No space left "
      "on device)"},
@@ -156,6 +157,7 @@ const std::map<std::string, std::string> kLines = {
     {"mpich_peer",
      "Fatal error in PMPI_Test: A process has failed, error stack: MPID_nem_tcp_connpoll(1826): Communication error "
      "with rank 1: Connection reset by peer"},
+    {"mpich_rank", "ValueError: bad batch"},
     {"multiprocessing_pool", "ValueError: bad batch 1"},
     {"nccl_aborted", "RuntimeError: NCCL communicator was aborted on rank 0."},
     {"nccl_desync",
@@ -207,6 +209,8 @@ const std::map<std::string, std::string> kLines = {
      "and data type float64"},
     {"omegaconf", "omegaconf.errors.ConfigAttributeError: Key 'lr' is not in struct"},
     {"openmp_twice", "OMP: Error #15: Initializing libiomp5.so, but found libomp.so already initialized."},
+    {"openmpi5_rank_time", "ValueError: bad batch"},
+    {"openmpi5_tag", "ValueError: bad batch"},
     {"openmpi_abort", "MPI_ABORT was invoked on rank 0 in communicator MPI_COMM_WORLD with errorcode 5."},
     {"openmpi_btl",
      "[node-1][[27278,1],18][btl_tcp_endpoint.c:618:mca_btl_tcp_endpoint_recv_blocking] recv(107, 0/8) failed: "
@@ -226,6 +230,7 @@ const std::map<std::string, std::string> kLines = {
      "There are not enough slots available in the system to satisfy the 200 slots that were requested by the "
      "application: true"},
     {"openmpi_tag", "ValueError: bad batch"},
+    {"openmpi_tag_time", "ValueError: bad batch"},
     {"pickle_lambda",
      "_pickle.PicklingError: Can't pickle <function <lambda> at 0x7f2b92e544a0>: attribute lookup <lambda> on __main__ "
      "failed"},
@@ -291,6 +296,7 @@ const std::map<std::string, std::string> kLines = {
     {"store_wait", "torch.distributed.DistStoreError: wait timeout after 3000ms, keys: /never"},
     {"structlog_console", "2026-11-26 02:50:01 [error ] no data set path=/data/c4"},
     {"structlog_json", "ValueError: bad batch"},
+    {"tensorflow_noise", "no such data set: /data/c4"},
     {"tensorflow_oom",
      "tensorflow.python.framework.errors_impl.ResourceExhaustedError: Graph execution error: OOM when allocating "
      "tensor with shape[8192,50257] and type float on /job:localhost/replica:0/task:0/device:GPU:0 by allocator "

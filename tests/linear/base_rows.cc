@@ -62,6 +62,7 @@ const std::vector<LinearRow> kRows = {
      }),
      Reason},
     {"reason_line", "Tags", Repeats("[1,0]<stderr>:x"), Reason},
+    {"reason_line", "TimesOfTags", Repeats("[Sat Nov 28 08:16:00 2026][1]<stderr>:"), Reason},
     {"reason_line", "HalfTags", Repeats("[1,0", "]<stderr>:"), Reason},
     {"reason_line", "Digits", Repeats("1", "[1,0]<stderr>:["), Reason},
     {"reason_line", "Escapes", Repeats("\x1b[1\x1b]8;;"), Reason},
