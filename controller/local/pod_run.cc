@@ -348,12 +348,15 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
     return commands;
   }
 
-  // As the kubelet does: SIGTERM to the command alone, and after the grace SIGKILL to all processes that are left.
+  // As the kubelet does: SIGTERM to the command alone, and after the grace SIGKILL to all processes that are left. A
+  // command that has not begun gets no signal, so it gets no grace.
   void AskToEnd(size_t i) {
     if (!groups_[i]) return;
     StopAsking(i);
-    for (const pid_t command : Commands(i)) kill(command, SIGTERM);
-    graces_[i] = std::make_unique<asio::steady_timer>(means_.loop, cycle_.Grace(i));
+    const std::vector<pid_t> commands = Commands(i);
+    for (const pid_t command : commands) kill(command, SIGTERM);
+    const Duration grace = commands.empty() ? Duration::zero() : cycle_.Grace(i);
+    graces_[i] = std::make_unique<asio::steady_timer>(means_.loop, grace);
     graces_[i]->async_wait([weak = weak_from_this(), i](const boost::system::error_code& error) {
       auto self = weak.lock();
       if (!error && self && self->groups_[i]) self->groups_[i]->Stop(SIGKILL, Duration::zero());

@@ -221,20 +221,33 @@ data: {text: hello}
 
 
 class TroubledBubblewrap(LocalCase):
-    """bubblewrap itself fails, as when a file system is unmounted before bubblewrap mounts it."""
+    """bubblewrap itself fails, as when a file system is unmounted before bubblewrap mounts it, or is slow."""
 
-    def run_with(self, fails, **more):
-        """Runs a job with a bwrap that fails if the shell's test `fails` of $n, the call's number, holds. Call 1 is a check."""
+    def path_with(self, trouble):
+        """A PATH with a bwrap that runs the shell's command `trouble` first; $n is the call's number. Call 1 is a check."""
         programs = os.path.join(self.folder, "programs")
         os.mkdir(programs)
         script = self.file("programs/bwrap", f"""#!/bin/sh
 echo >> {self.folder}/calls
 n=$(wc -l < {self.folder}/calls)
-if {fails}; then echo "bwrap: Can't bind mount /tmp/x: No such file or directory" >&2; exit 1; fi
+{trouble}
 exec {shutil.which("bwrap")} "$@"
 """)
         os.chmod(script, 0o755)
-        return self.run_job(plain_job("troubled", "echo runs"), env={"PATH": f"{programs}:{os.environ['PATH']}"}, **more)
+        return {"PATH": f"{programs}:{os.environ['PATH']}"}
+
+    def run_with(self, fails, **more):
+        trouble = f"""if {fails}; then echo "bwrap: Can't bind mount /tmp/x: No such file or directory" >&2; exit 1; fi"""
+        return self.run_job(plain_job("troubled", "echo runs"), env=self.path_with(trouble), **more)
+
+    def test_a_stop_before_the_command_has_begun(self):
+        """Nothing hears SIGTERM then, so the stop does not last for the grace."""
+        pod = "terminationGracePeriodSeconds: 3600, containers: [{name: node, image: i}]"
+        job = self.start(plain_job("slow", "echo runs", runtime_name="patient"), runtime("patient", pod),
+                         env=self.path_with("if [ $n -gt 1 ]; then echo stands >&2; exec sleep 3600; fi"))
+        job.await_("stands")
+        job.process.send_signal(signal.SIGINT)
+        self.assertEqual(job.wait(), 130, job.said)
 
     def test_once(self):
         said = self.run_with("[ $n = 2 ]")
