@@ -1,4 +1,4 @@
-// Asks the agents of running TrainJobs for the restarts in their pods (reconcile/agent_status.h), so that a job's
+// Asks the agents of running jobs for the restarts in their pods (reconcile/agent_status.h), so that a job's
 // status shows them while they happen. An agent that cannot be reached (a NetworkPolicy, no port) costs nothing else:
 // the termination messages tell the same in the end.
 //

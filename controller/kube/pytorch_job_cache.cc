@@ -67,6 +67,7 @@ const ObservedReplicas& PyTorchJobCache::Of(const KnownPyTorchJob& known) {
   const auto family = families_.find(KeyOf(known.job.meta.ns, known.job.meta.name));
   ObservedReplicas& seen = family == families_.end() ? nothing_ : family->second.seen;
   seen.has_objects = known.objects_generation == known.job.meta.generation;
+  seen.agents = known.agents;
   return seen;
 }
 

@@ -25,7 +25,8 @@ struct KnownPyTorchJob {
   std::shared_ptr<const PyTorchPlan> plan;  // null: not made yet, or not needed any more
   int64_t planned_generation = -1;
   bool planned_with_agent = true;
-  int64_t objects_generation = -1;  // PyTorchPlan::objects exist as this generation plans them; -1: not known
+  std::optional<AgentsSaid> agents;  // what they said last, of whichever pod was asked then
+  int64_t objects_generation = -1;   // PyTorchPlan::objects exist as this generation plans them; -1: not known
 };
 
 class PyTorchJobCache final : public ObjectCache {

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "controller/kube/agent_asks.h"
 #include "controller/kube/pytorch_job_cache.h"
 #include "controller/reconcile/pytorch_decide.h"
 
@@ -33,7 +34,16 @@ class PyTorchJobs::Impl {
         options_(std::move(options)),
         cache_(means_.loop, means_.client, options_.ns, PodGroupsOf(options_.plan.gang_scheduler),
                {.changed = [this](const std::string& key) { passes_->Add(key, IsNew(key)); },
-                .gone = [this](const std::string& key) { passes_->Forget(key); }}),
+                .gone =
+                    [this](const std::string& key) {
+                      passes_->Forget(key);
+                      asks_.Forget(key);
+                    }}),
+        asks_(means_.loop,
+              [this](const std::string& key, AgentsSaid said) {
+                KnownPyTorchJob* known = cache_.Find(key);
+                if (known != nullptr && TakeNews(std::move(said), &known->agents)) passes_->Add(key, false);
+              }),
         passes_(std::make_shared<Passes>(
             means, options_.queue, kPyTorchJobKind,
             [this](std::string key, Duration* spent) { return Reconcile(std::move(key), spent); })) {}
@@ -71,6 +81,7 @@ class PyTorchJobs::Impl {
     const TimePoint begun = MonotonicClock::now();
     const PyTorchDecision decision = DecidePyTorchJob(job, **plan, cache_.Of(*known), WallNow());
     *spent = MonotonicClock::now() - begun;
+    asks_.Ask(key, job.suspend || decision.status.Finished() ? std::nullopt : WhomToAsk(**plan, cache_.Of(*known)));
     const Status status = co_await CarryOut(job, decision);
     if (status.ok() && (decision.objects_made || job.suspend)) {
       known = cache_.Find(key);
@@ -114,6 +125,7 @@ class PyTorchJobs::Impl {
   const ServingMeans means_;
   const Options options_;
   PyTorchJobCache cache_;
+  AgentAsks asks_;
   std::shared_ptr<Passes> passes_;
 };
 

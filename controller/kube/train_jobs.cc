@@ -24,7 +24,11 @@ class TrainJobs::Impl {
                       passes_->Forget(key);
                       asks_.Forget(key);
                     }}),
-        asks_(means_.loop, [this](const std::string& key, AgentsSaid said) { Heard(key, std::move(said)); }),
+        asks_(means_.loop,
+              [this](const std::string& key, AgentsSaid said) {
+                KnownTrainJob* known = cache_.Find(key);
+                if (known != nullptr && TakeNews(std::move(said), &known->agents)) passes_->Add(key, false);
+              }),
         passes_(std::make_shared<Passes>(
             ServingMeans{means_.loop, means_.client, means_.events, means_.may_act}, options_.queue, "TrainJob",
             [this](std::string key, Duration* spent) { return Reconcile(std::move(key), spent); })) {}
@@ -75,15 +79,6 @@ class TrainJobs::Impl {
     if (status.ok() || absl::IsUnavailable(status) || absl::IsAborted(status)) co_return status;
     const Status told = co_await CarryOut(job, DecideWithoutPlan(job, status, WallNow()));
     co_return told.ok() ? status : told;
-  }
-
-  // The agents of a job have answered. Only a further restart is news.
-  void Heard(const std::string& key, AgentsSaid said) {
-    KnownTrainJob* known = cache_.Find(key);
-    if (known == nullptr) return;
-    const bool news = said.restarts > 0 && known->agents != said;
-    known->agents = std::move(said);
-    if (news) passes_->Add(key, false);
   }
 
   asio::awaitable<StatusOr<std::shared_ptr<const Plan>>> PlanOf(std::string key, const TrainJob& job) {

@@ -120,21 +120,9 @@ void AddVariables(const Json& pod, const AgentUse& use, Json* container) {
   AddMissingEnv(wanted, container);
 }
 
-// The agent's HTTP port, for the kubelet's probe and for the controller. None: MUSTER_HTTP_PORT is no plain number (the
-// port is off, bound to one address, or from a valueFrom), or the pod has its node's network, where another agent may
-// hold the port.
-std::optional<int> HttpPort(const Json& pod, const Json& container) {
-  if (FlagField(pod, "hostNetwork", false)) return std::nullopt;
-  if (FindNamed(container, "env", "MUSTER_HTTP_PORT") == nullptr) return kAgentHttpPort;
-  const Json* text = EnvText(container, "MUSTER_HTTP_PORT");
-  const auto port = text == nullptr ? std::nullopt : ParseInt(text->get<std::string>());
-  if (!port || *port < 1 || *port > 65535) return std::nullopt;
-  return static_cast<int>(*port);
-}
-
 void AddProbe(const Json& pod, Json* container) {
   if (FindField(*container, "readinessProbe") != nullptr) return;
-  const auto port = HttpPort(pod, *container);
+  const auto port = AgentPort(pod, *container);
   if (!port) return;
   (*container)["readinessProbe"] = {{"httpGet", {{"path", "/readyz"}, {"port", *port}}},
                                     {"periodSeconds", kProbePeriod}};
@@ -242,6 +230,15 @@ StatusOr<bool> PutAgent(const AgentPlace& place, const PlanOptions& options, con
   return true;
 }
 
+std::optional<int> AgentPort(const Json& pod, const Json& container) {
+  if (FlagField(pod, "hostNetwork", false)) return std::nullopt;
+  if (FindNamed(container, "env", "MUSTER_HTTP_PORT") == nullptr) return kAgentHttpPort;
+  const Json* text = EnvText(container, "MUSTER_HTTP_PORT");
+  const auto port = text == nullptr ? std::nullopt : ParseInt(text->get<std::string>());
+  if (!port || *port < 1 || *port > 65535) return std::nullopt;
+  return static_cast<int>(*port);
+}
+
 StatusOr<Injection> InjectAgent(const Runtime& runtime, const PlanOptions& options, AgentUse use, int max_restarts,
                                 RestartPolicy policy, ReplicatedJob* of, std::vector<Notice>* notices) {
   if (policy == RestartPolicy::kOwn) policy = RestartPolicy::kExitCode;
@@ -260,7 +257,7 @@ StatusOr<Injection> InjectAgent(const Runtime& runtime, const PlanOptions& optio
   MUSTER_ASSIGN_OR_RETURN(const bool done, PutAgent(place, options, use, notices));
   if (!done) return Injection{};
   return Injection{.done = true,
-                   .port = HttpPort(pod, *place.container),
+                   .port = AgentPort(pod, *place.container),
                    .budget_in_job = SetFailurePolicy(runtime, max_restarts, policy, of, notices)};
 }
 

@@ -66,6 +66,11 @@ StatusOr<bool> PutAgent(const AgentPlace& place, const PlanOptions& options, con
 // runAsNonRoot but no runAsUser the user is 65532, since the agent's image names none.
 Json HelperSecurity(const Json& pod, const Json& container);
 
+// The agent's HTTP port, for the kubelet's probe and for the controller. nullopt: MUSTER_HTTP_PORT is no plain number
+// (the port is off, bound to one address, or from a valueFrom), or the pod has its node's network, where another agent
+// may hold the port.
+std::optional<int> AgentPort(const Json& pod, const Json& container);
+
 struct Injection {
   bool done = false;           // the command runs under the agent
   std::optional<int> port;     // the agent's HTTP port, if it is known and each pod has a network of its own

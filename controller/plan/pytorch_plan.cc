@@ -202,6 +202,7 @@ class Planner {
     use.probe = false;  // as in v1: a running pod without a probe of its own is ready
     const bool is_torchrun = TorchrunOf(*place.container) != Torchrun::kNone;
     MUSTER_ASSIGN_OR_RETURN(replicas->agent, PutAgent(place, options_.agent, use, &plan_.notices));
+    if (replicas->agent) replicas->agent_port = AgentPort(*place.pod, main);
     replicas->meets = replicas->agent && is_torchrun;
     if (replicas->agent && plan_.elastic) {
       TellNodes(job_.AllReplicas(), pod_template, &main);

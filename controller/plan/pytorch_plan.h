@@ -44,7 +44,8 @@ struct PlannedReplicas {
   int count = 1;
   int first_rank = 0;  // rank of replica 0
   RestartPolicy restart = RestartPolicy::kOnFailure;
-  bool agent = false;       // the container `pytorch` runs under the agent
+  bool agent = false;             // the container `pytorch` runs under the agent
+  std::optional<int> agent_port;  // where its /status can be asked (docs/watching.md); nullopt: nowhere
   bool meets = false;       // and its command is torchrun: the agents can restart the workers of all pods in place
   PackedJson pod_template;  // what all its pods have in common
   Json ports;               // the Services' ports

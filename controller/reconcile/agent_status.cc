@@ -11,23 +11,45 @@ namespace {
 
 constexpr int kMostRestarts = 1'000'000;
 
+// The first ready pod of those that `is_of` selects, whose agents serve `port`. nullopt: there is none.
+template <class IsOf>
+std::optional<AgentToAsk> FirstReady(const std::vector<ObservedPod>& pods, int port, IsOf is_of) {
+  const ObservedPod* first = nullptr;
+  for (const ObservedPod& pod : pods) {
+    if (!is_of(pod) || !StillRuns(pod) || !pod.ready || pod.address.empty()) continue;
+    if (first != nullptr && std::tie(first->index, first->meta.name) <= std::tie(pod.index, pod.meta.name)) continue;
+    first = &pod;
+  }
+  if (first == nullptr) return std::nullopt;
+  return AgentToAsk{first->meta.uid, fmt::format("http://{}/status", JoinHostPort(first->address, port))};
+}
+
 }  // namespace
 
 std::optional<AgentToAsk> WhomToAsk(const Plan& plan, const Observed& observed) {
   if (plan.max_restarts == 0) return std::nullopt;
-  const ObservedPod* first = nullptr;
-  int port = 0;
   for (const PlannedJob& planned : plan.jobs) {
-    if (!planned.agent || !planned.agent_port || first != nullptr) continue;
-    for (const ObservedPod& pod : observed.pods) {
-      if (pod.job != planned.name || !StillRuns(pod) || !pod.ready || pod.address.empty()) continue;
-      if (first != nullptr && std::tie(first->index, first->meta.name) <= std::tie(pod.index, pod.meta.name)) continue;
-      first = &pod;
-      port = *planned.agent_port;
-    }
+    if (!planned.agent || !planned.agent_port) continue;
+    const auto is_of = [&planned](const ObservedPod& pod) { return pod.job == planned.name; };
+    if (auto whom = FirstReady(observed.pods, *planned.agent_port, is_of)) return whom;
   }
-  if (first == nullptr) return std::nullopt;
-  return AgentToAsk{first->meta.uid, fmt::format("http://{}/status", JoinHostPort(first->address, port))};
+  return std::nullopt;
+}
+
+std::optional<AgentToAsk> WhomToAsk(const PyTorchPlan& plan, const ObservedReplicas& observed) {
+  if (plan.restart != RestartScope::kJob || plan.budget == 0) return std::nullopt;
+  for (const PlannedReplicas& planned : plan.replicas) {
+    if (!planned.agent || !planned.agent_port) continue;
+    const auto is_of = [&planned](const ObservedPod& pod) { return pod.replica_type == ReplicaLabel(planned.type); };
+    if (auto whom = FirstReady(observed.pods, *planned.agent_port, is_of)) return whom;
+  }
+  return std::nullopt;
+}
+
+bool TakeNews(AgentsSaid said, std::optional<AgentsSaid>* known) {
+  const bool news = said.restarts > 0 && *known != said;
+  *known = std::move(said);
+  return news;
 }
 
 StatusOr<AgentsSaid> ReadAgentStatus(const std::string& pod_uid, std::string_view body) {

@@ -10,6 +10,7 @@
 
 #include "base/status.h"
 #include "controller/plan/plan.h"
+#include "controller/plan/pytorch_plan.h"
 #include "controller/reconcile/observed.h"
 
 namespace muster::controller {
@@ -23,6 +24,11 @@ struct AgentToAsk {
 };
 // The first ready pod under the agent, by job and index. nullopt: there is none, or the job has no restart to count.
 std::optional<AgentToAsk> WhomToAsk(const Plan& plan, const Observed& observed);
+// The same, by replica type and index. nullopt also if the agents' restarts do not count (RestartScope::kPod).
+std::optional<AgentToAsk> WhomToAsk(const PyTorchPlan& plan, const ObservedReplicas& observed);
+
+// Takes what the agents of a job say into `known`. True: they tell of a further restart.
+bool TakeNews(AgentsSaid said, std::optional<AgentsSaid>* known);
 
 // InvalidArgument: `body` is no answer of an agent.
 StatusOr<AgentsSaid> ReadAgentStatus(const std::string& pod_uid, std::string_view body);

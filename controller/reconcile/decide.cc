@@ -45,9 +45,8 @@ class Deciding {
       for (const ObservedPod* pod : placed.pods) {
         const PodRules rules = RulesOf(*pod, *placed.planned);
         pods.push_back({pod, rules.node_rank});
-        if (auto overcome = OvercomeBy(*pod, rules)) overcome_.push_back(*std::move(overcome));
-        if (SaidBy(*pod) && observed_.agents->overcome) {
-          overcome_.push_back(OvercomeBy(*pod, rules, *observed_.agents->overcome));
+        for (PodFailure& overcome : AllOvercomeBy(*pod, rules, observed_.agents)) {
+          overcome_.push_back(std::move(overcome));
         }
         if (placed.complete() || IsScaledAway(*pod, *placed.planned)) continue;
         auto failure = FailureOf(*pod, rules);
@@ -113,7 +112,7 @@ class Deciding {
       Event(true, failure.counted ? "PodFailed" : "PodDisrupted", Explain(failure));
     }
     for (const Failure& failure : Remember(overcome_, &status().failures)) {
-      Event(true, "Restarted", fmt::format("{}; the training started again in its pods", Describe(failure)));
+      decision_.events.push_back(RestartedInPods(failure));
     }
     base_ = status().restarts;
     if (!HasAgent()) return;

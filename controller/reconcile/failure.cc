@@ -307,11 +307,25 @@ std::optional<PodFailure> OvercomeBy(const ObservedPod& pod, const PodRules& rul
 
 PodFailure OvercomeBy(const ObservedPod& pod, const PodRules& rules, const WorkerFailure& cause) {
   ObservedEnd end;
-  end.container = kTrainerContainer;
+  end.container = pod.replica_type.empty() ? kTrainerContainer : kPyTorchContainer;
   end.message.emplace();
   end.message->cause = cause;
   if (cause.host == (pod.host.empty() ? pod.meta.name : pod.host)) end.message->node = cause.node;
   return Overcome(pod, end, rules);
+}
+
+std::vector<PodFailure> AllOvercomeBy(const ObservedPod& pod, const PodRules& rules,
+                                      const std::optional<AgentsSaid>& agents) {
+  std::vector<PodFailure> all;
+  if (auto told = OvercomeBy(pod, rules)) all.push_back(*std::move(told));
+  const bool said = agents && agents->pod_uid == pod.meta.uid && agents->overcome;
+  if (said) all.push_back(OvercomeBy(pod, rules, *agents->overcome));
+  return all;
+}
+
+EventText RestartedInPods(const Failure& failure, bool with_container) {
+  return {true, "Restarted",
+          fmt::format("{}; the training started again in its pods", Describe(failure, with_container))};
 }
 
 const PodFailure* RootCause(const std::vector<PodFailure>& failures) {

@@ -11,6 +11,7 @@
 #include "controller/api/train_job.h"
 #include "controller/plan/plan.h"
 #include "controller/reconcile/observed.h"
+#include "controller/reconcile/steps.h"
 
 namespace muster::controller {
 
@@ -43,6 +44,11 @@ std::optional<PodFailure> NewestFailureOf(const ObservedPod& pod, const PodRules
 std::optional<PodFailure> OvercomeBy(const ObservedPod& pod, const PodRules& rules);
 // The same from what the agent of `pod` says while it runs.
 PodFailure OvercomeBy(const ObservedPod& pod, const PodRules& rules, const WorkerFailure& cause);
+// Both, as far as they are known. `agents`: whatever pod said it.
+std::vector<PodFailure> AllOvercomeBy(const ObservedPod& pod, const PodRules& rules,
+                                      const std::optional<AgentsSaid>& agents);
+// The event about one that is new: Restarted.
+EventText RestartedInPods(const Failure& failure, bool with_container = false);
 
 // A pod of the job on which a worker may have failed.
 struct PodOfJob {

@@ -132,20 +132,21 @@ struct ObservedPodGroup {
   std::string phase;  // Volcano: Pending, Inqueue, Running ...
 };
 
-// All that has the labels of one PyTorchJob. An object may have another owner, or none.
-struct ObservedReplicas {
-  std::vector<ObservedPod> pods;
-  std::vector<ObservedService> services;
-  std::optional<ObservedPodGroup> pod_group;
-  bool has_objects = false;  // all of PyTorchPlan::objects exist as they are planned
-};
-
 // What the agents of a running job say of restarts in their pods (agent_status.h).
 struct AgentsSaid {
   std::string pod_uid;                    // of the pod that was asked
   int restarts = 0;                       // that were charged
   std::optional<WorkerFailure> overcome;  // the cause of the last one
   bool operator==(const AgentsSaid&) const = default;
+};
+
+// All that has the labels of one PyTorchJob. An object may have another owner, or none.
+struct ObservedReplicas {
+  std::vector<ObservedPod> pods;
+  std::vector<ObservedService> services;
+  std::optional<ObservedPodGroup> pod_group;
+  bool has_objects = false;          // all of PyTorchPlan::objects exist as they are planned
+  std::optional<AgentsSaid> agents;  // nullopt: not asked, or no answer
 };
 
 // All that belongs to one TrainJob.

@@ -123,9 +123,10 @@ class Deciding {
   }
 
   void NoteFailures() {
-    const std::vector<Failure> added = Charge(plan_, replicas_, &status());
-    decision_.status_first = !added.empty() || status().restarts != job_.status.restarts;
-    for (const Failure& failure : added) {
+    const Charged charged = Charge(plan_, replicas_, observed_.agents, &status());
+    decision_.status_first = status().failures != job_.status.failures || status().restarts != job_.status.restarts;
+    for (const Failure& failure : charged.overcome) decision_.events.push_back(RestartedInPods(failure, true));
+    for (const Failure& failure : charged.failed) {
       if (failure.exit_code != 0) {
         Event(false, "ExitedWithCode",
               fmt::format("Pod: {}.{} exited with code {}", job_.meta.ns, failure.ended_pod(), failure.exit_code));

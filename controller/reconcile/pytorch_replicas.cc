@@ -221,15 +221,22 @@ Replicas PlaceReplicas(const PyTorchJob& job, const PyTorchPlan& plan, const Obs
   return replicas;
 }
 
-std::vector<Failure> Charge(const PyTorchPlan& plan, const Replicas& replicas, PyTorchJobStatus* status) {
+Charged Charge(const PyTorchPlan& plan, const Replicas& replicas, const std::optional<AgentsSaid>& agents,
+               PyTorchJobStatus* status) {
   std::set<std::string> origins;  // of the failures that are charged
   for (const Failure& failure : status->failures) {
     if (failure.counted) origins.insert(failure.origin);
   }
+  std::vector<PodFailure> overcome;
   if (plan.restart == RestartScope::kJob) {
     int in_place = 0;
     for (const Replica& replica : replicas.all) {
       if (replica.pod == nullptr || replica.old || !replica.planned->agent) continue;
+      if (agents && agents->pod_uid == replica.pod->meta.uid) in_place = std::max(in_place, agents->restarts);
+      // They are known by their origin: any of the pods may tell of one.
+      for (PodFailure& failure : AllOvercomeBy(*replica.pod, RulesOf(replica), agents)) {
+        overcome.push_back(std::move(failure));
+      }
       for (const ObservedEnd& end : replica.pod->ends) {
         if (end.message) in_place = std::max(in_place, end.message->restart_count);
       }
@@ -264,9 +271,14 @@ std::vector<Failure> Charge(const PyTorchPlan& plan, const Replicas& replicas, P
   }
   status->counted = std::move(counted);
   std::vector<PodFailure*> unnamed;
-  for (PodFailure& failure : found) unnamed.push_back(&failure);
+  for (auto* list : {&found, &overcome}) {
+    for (PodFailure& failure : *list) unnamed.push_back(&failure);
+  }
   NameCauses(PodsOf(replicas), unnamed);
-  return Remember(found, &status->failures);
+  Charged charged;
+  charged.failed = Remember(found, &status->failures);
+  charged.overcome = Remember(overcome, &status->failures);
+  return charged;
 }
 
 WallTime MadeAnewAt(const Replica& replica, const PyTorchJobStatus& status, WallTime now) {

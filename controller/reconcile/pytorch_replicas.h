@@ -54,8 +54,13 @@ Replicas PlaceReplicas(const PyTorchJob& job, const PyTorchPlan& plan, const Obs
 // operations of PyTorch give up after 10 minutes. So may further ones, within this time after the first failure.
 inline constexpr std::chrono::minutes kPeerFailureShows{10};
 
-// Adds new restarts and failures to the status. Returns the new failures.
-std::vector<Failure> Charge(const PyTorchPlan& plan, const Replicas& replicas, PyTorchJobStatus* status);
+struct Charged {
+  std::vector<Failure> failed;    // new failures that ended pods
+  std::vector<Failure> overcome;  // and those that a restart in the pods has overcome
+};
+// Adds new restarts and failures to the status. `agents`: what they say while they run.
+Charged Charge(const PyTorchPlan& plan, const Replicas& replicas, const std::optional<AgentsSaid>& agents,
+               PyTorchJobStatus* status);
 
 // When a failed pod is replaced: at once the first time, and after a life of a minute; else after a pause that doubles
 // with each failure of its name in the last 15 minutes, as far as the status has them. A pod that never ran waits too.

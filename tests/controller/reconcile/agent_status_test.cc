@@ -56,6 +56,35 @@ TEST(AgentStatus, TheFirstReadyPodIsAsked) {
   }
 }
 
+TEST(AgentStatus, OfAPyTorchJob) {
+  PyTorchPlan plan;
+  plan.restart = RestartScope::kJob;
+  for (const ReplicaType type : {ReplicaType::kMaster, ReplicaType::kWorker}) {
+    plan.replicas.push_back({.type = type, .agent = true, .agent_port = type == ReplicaType::kMaster ? 1 : 2});
+  }
+  ObservedReplicas observed;
+  for (const char* type : {"worker", "master"}) {
+    ObservedPod pod;
+    pod.replica_type = type;
+    pod.index = 0;
+    pod.phase = "Running";
+    pod.ready = true;
+    pod.address = fmt::format("10.0.0.{}", observed.pods.size());
+    observed.pods.push_back(pod);
+  }
+  EXPECT_EQ(WhomToAsk(plan, observed)->url, "http://10.0.0.1:1/status") << "the Master first";
+  observed.pods[1].ready = false;
+  EXPECT_EQ(WhomToAsk(plan, observed)->url, "http://10.0.0.0:2/status");
+  plan.replicas[1].agent_port.reset();
+  EXPECT_FALSE(WhomToAsk(plan, observed).has_value());
+  observed.pods[1].ready = true;
+  plan.restart = RestartScope::kPod;
+  EXPECT_FALSE(WhomToAsk(plan, observed).has_value()) << "restarts in a pod do not count";
+  plan.restart = RestartScope::kJob;
+  plan.budget = 0;
+  EXPECT_FALSE(WhomToAsk(plan, observed).has_value()) << "there is no restart";
+}
+
 TEST(AgentStatus, Answers) {
   const auto said =
       ReadAgentStatus("uid", R"({"run_id":"a","restart_count":2,"max_restarts":3,"nodes":[{"rank":null}],)"

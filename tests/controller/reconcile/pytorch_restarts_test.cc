@@ -266,6 +266,44 @@ TEST(PyTorchRestarts, WhatTheAgentsChargedIsCountedOnce) {
   EXPECT_EQ(world.State(), "Running");
 }
 
+// While they run the agents say it; their messages say it again in the end.
+TEST(PyTorchRestarts, RestartsInPlaceShowWhileTheyHappen) {
+  PyTorchWorld world = LongRunning(kWholeByAgents);
+  const TerminationMessage last = ToldAt("a-master-0", "a-worker-1", world.now - 20 * kSecond, 139);
+  world.seen.agents = AgentsSaid{world.Pod("a-master-0").meta.uid, 1, last.cause};
+  const PyTorchDecision decision = world.Pass();
+  EXPECT_EQ(world.job.status.restarts, 1);
+  EXPECT_THAT(Reasons(decision), ElementsAre("Restarted"));
+  EXPECT_THAT(decision.events[0].message, HasSubstr("rank 3 on pod a-worker-1, container pytorch (node n1)"));
+  EXPECT_THAT(Actions(decision), IsEmpty());
+  ASSERT_EQ(world.job.status.failures.size(), 1U);
+  EXPECT_EQ(world.job.status.failures[0].pod, "a-worker-1");
+  EXPECT_EQ(world.State(), "Running");
+  EXPECT_THAT(world.Pass().events, IsEmpty()) << "it is said once";
+  world.seen.agents->pod_uid = world.Pod("a-worker-0").meta.uid;
+  EXPECT_THAT(world.Pass().events, IsEmpty()) << "another agent says the same";
+  for (const char* name : {"a-master-0", "a-worker-0", "a-worker-1"}) {
+    TerminationMessage message = last;
+    message.exit_code = 0;
+    message.restart_count = 1;
+    world.Ends(name, 0).ends[0].message = message;
+  }
+  world.Pass();
+  EXPECT_EQ(world.State(), "Succeeded");
+  EXPECT_EQ(world.job.status.restarts, 1);
+  EXPECT_EQ(world.job.status.failures.size(), 1U);
+}
+
+TEST(PyTorchRestarts, OnlyAPodOfTheJobSpeaksForIt) {
+  PyTorchWorld world = LongRunning(kWholeByAgents);
+  world.seen.agents = AgentsSaid{"uid of another pod", 2, {}};
+  world.Pass();
+  EXPECT_EQ(world.job.status.restarts, 0);
+  world.seen.agents = AgentsSaid{world.Pod("a-worker-0").meta.uid, 1'000'000, {}};
+  world.Pass();
+  EXPECT_EQ(world.job.status.restarts, 3) << "never more than the budget";
+}
+
 TEST(PyTorchRestarts, AgentsThatUsedTheBudgetUpEndTheJob) {
   PyTorchWorld world = LongRunning(kWholeByAgents);
   for (const char* name : {"a-master-0", "a-worker-0", "a-worker-1"}) {
