@@ -15,7 +15,7 @@ namespace asio = boost::asio;
 
 namespace {
 
-constexpr int kPage = 500;   // objects
+constexpr int kPage = 100;   // objects: a page is parsed in one go
 constexpr int kSmaller = 8;  // divides the page size after an unreadable page
 
 }  // namespace

@@ -1,7 +1,11 @@
 #include "controller/kube/webhooks.h"
 
+#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/post.hpp>
-#include <map>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <type_traits>
 
 #include "base/text.h"
 #include "controller/admission/meaning.h"
@@ -29,7 +33,7 @@ constexpr size_t kLongestReview = size_t{6} << 20;
 // An API server handles at most 200 writes at the same time, by its default.
 constexpr size_t kConnections = 512;
 constexpr size_t kMemory = size_t{64} << 20;  // bytes of all reviews together
-constexpr int kPage = 500;                    // TrainJobs
+constexpr int kPage = 100;                    // TrainJobs
 // Limits for clients that may be anybody: look-ups a second, and at the same time; lists of TrainJobs a second.
 constexpr double kLookUps = 50, kLists = 1;
 constexpr int kLookUpBurst = 100, kListBurst = 5, kLookUpsAtOnce = 16;
@@ -39,7 +43,7 @@ constexpr int kLookUpBurst = 100, kListBurst = 5, kLookUpsAtOnce = 16;
 class Webhooks::Reviews {
  public:
   using Judged = asio::awaitable<StatusOr<Verdict>>;
-  using Judge = Judged (Reviews::*)(AdmissionRequest);
+  using Judge = Judged (Reviews::*)(AdmissionRequest, bool large);
 
   Reviews(Means means, PyTorchOptions options) : means_(means), options_(std::move(options)), under_way_(means.loop) {}
 
@@ -64,13 +68,15 @@ class Webhooks::Reviews {
  private:
   void Review(const http::Server::Request& asked, const char* resource, Judge judge,
               const http::Server::Answer& answer) {
-    if (asked.body.size() <= LargeReviews::kLarge) return Begin(asked.body, resource, judge, answer, [] {});
+    if (asked.body.size() <= LargeReviews::kLarge) {
+      return under_way_.Begin(Answered(asked.body, resource, judge, answer, [] {}));
+    }
     const ReviewHead head = HeadOfReview(asked.body);
-    const auto begin = [this, resource, judge, answer](const std::string& body) {
-      Begin(body, resource, judge, answer, [this] {
+    const auto begin = [this, resource, judge, answer](std::string body) {
+      under_way_.Begin(Answered(std::move(body), resource, judge, answer, [this] {
         judging_large_ = false;
         JudgeNextLarge();
-      });
+      }));
     };
     if (large_.Push(head.ns, {.body = asked.body, .judge = begin, .since = MonotonicClock::now()})) {
       return JudgeNextLarge();
@@ -80,21 +86,19 @@ class Webhooks::Reviews {
     answer({.content_type = "application/json", .body = WriteReview(head.uid, verdict)});
   }
 
-  // In a later turn of the loop, so that short reviews and everything else go on between two large ones.
   void JudgeNextLarge() {
     if (judging_large_) return;
     auto next = large_.Pop(MonotonicClock::now());
     if (!next.judge) return;
     judging_large_ = true;
-    asio::post(means_.loop, [next = std::move(next), alive = std::weak_ptr<bool>(alive_)] {
-      if (!alive.expired()) next.judge(next.body);
-    });
+    next.judge(std::move(next.body));
   }
 
-  // Calls `done` when the review is answered.
-  void Begin(const std::string& body, const char* resource, Judge judge, const http::Server::Answer& answer,
-             std::function<void()> done) {
-    auto request = ReadReview(body);
+  // Answers the review, then calls `done`.
+  asio::awaitable<void> Answered(std::string body, const char* resource, Judge judge, http::Server::Answer answer,
+                                 std::function<void()> done) {
+    const bool large = body.size() > LargeReviews::kLarge;
+    auto request = co_await Computed(large, [&body] { return ReadReview(body); });
     Status wrong = request.status();
     // The user who wrote an object that is too deep, or has too many values, hears why from the verdict alone.
     if (const ReviewHead head = wrong.ok() ? ReviewHead() : HeadOfReview(body); !head.uid.empty()) {
@@ -102,22 +106,19 @@ class Webhooks::Reviews {
       verdict.Refuse(kInvalid,
                      fmt::format("the review of the object {}; give large data as a file or a volume", Message(wrong)));
       answer({.content_type = "application/json", .body = WriteReview(head.uid, verdict)});
-      return done();
+      co_return done();
     }
     if (request.ok() && request->resource != resource) {
       wrong = absl::InvalidArgumentError(fmt::format(
           "request.resource: this path reviews {}, and {} came; correct the rules of the webhook's configuration",
           resource, request->resource));
     }
-    if (wrong.ok()) return under_way_.Begin(Answered(*std::move(request), judge, answer, std::move(done)));
-    answer({.status = 400, .body = fmt::format("{}\n", Message(wrong))});
-    done();
-  }
-
-  asio::awaitable<void> Answered(AdmissionRequest request, Judge judge, http::Server::Answer answer,
-                                 std::function<void()> done) {
-    const std::string uid = request.uid;
-    auto verdict = co_await (this->*judge)(std::move(request));
+    if (!wrong.ok()) {
+      answer({.status = 400, .body = fmt::format("{}\n", Message(wrong))});
+      co_return done();
+    }
+    const std::string uid = request->uid;
+    auto verdict = co_await (this->*judge)(*std::move(request), large);
     if (!verdict.ok()) {
       const std::string why(Message(verdict.status()));
       verdict.emplace();
@@ -125,8 +126,28 @@ class Webhooks::Reviews {
           kUnavailable,
           fmt::format("muster-controller could not read an object that the review needs: {}; try again", why));
     }
-    answer({.content_type = "application/json", .body = WriteReview(uid, *verdict)});
+    std::string text = co_await Computed(large, [&] { return WriteReview(uid, *verdict); });
+    answer({.content_type = "application/json", .body = std::move(text)});
     done();
+  }
+
+  // The result of `work`, which uses only what this coroutine owns and what never changes. Work on a large review takes
+  // up to some 300 ms, and is done on the other thread, so that the loop serves everything else meanwhile.
+  template <class Work>
+  asio::awaitable<std::invoke_result_t<Work>> Computed(bool large, Work work) {
+    if (!large) co_return work();
+    struct Shared {
+      std::optional<std::invoke_result_t<Work>> result;
+      asio::steady_timer over;  // never fires; cancelling it resumes the coroutine
+    };
+    auto shared = std::make_shared<Shared>(std::nullopt, asio::steady_timer(means_.loop, TimePoint::max()));
+    asio::post(thread_, [shared, &work, &loop = means_.loop]() mutable {
+      shared->result.emplace(work());
+      asio::post(loop, [shared = std::move(shared)] { shared->over.cancel(); });
+    });
+    co_await shared->over.async_wait(asio::as_tuple(asio::use_awaitable));
+    http::ThrowIfCancelled(co_await asio::this_coro::cancellation_state);
+    co_return *std::move(shared->result);
   }
 
   // Reads an object from the API server. JSON null: it does not exist.
@@ -179,19 +200,23 @@ class Webhooks::Reviews {
     return !uid.empty() && uid == TextField(PartOf(request.old_object, "metadata"), "uid");
   }
 
-  Judged Mutate(AdmissionRequest request) {
-    if (!MutationNeedsRuntime(request)) co_return MutateTrainJob(request, nullptr, WallNow());
-    const auto may_know = co_await MayKnowRuntime(request);
-    if (!may_know.ok()) co_return may_know.status();
-    if (!*may_know) co_return MutateTrainJob(request, nullptr, WallNow());
-    const std::optional<Json> known = KnownRuntime(request);
-    if (known) co_return MutateTrainJob(request, &*known, WallNow());
-    const auto runtime = co_await LookAtRuntime(request);
-    if (!runtime.ok()) co_return runtime.status();
-    co_return MutateTrainJob(request, runtime->is_null() ? nullptr : &*runtime, WallNow());
+  Judged Mutate(AdmissionRequest request, bool large) {
+    std::optional<Json> runtime;
+    if (MutationNeedsRuntime(request)) {
+      const auto may_know = co_await MayKnowRuntime(request);
+      if (!may_know.ok()) co_return may_know.status();
+      if (*may_know) runtime = KnownRuntime(request);
+      if (*may_know && !runtime) {
+        auto found = co_await LookAtRuntime(request);
+        if (!found.ok()) co_return found.status();
+        if (!found->is_null()) runtime = *std::move(found);
+      }
+    }
+    co_return co_await Computed(large,
+                                [&] { return MutateTrainJob(request, runtime ? &*runtime : nullptr, WallNow()); });
   }
 
-  Judged Validate(AdmissionRequest request) {
+  Judged Validate(AdmissionRequest request, bool large) {
     if (request.subresource == "scale") {
       const auto job = co_await Look(kTrainJobs, request.ns, request.name);
       if (!job.ok()) co_return job.status();
@@ -199,7 +224,8 @@ class Webhooks::Reviews {
       request = UpdateByScale(request, *job);
     }
     TrainJobFacts facts;
-    if (!ValidationNeedsFacts(request)) co_return ValidateTrainJob(request, facts, options_.agent);
+    const auto judge = [&] { return ValidateTrainJob(request, facts, options_.agent); };
+    if (!ValidationNeedsFacts(request)) co_return co_await Computed(large, judge);
     const bool create = request.operation == "CREATE";
     // GCC 12 destroys a temporary of "?:" in a co_await twice.
     StatusOr<bool> may_know = false;
@@ -207,7 +233,7 @@ class Webhooks::Reviews {
     if (!create) may_know = co_await MayKnow(kTrainJobs, request);
     if (!may_know.ok()) co_return may_know.status();
     facts.known = *may_know;
-    if (!facts.known) co_return ValidateTrainJob(request, facts, options_.agent);
+    if (!facts.known) co_return co_await Computed(large, judge);
     StatusOr<Json> snapshot = Json();
     if (!create) {
       TrainJob named;
@@ -220,27 +246,29 @@ class Webhooks::Reviews {
     const std::optional<Json> known = KnownRuntime(request);
     facts.runtime = known ? &*known : nullptr;
     if (facts.runtime != nullptr || facts.snapshot != nullptr) {
-      Verdict verdict = ValidateTrainJob(request, facts, options_.agent);
+      Verdict verdict = co_await Computed(large, judge);
       if (verdict.refusals.empty() || facts.snapshot != nullptr) co_return verdict;
     }
     const auto runtime = co_await LookAtRuntime(request);
     if (!runtime.ok()) co_return runtime.status();
     facts.runtime = runtime->is_null() ? nullptr : &*runtime;
-    co_return ValidateTrainJob(request, facts, options_.agent);
+    co_return co_await Computed(large, judge);
   }
 
-  Judged ValidateThePyTorchJob(AdmissionRequest request) {
+  Judged ValidateThePyTorchJob(AdmissionRequest request, bool large) {
     if (request.subresource == "scale") {
       const auto job = co_await Look(kPyTorchJobs, request.ns, request.name);
       if (!job.ok()) co_return job.status();
       if (!IsTold(*job, request)) co_return Verdict();  // the API server refuses it itself
       request = PyTorchUpdateByScale(request, *job);
     }
-    co_return ValidatePyTorchJob(request, options_);
+    co_return co_await Computed(large, [&] { return ValidatePyTorchJob(request, options_); });
   }
 
-  Judged ValidateTheRuntime(AdmissionRequest request) {
-    if (!IsProtected(request)) co_return ValidateRuntime(request, options_.agent);
+  Judged ValidateTheRuntime(AdmissionRequest request, bool large) {
+    if (!IsProtected(request)) {
+      co_return co_await Computed(large, [&] { return ValidateRuntime(request, options_.agent); });
+    }
     const bool of_cluster = request.resource == kClusterTrainingRuntimes.plural;
     const auto may_know = co_await MayKnow(of_cluster ? kClusterTrainingRuntimes : kTrainingRuntimes, request);
     if (!may_know.ok()) co_return may_know.status();
@@ -272,7 +300,8 @@ class Webhooks::Reviews {
   int looking_ = 0;
   LargeReviews large_;
   bool judging_large_ = false;
-  const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  // Judges large reviews. Its destructor waits for the one under way, whose coroutine the loop destroys later.
+  asio::thread_pool thread_{1};
   http::Conversations under_way_;
 };
 

@@ -13,7 +13,7 @@
 // them. A ClusterTrainingRuntime can be read by any user. A review of an existing object has to name its uid, as the
 // API server's does: else it is judged by its own text. A CREATE has no such proof, so a missing or wrong
 // TrainingRuntime is not refused then; the TrainJob's status says it. Look-ups for such reviews are limited; beyond the
-// limit a review is judged without. Loop thread only.
+// limit a review is judged without. Loop thread only; a thread of its own judges large reviews (large_reviews.h).
 #pragma once
 
 #include <boost/asio/io_context.hpp>

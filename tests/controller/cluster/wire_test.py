@@ -101,7 +101,7 @@ class Wire(ControllerCase):
                 return faults["watch"](request)
             if not request.is_list:
                 return None
-            return faults["list"](request) or Fault(query=request.query.replace("limit=500", "limit=1"))
+            return faults["list"](request) or Fault(query=request.query.replace("limit=100", "limit=1"))
 
         for number in range(2):  # so that lists have several pages
             self.api.create("trainingruntimes", {**runtime("", 1, container=TRUE), "metadata": {"name": f"page-{number}"}})

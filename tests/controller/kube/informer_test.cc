@@ -81,8 +81,8 @@ TEST_F(InformerTest, ListsFewerAtATimeWhereAPageIsTooLong) {
   Begin({{.body = std::string(2000, ' ')}, Page({Pod("a", "1", "A")}, "10")}, 1000);
   EXPECT_TRUE(RunUntil(loop_, [&] { return informer_->synced(); }));
   EXPECT_THAT(told_, ElementsAre("put A", "synced"));
-  EXPECT_THAT(server_->lines()[0], HasSubstr("limit=500&"));
-  EXPECT_THAT(server_->lines()[1], HasSubstr("limit=62&"));
+  EXPECT_THAT(server_->lines()[0], HasSubstr("limit=100&"));
+  EXPECT_THAT(server_->lines()[1], HasSubstr("limit=12&"));
 }
 
 TEST_F(InformerTest, KeepsInStep) {
@@ -114,8 +114,8 @@ TEST_F(InformerTest, KeepsInStep) {
   const std::vector<std::string> lines = server_->lines();
   ASSERT_EQ(lines.size(), 8U);
   const std::string path = "GET /api/v1/namespaces/ns/pods?";
-  EXPECT_EQ(lines[0], path + "limit=500&" + selector);
-  EXPECT_EQ(lines[1], path + "limit=500&" + selector + "&continue=more%20of%2Fit");
+  EXPECT_EQ(lines[0], path + "limit=100&" + selector);
+  EXPECT_EQ(lines[1], path + "limit=100&" + selector + "&continue=more%20of%2Fit");
   for (const auto& [at, version] : std::map<int, std::string>{{2, "10"}, {3, "11"}, {4, "20"}, {7, "30"}}) {
     EXPECT_THAT(lines[at], StartsWith(path + "watch=true&allowWatchBookmarks=true&timeoutSeconds="));
     EXPECT_TRUE(lines[at].ends_with("&resourceVersion=" + version + "&" + selector)) << lines[at];
