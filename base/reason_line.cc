@@ -72,13 +72,13 @@ class Finder {
   };
 
   // `at`: the line of the text that `line` was made of.
-  void Offer(Kind kind, size_t at, std::string line, bool chained = false) {
+  void Offer(Kind kind, size_t at, std::string_view line, bool chained = false) {
     if (kind == Kind::kNone) return;
     Best& best = best_[static_cast<size_t>(kind)];
     const bool own = !TellsOfLostPeer(line);
     if (chained && !best.line.empty() && own != best.own) return;  // the first of the chain is the cause
     if (!own && best.own && best.fresh) return;
-    best = {std::move(line), own, Fresh(at)};
+    best = {OneLine(line), own, Fresh(at)};
   }
 
   bool Fresh(size_t at) const { return lines_[at].begins >= fresh_from_; }
@@ -88,7 +88,7 @@ class Finder {
     Block& block = blocks_[lines_[at].mark];
     told_[at] = ReadRule(at) || Continues(block, at) || Opens(block, line) || IsIgnored(block, line) || Tells(at);
     if (!told_[at] && Fresh(at) && LevelOf(line) == LineLevel::kError && !IsDecoration(line))
-      Offer(Kind::kErrorLine, at, OneLine(Strip(line)));
+      Offer(Kind::kErrorLine, at, Strip(line));
     if (block.in == In::kNothing && !line.empty()) block.above = line;
   }
 
@@ -104,8 +104,8 @@ class Finder {
       Offer(Kind::kReport, at, device_assert_);
       return true;
     }
-    if (std::string exception = ExceptionInJson(line); !exception.empty()) {
-      Offer(Kind::kEnding, at, std::move(exception));
+    if (const std::string exception = ExceptionInJson(line); !exception.empty()) {
+      Offer(Kind::kEnding, at, exception);
       return true;
     }
     const Kind kind = KindOfLine(line);
@@ -133,7 +133,7 @@ class Finder {
       line += fmt::format("{}{}", line.ends_with(':') ? " " : ": ", more);
     if (Holds(line, "device-side assert triggered")) cause = device_assert_;
     if (!cause.empty() && !Holds(line, cause)) line += fmt::format(" (cause: {})", cause);
-    return OneLine(line);
+    return line;
   }
 
   // What the lines below say of an incomplete line: what() of a C++ exception, the end of MPICH's stack, NCCL's last
@@ -202,7 +202,7 @@ class Finder {
     }
     const bool closes = is_message && !message.empty();
     if (closes) {
-      Offer(Kind::kReport, at, OneLine(message));
+      Offer(Kind::kReport, at, message);
       std::fill(told_.begin() + static_cast<ptrdiff_t>(rule_), told_.begin() + static_cast<ptrdiff_t>(at), true);
     }
     in_rules_ = closes ? '\0' : rule;
@@ -284,9 +284,9 @@ class Finder {
     if (line[bar] == '+' || ExceptionName(content).empty()) return true;
     if (bar == block.margin && block.group.empty()) {
       block.group = content;
-      Offer(block.kind, at, OneLine(content));
+      Offer(block.kind, at, content);
     } else if (bar > block.margin && !block.group.empty()) {
-      Offer(block.kind, at, OneLine(fmt::format("{}, the first: {}", block.group, content)));
+      Offer(block.kind, at, fmt::format("{}, the first: {}", block.group, content));
       block.margin = std::string::npos;  // ignore the group's other exceptions
     }
     return true;
@@ -303,7 +303,7 @@ class Finder {
     if (at == 0 || told_[at - 1] || !Fresh(at - 1)) return;
     const std::string& line = lines_[at - 1].text;
     if (IsDecoration(line) || LevelOf(line) == LineLevel::kQuiet) return;
-    Offer(Kind::kLastLine, at - 1, OneLine(Strip(line)));
+    Offer(Kind::kLastLine, at - 1, Strip(line));
   }
 
   const std::vector<StderrLine> lines_;

@@ -181,6 +181,8 @@ TEST(ReasonLine, IsBoundedAndValid) {
   EXPECT_LE(cut.size(), kMaxReasonLine);
   EXPECT_TRUE(IsUtf8(cut));
   EXPECT_EQ(ReasonLine("a\x01\x7f\tb\n"), "a b");
+  EXPECT_EQ(ReasonLine("\ta.cu:3:\tAssertion `x` failed.\n"), "a.cu:3: Assertion `x` failed.");
+  EXPECT_EQ(ReasonLine("{\"x\": \"Traceback (most recent call last):\\nKeyError: \t1\"}"), "KeyError: 1");
 }
 
 TEST(ReasonLine, OfAnyPartOfAnOutput) {
