@@ -1,4 +1,5 @@
-// Finds fields that a TrainJob does not have, most often misspelt names. Pure; untrusted input.
+// Finds fields that a TrainJob or a runtime does not have, most often misspelt names. An API server drops them. Pure;
+// untrusted input.
 #pragma once
 
 #include <string>
@@ -9,7 +10,10 @@
 namespace muster::controller {
 
 // "spec.trainer.numNode: is no field of a TrainJob: it is ignored; the nearest is 'numNodes'". Looks at spec,
-// runtimeRef, trainer, initializer and its two parts, in either shape. An API server drops such fields.
+// runtimeRef, trainer, initializer and its two parts, in either shape.
 std::vector<std::string> UnknownTrainJobFields(const Json& job);
+
+// The same for a TrainingRuntime or a ClusterTrainingRuntime, from spec down to each container.
+std::vector<std::string> UnknownRuntimeFields(const Json& runtime);
 
 }  // namespace muster::controller

@@ -148,6 +148,9 @@ StatusOr<PlannedFiles> PlanFiles(const std::vector<InputFile>& files, const Plan
     if (object.kind == "TrainJob") {
       train_jobs.push_back(std::move(object));
     } else if (IsRuntime(object.kind)) {
+      for (const std::string& field : UnknownRuntimeFields(object.document.object)) {
+        planned.remarks.push_back(object.Say(field));
+      }
       runtimes.push_back(std::move(object));
     } else if (object.kind == kPyTorchJobKind) {
       pytorch_jobs.push_back(std::move(object));

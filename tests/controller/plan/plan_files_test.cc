@@ -45,6 +45,20 @@ std::string Wrong(const std::string& job, const std::string& runtime) {
   return std::string(Message(planned.status()));
 }
 
+TEST(PlanFiles, NameUnknownFieldsOfARuntimeOnce) {
+  std::string runtime = kRuntime, other_job = kJob;
+  runtime.replace(runtime.find("command: [x]"), 7, "comand");
+  other_job.replace(other_job.find("name: train"), 11, "name: other");
+  const auto planned = PlanFiles({{"job.yaml", kJob}, {"other.yaml", other_job}, {"runtime.yaml", runtime}}, {});
+  ASSERT_TRUE(planned.ok()) << planned.status();
+  EXPECT_EQ(planned->jobs.size(), 2);
+  EXPECT_THAT(
+      planned->remarks,
+      testing::Contains(HasSubstr("containers[0].comand: is no field of a ClusterTrainingRuntime: it is ignored; the "
+                                  "nearest is 'command'"))
+          .Times(1));
+}
+
 TEST(PlanFiles, GiveTheObjectsOfTheController) {
   const auto planned = PlanFiles({{"job.yaml", kJob}, {"runtime.yaml", kRuntime}}, {});
   ASSERT_TRUE(planned.ok()) << planned.status();
