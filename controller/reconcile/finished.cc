@@ -16,6 +16,8 @@ namespace {
 // grace, which is not known here. Later the pod is deleted with its logs.
 constexpr std::chrono::seconds kOthersEnd{90};
 
+constexpr std::chrono::seconds kCauseEnds{30};  // from the end of the first agent of a round to the end of the last
+
 // When the time of the deadline began to run. nullopt: it does not run.
 std::optional<WallTime> RunsSince(const TrainJob& job, const TrainJobStatus& status) {
   if (job.suspend || !job.meta.created) return std::nullopt;
@@ -28,19 +30,39 @@ std::optional<WallTime> RunsSince(const TrainJob& job, const TrainJobStatus& sta
 
 }  // namespace
 
+void AddCauses(const ObservedPod& pod, NamedCauses* causes) {
+  for (const ObservedEnd& end : pod.ends) {
+    if (end.exit_code == 0 || !end.finished || !end.message || !end.message->cause || end.message->cause->host.empty())
+      continue;
+    WallTime& last = (*causes)[end.message->cause->host];
+    last = std::max(last, *end.finished);
+  }
+}
+
+std::optional<WallTime> AwaitLog(const ObservedPod& pod, const NamedCauses& causes, WallTime now, Steps* steps) {
+  if (IsOutlasted(pod)) {
+    const auto finished = DecidingEnd(pod)->finished;
+    if (!finished || now >= *finished + kOthersEnd) return std::nullopt;
+    EndPod(pod, pod.decides, steps);
+    return *finished + kOthersEnd;
+  }
+  const auto until = FailsUntil(pod, now);
+  const auto named = causes.find(pod.host.empty() ? pod.meta.name : pod.host);
+  if (named == causes.end() || !StillRuns(pod) || now >= named->second + kCauseEnds) return until;
+  return std::max(until.value_or(WallTime::min()), named->second + kCauseEnds);
+}
+
 void StopJob(const ObservedJob& job, const std::vector<const ObservedPod*>& pods, WallTime now, Steps* steps) {
   if (job.complete || job.failed_at || job.meta.deleted || job.suspended) return;
   bool tells = false;
+  NamedCauses causes;
+  for (const ObservedPod* pod : pods) AddCauses(*pod, &causes);
   std::optional<WallTime> awaited;
   for (const ObservedPod* pod : pods) {
     if (pod->phase == "Succeeded") continue;
-    const ObservedEnd* decides = DecidingEnd(*pod);
-    tells = tells || pod->phase == "Failed" || decides != nullptr ||
+    tells = tells || pod->phase == "Failed" || DecidingEnd(*pod) != nullptr ||
             std::any_of(pod->ends.begin(), pod->ends.end(), [](const ObservedEnd& end) { return end.exit_code != 0; });
-    if (const auto until = FailsUntil(*pod, now)) awaited = until;
-    if (!IsOutlasted(*pod) || !decides->finished || now >= *decides->finished + kOthersEnd) continue;
-    EndPod(*pod, pod->decides, steps);
-    awaited = *decides->finished + kOthersEnd;
+    if (const auto until = AwaitLog(*pod, causes, now, steps)) awaited = until;
   }
   if (awaited) return steps->LookAgain(*awaited);
   const Action::Kind kind = tells ? Action::Kind::kSuspendJob : Action::Kind::kDeleteJob;

@@ -1,14 +1,27 @@
 // The end of a TrainJob: stops what still runs, and deletes the job after its time to live. Pure.
 #pragma once
 
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
 #include "controller/reconcile/decide.h"
 
 namespace muster::controller {
 
+// Pods that agents on other pods name as the cause of their end: host name -> when the last of those agents ended.
+using NamedCauses = std::map<std::string, WallTime>;
+void AddCauses(const ObservedPod& pod, NamedCauses* causes);
+
+// Until when a pod is left alone, so that its log stays: one that has just failed (FailsUntil), a cause that its own
+// agent is about to end, or one whose deciding container has ended, which is ended (deciding.h). nullopt: any other
+// pod.
+std::optional<WallTime> AwaitLog(const ObservedPod& pod, const NamedCauses& causes, WallTime now, Steps* steps);
+
 // Adds the action that stops a Job which runs and has `pods`: it is deleted, or suspended if a pod of it shows an end,
 // so that the pod stays with its logs (the Job controller may fail the Job by its own rules). Suspending deletes
-// running pods: one whose container has just failed is awaited, and one whose deciding container has ended is ended
-// first (deciding.h).
+// running pods: those of AwaitLog() are awaited.
 void StopJob(const ObservedJob& job, const std::vector<const ObservedPod*>& pods, WallTime now, Steps* steps);
 
 // Replaces the actions of `decision` by those that stop what still runs, and sets when to look again.

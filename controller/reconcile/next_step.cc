@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <csignal>
 #include <string_view>
-#include <utility>
 
 #include "base/exit_codes.h"
 #include "base/text.h"
@@ -63,19 +62,27 @@ bool NeverStarted(const ObservedEnd& end) {
          (code == kExitBadConfiguration || code == kExitNotExecutable || code == kExitNotFound);
 }
 
-std::string_view NextStepOfWait(std::string_view reason) {
-  static constexpr std::pair<std::string_view, std::string_view> kSteps[] = {
-      {"ErrImagePull", "correct the image, or the credentials of its registry (imagePullSecrets)"},
-      {"ImagePullBackOff", "correct the image, or the credentials of its registry (imagePullSecrets)"},
-      {"InvalidImageName", "correct the name of the image"},
-      {"ErrImageNeverPull", "load the image on the node, or change imagePullPolicy"},
-      {"CreateContainerConfigError", "once it exists the pod starts"},
-      {"FailedMount", "once it can be mounted the pod starts"},
-      {"Unschedulable", "the pod starts once a node fits; else change what it asks for"},
+std::string_view NextStepOfWait(std::string_view reason, std::string_view message) {
+  static constexpr std::string_view kImage = "correct the image, or the credentials of its registry (imagePullSecrets)";
+  static constexpr std::string_view kObject = "once it exists the pod starts";
+  static constexpr struct {
+    std::string_view reason, begin, step;  // `begin`: of the message
+  } kSteps[] = {
+      {"ErrImagePull", "", kImage},
+      {"ImagePullBackOff", "", kImage},
+      {"InvalidImageName", "", "correct the name of the image"},
+      {"ErrImageNeverPull", "", "load the image on the node, or change imagePullPolicy"},
+      {"CreateContainerConfigError", "", kObject},
+      {"Failed", "Failed to pull image", kImage},  // the kubelet's Event for each of these
+      {"Failed", "Error: configmap ", kObject},
+      {"Failed", "Error: secret ", kObject},
+      {"FailedMount", "", "once it can be mounted the pod starts"},
+      {"Unschedulable", "", "the pod starts once a node fits; else change what it asks for"},
   };
-  const auto* found =
-      std::find_if(std::begin(kSteps), std::end(kSteps), [reason](const auto& step) { return step.first == reason; });
-  return found == std::end(kSteps) ? "" : found->second;
+  for (const auto& step : kSteps) {
+    if (step.reason == reason && message.starts_with(step.begin)) return step.step;
+  }
+  return "";
 }
 
 std::string NextStep(const Failure& failure, const ObservedPod& pod, bool never_started) {

@@ -13,9 +13,9 @@ namespace muster::controller {
 // to do, since a new pod replaces one that was ended from outside.
 std::string NextStep(const Failure& failure, const ObservedPod& pod, bool never_started);
 
-// The same for a pod that does not start. `reason`: as of ObservedPod::waiting_reason, or of an Event. Empty: the
-// reason's own message is all that is known.
-std::string_view NextStepOfWait(std::string_view reason);
+// The same for a pod that does not start. `reason`, `message`: of a container that waits, or of an Event. Empty: they
+// are all that is known.
+std::string_view NextStepOfWait(std::string_view reason, std::string_view message);
 
 // Whether `end` says that the container's command could not be started.
 bool NeverStarted(const ObservedEnd& end);

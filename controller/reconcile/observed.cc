@@ -239,7 +239,7 @@ bool StillRuns(const ObservedPod& pod) {
 }
 
 std::optional<WallTime> FailsUntil(const ObservedPod& pod, WallTime now) {
-  constexpr std::chrono::seconds kFailsSoon{10};  // from the container's end to the pod's
+  constexpr std::chrono::seconds kFailsSoon{30};  // from the container's end to the pod's, on a busy node
   std::optional<WallTime> until;
   if (pod.phase == "Succeeded" || pod.phase == "Failed") return until;
   for (const ObservedEnd& end : pod.ends) {

@@ -417,7 +417,7 @@ class Deciding {
       if (!first.reason.empty()) break;
     }
     if (again) decision_.LookAgain(*again);
-    if (!first.reason.empty() && job_.status.message.empty()) Event(true, "Waiting", first.message);
+    if (IsNews(first, job_.status.message)) Event(true, "Waiting", first.message);
     wait_ = std::move(first.message);
   }
 

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "controller/reconcile/deciding.h"
+#include "controller/reconcile/finished.h"
 #include "controller/reconcile/pytorch_conditions.h"
 #include "controller/reconcile/pytorch_services.h"
 
@@ -64,7 +65,9 @@ void CleanUp(const PyTorchJob& job, const ObservedReplicas& observed, WallTime n
     Delete(
         job, observed, [](const ObservedPod&) { return true; }, decision);
   } else if (job.clean == CleanPodPolicy::kRunning || IsPastLimit(decision->status)) {
-    const auto runs = [&job, now, decision](const ObservedPod& pod) {
+    NamedCauses causes;
+    for (const ObservedPod& pod : observed.pods) AddCauses(pod, &causes);
+    const auto runs = [&job, &causes, now, decision](const ObservedPod& pod) {
       // The pod that reached the limit stays with its log: only its next start is prevented.
       const auto failed =
           std::find_if(pod.ends.begin(), pod.ends.end(), [](const ObservedEnd& end) { return end.waits_to_start; });
@@ -72,8 +75,8 @@ void CleanUp(const PyTorchJob& job, const ObservedReplicas& observed, WallTime n
         EndPod(pod, failed->container, decision);
         return false;
       }
-      if (const auto fails = FailsUntil(pod, now)) {
-        decision->LookAgain(*fails);
+      if (const auto until = AwaitLog(pod, causes, now, decision)) {
+        decision->LookAgain(*until);
         return false;
       }
       return pod.phase == "Running" || pod.phase == "Pending";

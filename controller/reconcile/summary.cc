@@ -151,6 +151,9 @@ std::vector<EventText> EventsOf(const TrainJob& job, const TrainJobStatus& statu
   }
   const std::string &before = job.status.state, &after = status.state;
   std::vector<EventText> events;
+  if (after == kWaiting && IsNews({status.reason, status.message}, before == after ? job.status.message : "")) {
+    events.push_back({true, kWaiting, status.message});
+  }
   if (before == after) return events;
   if (after == kSuspended) events.push_back({false, "Suspended", "its Jobs are suspended, their pods end"});
   if (before == kSuspended && !job.suspend) {
@@ -159,7 +162,6 @@ std::vector<EventText> EventsOf(const TrainJob& job, const TrainJobStatus& statu
   if (after == kRunning) {
     events.push_back({false, kRunning, fmt::format("all {} are ready", Counted(status.nodes, "node"))});
   }
-  if (after == kWaiting) events.push_back({true, kWaiting, status.message});
   return events;
 }
 

@@ -11,13 +11,16 @@ namespace {
 
 constexpr std::chrono::seconds kSecond{1};  // times of Kubernetes are whole seconds
 
-Wait WithStep(Wait wait) {
-  if (const std::string_view step = NextStepOfWait(wait.reason); !step.empty())
-    wait.message += fmt::format("; {}", step);
-  return wait;
+Wait WithStep(std::string reason, std::string_view said, std::string message) {
+  if (const std::string_view step = NextStepOfWait(reason, said); !step.empty()) message += fmt::format("; {}", step);
+  return {std::move(reason), std::move(message)};
 }
 
 }  // namespace
+
+bool IsNews(const Wait& wait, const std::string& message) {
+  return !wait.reason.empty() && message.find(wait.reason) == std::string::npos;
+}
 
 std::optional<Wait> WaitOf(const ObservedPod& pod, WallTime now, std::optional<WallTime>* again) {
   if (pod.phase == "Succeeded" || pod.phase == "Failed") return std::nullopt;
@@ -32,7 +35,7 @@ std::optional<Wait> WaitOf(const ObservedPod& pod, WallTime now, std::optional<W
     if (pod.waiting_reason == "CrashLoopBackOff") {
       if (const auto newest = NewestFailureOf(pod, {})) message += fmt::format("; {}", Explain(newest->failure));
     }
-    return WithStep({pod.waiting_reason, std::move(message)});
+    return WithStep(pod.waiting_reason, pod.waiting, std::move(message));
   }
   if (pod.pending.empty()) return std::nullopt;
   if (const WallTime due = pod.moved + kMovesOn; now < due) {
@@ -41,8 +44,8 @@ std::optional<Wait> WaitOf(const ObservedPod& pod, WallTime now, std::optional<W
   }
   // An Event from before the pod moved on speaks of something else.
   if (!pod.event.reason.empty() && pod.event.last >= pod.moved) {
-    return WithStep(
-        {pod.event.reason, fmt::format("pod {}: {}: {}", pod.meta.name, pod.event.reason, pod.event.message)});
+    return WithStep(pod.event.reason, pod.event.message,
+                    fmt::format("pod {}: {}: {}", pod.meta.name, pod.event.reason, pod.event.message));
   }
   return Wait{pod.gated ? "SchedulingGated" : "", fmt::format("pod {}: {}", pod.meta.name, pod.pending)};
 }

@@ -16,6 +16,9 @@ struct Wait {
   std::string message;  // for people, with the pod's name
 };
 
+// Whether a job that waits for `wait` has not said so in `message`, its last one.
+bool IsNews(const Wait& wait, const std::string& message);
+
 // nullopt: the pod runs on a node that answers, has ended, is being deleted, or is on its way. In the last case `again`
 // becomes the time when it is to be named, unless it is earlier already.
 std::optional<Wait> WaitOf(const ObservedPod& pod, WallTime now, std::optional<WallTime>* again);

@@ -199,9 +199,9 @@ TEST(Decide, APodThatIsAboutToFailIsWaitedFor) {
   Decision decision = Decide(job, TwoNodes(), observed, kNow);
   ASSERT_NE(decision.status.Find("Failed"), nullptr);
   EXPECT_THAT(Actions(decision), IsEmpty()) << "its logs would go";
-  EXPECT_EQ(decision.again, kNow + 9 * kSecond);
+  EXPECT_EQ(decision.again, kNow + 29 * kSecond);
   job.status = decision.status;
-  EXPECT_THAT(Actions(DecideFinished(job, observed, kNow + 9 * kSecond)), ElementsAre("suspend a-node-0"));
+  EXPECT_THAT(Actions(DecideFinished(job, observed, kNow + 29 * kSecond)), ElementsAre("suspend a-node-0"));
   observed.pods[1].phase = "Failed";
   EXPECT_THAT(Actions(DecideFinished(job, observed, kNow)), ElementsAre("suspend a-node-0"));
   observed.jobs[0].failed_at = kNow;  // by the Job controller's rules

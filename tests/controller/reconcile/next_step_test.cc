@@ -6,7 +6,9 @@
 
 #include <functional>
 
+#include "controller/reconcile/conditions.h"
 #include "controller/reconcile/failure.h"
+#include "controller/reconcile/finished.h"
 #include "controller/reconcile/waiting.h"
 #include "tests/controller/reconcile/decided.h"
 
@@ -124,6 +126,51 @@ TEST(Describe, SaysTheCodeOnce) {
   message.reason = "no progress: worker rank 3 ended with exit code 7";
   pod.ends[0].message = message;
   EXPECT_THAT(Describe(FailureOf(pod, RulesOf(pod, TwoNodes().jobs[0]))->failure), HasSubstr("no progress"));
+}
+
+// The command that the next step names works only while the pod is there.
+TEST(Log, ThePodOfTheCauseIsAwaited) {
+  TrainJob job = Job();
+  job.status.state = "Failed";
+  SetCondition(&job.status, "Failed", true, "FailedJobs", "", 1, kNow);
+  Observed observed;
+  observed.jobs = {There("a-node-0")};
+  const ObservedPod reporter =
+      Failed(Pod(observed.jobs[0], 0), 3, ToldAt("a-node-0-0", "a-node-0-1", kNow));  // at -1 s
+  observed.pods = {reporter, Pod(observed.jobs[0], 1)};
+  const Decision decision = DecideFinished(job, observed, kNow);
+  EXPECT_TRUE(decision.actions.empty());
+  EXPECT_EQ(decision.again, kNow + 29 * kSecond);
+  EXPECT_EQ(DecideFinished(job, observed, kNow + 29 * kSecond).actions.size(),
+            1U);  // the cause's agent was killed, say
+  observed.pods[1] = Failed(Pod(observed.jobs[0], 1), 3, ToldAt("a-node-0-1", "a-node-0-1", kNow));
+  EXPECT_EQ(DecideFinished(job, observed, kNow).actions.size(), 1U);
+}
+
+TEST(Log, OfWhichPodIsAwaited) {
+  const ObservedJob job = There("a-node-0");
+  NamedCauses causes;
+  AddCauses(Failed(Pod(job, 0), 3, ToldAt("a-node-0-0", "a-node-0-1", kNow)), &causes);
+  AddCauses(Failed(Pod(job, 3), 0, ToldAt("a-node-0-3", "a-node-0-2", kNow, 0)), &causes);  // overcome
+  ObservedPod outlasted = Failed(Pod(job, 4), 1);
+  outlasted.phase = "Running";
+  outlasted.decides = "node";
+  outlasted.running = {"proxy"};
+  Steps steps;
+  EXPECT_EQ(AwaitLog(Pod(job, 1), causes, kNow, &steps), kNow + 29 * kSecond);
+  EXPECT_EQ(AwaitLog(Pod(job, 2), causes, kNow, &steps), std::nullopt);
+  EXPECT_EQ(AwaitLog(Failed(Pod(job, 1), 3), causes, kNow, &steps), std::nullopt);
+  EXPECT_TRUE(steps.actions.empty());
+  EXPECT_EQ(AwaitLog(outlasted, causes, kNow, &steps), kNow + 89 * kSecond);
+  EXPECT_EQ(steps.actions.size(), 1U);  // ends the proxy
+}
+
+TEST(NextStep, OfAnotherWaitIsNews) {
+  EXPECT_TRUE(IsNews({"FailedMount", "m"}, "pod a: Unschedulable: 0/1 nodes"));
+  EXPECT_FALSE(IsNews({"ErrImagePull", "m"}, "pod a: ImagePullBackOff: Back-off pulling image: ErrImagePull"));
+  EXPECT_FALSE(IsNews({"", "m"}, ""));
+  EXPECT_EQ(NextStepOfWait("Failed", "Error: secret \"x\" not found"), "once it exists the pod starts");
+  EXPECT_EQ(NextStepOfWait("Failed", "Error: failed to start"), "");
 }
 
 TEST(NextStep, OfAPodThatWaits) {
