@@ -42,9 +42,15 @@ auto ReadAll(const std::vector<const Json*>& objects, Read read) {
   return all;
 }
 
-// The pods of a run have their logs here.
-void NameLogs(const std::string& job, std::vector<ObservedPod>* pods) {
-  for (ObservedPod& pod : *pods) pod.logs = "muster logs " + job;
+// Adds what is not in the objects of the pods: their Events, and where their logs are.
+void Complete(const std::string& job, const World& world, std::vector<ObservedPod>* pods) {
+  const std::vector<ObservedPodEvent> events = ReadAll(world.List("Event"), ReadPodEvent);
+  for (ObservedPod& pod : *pods) {
+    pod.logs = "muster logs " + job;
+    for (const ObservedPodEvent& event : events) {
+      if (event.pod_uid == pod.meta.uid) pod.event = event;
+    }
+  }
 }
 
 class LocalTrainJob : public LocalJob {
@@ -83,7 +89,7 @@ class LocalTrainJob : public LocalJob {
     observed.pods = ReadAll(world_->List("Pod"), ReadPod);
     std::erase_if(observed.pods,
                   [this](const ObservedPod& pod) { return pod.meta.Label(kJobSetNameLabel) != job_.meta.name; });
-    NameLogs(job_.meta.name, &observed.pods);
+    Complete(job_.meta.name, *world_, &observed.pods);
     return observed;
   }
 
@@ -123,7 +129,7 @@ class LocalPyTorchJob : public LocalJob {
  private:
   ObservedReplicas Observe() const {
     std::vector<ObservedPod> pods = ReadAll(world_->ControlledBy("Pod", job_.meta.uid), ReadPod);
-    NameLogs(job_.meta.name, &pods);
+    Complete(job_.meta.name, *world_, &pods);
     return {.pods = std::move(pods),
             .services = ReadAll(world_->ControlledBy("Service", job_.meta.uid), ReadService),
             .pod_group = std::nullopt,

@@ -8,6 +8,7 @@
 #include "base/host_facts.h"
 #include "base/host_fs.h"
 #include "base/host_names.h"
+#include "base/iso_time.h"
 #include "base/state_folder.h"
 #include "base/text.h"
 #include "controller/api/lenient.h"
@@ -284,6 +285,9 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
     view.found = [weak = weak_from_this(), name = NameOf(pod)](const std::string& text) {
       if (auto self = weak.lock()) self->events_.event({true, "Unhealthy", fmt::format("{}: {}", name, text)});
     };
+    view.unhealthy = [weak = weak_from_this(), name = NameOf(pod), uid = UidOf(pod)](const std::string& text) {
+      if (auto self = weak.lock()) self->NoteUnhealthy(name, uid, text);
+    };
     view.waits = [weak = weak_from_this(), name = NameOf(pod)](const std::string& text) {
       if (auto self = weak.lock()) self->events_.event({true, "BackOff", fmt::format("{}: {}", name, text)});
     };
@@ -295,6 +299,19 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
       view.filter_file = output_->FileOf(NameOf(pod));
     }
     return view;
+  }
+
+  // Makes the kubelet's Event, by which a decision knows why the container ends.
+  void NoteUnhealthy(const std::string& pod, const std::string& uid, const std::string& text) {
+    const WallTime now = WallNow();
+    const Json event = {{"apiVersion", "v1"},
+                        {"kind", "Event"},
+                        {"metadata", {{"name", pod + ".unhealthy"}}},
+                        {"involvedObject", {{"kind", "Pod"}, {"name", pod}, {"uid", uid}}},
+                        {"reason", "Unhealthy"},
+                        {"message", text},
+                        {"lastTimestamp", IsoMicroTime(now)}};
+    if (!world_->Create(event, now).ok()) (void)world_->Update(event, now);
   }
 
   // Puts the mark of ranks into the environment of the trainer's container.

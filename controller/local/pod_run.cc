@@ -316,6 +316,8 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
     } else if (success) {
       if (kind == ProbeKind::kStartup) cycle_.StartupDone(i);
     } else {
+      view_.unhealthy(
+          fmt::format("{} probe failed: {}", kind == ProbeKind::kStartup ? "Startup" : "Liveness", answer.said));
       cycle_.Unhealthy(i, kind == ProbeKind::kStartup ? container.startup->grace : container.liveness->grace);
     }
     if (!success) {

@@ -43,6 +43,8 @@ struct PodView {
   std::string filter_file;           // to this file
   // Gets results of probes, for people. Called on the loop.
   std::function<void(const std::string& text)> found = [](const std::string&) {};
+  // Why a container is about to be stopped by its probe, in the words of the kubelet's Event.
+  std::function<void(const std::string& text)> unhealthy = [](const std::string&) {};
   // Gets the pauses before a container starts again, for people. Called on the loop.
   std::function<void(const std::string& text)> waits = [](const std::string&) {};
   // Gets the reason if limits are not set.
