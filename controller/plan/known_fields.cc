@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "controller/api/fields.h"
 #include "controller/api/lenient.h"
+#include "controller/api/pytorch_job.h"
 #include "controller/plan/nearest_names.h"
 
 namespace muster::controller {
@@ -23,9 +24,11 @@ class Unknown {
     for (const auto& [name, value] : object.items()) {
       if (std::find(words.begin(), words.end(), name) != words.end()) continue;
       const std::vector<std::string> nearest = NearestNames(name, {words.begin(), words.end()});
-      found_.push_back(fmt::format("{}: is no field of a {}: it is ignored{}", PathOf(path, name), kind_,
-                                   nearest.empty() ? "" : fmt::format("; the nearest is {}", Quoted(nearest.front()))));
+      Add(PathOf(path, name), nearest.empty() ? "" : fmt::format("; the nearest is {}", Quoted(nearest.front())));
     }
+  }
+  void Add(std::string_view path, std::string_view hint) {
+    found_.push_back(fmt::format("{}: is no field of a {}: it is ignored{}", path, kind_, hint));
   }
   std::vector<std::string> Found() && { return std::move(found_); }
 
@@ -124,6 +127,15 @@ std::vector<std::string> UnknownRuntimeFields(const Json& runtime) {
     const Json& job_spec = PartOf(job, "template", "spec");
     unknown.Look(PathOf(of_template, "spec"), job_spec, kJob);
     LookAtPods(PathOf(of_template, "spec.template"), PartOf(job_spec, "template"), &unknown);
+  }
+  return std::move(unknown).Found();
+}
+
+std::vector<std::string> UnknownPyTorchJobFields(const Json& job) {
+  Unknown unknown(kPyTorchJobKind);
+  for (const std::string& path : UnknownFieldsOf(job)) unknown.Add(path, "");
+  for (const auto& [type, replica] : MapField(PartOf(job, "spec"), "pytorchReplicaSpecs").items()) {
+    LookAtPods(PathOf(PathOf("spec.pytorchReplicaSpecs", type), "template"), PartOf(replica, "template"), &unknown);
   }
   return std::move(unknown).Found();
 }

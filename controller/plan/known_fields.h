@@ -1,4 +1,4 @@
-// Finds fields that a TrainJob or a runtime does not have, most often misspelt names. An API server drops them. Pure;
+// Finds fields that a job or a runtime does not have, most often misspelt names. An API server drops them. Pure;
 // untrusted input.
 #pragma once
 
@@ -15,5 +15,8 @@ std::vector<std::string> UnknownTrainJobFields(const Json& job);
 
 // The same for a TrainingRuntime or a ClusterTrainingRuntime, from spec down to each container.
 std::vector<std::string> UnknownRuntimeFields(const Json& runtime);
+
+// The same for a PyTorchJob: those of UnknownFieldsOf() and those of its pods down to each container.
+std::vector<std::string> UnknownPyTorchJobFields(const Json& job);
 
 }  // namespace muster::controller

@@ -125,8 +125,8 @@ StatusOr<PlannedPyTorchJob> PlanOne(const FileObject& pytorch_job, const PyTorch
   auto plan = PlanPyTorchJob(planned.job, options);
   if (!plan.ok()) return pytorch_job.Wrong(Message(plan.status()));
   planned.plan = *std::move(plan);
-  for (const std::string& path : UnknownFieldsOf(pytorch_job.document.object)) {
-    remarks->push_back(pytorch_job.Say(fmt::format("{}: is no field of a PyTorchJob: it is ignored", path)));
+  for (const std::string& field : UnknownPyTorchJobFields(pytorch_job.document.object)) {
+    remarks->push_back(pytorch_job.Say(field));
   }
   for (const Notice& notice : planned.plan.notices) remarks->push_back(pytorch_job.Say(notice.message));
   if (planned.job.suspend) {

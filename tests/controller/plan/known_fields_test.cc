@@ -69,6 +69,25 @@ spec:
   }
 }
 
+TEST(KnownFields, NamesThoseOfAPyTorchJobDownToItsContainers) {
+  const Json job = YamlOf(R"(
+spec:
+  backoffLimit: 3
+  pytorchReplicaSpecs:
+    Worker:
+      template:
+        metadata: {}
+        spec: {volume: [], containers: [{name: pytorch, comand: [x]}]}
+)");
+  const std::string pods = "spec.pytorchReplicaSpecs.Worker.template.spec";
+  const std::string what = ": is no field of a PyTorchJob: it is ignored";
+  EXPECT_THAT(UnknownPyTorchJobFields(job),
+              ElementsAre("spec.backoffLimit (it belongs to spec.runPolicy)" + what,
+                          pods + ".volume" + what + "; the nearest is 'volumes'",
+                          pods + ".containers[0].comand" + what + "; the nearest is 'command'"));
+  EXPECT_THAT(UnknownPyTorchJobFields(YamlOf("{spec: {pytorchReplicaSpecs: {Worker: 1, Master: [2]}}}")), IsEmpty());
+}
+
 bool IsRefused(const Json& field) { return field.value("description", "").starts_with("Refused"); }
 
 // A value with every field of `schema`, down to `depth` levels, without those that are there to be refused.
