@@ -8,11 +8,13 @@
 #include "agent/command_line.h"
 #include "agent/commands.h"
 #include "agent/report/attempt_history.h"
+#include "agent/report/job_record.h"
 #include "agent/report/report_page.h"
 #include "agent/report/run_summary.h"
 #include "base/exit_codes.h"
 #include "base/print.h"
 #include "base/replace_file.h"
+#include "base/settings_file.h"
 #include "base/state_folder.h"
 #include "base/text.h"
 
@@ -38,12 +40,23 @@ bool IsFolder(const std::string& path) {
   return stat(path.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode);
 }
 
-// The folder of the local job `name`; empty if there is none or it has left no records.
+// The folder of the local job that the user named, by its folder or by its name; empty: there is none, or it has left
+// no records.
 std::string FolderOfLocalJob(const std::string& name) {
+  struct stat facts {};
+  if (IsFolder(name)) {
+    return IsFolder(AttemptsFolder(name)) && stat(RunRecordPath(name).c_str(), &facts) == 0 ? name : "";
+  }
   const auto state = StateFolder(Environment::OfProcess());
   if (!state.ok() || name.find('/') != std::string::npos || name.starts_with('.')) return "";
   const std::string folder = JobFolder(*state, name);
   return IsFolder(AttemptsFolder(folder)) ? folder : "";
+}
+
+// NotFound: there is none, as of a run of an earlier version.
+StatusOr<JobRecord> ReadJobRecord(const std::string& path) {
+  MUSTER_ASSIGN_OR_RETURN(const std::string text, ReadSettingsFile(path));
+  return ParseJobRecord(text);
 }
 
 }  // namespace
@@ -71,7 +84,8 @@ int ReportCommand(const std::vector<std::string>& arguments) {
     PrintTo(stderr, "muster report: {}\n", message);
     return kExitBadConfiguration;
   };
-  if (const std::string job = IsFolder(folder) ? "" : FolderOfLocalJob(folder); !job.empty()) {
+  const std::string job = FolderOfLocalJob(folder);
+  if (!job.empty()) {
     folder = AttemptsFolder(job);
     if (output.empty() && !json) output = ReportPath(job);
   }
@@ -81,6 +95,10 @@ int ReportCommand(const std::vector<std::string>& arguments) {
         fmt::format("{}; give the --log-dir of `muster run`, a folder above it, or the name of a job of `muster local` "
                     "that has records",
                     Message(history.status())));
+  }
+  const auto record = job.empty() ? absl::NotFoundError("") : ReadJobRecord(RunRecordPath(job));
+  if (!record.ok() && !absl::IsNotFound(record.status())) {
+    history->problems.push_back({RunRecordPath(job), std::string(Message(record.status()))});
   }
   for (const HistoryProblem& problem : history->problems) {
     PrintTo(stderr, "muster report: {}: {}\n", problem.path, problem.what);
@@ -92,6 +110,7 @@ int ReportCommand(const std::vector<std::string>& arguments) {
                     folder));
   }
   std::vector<RunSummary> runs = Summarize(history->files);
+  if (record.ok()) AddJob(*record, &runs);
   if (json || output == "-") {
     std::string text = json ? ToJson(runs, history->problems) + "\n" : ReportPage(folder, runs, history->problems);
     Status status = WriteAll(STDOUT_FILENO, text, "stdout");

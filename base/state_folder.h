@@ -13,9 +13,11 @@ namespace muster {
 // FailedPrecondition: neither variable is set, or the path is not absolute.
 StatusOr<std::string> StateFolder(const Environment& environment);
 
-// Paths of a local job: its folder in the state folder; below that, the folder with the records of its agents
-// (docs/attempt-json.md), which has one folder per pod; and the report page made from the records.
+// Paths of a local job: its folder in the state folder; below that, the record of its run
+// (controller/local/run_record.h), the folder with the records of its agents (docs/attempt-json.md), which has one
+// folder per pod, and the report page made from the records.
 std::string JobFolder(std::string_view state, std::string_view job);
+std::string RunRecordPath(std::string_view job_folder);
 std::string AttemptsFolder(std::string_view job_folder);
 std::string ReportPath(std::string_view job_folder);
 

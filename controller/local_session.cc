@@ -221,7 +221,7 @@ class Session {
                   .lines = live.lines(),
                   .changed =
                       [&] {
-                        recorder.Note(job_->State(), run.pods());
+                        recorder.Note(job_->State(), run);
                         live.Show();
                       },
                   .over =
@@ -232,7 +232,7 @@ class Session {
                       }});
     AwaitSignals(&signals, &request, &run, say);
     MUSTER_RETURN_IF_ERROR(run.Begin());
-    recorder.Note(job_->State(), {});
+    recorder.Note(job_->State(), run);
     live.Begin([&](const StatusView& view) { return view.Facts(job_->State(), run.pods()); });
     begun();
     loop.run();
@@ -241,7 +241,7 @@ class Session {
     const RunVerdict verdict = VerdictOn(
         {.job = job_->State(), .signal = request.signal(), .refused = run.refused(), .missed = run.MissedDrills()});
     for (const std::string& line : verdict.lines) PrintTo(stderr, "muster local: {}\n", line);
-    recorder.End(job_->State(), run.pods(), verdict, WallNow());
+    recorder.End(job_->State(), run, verdict, WallNow());
     if (!carried.flags.keep) RemoveVolumes(folder);
     return verdict.exit_code;
   }

@@ -65,6 +65,11 @@ std::string Fact(std::string_view name, std::string_view value, std::string_view
   return html + "</dd></div>\n";
 }
 
+// A job of `muster local` counts its restarts itself. Of other runs each further attempt is one.
+int RestartsOf(const RunSummary& run) {
+  return run.job_name.empty() ? static_cast<int>(run.attempts.size()) - 1 : run.restarts;
+}
+
 std::string Facts(const RunSummary& run) {
   int64_t total = run.ended - run.started;
   size_t called_off =
@@ -78,8 +83,9 @@ std::string Facts(const RunSummary& run) {
   html += Fact("Time lost", FormatSpan(run.lost), run.lost > 0 ? share : "");
   html += Fact("Attempts", std::to_string(run.attempts.size()),
                called_off > 0 ? fmt::format("{} called off early", called_off) : "");
-  html += Fact("Restarts", std::to_string(run.attempts.size() - 1),
-               fmt::format("{} of {} in the budget", run.restarts, run.max_restarts));
+  html += Fact("Restarts", std::to_string(RestartsOf(run)),
+               run.job_name.empty() ? fmt::format("{} of {} in the budget", run.restarts, run.max_restarts)
+                                    : fmt::format("of {} in the budget", run.max_restarts));
   html += Fact("Workers", std::to_string(last.world_size), fmt::format("on {}", Counted(last.node_count, "node")));
   return html + "</dl>\n";
 }
@@ -128,12 +134,26 @@ std::string Causes(const RunSummary& run) {
   return html + "</ul>\n";
 }
 
+// The faults that the user ordered: what follows from them is no fault of the job.
+std::string Drills(const RunSummary& run) {
+  std::string html;
+  for (const AttemptSummary& attempt : run.attempts) {
+    for (const JobDrill& drill : attempt.drills) {
+      html += fmt::format("<li><span class=\"muted\">Drill in attempt {}, by --kill {}:</span> {}</li>\n",
+                          attempt.number, EscapeHtml(drill.order), EscapeHtml(drill.done));
+    }
+  }
+  return html.empty() ? "" : fmt::format("<ul class=\"why\">\n{}</ul>\n", html);
+}
+
 std::string Head(const RunSummary& run, size_t index) {
   std::string css(CodeClass(run.exit_class));
   std::string badge = run.exit_code ? fmt::format("exit code {}", *run.exit_code) : "no exit code";
   if (run.exit_class && *run.exit_code != 0) badge += fmt::format(", {}", ExitClassName(*run.exit_class));
   std::string html = fmt::format("<section class=\"run {}\" id=\"run-{}\">\n", css, index);
-  html += fmt::format("<p class=\"kicker\">Run <code>{}</code></p>\n", EscapeHtml(run.run_id));
+  const std::string job = run.job_name.empty() ? "" : EscapeHtml(fmt::format("{} {}, ", run.job_kind, run.job_name));
+  html += fmt::format("<p class=\"kicker\">{}{} <code>{}</code></p>\n", job, job.empty() ? "Run" : "run",
+                      EscapeHtml(run.run_id));
   html += fmt::format("<h1>{} <span class=\"badge c-{}\">{}</span></h1>\n", EscapeHtml(Headline(run)), css, badge);
   const AttemptSummary& last = run.attempts.back();
   if (const FailedWorker* root = last.RootCause()) {
@@ -149,6 +169,7 @@ std::string Head(const RunSummary& run, size_t index) {
     html += fmt::format("<p>No end recorded on {} of {}: killed with the agent, or it still runs.</p>\n",
                         last.not_ended, Counted(last.nodes.size(), "node"));
   }
+  html += Drills(run);
   html += Causes(run);
   html += Facts(run);
   html += fmt::format("<p class=\"muted\" style=\"margin-top:10px\">{} to {}, Muster {}</p>\n",
@@ -241,6 +262,9 @@ std::string AttemptRow(const RunSummary& run, const AttemptSummary& attempt) {
   if (!attempt.end_reason.empty() && attempt.not_ended > 0) {
     why += fmt::format(" <span class=\"muted\">(no end recorded on {})</span>", Counted(attempt.not_ended, "node"));
   }
+  for (const JobDrill& drill : attempt.drills) {
+    why += fmt::format("<br><span class=\"muted\">drill: {}</span>", EscapeHtml(drill.done));
+  }
   std::string first = "<span class=\"muted\">nobody</span>";
   if (const FailedWorker* root = attempt.RootCause()) {
     first = fmt::format("rank {} on {}<br><span class=\"c-{}\">{}</span>", root->rank(), EscapeHtml(NodeOf(*root).name),
@@ -310,7 +334,7 @@ std::string OtherRuns(const std::vector<RunSummary>& runs, size_t told) {
 }  // namespace
 
 std::string Headline(const RunSummary& run) {
-  size_t restarts = run.attempts.size() - 1;
+  const int restarts = RestartsOf(run);
   std::string after = restarts == 0 ? "" : fmt::format(" after {}", Counted(restarts, "restart"));
   if (run.exit_code == 0) return "Succeeded" + after;
   const AttemptSummary& last = run.attempts.back();
@@ -323,7 +347,11 @@ std::string Headline(const RunSummary& run) {
 
 std::string ReportPage(const std::string& folder, const std::vector<RunSummary>& runs,
                        const std::vector<HistoryProblem>& problems, const PageLimits& limits) {
-  std::string title = runs.empty() ? "no run" : fmt::format("{}: {}", runs.front().run_id, Headline(runs.front()));
+  std::string title = "no run";
+  if (!runs.empty()) {
+    const RunSummary& newest = runs.front();
+    title = fmt::format("{}: {}", newest.job_name.empty() ? newest.run_id : newest.job_name, Headline(newest));
+  }
   std::string html = fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"

@@ -260,6 +260,10 @@ Json AttemptJson(const AttemptSummary& attempt) {
   json["lost_ms"] = OrNull(attempt.lost);
   json["failures"] = Json::array();
   for (const FailedWorker& failed : attempt.failures) json["failures"].push_back(FailureJson(failed));
+  json["drills"] = Json::array();
+  for (const JobDrill& drill : attempt.drills) {
+    json["drills"].push_back({{"unix_ms", drill.unix_ms}, {"order", drill.order}, {"done", drill.done}});
+  }
   return json;
 }
 
@@ -285,6 +289,26 @@ std::vector<RunSummary> Summarize(const std::vector<AttemptFile>& files) {
   std::stable_sort(runs.begin(), runs.end(),
                    [](const RunSummary& a, const RunSummary& b) { return a.started > b.started; });
   return runs;
+}
+
+void AddJob(const JobRecord& job, std::vector<RunSummary>* runs) {
+  if (runs->empty()) return;
+  std::vector<AttemptSummary*> attempts;
+  for (RunSummary& run : *runs) {
+    run.job_kind = job.kind;
+    run.job_name = job.name;
+    for (AttemptSummary& attempt : run.attempts) attempts.push_back(&attempt);
+  }
+  runs->front().restarts = job.restarts;
+  runs->front().max_restarts = job.max_restarts;
+  std::stable_sort(attempts.begin(), attempts.end(),
+                   [](const AttemptSummary* a, const AttemptSummary* b) { return a->started < b->started; });
+  for (const JobDrill& drill : job.drills) {
+    const auto next =
+        std::upper_bound(attempts.begin(), attempts.end(), drill.unix_ms,
+                         [](int64_t time, const AttemptSummary* attempt) { return time < attempt->started; });
+    (*(next == attempts.begin() ? next : next - 1))->drills.push_back(drill);
+  }
 }
 
 WorkerEnd EndOf(const launcher::ExitRecord* exit, bool consequence) {
@@ -332,6 +356,7 @@ std::string ToJson(const std::vector<RunSummary>& runs, const std::vector<Histor
   for (const RunSummary& run : runs) {
     Json one;
     one["run_id"] = run.run_id;
+    one["job"] = run.job_name.empty() ? Json(nullptr) : Json(fmt::format("{} {}", run.job_kind, run.job_name));
     one["muster"] = run.version;
     one["started_unix_ms"] = run.started;
     one["ended_unix_ms"] = run.end_recorded ? Json(run.ended) : Json(nullptr);

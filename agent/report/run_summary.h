@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "agent/report/attempt_history.h"
+#include "agent/report/job_record.h"
 #include "base/exit_codes.h"
 
 namespace muster::agent {
@@ -42,6 +43,7 @@ struct AttemptSummary {
   std::string end_reason;              // empty: no node has recorded one
   std::vector<FailedWorker> failures;  // first the one that failed first; consequences last
   std::set<const launcher::ExitRecord*> consequences;
+  std::vector<JobDrill> drills;  // AddJob: that happened in this attempt, or before the next one began
   WorkerEnd end = WorkerEnd::kNotRecorded;
 
   // The worker that failed first, by itself; nullptr: there is none.
@@ -57,9 +59,10 @@ struct AttemptSummary {
 // One run. A second start with the same run id in the same log folder is another run.
 struct RunSummary {
   std::string run_id;
+  std::string job_kind, job_name;  // AddJob: of a job of `muster local`; empty: of another run
   std::string version;
   std::vector<AttemptSummary> attempts;  // by (term, round); at least one
-  int restarts = 0;                      // charged against the budget
+  int restarts = 0;                      // charged against the budget; of a job of `muster local`: the job's
   int max_restarts = 0;
   int64_t started = 0;
   int64_t ended = 0;
@@ -73,6 +76,10 @@ struct RunSummary {
 
 // The newest run first.
 std::vector<RunSummary> Summarize(const std::vector<AttemptFile>& files);
+
+// Adds to the runs of one job of `muster local` what only its run.json says: its name, its drills, and to the newest
+// run the restarts of the job. The agents know only of those that they charged, and not of a pod that was made anew.
+void AddJob(const JobRecord& job, std::vector<RunSummary>* runs);
 
 // `exit`: nullptr for a worker without an exit record.
 WorkerEnd EndOf(const launcher::ExitRecord* exit, bool consequence = false);

@@ -22,7 +22,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kLock = "lock";
-constexpr const char* kRecord = "run.json";
 constexpr const char* kOutput = "output.log";
 constexpr const char* kPods = "pods";
 constexpr const char* kLogs = "logs";  // in a pod's folder
@@ -57,7 +56,7 @@ StatusOr<Descriptor> Lock(const std::string& job, const std::string& folder) {
 }
 
 StatusOr<RunRecord> ReadRecord(const std::string& folder) {
-  const std::string path = fmt::format("{}/{}", folder, kRecord);
+  const std::string path = RunRecordPath(folder);
   MUSTER_ASSIGN_OR_RETURN(const std::string text, ReadSettingsFile(path));
   auto record = ParseRunRecord(text);
   if (!record.ok()) return Annotate(record.status(), path);
@@ -92,11 +91,11 @@ void KeepPrevious(const std::string& folder) {
   const fs::path own = folder, next = own / kNextPrevious, previous = own / kPrevious;
   std::error_code error;
   const bool has_pods = fs::exists(own / kPods, error) && !fs::is_empty(own / kPods, error);
-  if (!fs::exists(own / kRecord, error) && !has_pods && !fs::exists(next, error)) return;
+  if (!fs::exists(RunRecordPath(folder), error) && !has_pods && !fs::exists(next, error)) return;
   RemoveVolumes(folder);
   fs::create_directories(next, error);
-  for (const fs::path& path :
-       {own / kPods, fs::path(AttemptsFolder(folder)), fs::path(ReportPath(folder)), own / kOutput, own / kRecord}) {
+  for (const fs::path& path : {own / kPods, fs::path(AttemptsFolder(folder)), fs::path(ReportPath(folder)),
+                               own / kOutput, fs::path(RunRecordPath(folder))}) {
     Move(path, next / path.filename());
   }
   fs::remove_all(previous, error);
@@ -199,7 +198,7 @@ void RemoveVolumesBelow(const std::string& path) {
 }
 
 Status WriteRunRecord(const std::string& job_folder, const RunRecord& record) {
-  const std::string path = fmt::format("{}/{}", job_folder, kRecord);
+  const std::string path = RunRecordPath(job_folder);
   return ReplaceFile(path, ToJson(record), {.temporary = path + ".new"});
 }
 

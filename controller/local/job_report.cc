@@ -30,9 +30,9 @@ bool HasRecord(const std::string& attempts) {
 }  // namespace
 
 StatusOr<std::string> WriteJobReport(const std::string& muster, const std::string& folder) {
-  const std::string attempts = AttemptsFolder(folder), page = ReportPath(folder);
-  if (!HasRecord(attempts)) return absl::NotFoundError("no agent has left a record");
-  std::vector<std::string> words = {muster, "report", attempts, "-o", page};
+  const std::string page = ReportPath(folder);
+  if (!HasRecord(AttemptsFolder(folder))) return absl::NotFoundError("no agent has left a record");
+  std::vector<std::string> words = {muster, "report", folder, "-o", page};
   asio::io_context loop;
   StatusOr<CommandAnswer> answer = absl::UnknownError("");
   asio::co_spawn(loop, AskedCommand(std::move(words), Environment::OfProcess(), kMostSaid, kLongest),

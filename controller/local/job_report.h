@@ -1,5 +1,5 @@
-// Makes the page of `muster report` about a local run, from the records of the agents in its pods (AttemptsFolder() of
-// base/state_folder.h).
+// Makes the page of `muster report` about a local run, from the records of the agents in its pods and from run.json
+// (base/state_folder.h).
 #pragma once
 
 #include <string>

@@ -118,6 +118,7 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
 
   const std::vector<PodEnd>& ends() const { return ends_; }
   const std::vector<PodRecord>& pods() const { return records_; }
+  const std::vector<DrillRecord>& drills() const { return drills_; }
 
   const Status& refused() const { return refused_; }
 
@@ -380,7 +381,9 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
                     auto self = weak.lock();
                     if (!self) return;
                     self->drilled_[said] = status;
+                    if (status.ok()) self->drills_.push_back({WallNow(), said, done});
                     self->events_.drill(fmt::format("{}: {}", said, status.ok() ? done : std::string(Message(status))));
+                    self->events_.changed();
                   });
   }
 
@@ -444,7 +447,8 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
   const std::string name_servers_ = NameServersFile(HostFs());
   std::unique_ptr<OutputWatch> output_;
   std::vector<std::unique_ptr<asio::steady_timer>> drill_timers_;
-  std::map<std::string, Status> drilled_;                // by Drill::said: how it went
+  std::map<std::string, Status> drilled_;  // by Drill::said: how it went
+  std::vector<DrillRecord> drills_;
   std::map<std::string, std::unique_ptr<PodRun>> pods_;  // by uid
   std::map<std::string, TimePoint> begun_;               // by uid
   std::set<std::string> ended_;                          // uids
@@ -462,6 +466,7 @@ LocalRun::LocalRun(const PodMeans& means, World* world, LocalJob* job, LocalRunO
 LocalRun::~LocalRun() { impl_->End(); }
 Status LocalRun::Begin() { return impl_->Begin(); }
 const std::vector<PodRecord>& LocalRun::pods() const { return impl_->pods(); }
+const std::vector<DrillRecord>& LocalRun::drills() const { return impl_->drills(); }
 const Status& LocalRun::refused() const { return impl_->refused(); }
 std::vector<std::string> LocalRun::MissedDrills() const { return impl_->MissedDrills(); }
 void LocalRun::Stop() { impl_->Stop(false); }

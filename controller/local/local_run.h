@@ -60,9 +60,10 @@ class LocalRun {
   void Stop();  // SIGTERM to all pods, and SIGKILL after their grace
   void Kill();  // SIGKILL to all pods
 
-  const std::vector<PodEnd>& ends() const;     // in the order of the ends
-  const std::vector<PodRecord>& pods() const;  // all pods that have begun, in the order of their start
-  const Status& refused() const;               // an error: a pod cannot start here, which has ended the run
+  const std::vector<PodEnd>& ends() const;         // in the order of the ends
+  const std::vector<PodRecord>& pods() const;      // all pods that have begun, in the order of their start
+  const Status& refused() const;                   // an error: a pod cannot start here, which has ended the run
+  const std::vector<DrillRecord>& drills() const;  // that have happened, in the order in which they did
   // The drills that have done nothing so far, each with the reason: "node:1@x: no line of output has its text".
   std::vector<std::string> MissedDrills() const;
 

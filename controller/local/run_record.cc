@@ -10,6 +10,7 @@ namespace muster::controller {
 namespace {
 
 constexpr int kMostRestarts = std::numeric_limits<int>::max();
+constexpr size_t kMostDrills = 256;
 constexpr size_t kMostTexts = 64;  // files of a run, containers of a pod
 
 std::optional<WallTime> TimeOf(JsonFields* fields, const char* name) {
@@ -47,6 +48,27 @@ PodRecord ReadPod(JsonFields* fields) {
   return pod;
 }
 
+DrillRecord ReadDrill(JsonFields* fields) {
+  fields->Need({"time", "order", "done"});
+  return {TimeOf(fields, "time").value_or(WallTime()), fields->Text("order"), fields->Text("done")};
+}
+
+// Reads the newest `most` items of a list of objects.
+template <class Item>
+Status ReadItems(const Json* list, std::string_view name, size_t most, Item (*read)(JsonFields*),
+                 std::vector<Item>* items) {
+  const size_t all = list == nullptr ? 0 : list->size();
+  for (size_t i = all - std::min(all, most); i < all; ++i) {
+    const Json& item = (*list)[i];
+    const std::string where = fmt::format("{}[{}]: ", name, i);
+    if (!item.is_object()) return absl::InvalidArgumentError(where + "it is no object");
+    JsonFields fields(item, where);
+    items->push_back(read(&fields));
+    MUSTER_RETURN_IF_ERROR(fields.status());
+  }
+  return absl::OkStatus();
+}
+
 Json PodAsJson(const PodRecord& pod) {
   Json json = {
       {"name", pod.name}, {"host", pod.host}, {"containers", pod.containers}, {"begun", IsoMicroTime(pod.begun)}};
@@ -78,18 +100,12 @@ StatusOr<RunRecord> ParseRunRecord(std::string_view text) {
   record.restarts = IntOf(&fields, "restarts", 0, kMostRestarts);
   record.budget = IntOf(&fields, "max_restarts", 0, kMostRestarts);
   record.exit_code = IntOf(&fields, "exit_code", 0, 255);
-  const Json* pods = fields.Find("pods");
+  const Json *pods = fields.Find("pods"), *drills = fields.Find("drills");
   if (pods != nullptr && !pods->is_array()) fields.Wrong("pods", "a list");
+  if (drills != nullptr && !drills->is_array()) fields.Wrong("drills", "a list");
   MUSTER_RETURN_IF_ERROR(fields.status());
-  if (pods == nullptr) return record;
-  for (size_t i = pods->size() - std::min(pods->size(), kMostPodRecords); i < pods->size(); ++i) {
-    const Json& pod = (*pods)[i];
-    const std::string where = fmt::format("pods[{}]: ", i);
-    if (!pod.is_object()) return absl::InvalidArgumentError(where + "it is no object");
-    JsonFields of_pod(pod, where);
-    record.pods.push_back(ReadPod(&of_pod));
-    MUSTER_RETURN_IF_ERROR(of_pod.status());
-  }
+  MUSTER_RETURN_IF_ERROR(ReadItems(pods, "pods", kMostPodRecords, ReadPod, &record.pods));
+  MUSTER_RETURN_IF_ERROR(ReadItems(drills, "drills", kMostDrills, ReadDrill, &record.drills));
   return record;
 }
 
@@ -107,13 +123,17 @@ std::string ToJson(const RunRecord& record) {
                {"message", record.message},
                {"restarts", record.restarts},
                {"max_restarts", record.budget},
-               {"pods", Json::array()}};
+               {"pods", Json::array()},
+               {"drills", Json::array()}};
   if (record.ended) {
     json["ended"] = IsoMicroTime(*record.ended);
     json["exit_code"] = record.exit_code;
   }
   for (size_t i = record.pods.size() - std::min(record.pods.size(), kMostPodRecords); i < record.pods.size(); ++i) {
     json["pods"].push_back(PodAsJson(record.pods[i]));
+  }
+  for (const DrillRecord& drill : record.drills) {
+    json["drills"].push_back({{"time", IsoMicroTime(drill.time)}, {"order", drill.order}, {"done", drill.done}});
   }
   return WriteJson(json, 1) + "\n";
 }

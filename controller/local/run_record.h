@@ -26,6 +26,14 @@ struct PodRecord {
   bool operator==(const PodRecord&) const = default;
 };
 
+// A drill that has happened (drills.h).
+struct DrillRecord {
+  WallTime time{};
+  std::string order;  // the value of --kill
+  std::string done;   // "SIGKILL to rank 3 on hello-node-0-1"
+  bool operator==(const DrillRecord&) const = default;
+};
+
 struct RunRecord {
   std::string kind, name;
   std::vector<std::string> files;  // absolute
@@ -37,8 +45,9 @@ struct RunRecord {
   std::optional<WallTime> ended;
   std::string state, message;  // from the job's status
   int restarts = 0, budget = 0;
-  int exit_code = 0;            // once it has ended
-  std::vector<PodRecord> pods;  // in the order in which they began
+  int exit_code = 0;                // once it has ended
+  std::vector<PodRecord> pods;      // in the order in which they began
+  std::vector<DrillRecord> drills;  // in the order in which they happened
   bool operator==(const RunRecord&) const = default;
 };
 

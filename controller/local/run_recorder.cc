@@ -14,14 +14,13 @@ RunRecorder::RunRecorder(std::string folder, RunRecord first, std::function<void
   record_.pid_started = ProcessStart(getpid()).value_or(0);
 }
 
-void RunRecorder::Note(const LocalJobState& job, const std::vector<PodRecord>& pods) {
-  Fill(job, pods);
+void RunRecorder::Note(const LocalJobState& job, const LocalRun& run) {
+  Fill(job, run);
   Write();
 }
 
-void RunRecorder::End(const LocalJobState& job, const std::vector<PodRecord>& pods, const RunVerdict& verdict,
-                      WallTime now) {
-  Fill(job, pods);
+void RunRecorder::End(const LocalJobState& job, const LocalRun& run, const RunVerdict& verdict, WallTime now) {
+  Fill(job, run);
   record_.state = verdict.state;
   record_.message = verdict.message;
   record_.ended = now;
@@ -29,14 +28,15 @@ void RunRecorder::End(const LocalJobState& job, const std::vector<PodRecord>& po
   Write();
 }
 
-void RunRecorder::Fill(const LocalJobState& job, const std::vector<PodRecord>& pods) {
+void RunRecorder::Fill(const LocalJobState& job, const LocalRun& run) {
   record_.kind = job.kind;
   record_.name = job.name;
   record_.state = job.state;
   record_.message = job.message;
   record_.restarts = job.restarts;
   record_.budget = job.budget;
-  record_.pods = pods;
+  record_.pods = run.pods();
+  record_.drills = run.drills();
 }
 
 void RunRecorder::Write() {

@@ -3,9 +3,9 @@
 
 #include <functional>
 #include <string>
-#include <vector>
 
 #include "controller/local/local_job.h"
+#include "controller/local/local_run.h"
 #include "controller/local/run_record.h"
 #include "controller/local/verdict.h"
 
@@ -18,12 +18,12 @@ class RunRecorder {
   RunRecorder(std::string folder, RunRecord first, std::function<void(const std::string&)> trouble);
 
   // Writes run.json if the record has changed.
-  void Note(const LocalJobState& job, const std::vector<PodRecord>& pods);
+  void Note(const LocalJobState& job, const LocalRun& run);
   // Call it at the end of the run.
-  void End(const LocalJobState& job, const std::vector<PodRecord>& pods, const RunVerdict& verdict, WallTime now);
+  void End(const LocalJobState& job, const LocalRun& run, const RunVerdict& verdict, WallTime now);
 
  private:
-  void Fill(const LocalJobState& job, const std::vector<PodRecord>& pods);
+  void Fill(const LocalJobState& job, const LocalRun& run);
   void Write();
 
   const std::string folder_;

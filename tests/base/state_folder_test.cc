@@ -24,6 +24,7 @@ TEST(StateFolder, NeedsAnAbsolutePath) {
 TEST(StateFolder, HasAFolderForEachJob) {
   const std::string job = JobFolder("/s/muster", "digits");
   EXPECT_EQ(job, "/s/muster/jobs/digits");
+  EXPECT_EQ(RunRecordPath(job), "/s/muster/jobs/digits/run.json");
   EXPECT_EQ(AttemptsFolder(job), "/s/muster/jobs/digits/attempts");
   EXPECT_EQ(ReportPath(job), "/s/muster/jobs/digits/report.html");
 }

@@ -278,6 +278,42 @@ TEST(Summarize, ARestart) {
   EXPECT_FALSE(run.attempts[1].lost.has_value());
 }
 
+// The job counts a pod that was made anew, and the agents do not.
+TEST(Summarize, AJobOfMusterLocal) {
+  const auto job = ParseJobRecord(
+      R"({"kind":"TrainJob","name":"hello","restarts":1,"max_restarts":6,"pods":[{}],"drills":[)"
+      R"({"time":"1970-01-01T00:00:01.5Z","order":"node:1@1s","done":"SIGKILL to node 1 on hello-node-0-1"},)"
+      R"({"time":"1970-01-01T00:00:02.5Z","order":"rank:0@2s","done":"SIGKILL to rank 0 on hello-node-0-0"}]})");
+  ASSERT_TRUE(job.ok()) << job.status();
+  std::vector<AttemptFile> files = OneRestart();
+  for (AttemptFile& file : files) file.record.assignment.restart_count = 0;
+  std::vector<RunSummary> runs = Summarize(files);
+  AddJob(*job, &runs);
+  EXPECT_EQ(runs.at(0).restarts, 1);
+  EXPECT_EQ(runs[0].max_restarts, 6);
+  ASSERT_EQ(runs[0].attempts.at(0).drills.size(), 1u);
+  EXPECT_EQ(runs[0].attempts[0].drills[0].order, "node:1@1s");
+  EXPECT_EQ(runs[0].attempts.at(1).drills.at(0).order, "rank:0@2s");
+  const std::string text = ToJson(runs, {});
+  EXPECT_THAT(text, HasSubstr(R"("job": "TrainJob hello")"));
+  EXPECT_THAT(text, HasSubstr(R"("unix_ms": 1500)"));
+  AddJob(*job, std::make_unique<std::vector<RunSummary>>().get());  // without runs nothing happens
+}
+
+TEST(JobRecord, WhatIsWrongIsSaid) {
+  const struct {
+    const char *text, *said;
+  } rows[] = {{"[]", "no object"},
+              {"{}", "'kind' is not there"},
+              {R"({"kind":"TrainJob","name":"a","restarts":-1})", "restarts"},
+              {R"({"kind":"TrainJob","name":"a","drills":{}})", "drills"},
+              {R"({"kind":"TrainJob","name":"a","drills":[7]})", "drills[0]"},
+              {R"({"kind":"TrainJob","name":"a","drills":[{"time":"now","order":"","done":""}]})", "drills[0]"}};
+  for (const auto& row : rows) {
+    EXPECT_THAT(std::string(Message(ParseJobRecord(row.text).status())), HasSubstr(row.said)) << row.text;
+  }
+}
+
 TEST(Summarize, FailureEndsTheRunWithItsCode) {
   std::vector<AttemptFile> files = OneRestart();
   files.resize(2);

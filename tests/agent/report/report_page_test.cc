@@ -135,6 +135,24 @@ TEST(ReportPage, TellsWhatHappenedWhyAndWhatItCost) {
   EXPECT_EQ(Count(page, "class=\"cross retry\" x="), 2u);
 }
 
+TEST(ReportPage, AJobOfMusterLocal) {
+  std::vector<AttemptFile> files = Job(2, 2, 2);
+  std::vector<RunSummary> runs = Summarize(files);
+  AddJob({.kind = "TrainJob",
+          .name = "<hello>",
+          .restarts = 4,
+          .max_restarts = 6,
+          .drills = {{files[0].record.started_unix_ms, "rank:0@<b>", "SIGKILL to rank 0 on hello-node-0-0"}}},
+         &runs);
+  const std::string page = ReportPage("logs", runs, {});
+  EXPECT_THAT(page, HasSubstr("<title>&lt;hello&gt;: Succeeded after 4 restarts</title>"));
+  EXPECT_THAT(page, HasSubstr("TrainJob &lt;hello&gt;, run <code>job</code>"));
+  EXPECT_THAT(page, HasSubstr("<dt>Restarts</dt><dd>4<small>of 6 in the budget"));
+  EXPECT_THAT(page,
+              HasSubstr("Drill in attempt 0, by --kill rank:0@&lt;b&gt;:</span> SIGKILL to rank 0 on hello-node-0-0"));
+  EXPECT_THAT(page, HasSubstr("drill: SIGKILL to rank 0 on hello-node-0-0"));
+}
+
 TEST(ReportPage, AFailedRunShowsItsLastWords) {
   std::vector<AttemptFile> files = Job(2, 2, 3);
   files.resize(4);

@@ -46,7 +46,7 @@ TEST_F(JobReport, IsMadeOfTheAttemptsOfAllPods) {
   std::string said;
   std::ifstream file(*page);
   std::getline(file, said);
-  EXPECT_EQ(said, fmt::format("report {}/attempts -o {}/report.html", folder_.string(), folder_.string()));
+  EXPECT_EQ(said, fmt::format("report {} -o {}/report.html", folder_.string(), folder_.string()));
 }
 
 TEST_F(JobReport, IsNotMadeWithoutARecord) {

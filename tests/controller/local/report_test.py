@@ -1,4 +1,5 @@
 """`muster local` and `muster report JOB`: one page about a run on this machine."""
+import json
 import os
 import re
 import subprocess
@@ -48,10 +49,41 @@ class Reports(LocalCase):
         self.assertIn('"restarts":1', re.sub(r"\s", "", done.stdout))
 
     def test_a_second_run_has_a_page_of_its_own(self):
+        ids = []
         for _ in range(2):
             self.run_once("twice")
-        with open(self.page("twice")) as file:
-            self.assertEqual(file.read().count("<h1"), 1)
+            with open(self.page("twice")) as file:
+                page = file.read()
+            self.assertEqual(page.count("<h1"), 1)
+            self.assertIn("<title>twice: Succeeded after 1 restart</title>", page)
+            ids += re.findall("TrainJob twice, run <code>(.*?)</code>", page)
+        self.assertEqual(len(set(ids)), 2)
+
+    def test_a_drill_is_marked_and_one_number_of_restarts_is_shown(self):
+        """The agents do not count a node that was killed; the job does."""
+        os.mkfifo(os.path.join(self.folder, "meet"))
+        script = self.file("waits.py", f"""import os, signal
+rank, folder = os.environ["RANK"], {self.folder!r}
+if not os.path.exists(f"{{folder}}/began-{{rank}}"):
+    open(f"{{folder}}/began-{{rank}}", "w").close()
+    open(f"{{folder}}/meet", "w" if rank == "0" else "r")  # waits for the other rank
+    print("both" if rank == "1" else "", flush=True)
+    signal.pause()
+""")
+        said = self.run_job(train_job("drilled", f"[torchrun, {script}]"), arguments=["--kill", "node:1@both"])
+        self.assertIn("TrainJob drilled: Complete, 1 restart", said)
+        environment = clean(XDG_STATE_HOME=os.path.join(self.folder, "state"))
+        listed, = json.loads(subprocess.run([os.path.join(BIN, "muster"), "ps", "--json"], capture_output=True, text=True, env=environment).stdout)
+        self.assertEqual((listed["restarts"], listed["drills"][0]["order"]), (1, "node:1@both"))
+        run, = json.loads(self.report("drilled", "--json").stdout)["runs"]
+        self.assertEqual((run["job"], run["restarts"], run["max_restarts"]), ("TrainJob drilled", 1, listed["max_restarts"]))
+        drill, = run["attempts"][0]["drills"]
+        self.assertRegex(drill["done"], "SIGKILL to node 1 on drilled-node-0-1")
+        with open(self.page("drilled")) as file:
+            page = file.read()
+        self.assertIn("<title>drilled: Succeeded after 1 restart</title>", page)
+        self.assertIn("<dt>Restarts</dt><dd>1<small>of", page)
+        self.assertIn("by --kill node:1@both:</span> SIGKILL to node 1", page)
 
     def test_without_torchrun_there_is_none(self):
         said = self.run_job(plain_job("plain", "true"))

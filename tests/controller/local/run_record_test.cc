@@ -26,6 +26,7 @@ RunRecord Made() {
   record.pods[1].begun = record.begun;
   record.pods[1].ended = At("2026-11-27T10:00:09Z");
   record.pods[1].exit_code = 1;
+  record.drills = {{At("2026-11-27T10:00:05Z"), "rank:3@epoch 4", "SIGKILL to rank 3 on hello-node-0-1"}};
   return record;
 }
 
