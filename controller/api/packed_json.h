@@ -16,6 +16,9 @@ class PackedJson {
   bool is_null() const { return text_ == nullptr; }
   size_t bytes() const { return is_null() ? 0 : text_->size(); }
   bool Shares(const PackedJson& other) const { return text_ == other.text_; }
+  bool operator==(const PackedJson& other) const {
+    return Shares(other) || (text_ != nullptr && other.text_ != nullptr && *text_ == *other.text_);
+  }
   Json Unpack() const { return is_null() ? Json() : Json::parse(*text_); }
 
  private:

@@ -5,6 +5,7 @@
 #include "controller/api/lenient.h"
 #include "controller/kube/answer.h"
 #include "controller/plan/pod_object.h"
+#include "controller/reconcile/repair.h"
 #include "controller/reconcile/written.h"
 
 namespace muster::controller {
@@ -88,7 +89,7 @@ class Means {
 
   // One of Plan::objects, by its `if_there`.
   asio::awaitable<Status> CreateObject(const Action& action) {
-    const Json planned = action.object();
+    Json planned = action.object();
     auto resource = ResourceOf(planned);
     if (!resource.ok()) co_return resource.status();
     auto filled = Filled(action);
@@ -101,14 +102,16 @@ class Means {
           "podGroupPolicy out of the runtime ({})",
           resource->api, resource->plural, resource->api.substr(0, resource->api.find('/')), Message(made.status())));
     }
-    if (made.ok() || !absl::IsAlreadyExists(made.status())) co_return made.status();
-    if (action.if_there == PlannedObject::IfThere::kUse) co_return absl::OkStatus();
-    made = co_await GetOwn(*resource, action.name);
-    if (!made.ok() || action.if_there != PlannedObject::IfThere::kUpdate) co_return made.status();
-    Json changed = *made;
-    changed.merge_patch(planned);
-    if (changed == *made) co_return absl::OkStatus();
-    co_return (co_await Merge(*resource, action.name, planned)).status();
+    if (absl::IsAlreadyExists(made.status())) {
+      if (action.if_there == PlannedObject::IfThere::kUse) co_return absl::OkStatus();
+      made = co_await GetOwn(*resource, action.name);
+      if (made.ok() && action.if_there == PlannedObject::IfThere::kUpdate && !Holds(*made, planned)) {
+        planned["metadata"].erase("ownerReferences");  // the job is one of the owners
+        made = co_await Merge(*resource, action.name, planned);
+      }
+    }
+    if (made.ok()) cache_.Put(*resource, *made);
+    co_return made.status();
   }
 
   // Creates a pod from the template of the Job on the API server. OK without a pod if that Job is gone or replaced.

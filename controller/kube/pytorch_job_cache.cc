@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "controller/api/labels.h"
 #include "controller/api/lenient.h"
+#include "controller/reconcile/repair.h"
 
 namespace muster::controller {
 namespace {
@@ -33,12 +34,14 @@ PyTorchJobCache::PyTorchJobCache(boost::asio::io_context& loop, ApiClient& clien
       ns_(std::move(ns)),
       pod_groups_(pod_groups),
       events_(std::move(events)),
+      objects_(JobKeyOf, [this](const std::string& key) { Wake(key); }),
       pod_events_(loop, client, ns_, [this](ObservedPodEvent event) { PutPodEvent(std::move(event)); }) {}
 
 void PyTorchJobCache::Begin() {
   const std::string selector = fmt::format("{}={}", kOperatorNameLabel, kPyTorchOperator);
   Watch(kPods, selector);
   Watch(kServices, selector);
+  Watch(kAutoscalers, selector);
   if (pod_groups_ != nullptr) Watch(*pod_groups_, "");
   Watch(kPyTorchJobs, "");
   for (const auto& informer : informers_) informer->Begin();
@@ -68,6 +71,7 @@ const ObservedReplicas& PyTorchJobCache::Of(const KnownPyTorchJob& known) {
   ObservedReplicas& seen = family == families_.end() ? nothing_ : family->second.seen;
   seen.has_objects = known.objects_generation == known.job.meta.generation;
   seen.agents = known.agents;
+  seen.objects = &objects_.Of(KeyOf(known.job.meta.ns, known.job.meta.name));
   return seen;
 }
 
@@ -75,6 +79,7 @@ void PyTorchJobCache::Put(const Resource& resource, const Json& object) {
   if (resource == kPyTorchJobs) PutJob(object);
   if (resource == kPods) PutPod(object);
   if (resource == kServices) PutService(object);
+  if (resource == kAutoscalers) objects_.Put(object);
   if (pod_groups_ != nullptr && resource == *pod_groups_) PutPodGroup(object);
 }
 
@@ -166,6 +171,7 @@ void PyTorchJobCache::PutPodEvent(ObservedPodEvent event) {
 }
 
 void PyTorchJobCache::Gone(const Resource& resource, const GoneObject& gone) {
+  if (resource == kAutoscalers) return objects_.Remove(kAutoscalerKind, gone);
   const std::string object = KeyOf(gone.ns, gone.name);
   if (resource == kPyTorchJobs) {
     const auto job = jobs_.find(object);

@@ -12,6 +12,7 @@
 #include "controller/api/pytorch_job.h"
 #include "controller/kube/actions.h"
 #include "controller/kube/informer.h"
+#include "controller/kube/own_objects.h"
 #include "controller/kube/pod_events.h"
 #include "controller/kube/pod_places.h"
 #include "controller/plan/pytorch_plan.h"
@@ -77,7 +78,8 @@ class PyTorchJobCache final : public ObjectCache {
   std::map<std::string, KnownPyTorchJob> jobs_;                     // by key
   std::map<std::string, Family> families_;                          // by key of the job
   std::map<std::string, std::string> pod_owners_, service_owners_;  // keys of jobs, by key of the object
-  ObservedReplicas nothing_;                                        // of a job without a family
+  OwnObjects objects_;
+  ObservedReplicas nothing_;  // of a job without a family
   std::vector<std::unique_ptr<Informer>> informers_;
   PodEvents pod_events_;
   int unsynced_ = 0;

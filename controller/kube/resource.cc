@@ -21,6 +21,8 @@ LeftOut UnreadOf(const Resource& resource, int below) {
                                        {"command", 4},       {"args", 4}, {"volumeMounts", 4}};
   static constexpr JsonPlace kJob[] = {{"managedFields", 2}, {"env", 6},  {"envFrom", 6},
                                        {"command", 6},       {"args", 6}, {"volumeMounts", 6}};
+  static constexpr JsonPlace kData[] = {{"managedFields", 2}, {"data", 1}, {"binaryData", 1}};
+  if (resource == kConfigMaps) return {kData, below};
   if (resource == kPods) return {kPod, below};
   if (resource == kJobs) return {kJob, below};
   return {kAny, below};

@@ -24,11 +24,22 @@ void RuntimeCache::Begin() {
   for (const auto& informer : informers_) informer->Begin();
 }
 
-std::optional<Json> RuntimeCache::Find(const RuntimeRef& ref, const std::string& ns) const {
+const PackedJson* RuntimeCache::Known(const RuntimeRef& ref, const std::string& ns) const {
   const Resource* resource = RuntimeResource(ref);
-  if (resource == nullptr) return std::nullopt;
+  if (resource == nullptr) return nullptr;
   const auto found = runtimes_.find(KeyOf(resource->namespaced ? ns : "", ref.name));
-  return found == runtimes_.end() ? std::nullopt : std::optional(found->second.Unpack());
+  return found == runtimes_.end() ? nullptr : &found->second;
+}
+
+std::optional<Json> RuntimeCache::Find(const RuntimeRef& ref, const std::string& ns) const {
+  const PackedJson* known = Known(ref, ns);
+  return known == nullptr ? std::nullopt : std::optional(known->Unpack());
+}
+
+PackedJson RuntimeCache::Pack(const RuntimeRef& ref, const std::string& ns, const Json& runtime) const {
+  PackedJson packed(runtime);
+  const PackedJson* known = Known(ref, ns);
+  return known != nullptr && *known == packed ? *known : packed;
 }
 
 void RuntimeCache::Put(const Json& object) {

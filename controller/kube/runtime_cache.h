@@ -34,8 +34,12 @@ class RuntimeCache {
   // kind.
   std::optional<Json> Find(const RuntimeRef& ref, const std::string& ns) const;
 
+  // `runtime`, which is or was the runtime `ref`, packed. Shares the text of the cache, if that is the same.
+  PackedJson Pack(const RuntimeRef& ref, const std::string& ns, const Json& runtime) const;
+
  private:
   void Put(const Json& object);
+  const PackedJson* Known(const RuntimeRef& ref, const std::string& ns) const;  // null: it does not exist
 
   Events events_;
   std::map<std::string, PackedJson> runtimes_;  // by KeyOf

@@ -1,9 +1,12 @@
 #include "controller/kube/train_job_cache.h"
 
+#include <algorithm>
+
 #include "base/log.h"
 #include "base/text.h"
 #include "controller/api/labels.h"
 #include "controller/api/lenient.h"
+#include "controller/reconcile/repair.h"
 
 namespace muster::controller {
 namespace {
@@ -32,6 +35,7 @@ TrainJobCache::TrainJobCache(boost::asio::io_context& loop, ApiClient& client, R
       runtimes_(runtimes),
       ns_(std::move(ns)),
       events_(std::move(events)),
+      objects_(OwnerKeyOf, [this](const std::string& key) { Wake(key); }),
       pod_events_(loop, client, ns_, [this](ObservedPodEvent event) { Wake(children_.Put(std::move(event))); }) {}
 
 void TrainJobCache::Begin() {
@@ -47,6 +51,8 @@ void TrainJobCache::Begin() {
   Watch(kJobs, kJobSetNameLabel, [this](const GoneObject& gone) { Wake(children_.RemoveJob(gone)); });
   Watch(kPods, kJobSetNameLabel, [this](const GoneObject& gone) { Wake(children_.RemovePod(gone)); });
   Watch(kServices, kJobSetNameLabel, [this](const GoneObject& gone) { Wake(children_.RemoveService(gone)); });
+  Watch(kConfigMaps, kJobSetNameLabel, [this](const GoneObject& gone) { objects_.Remove(kConfigMapKind, gone); });
+  Watch(kAutoscalers, kJobSetNameLabel, [this](const GoneObject& gone) { objects_.Remove(kAutoscalerKind, gone); });
   Watch(kJobSets, "", [this](const GoneObject& gone) {
     const std::string key = KeyOf(gone.ns, gone.name);
     const auto found = job_sets_.find(key);
@@ -104,6 +110,7 @@ void TrainJobCache::Put(const Resource& resource, const Json& object) {
   if (resource == kJobs) PutChild(ReadJob(object));
   if (resource == kPods) PutChild(ReadPod(object));
   if (resource == kServices) PutService(object);
+  if (resource == kConfigMaps || resource == kAutoscalers) objects_.Put(object);
   if (resource == kJobSets) PutJobSet(object);
 }
 
@@ -124,6 +131,13 @@ void TrainJobCache::PutJobSet(const Json& object) {
 const ObservedJobSet* TrainJobCache::JobSetOf(const TrainJob& job) const {
   const auto found = job_sets_.find(KeyOf(job.meta.ns, job.meta.name));
   return found != job_sets_.end() && IsOf(found->second, job) ? &found->second : nullptr;
+}
+
+bool TrainJobCache::HasSnapshot(const TrainJob& job) const {
+  const auto& objects = objects_.Of(KeyOf(job.meta.ns, job.meta.name));
+  return std::any_of(objects.begin(), objects.end(), [name = SnapshotName(job)](const ObservedObject& object) {
+    return object.kind == kConfigMapKind && object.meta.name == name;
+  });
 }
 
 void TrainJobCache::PutService(const Json& object) {
@@ -158,10 +172,10 @@ void TrainJobCache::PutTrainJob(const Json& object) {
   // Changes that other jobs may wait for, or that may close or break a cycle.
   const bool tells = !same || known.job.status.Finished() != job->status.Finished() ||
                      known.job.meta.Annotation(kAfterAnnotation) != job->meta.Annotation(kAfterAnnotation);
-  if (!same) known.plan = nullptr;
+  if (!same) known.plan = nullptr, known.runtime = {};
   known.job = *std::move(job);
   known.unreadable = unreadable;
-  if (known.job.status.Finished()) known.plan = nullptr;
+  if (known.job.status.Finished()) known.plan = nullptr, known.runtime = {};
   const bool is_planned = known.plan != nullptr && known.planned_generation == known.job.meta.generation;
   const bool is_needed = !is_planned && !known.job.status.Finished() && unreadable.ok();
   known.whole = is_needed ? WithoutStatus(object) : PackedJson();
@@ -179,7 +193,9 @@ void TrainJobCache::Drop(const std::string& key) {
 
 const Observed& TrainJobCache::Of(const TrainJob& job, const std::string& subdomain) {
   Observed& observed = children_.Of(job.meta, subdomain);
-  const auto known = jobs_.find(KeyOf(job.meta.ns, job.meta.name));
+  const std::string key = KeyOf(job.meta.ns, job.meta.name);
+  observed.objects = &objects_.Of(key);
+  const auto known = jobs_.find(key);
   observed.agents = known == jobs_.end() ? std::nullopt : known->second.agents;
   observed.hold = HoldOf(job, [&](const std::string& name) {
     const auto found = jobs_.find(KeyOf(job.meta.ns, name));

@@ -17,6 +17,7 @@
 #include "controller/kube/api_client.h"
 #include "controller/kube/children.h"
 #include "controller/kube/informer.h"
+#include "controller/kube/own_objects.h"
 #include "controller/kube/pod_events.h"
 #include "controller/kube/runtime_cache.h"
 #include "controller/plan/plan.h"
@@ -30,6 +31,7 @@ struct KnownTrainJob {
   Status unreadable;                 // why the spec cannot be read; then `job` has metadata and status only
   std::shared_ptr<const Plan> plan;  // null: not made yet, or not needed any more
   int64_t planned_generation = -1;
+  PackedJson runtime;                // by which it was planned last; null: not planned yet
   std::optional<AgentsSaid> agents;  // what they said last, of whichever pod was asked then
 };
 
@@ -52,6 +54,9 @@ class TrainJobCache final : public ObjectCache {
   KnownTrainJob* Find(const std::string& key);  // null: no such job, or another controller's
   // What belongs to `job`, what its agents say, and why it does not begin yet. Valid until the next call.
   const Observed& Of(const TrainJob& job, const std::string& subdomain);
+
+  // True if the ConfigMap with the snapshot of the job's runtime is there, whoever owns it.
+  bool HasSnapshot(const TrainJob& job) const;
 
   // The JobSet with which Kubeflow Trainer started `job`. Null: there is none.
   const ObservedJobSet* JobSetOf(const TrainJob& job) const;
@@ -81,6 +86,7 @@ class TrainJobCache final : public ObjectCache {
   const std::string ns_;
   const Events events_;
   Children children_;
+  OwnObjects objects_;
   std::map<std::string, KnownTrainJob> jobs_;             // by key
   std::map<std::string, ObservedJobSet> job_sets_;        // by key
   std::map<std::string, std::set<std::string>> waiting_;  // keys of the jobs that wait for a job, by its key

@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "controller/api/labels.h"
 #include "controller/api/runtime.h"
 #include "controller/kube/agent_asks.h"
 #include "controller/kube/answer.h"
@@ -75,7 +76,8 @@ class TrainJobs::Impl {
     const Decision decision = Decide(job, **plan, cache_.Of(job, (*plan)->subdomain), WallNow());
     *spent = MonotonicClock::now() - begun;
     if (!job.suspend) asks_.Ask(key, WhomToAsk(**plan, cache_.Of(job, (*plan)->subdomain)));
-    const Status status = co_await CarryOut(job, decision);
+    Status status = co_await CarryOut(job, decision);
+    if (status.ok()) status = co_await KeepSnapshot(key, job);
     if (status.ok() || absl::IsUnavailable(status) || absl::IsAborted(status)) co_return status;
     const Status told = co_await CarryOut(job, DecideWithoutPlan(job, status, WallNow()));
     co_return told.ok() ? status : told;
@@ -91,55 +93,100 @@ class TrainJobs::Impl {
     auto whole = ReadTrainJob(of->whole.Unpack());
     if (!whole.ok()) co_return whole.status();
     whole->status = job.status;
-    auto plan = co_await PlanBySnapshot(*whole);
-    if (!plan.ok()) co_return plan.status();
-    for (const Notice& notice : plan->notices) {
+    auto planned = co_await PlanBySnapshot(*whole, of->runtime);
+    if (!planned.ok()) co_return planned.status();
+    for (const Notice& notice : planned->plan.notices) {
       means_.events.Record(kTrainerApi, "TrainJob", job.meta, notice.warning, notice.reason, notice.message, WallNow());
     }
-    auto shared = std::make_shared<const Plan>(*std::move(plan));
+    auto shared = std::make_shared<const Plan>(std::move(planned->plan));
     KnownTrainJob* known = cache_.Find(key);
     if (known != nullptr && known->job.meta.uid == job.meta.uid) {
       known->plan = shared;
+      known->runtime = means_.runtimes.Pack(job.runtime, job.meta.ns, planned->runtime);
       known->planned_generation = job.meta.generation;
       if (known->job.meta.generation == job.meta.generation) known->whole = {};
     }
     co_return shared;
   }
 
-  StatusOr<Plan> PlanOfRuntime(const TrainJob& job, const StatusOr<Json>& runtime) const {
+  struct Planned {
+    Plan plan;
+    Json runtime;  // by which it was made
+  };
+
+  StatusOr<Planned> PlanOfRuntime(const TrainJob& job, StatusOr<Json> runtime) const {
     if (!runtime.ok()) return runtime.status();
     auto read = ReadRuntime(*runtime);
     if (!read.ok()) return Annotate(read.status(), fmt::format("{} {}", job.runtime.kind, job.runtime.name));
-    return MakePlan(job, *read, options_.plan);
+    MUSTER_ASSIGN_OR_RETURN(Plan plan, MakePlan(job, *read, options_.plan));
+    return Planned{std::move(plan), *std::move(runtime)};
   }
 
   // By the snapshot of the runtime. The first pass that can plan the job creates it. Until then the live runtime is
-  // used, so that a wrong one can be corrected.
-  asio::awaitable<StatusOr<Plan>> PlanBySnapshot(const TrainJob& job) {
-    const std::string name = SnapshotName(job);
+  // used, so that a wrong one can be corrected. A snapshot that was deleted is created again from `known`, the runtime
+  // of the last plan; without that, from the live one.
+  asio::awaitable<StatusOr<Planned>> PlanBySnapshot(const TrainJob& job, PackedJson known) {
     if (job.status.start_time) {  // an earlier pass has created the snapshot
-      auto snapshot = co_await Answer(
-          [&](ApiClient::Done done) { return means_.client.Get(kConfigMaps, job.meta.ns, name, std::move(done)); });
+      auto snapshot = co_await Snapshot(job);
       if (snapshot.ok()) co_return PlanOfRuntime(job, ReadSnapshot(job, *snapshot));
       if (!absl::IsNotFound(snapshot.status())) co_return snapshot.status();
     }
-    const StatusOr<Json> live = LiveRuntimeOf(job);
-    StatusOr<Plan> plan = PlanOfRuntime(job, live);
-    if (plan.ok()) {
-      if (!means_.may_act()) co_return absl::AbortedError(kNotLeading);
-      const auto made = MakeSnapshot(job, *live);
-      if (!made.ok()) co_return made.status();
-      auto created = co_await Answer(
-          [&](ApiClient::Done done) { return means_.client.Create(kConfigMaps, job.meta.ns, *made, std::move(done)); });
-      if (created.ok()) co_return plan;
-      if (!absl::IsAlreadyExists(created.status())) co_return created.status();
+    auto planned = PlanOfRuntime(job, known.is_null() ? LiveRuntimeOf(job) : known.Unpack());
+    if (planned.ok()) {
+      auto created = co_await CreateSnapshot(job, planned->runtime);
+      if (created.ok()) {
+        if (job.status.start_time && known.is_null()) SayLost(job);
+        co_return planned;
+      }
+      if (!absl::IsAlreadyExists(created)) co_return created;
     }
-    auto snapshot = co_await Answer(
-        [&](ApiClient::Done done) { return means_.client.Get(kConfigMaps, job.meta.ns, name, std::move(done)); });
+    auto snapshot = co_await Snapshot(job);
     if (snapshot.ok()) co_return PlanOfRuntime(job, ReadSnapshot(job, *snapshot));
     if (!absl::IsNotFound(snapshot.status())) co_return snapshot.status();
-    if (plan.ok()) co_return absl::AbortedError(fmt::format("ConfigMap {} has just gone", name));
-    co_return plan.status();
+    if (planned.ok()) co_return absl::AbortedError(fmt::format("ConfigMap {} has just gone", SnapshotName(job)));
+    co_return planned.status();
+  }
+
+  asio::awaitable<StatusOr<Json>> Snapshot(const TrainJob& job) {
+    return Answer([this, &job](ApiClient::Done done) {
+      return means_.client.Get(kConfigMaps, job.meta.ns, SnapshotName(job), std::move(done));
+    });
+  }
+
+  asio::awaitable<Status> CreateSnapshot(const TrainJob& job, const Json& runtime) {
+    if (!means_.may_act()) co_return absl::AbortedError(kNotLeading);
+    const auto made = MakeSnapshot(job, runtime);
+    if (!made.ok()) co_return made.status();
+    auto created = co_await Answer(
+        [&](ApiClient::Done done) { return means_.client.Create(kConfigMaps, job.meta.ns, *made, std::move(done)); });
+    if (created.ok()) cache_.Put(kConfigMaps, *created);
+    co_return created.status();
+  }
+
+  // Creates the snapshot of a job that has a plan again, after it was deleted. One that lost its label, or was made
+  // without, gets it. One of another owner stays: the job goes on, and the next plan names the owner.
+  asio::awaitable<Status> KeepSnapshot(const std::string& key, const TrainJob& job) {
+    const KnownTrainJob* known = cache_.Find(key);
+    if (known == nullptr || known->runtime.is_null() || cache_.HasSnapshot(job)) co_return absl::OkStatus();
+    const Status created = co_await CreateSnapshot(job, known->runtime.Unpack());
+    if (!absl::IsAlreadyExists(created)) co_return created;
+    const auto there = co_await Snapshot(job);
+    if (!there.ok() || !ReadSnapshot(job, *there).ok()) co_return absl::OkStatus();
+    const Json patch = {{"metadata", {{"labels", {{kJobSetNameLabel, job.meta.name}}}}}};
+    const auto labelled = co_await Answer([&](ApiClient::Done done) {
+      return means_.client.Merge(kConfigMaps, job.meta.ns, SnapshotName(job), "", patch, std::move(done));
+    });
+    if (labelled.ok()) cache_.Put(kConfigMaps, *labelled);
+    co_return labelled.status();
+  }
+
+  void SayLost(const TrainJob& job) {
+    means_.events.Record(
+        kTrainerApi, "TrainJob", job.meta, true, "SnapshotLost",
+        fmt::format("ConfigMap {} was gone when this controller began, and nothing else holds the "
+                    "runtime that the job began with: from now on it is planned by {} {} as that is now",
+                    SnapshotName(job), job.runtime.kind, job.runtime.name),
+        WallNow());
   }
 
   StatusOr<Json> LiveRuntimeOf(const TrainJob& job) const {

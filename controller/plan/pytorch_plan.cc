@@ -72,6 +72,7 @@ class Planner {
     for (PlannedObject& planned : plan_.objects) {
       Json& metadata = planned.object["metadata"];
       metadata.update(OwnedMetadata(kKubeflowApi, kPyTorchJobKind, job_.meta, TextField(metadata, "name")));
+      metadata["labels"].update({{kOperatorNameLabel, kPyTorchOperator}, {kTrainingJobLabel, job_.meta.name}});
     }
     MUSTER_RETURN_IF_ERROR(Pack());
     return std::move(plan_);

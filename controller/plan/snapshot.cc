@@ -1,6 +1,7 @@
 // ConfigMap <job>-runtime-snapshot keeps the runtime by which a job is planned, whatever happens to the runtime later.
 #include "base/quoted.h"
 #include "base/text.h"
+#include "controller/api/labels.h"
 #include "controller/api/lenient.h"
 #include "controller/api/yaml.h"
 #include "controller/plan/plan.h"
@@ -10,7 +11,7 @@ namespace muster::controller {
 namespace {
 
 constexpr char kKey[] = "runtime";
-constexpr char kDelete[] = "delete the ConfigMap and it is made anew from the runtime as it is now";
+constexpr char kDelete[] = "delete the ConfigMap and it is made anew";
 
 // "trainer.kubeflow.org" of "trainer.kubeflow.org/v1alpha1".
 std::string_view GroupOf(std::string_view api_version) {
@@ -37,9 +38,11 @@ StatusOr<Json> MakeSnapshot(const TrainJob& job, const Json& runtime) {
                     "{}; keep long texts and files in a ConfigMap of their own, a volume or the image",
                     job.runtime.kind, job.runtime.name, text.size(), kMostDataBytes));
   }
+  Json metadata = OwnedMetadata(kTrainerApi, "TrainJob", job.meta, SnapshotName(job));
+  metadata["labels"][kJobSetNameLabel] = job.meta.name;  // by which the controller follows it
   return Json{{"apiVersion", "v1"},
               {"kind", "ConfigMap"},
-              {"metadata", OwnedMetadata(kTrainerApi, "TrainJob", job.meta, SnapshotName(job))},
+              {"metadata", std::move(metadata)},
               {"data", {{kKey, std::move(text)}}}};
 }
 

@@ -11,6 +11,7 @@
 #include "controller/reconcile/failure_rules.h"
 #include "controller/reconcile/finished.h"
 #include "controller/reconcile/progress.h"
+#include "controller/reconcile/repair.h"
 #include "controller/reconcile/replacement.h"
 #include "controller/reconcile/summary.h"
 
@@ -69,6 +70,7 @@ class Deciding {
       RemoveLeftOvers();
       Start();
       Scale();
+      Repair();
       Replace();
     }
     if (!status().Finished()) EndServing();
@@ -344,7 +346,6 @@ class Deciding {
     if (!observed_.service && !plan_.service.is_null())
       Do(Action::Kind::kCreateService, plan_.subdomain, "", [&plan = plan_] { return plan.service; });
     const int left = std::max(0, plan_.max_restarts - status().restarts);
-    bool has_objects = false, has_first_objects = false;
     std::unordered_map<std::string_view, bool> may_start;  // by replicated job
     for (const Placed& placed : all_) {
       if (placed.done || (placed.job != nullptr && !placed.suspended())) continue;
@@ -353,8 +354,8 @@ class Deciding {
       if (!may->second || (placed.suspended() && IsEnding(placed))) continue;
       // A Job that was suspended is replaced: its template may have changed meanwhile.
       if (placed.suspended()) Do(Action::Kind::kDeleteJob, placed.job->meta.name, placed.job->meta.uid);
-      if (!std::exchange(has_first_objects, true)) CreateObjects(true);
-      if (!IsInitializer(*placed.planned) && !std::exchange(has_objects, true)) CreateObjects(false);
+      if (!made_first_) CreateObjects(true);
+      if (!IsInitializer(*placed.planned) && !made_others_) CreateObjects(false);
       const Attempt attempt{status().attempt, left, false};
       Do(Action::Kind::kCreateJob, placed.planned->name, "", [&planned = *placed.planned, attempt] {
         Json object = JobOfAttempt(planned, attempt);
@@ -369,10 +370,19 @@ class Deciding {
   void CreateObjects(bool for_initializers) {
     for (const PlannedObject& planned : plan_.objects) {
       if (planned.for_initializers != for_initializers) continue;
-      Do(Action::Kind::kCreateObject, TextField(planned.object["metadata"], "name"), "",
-         [&planned] { return planned.object; });
-      decision_.actions.back().if_there = planned.if_there;
-      decision_.actions.back().fill = planned.fill;
+      decision_.actions.push_back(CreationOf(planned));
+    }
+    (for_initializers ? made_first_ : made_others_) = true;
+  }
+
+  // Puts the objects right that were deleted or edited while Jobs run that need them.
+  void Repair() {
+    for (const PlannedObject& planned : plan_.objects) {
+      if (planned.for_initializers ? made_first_ : made_others_) continue;
+      const bool is_needed = std::any_of(all_.begin(), all_.end(), [&planned](const Placed& placed) {
+        return placed.runs() && (planned.for_initializers || !IsInitializer(*placed.planned));
+      });
+      if (is_needed && IsWrong(planned, job_.meta, observed_.objects)) decision_.actions.push_back(CreationOf(planned));
     }
   }
 
@@ -426,6 +436,8 @@ class Deciding {
   WallTime told_{};                   // when the last pod ended that the launcher had told to end
   const Hold* hold_ = nullptr;        // why the job does not begin yet; null: it may begin
   int base_ = 0;                      // restarts that were used before this attempt of the step
+  bool made_first_ = false;           // CreateObjects(true) was called
+  bool made_others_ = false;          // CreateObjects(false) was called
   bool awaits_ = false;               // the job is about to end: reports of pods are awaited
   Decision decision_;
 };

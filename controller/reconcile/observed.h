@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "base/termination_message.h"
 #include "controller/api/meta.h"
+#include "controller/api/packed_json.h"
 #include "controller/reconcile/after.h"
 
 namespace muster::controller {
@@ -132,6 +133,13 @@ struct ObservedPodGroup {
   std::string phase;  // Volcano: Pending, Inqueue, Running ...
 };
 
+// A further object of a job, of a kind that is followed (repair.h).
+struct ObservedObject {
+  std::string kind;
+  Meta meta;
+  PackedJson fields;  // what a plan sets of it; null: of this kind only the existence counts
+};
+
 // What the agents of a running job say of restarts in their pods (agent_status.h).
 struct AgentsSaid {
   std::string pod_uid;                    // of the pod that was asked
@@ -145,8 +153,9 @@ struct ObservedReplicas {
   std::vector<ObservedPod> pods;
   std::vector<ObservedService> services;
   std::optional<ObservedPodGroup> pod_group;
-  bool has_objects = false;          // all of PyTorchPlan::objects exist as they are planned
+  bool has_objects = false;          // all of PyTorchPlan::objects have been made as they are planned
   std::optional<AgentsSaid> agents;  // nullopt: not asked, or no answer
+  const std::vector<ObservedObject>* objects = nullptr;  // those that are followed; null: none is
 };
 
 // All that belongs to one TrainJob.
@@ -156,6 +165,7 @@ struct Observed {
   std::vector<ObservedPod> pods;
   std::optional<Hold> hold;          // why the job does not begin yet; nullopt: it may begin, or has begun
   std::optional<AgentsSaid> agents;  // nullopt: not asked, or no answer
+  const std::vector<ObservedObject>* objects = nullptr;  // those that are followed; null: none is
 };
 
 // Reads status.completedIndexes, such as "0,2-4", as pairs of first and last index. Skips unreadable parts.

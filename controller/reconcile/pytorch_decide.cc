@@ -10,6 +10,7 @@
 #include "controller/reconcile/pytorch_finished.h"
 #include "controller/reconcile/pytorch_replicas.h"
 #include "controller/reconcile/pytorch_services.h"
+#include "controller/reconcile/repair.h"
 #include "controller/reconcile/replacement.h"
 #include "controller/reconcile/waiting.h"
 
@@ -330,16 +331,11 @@ class Deciding {
 
   // Creates what is missing: objects, Services, pods.
   void Fill() {
-    if (!observed_.has_objects) {
-      for (const PlannedObject& planned : plan_.objects) {
-        Action action{.kind = Action::Kind::kCreateObject, .name = TextField(planned.object["metadata"], "name")};
-        action.object = [&planned] { return planned.object; };
-        action.if_there = planned.if_there;
-        action.fill = planned.fill;
-        decision_.actions.push_back(std::move(action));
-      }
-      decision_.objects_made = true;
+    for (const PlannedObject& planned : plan_.objects) {
+      if (observed_.has_objects && !IsWrong(planned, job_.meta, observed_.objects)) continue;
+      decision_.actions.push_back(CreationOf(planned));
     }
+    decision_.objects_made = !observed_.has_objects;
     for (const ObservedPod* pod : replicas_.orphans) {
       Do(Action::Kind::kAdoptPod, pod->meta);
       Event(false, "AdoptedPod",

@@ -90,11 +90,40 @@ class Children(ControllerCase):
         self.api.await_object("services", "no-service", lambda service: service["metadata"]["uid"] != before)
         self.completes("no-service")
 
+    def deletes_the_snapshot(self, name):
+        """Deletes the snapshot and edits the runtime. Returns what the snapshot held."""
+        found = self.api.get("configmaps", f"{name}-runtime-snapshot")
+        self.api.patch("trainingruntimes", name, {"metadata": {"annotations": {"edited": "since"}}})
+        self.api.delete("configmaps", f"{name}-runtime-snapshot")
+        return found["metadata"]["uid"], found["data"]
+
     def test_the_snapshot_is_deleted(self):
-        """It is created again from the runtime when the plan is needed next."""
-        self.begin("no-snapshot")
-        self.api.delete("configmaps", "no-snapshot-runtime-snapshot")
+        """It is written again at once, from the runtime that the job was planned by."""
+        job = self.begin("no-snapshot")
+        uid, data = self.deletes_the_snapshot("no-snapshot")
+        again = self.api.await_object("configmaps", "no-snapshot-runtime-snapshot", lambda made: made["metadata"]["uid"] != uid)
+        self.assertEqual(again["data"], data)
+        self.assertEqual(again["metadata"]["ownerReferences"][0]["uid"], job["metadata"]["ownerReferences"][0]["uid"])
         self.completes("no-snapshot")
+
+    def test_the_snapshot_is_deleted_while_no_controller_runs(self):
+        """No runtime but the edited one is left: an event says so, and the job goes on."""
+        self.begin("lost-snapshot")
+        self.cluster.processes.stop("controller")
+        uid, data = self.deletes_the_snapshot("lost-snapshot")
+        self.start_controller()
+        again = self.api.await_object("configmaps", "lost-snapshot-runtime-snapshot", lambda made: made["metadata"]["uid"] != uid)
+        self.assertNotEqual(again["data"], data)
+        self.api.await_items("events", "", lambda events: any(
+            event["reason"] == "SnapshotLost" and event["involvedObject"]["name"] == "lost-snapshot" for event in events))
+        self.completes("lost-snapshot")
+
+    def test_a_snapshots_label_comes_back(self):
+        """Snapshots of earlier versions have none."""
+        self.begin("plain-snapshot")
+        self.api.patch("configmaps", "plain-snapshot-runtime-snapshot", {"metadata": {"labels": {OWNER: None}}})
+        self.api.await_object("configmaps", "plain-snapshot-runtime-snapshot", lambda made: OWNER in made["metadata"].get("labels", {}))
+        self.completes("plain-snapshot")
 
     def test_the_snapshot_is_spoiled(self):
         """A job goes on with its plan. A later controller reports what is wrong until the snapshot is deleted."""

@@ -192,6 +192,11 @@ class Lifetime(PyTorchCase):
         self.assertEqual(owner["uid"], job["metadata"]["uid"])
         self.api.patch("pytorchjobs", "scaled", {"spec": {"elasticPolicy": {"maxReplicas": 5}}})
         self.api.await_object("horizontalpodautoscalers", "scaled", lambda made: made["spec"]["maxReplicas"] == 5)
+        # An edit is put right, and a deleted one is made again.
+        self.api.patch("horizontalpodautoscalers", "scaled", {"spec": {"maxReplicas": 9}})
+        made = self.api.await_object("horizontalpodautoscalers", "scaled", lambda made: made["spec"]["maxReplicas"] == 5)
+        self.api.delete("horizontalpodautoscalers", "scaled")
+        self.api.await_object("horizontalpodautoscalers", "scaled", lambda again: again["metadata"]["uid"] != made["metadata"]["uid"])
         self.api.patch("pytorchjobs", "scaled", {"spec": {"runPolicy": {"suspend": True}}})
         self.api.await_gone("horizontalpodautoscalers", "scaled")
         self.api.patch("pytorchjobs", "scaled", {"spec": {"runPolicy": {"suspend": False}}})

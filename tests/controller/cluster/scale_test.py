@@ -70,6 +70,15 @@ class Scale(ControllerCase):
         self.assertEqual((scaler["spec"]["minReplicas"], scaler["spec"]["maxReplicas"], scaler["spec"]["metrics"]), (1, 4, metrics))
         self.assertEqual(scaler["spec"]["scaleTargetRef"]["kind"], "TrainJob")
         self.assertEqual(scaler["metadata"]["ownerReferences"][0]["name"], "metered")
+        # An edit is put right, what others added stays, and a deleted one is made again.
+        behavior = {"scaleDown": {"stabilizationWindowSeconds": 7}}
+        self.api.patch("horizontalpodautoscalers", "metered", {
+            "metadata": {"labels": {"team": "vision"}}, "spec": {"minReplicas": 2, "maxReplicas": 9, "metrics": None, "behavior": behavior}})
+        scaler = self.api.await_object("horizontalpodautoscalers", "metered", lambda made: made["spec"]["maxReplicas"] == 4)
+        self.assertEqual((scaler["spec"]["minReplicas"], scaler["spec"]["metrics"], scaler["metadata"]["labels"]["team"]), (1, metrics, "vision"))
+        self.assertEqual(scaler["spec"]["behavior"]["scaleDown"]["stabilizationWindowSeconds"], 7)
+        self.api.delete("horizontalpodautoscalers", "metered")
+        self.api.await_object("horizontalpodautoscalers", "metered", lambda made: made["metadata"]["uid"] != scaler["metadata"]["uid"])
 
 
 if __name__ == "__main__":

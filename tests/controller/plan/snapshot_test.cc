@@ -21,6 +21,7 @@ TEST(Snapshot, IsReadAsItWasMade) {
   EXPECT_EQ(At(config_map, "/metadata/name"), "train-runtime-snapshot");
   EXPECT_EQ(At(config_map, "/metadata/namespace"), "ns");
   EXPECT_EQ(At(config_map, "/metadata/ownerReferences/0/uid"), "uid-1");
+  EXPECT_EQ(At(config_map, "/metadata/labels/jobset.sigs.k8s.io~1jobset-name"), "train");
   const auto runtime = ReadSnapshot(job, config_map);
   ASSERT_TRUE(runtime.ok()) << runtime.status();
   Json wanted = RuntimeObject();

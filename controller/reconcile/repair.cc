@@ -1,0 +1,65 @@
+#include "controller/reconcile/repair.h"
+
+#include <algorithm>
+
+#include "controller/api/lenient.h"
+#include "controller/api/quantity.h"
+
+namespace muster::controller {
+namespace {
+
+bool SameAmount(const Json& one, const Json& other) {
+  const auto a = ReadQuantity(one), b = ReadQuantity(other);
+  return a.ok() && b.ok() && *a == *b;
+}
+
+}  // namespace
+
+Action CreationOf(const PlannedObject& planned) {
+  Action action{.kind = Action::Kind::kCreateObject, .name = NameOf(planned.object)};
+  action.object = [&planned] { return planned.object; };
+  action.if_there = planned.if_there;
+  action.fill = planned.fill;
+  return action;
+}
+
+bool Holds(const Json& found, const Json& planned) {
+  if (planned.is_object()) {
+    return std::all_of(planned.items().begin(), planned.items().end(), [&found](const auto& item) {
+      return item.key() == "ownerReferences" || item.value().empty() ||
+             Holds(PartOf(found, item.key().c_str()), item.value());
+    });
+  }
+  if (planned.is_array()) {
+    return found.is_array() && std::equal(found.begin(), found.end(), planned.begin(), planned.end(), Holds);
+  }
+  return found == planned || SameAmount(found, planned);
+}
+
+bool IsWrong(const PlannedObject& planned, const Meta& job, const std::vector<ObservedObject>* there) {
+  const std::string kind = TextField(planned.object, "kind"), name = NameOf(planned.object);
+  if (there == nullptr || (kind != kConfigMapKind && kind != kAutoscalerKind)) return false;
+  const auto found = std::find_if(there->begin(), there->end(), [&](const ObservedObject& object) {
+    return object.kind == kind && object.meta.name == name;
+  });
+  if (found == there->end() || !found->meta.IsControlledBy(job)) return true;
+  // One that is being deleted is created again when it is gone.
+  return !found->meta.deleted && !found->fields.is_null() && !Holds(found->fields.Unpack(), planned.object);
+}
+
+StatusOr<ObservedObject> ReadObject(const Json& object) {
+  ObservedObject read{.kind = TextField(object, "kind"), .meta = {}, .fields = {}};
+  MUSTER_ASSIGN_OR_RETURN(read.meta, ReadMeta(object));
+  read.meta.annotations.clear();
+  if (read.kind != kAutoscalerKind) return read;
+  const Json& metadata = PartOf(object, "metadata");
+  Json fields = {
+      {"apiVersion", TextField(object, "apiVersion")}, {"kind", read.kind}, {"spec", PartOf(object, "spec")}};
+  for (const char* name : {"name", "namespace", "labels", "annotations"}) {
+    fields["metadata"][name] = PartOf(metadata, name);
+  }
+  read.fields = PackedJson(fields);
+  return read;
+}
+
+}  // namespace muster::controller
