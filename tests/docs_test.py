@@ -8,7 +8,9 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.dont_write_bytecode = True  # no __pycache__ in build-support
 sys.path.insert(0, str(ROOT / "build-support"))
+sys.path.append(str(ROOT / "e2e" / "controller"))
 import api_page  # noqa: E402
+import cause_rows  # noqa: E402
 
 CODE_BLOCK = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
@@ -121,6 +123,10 @@ class Docs(unittest.TestCase):
         kinds = ("trainjobs", "trainingruntimes", "pytorchjobs")
         wanted = [path for kind in kinds for path, form in api_page.fields(api_page.schema_of(kind)) if form]
         self.assertEqual(in_page, len(wanted), "a field is in no table, or in two")
+
+    def test_the_table_of_causes_is_what_is_tested(self):
+        page = (ROOT / "docs/restarts.md").read_text()
+        self.assertEqual(page, cause_rows.renewed(page), "run e2e/controller/cause_rows.py")
 
     def test_a_field_without_words_is_seen(self):
         told = api_page.words_of("spec.a: served; one\nspec.b: holds; two\nspec.gone: served; three\nspec.c: holds; four\n")
