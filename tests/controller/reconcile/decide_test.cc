@@ -210,9 +210,8 @@ TEST(DecideWithoutPlan, ItsDeadlineHolds) {
     ASSERT_EQ(decision.status.Finished(), again.has_value()) << what;
     if (!again) continue;
     EXPECT_EQ(decision.status.Find("Failed")->reason, "DeadlineExceeded") << what;
-    EXPECT_EQ(
-        decision.status.Find("Failed")->message,
-        "TrainJob exceeded its active deadline: it waited: spec.runtimeRef: there is no torch");
+    EXPECT_EQ(decision.status.Find("Failed")->message,
+              "TrainJob exceeded its active deadline: it waited: spec.runtimeRef: there is no torch");
     EXPECT_EQ(decision.status.message,
               "it took longer than spec.activeDeadlineSeconds: 60 s; it waited: spec.runtimeRef: there is no torch");
     EXPECT_THAT(Reasons(decision), ElementsAre("DeadlineExceeded"));
