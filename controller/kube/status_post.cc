@@ -71,14 +71,14 @@ StatusOr<Json> ReadTrainerStatus(std::string_view body) {
 }
 
 Json TokenReviewOf(const StatusPost& post) {
-  const Json audiences = Json::array({TrainerStatusPath(post.ns, post.name)});
+  const Json audiences = Json::array({TrainerStatusAudience(post.ns, post.name)});
   return {{"apiVersion", "authentication.k8s.io/v1"},
           {"kind", "TokenReview"},
           {"spec", {{"token", post.token}, {"audiences", audiences}}}};
 }
 
 StatusOr<TokenPod> JudgeToken(const StatusPost& post, const Json& review) {
-  const std::string audience = TrainerStatusPath(post.ns, post.name);
+  const std::string audience = TrainerStatusAudience(post.ns, post.name);
   const Json& status = PartOf(review, "status");
   if (!FlagField(status, "authenticated", false)) {
     return Forbidden(fmt::format("the token is not valid, has expired, or is not meant for the audience {}", audience));

@@ -2,7 +2,7 @@
 // to the TrainJob's status.trainerStatus. Every replica serves it, whether it leads or not.
 //
 //   POST /apis/trainer.kubeflow.org/v1alpha1/namespaces/NS/trainjobs/NAME/status
-//   Authorization: Bearer TOKEN     a token of the pod's service account, with this path as its audience
+//   Authorization: Bearer TOKEN     a token of the pod's service account; its audience is the path without "/apis/"
 //   {"trainerStatus": {"progressPercentage": 40, "metrics": [...], "lastUpdatedTime": "..."}}
 //
 //   200  applied; the answer repeats the body. Also for a body without trainerStatus, which changes nothing

@@ -18,16 +18,20 @@ std::string TrainerStatusPath(std::string_view ns, std::string_view name) {
   return fmt::format("{}{}/trainjobs/{}/status", kStatusPosts, ns, name);
 }
 
+std::string TrainerStatusAudience(std::string_view ns, std::string_view name) {
+  return TrainerStatusPath(ns, name).substr(std::string_view("/apis/").size());
+}
+
 void AddStatusServer(const StatusServerAddress& server, Draft* draft) {
   const Meta& job = draft->job.meta;
-  const std::string path = TrainerStatusPath(job.ns, job.name);
   const std::string config_map = fmt::format("{}-tls-config", job.name);
   const Json variables = Json::array({
-      EnvValue("KUBEFLOW_TRAINER_SERVER_URL", server.url + path),
+      EnvValue("KUBEFLOW_TRAINER_SERVER_URL", server.url + TrainerStatusPath(job.ns, job.name)),
       EnvValue("KUBEFLOW_TRAINER_SERVER_CA_CERT", fmt::format("{}/{}", kFolder, kAuthority)),
       EnvValue("KUBEFLOW_TRAINER_SERVER_TOKEN", fmt::format("{}/{}", kFolder, kToken)),
   });
-  const Json token = {{"audience", path}, {"expirationSeconds", kTokenSeconds}, {"path", kToken}};
+  const Json token = {
+      {"audience", TrainerStatusAudience(job.ns, job.name)}, {"expirationSeconds", kTokenSeconds}, {"path", kToken}};
   const Json item = {{"key", kAuthority}, {"path", kAuthority}};
   const Json sources = Json::array(
       {{{"serviceAccountToken", token}}, {{"configMap", {{"name", config_map}, {"items", Json::array({item})}}}}});

@@ -11,9 +11,10 @@ namespace muster::controller {
 
 inline constexpr char kStatusPosts[] = "/apis/trainer.kubeflow.org/v1alpha1/namespaces/";
 
-// kStatusPosts + "NS/trainjobs/NAME/status": the path to which pods post the progress of a job. It is also the audience
-// of their tokens, so that a token for one job is not valid for another.
+// kStatusPosts + "NS/trainjobs/NAME/status": the path to which pods post the progress of a job.
 std::string TrainerStatusPath(std::string_view ns, std::string_view name);
+// The audience of their tokens, so that a token for one job is not valid for another: the path without "/apis/".
+std::string TrainerStatusAudience(std::string_view ns, std::string_view name);
 
 // Adds to each container of the trainer step the variables KUBEFLOW_TRAINER_SERVER_{URL,CA_CERT,TOKEN} and a volume
 // with the pod's token and the server's certificate authority. Adds the ConfigMap with the authority to the job. An

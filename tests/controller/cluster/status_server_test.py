@@ -10,7 +10,8 @@ from controller_case import TRUE, WAIT, ControllerCase
 import class_runner
 from scenario import runtime
 
-PATH = "/apis/trainer.kubeflow.org/v1alpha1/namespaces/{}/trainjobs/{}/status"
+AUDIENCE = "trainer.kubeflow.org/v1alpha1/namespaces/{}/trainjobs/{}/status"  # as upstream's
+PATH = f"/apis/{AUDIENCE}"
 PROGRESS = {"progressPercentage": 40, "estimatedRemainingSeconds": 60, "metrics": [{"name": "loss", "value": "0.25"}],
             "lastUpdatedTime": "2026-01-01T00:00:00Z"}
 
@@ -108,10 +109,10 @@ class StatusServer(ControllerCase):
                 ("no token", mine, None, "", "Forbidden"),
                 ("not signed by the API server", mine, None, "a.b.c", "not valid"),
                 ("a token for the API server", mine, None, self.token(mine, "https://kubernetes.default.svc"), "not valid"),
-                ("a token for another job", mine, "theirs", self.token(mine, PATH.format(NAMESPACE, "mine")), "not valid"),
-                ("another job's pod, with a token for this one", mine, None, self.token(other, PATH.format(NAMESPACE, "mine")), "none of TrainJob"),
+                ("a token for another job", mine, "theirs", self.token(mine, AUDIENCE.format(NAMESPACE, "mine")), "not valid"),
+                ("another job's pod, with a token for this one", mine, None, self.token(other, AUDIENCE.format(NAMESPACE, "mine")), "none of TrainJob"),
                 ("a token of no pod", mine, None, self.cluster.kubectl(
-                    "create", "token", "default", "-n", NAMESPACE, f"--audience={PATH.format(NAMESPACE, 'mine')}").strip(), "bound to no pod")):
+                    "create", "token", "default", "-n", NAMESPACE, f"--audience={AUDIENCE.format(NAMESPACE, 'mine')}").strip(), "bound to no pod")):
             with self.subTest(what):
                 status, answer = self.post(pod, body, job, token)
                 self.assertEqual((status, answer["reason"]), (403, "Forbidden"), answer)
@@ -129,7 +130,7 @@ class StatusServer(ControllerCase):
 
     def test_a_job_that_has_gone(self):
         pod = self.started("gone")
-        token = self.token(pod, PATH.format(NAMESPACE, "gone"))
+        token = self.token(pod, AUDIENCE.format(NAMESPACE, "gone"))
         self.api.delete("trainjobs", "gone", "Orphan")
         self.api.await_gone("trainjobs", "gone")
         status, answer = self.post(pod, {"trainerStatus": PROGRESS}, token=token)

@@ -12,6 +12,7 @@ using absl::StatusCode;
 using testing::HasSubstr;
 
 constexpr char kPath[] = "/apis/trainer.kubeflow.org/v1alpha1/namespaces/team/trainjobs/train/status";
+constexpr char kAudience[] = "trainer.kubeflow.org/v1alpha1/namespaces/team/trainjobs/train/status";
 const StatusPost kPost{"team", "train", "abc"};
 
 TEST(ReadStatusPost, WantsThePathAndOneToken) {
@@ -91,23 +92,23 @@ TEST(JudgeToken, WantsATokenOfAPodForThisJob) {
     std::string status;
     const char* why;  // "": accepted
   } rows[] = {
-      {fmt::format("{{authenticated: true, audiences: [{}], {}}}", kPath, user), ""},
-      {fmt::format("{{authenticated: false, audiences: [{}], {}}}", kPath, user), "not valid"},
+      {fmt::format("{{authenticated: true, audiences: [{}], {}}}", kAudience, user), ""},
+      {fmt::format("{{authenticated: false, audiences: [{}], {}}}", kAudience, user), "not valid"},
       {"{error: token expired}", "not valid"},
       {"{}", "not valid"},
       {"{authenticated: null}", "not valid"},
       {fmt::format("{{authenticated: true, {}}}", user), "not meant"},
       {fmt::format("{{authenticated: true, audiences: [other], {}}}", user), "not meant"},
-      {fmt::format("{{authenticated: true, audiences: [{}]}}", kPath), "no service account"},
+      {fmt::format("{{authenticated: true, audiences: [{}]}}", kAudience), "no service account"},
       {fmt::format("{{authenticated: true, audiences: [{}], user: {{username: 'system:serviceaccount:teams:x'}}}}",
-                   kPath),
+                   kAudience),
        "no service account"},
       {fmt::format("{{authenticated: true, audiences: [{}], user: {{username: 'system:serviceaccount:team:x'}}}}",
-                   kPath),
+                   kAudience),
        "bound to no pod"},
       {fmt::format("{{authenticated: true, audiences: [{}], user: {{username: 'system:serviceaccount:team:x', extra: "
                    "{{authentication.kubernetes.io/pod-name: p}}}}}}",
-                   kPath),
+                   kAudience),
        "bound to no pod"},
   };
   for (const auto& row : rows) {

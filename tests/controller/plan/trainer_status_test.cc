@@ -26,7 +26,9 @@ TEST(StatusServerAddress, IsInEachContainerOfTheTrainer) {
   }
   const Json sources = At(plan.jobs[0].Object(), "/spec/template/spec/volumes/0/projected/sources");
   EXPECT_EQ(At(sources, "/0/serviceAccountToken"),
-            (Json{{"audience", kPath}, {"expirationSeconds", 3600}, {"path", "token"}}));
+            (Json{{"audience", "trainer.kubeflow.org/v1alpha1/namespaces/ns/trainjobs/train/status"},
+                  {"expirationSeconds", 3600},
+                  {"path", "token"}}));
   EXPECT_EQ(At(sources, "/1/configMap/name"), "train-tls-config");
   ASSERT_EQ(plan.objects.size(), 1u);
   EXPECT_EQ(At(plan.objects[0].object, "/metadata/name"), "train-tls-config");
