@@ -1,11 +1,10 @@
 #include "controller/admission/mutate.h"
 
-#include <map>
-
 #include "base/iso_time.h"
 #include "base/text.h"
 #include "controller/admission/meaning.h"
 #include "controller/api/lenient.h"
+#include "controller/api/list_index.h"
 #include "controller/api/old_shape.h"
 #include "controller/plan/node_count.h"
 
@@ -54,15 +53,11 @@ bool IsFresh(const Json& patch, WallTime now) {
 void StampPatches(const Json& old_object, WallTime now, Json* spec) {
   const auto patches = spec->find("runtimePatches");
   if (patches == spec->end() || !patches->is_array()) return;
-  std::map<std::string, const Json*> old_patches;
-  for (const Json& patch : ListField(PartOf(old_object, "spec"), "runtimePatches")) {
-    old_patches.try_emplace(TextField(patch, "manager"), &patch);
-  }
+  const ListIndex old_patches(ListField(PartOf(old_object, "spec"), "runtimePatches"), "manager");
   for (Json& patch : *patches) {
     if (!patch.is_object()) continue;
     const Json* time = FindField(patch, "time");
-    const auto found = old_patches.find(TextField(patch, "manager"));
-    const Json* before = found == old_patches.end() ? nullptr : found->second;
+    const Json* before = old_patches.Find(TextField(patch, "manager"));
     if (before == nullptr) {
       if (time == nullptr) patch["time"] = IsoTime(now);
     } else if (SameMeaning(FindField(patch, "trainingRuntimeSpec"), FindField(*before, "trainingRuntimeSpec"))) {

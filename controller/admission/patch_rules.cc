@@ -9,6 +9,7 @@
 #include "controller/admission/meaning.h"
 #include "controller/api/fields.h"
 #include "controller/api/lenient.h"
+#include "controller/api/list_index.h"
 #include "controller/api/old_shape.h"
 #include "controller/plan/patches.h"
 #include "controller/plan/pod_fields.h"
@@ -20,23 +21,6 @@ constexpr const char* kFixedOfPod[] = {
     "serviceAccountName",           "volumes", "initContainers", "containers", "securityContext", "imagePullSecrets",
     "terminationGracePeriodSeconds"};
 constexpr const char* kManagedContainers[] = {"node", "dataset-initializer", "model-initializer"};
-
-// The objects in a list by one of their fields; the first of several with the same value.
-class ByField {
- public:
-  ByField(const Json& list, const char* key) {
-    for (const Json& object : list) objects_.try_emplace(TextField(object, key), &object);
-  }
-  // Null: there is none.
-  const Json& Find(const std::string& value) const {
-    static const Json kNone;
-    const auto found = objects_.find(value);
-    return found == objects_.end() ? kNone : *found->second;
-  }
-
- private:
-  std::map<std::string, const Json*> objects_;
-};
 
 const Json& JobsOf(const Json& patch) {
   return ListField(PartOf(patch, "trainingRuntimeSpec", "template", "spec"), "replicatedJobs");
@@ -76,11 +60,11 @@ void CheckPatchedVariables(const TrainJob& job, const Runtime& runtime, Verdict*
         const Json* own = FindNamed(PodSpec(of->second->job_template), "containers", container);
         const Json* given = FindNamed(PodOf(patched), "containers", container);
         if (own == nullptr || given == nullptr) continue;
-        const ByField own_variables(ListField(*own, "env"), "name");
+        const ListIndex own_variables(ListField(*own, "env"), "name");
         std::set<std::string> twice;
         for (const Json& variable : ListField(*given, "env")) {
           const std::string variable_name = TextField(variable, "name");
-          if (!own_variables.Find(variable_name).is_null()) twice.insert(variable_name);
+          if (own_variables.Find(variable_name) != nullptr) twice.insert(variable_name);
         }
         if (twice.empty()) continue;
         verdict->Refuse(kForbidden,
@@ -135,16 +119,18 @@ void JudgeNewJob(const TrainJob& job, const Runtime& runtime, Verdict* verdict) 
 
 void CheckPatchChange(const Json& before, const Json& after, Verdict* verdict) {
   const Json& patches = PatchesOf(after);
-  const ByField old_patches(PatchesOf(before), "manager");
+  const ListIndex old_patches(PatchesOf(before), "manager");
   for (size_t i = 0; i < patches.size(); ++i) {
     const std::string manager = TextField(patches[i], "manager");
-    if (manager == kOldShapeManager) continue;
-    const ByField old_jobs(JobsOf(old_patches.Find(manager)), "name");
+    const Json* old_patch = old_patches.Find(manager);
+    if (old_patch == nullptr || manager == kOldShapeManager) continue;
+    const ListIndex old_jobs(JobsOf(*old_patch), "name");
     for (const Json& job : JobsOf(patches[i])) {
       const std::string name = TextField(job, "name");
-      const Json& old_pod = PodOf(old_jobs.Find(name));
+      const Json* old_job = old_jobs.Find(name);
+      if (old_job == nullptr) continue;
       for (const char* field : kFixedOfPod) {
-        const Json *now = FindField(PodOf(job), field), *once = FindField(old_pod, field);
+        const Json *now = FindField(PodOf(job), field), *once = FindField(PodOf(*old_job), field);
         if (now == nullptr || once == nullptr || SameMeaning(now, once)) continue;
         verdict->Refuse(kInvalid, fmt::format("{}.{}: field is immutable; take the patch of this manager away first, "
                                               "then add it anew",

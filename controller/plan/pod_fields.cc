@@ -1,10 +1,10 @@
 #include "controller/plan/pod_fields.h"
 
 #include <algorithm>
-#include <map>
 
 #include "base/text.h"
 #include "controller/api/lenient.h"
+#include "controller/api/list_index.h"
 #include "controller/api/pod_template.h"
 
 namespace muster::controller {
@@ -30,19 +30,15 @@ Json& ListOf(const char* field, Json* object) {
 // Replaces the entries of `list` that have the name of one of `entries`. Returns the others of `entries`; of several
 // with one name, the last.
 Json ReplaceKnown(const Json& entries, Json* list) {
-  std::map<std::string, Json*> known, added;
-  for (Json& entry : *list) known.try_emplace(TextField(entry, "name"), &entry);
+  ListIndex known(*list, "name");
   Json fresh = Json::array();
-  fresh.get_ref<Json::array_t&>().reserve(entries.size());  // `added` points to its elements
+  fresh.get_ref<Json::array_t&>().reserve(entries.size());  // `known` points to its elements, too
   for (const Json& entry : entries) {
-    const std::string name = TextField(entry, "name");
-    if (const auto found = known.find(name); found != known.end()) {
-      *found->second = entry;
-    } else if (const auto twice = added.find(name); twice != added.end()) {
-      *twice->second = entry;
+    if (Json* found = known.Find(TextField(entry, "name")); found != nullptr) {
+      *found = entry;
     } else {
       fresh.push_back(entry);
-      added[name] = &fresh.back();
+      known.Add(&fresh.back());
     }
   }
   return fresh;
