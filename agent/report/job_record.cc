@@ -1,5 +1,6 @@
 #include "agent/report/job_record.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "base/iso_time.h"
@@ -10,6 +11,7 @@ namespace muster::agent {
 namespace {
 
 constexpr int kMostRestarts = std::numeric_limits<int>::max();
+constexpr size_t kMostDrills = 256;  // the newest: the page has a line for each
 
 StatusOr<JobDrill> ReadDrill(const Json& json, const std::string& where) {
   if (!json.is_object()) return absl::InvalidArgumentError(where + "it is no object");
@@ -36,7 +38,8 @@ StatusOr<JobRecord> ParseJobRecord(std::string_view json) {
   const Json* drills = fields.Find("drills");
   if (drills != nullptr && !drills->is_array()) fields.Wrong("drills", "a list");
   MUSTER_RETURN_IF_ERROR(fields.status());
-  for (size_t i = 0; drills != nullptr && i < drills->size(); ++i) {
+  const size_t all = drills == nullptr ? 0 : drills->size();
+  for (size_t i = all - std::min(all, kMostDrills); i < all; ++i) {
     MUSTER_ASSIGN_OR_RETURN(JobDrill drill, ReadDrill((*drills)[i], fmt::format("drills[{}]: ", i)));
     record.drills.push_back(std::move(drill));
   }

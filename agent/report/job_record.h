@@ -20,7 +20,7 @@ struct JobDrill {
 struct JobRecord {
   std::string kind, name;
   int restarts = 0, max_restarts = 0;  // wherever they happened: in the pods, or by new pods
-  std::vector<JobDrill> drills;        // in the order in which they happened
+  std::vector<JobDrill> drills;        // the newest 256, in the order in which they happened
 };
 
 // InvalidArgument: says which field is wrong. Unknown fields are skipped.

@@ -1,4 +1,4 @@
-// libFuzzer: attempt.json from a disk, and the page made from it.
+// libFuzzer: attempt.json or run.json from a disk, and the page made from it.
 #include <cstdlib>
 
 #include "agent/report/attempt_history.h"
@@ -6,7 +6,15 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace muster::agent;
-  auto record = ParseAttemptRecord({reinterpret_cast<const char*>(data), size});
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  if (const auto job = ParseJobRecord(text); job.ok()) {
+    const std::vector<AttemptFile> files(1);
+    std::vector<RunSummary> runs = Summarize(files);
+    AddJob(*job, &runs);
+    if (ReportPage("folder", runs, {}).find("<script") != std::string::npos) abort();
+    ToJson(runs, {});
+  }
+  auto record = ParseAttemptRecord(text);
   if (!record.ok()) return 0;
   auto again = ParseAttemptRecord(ToJson(*record));
   if (!again.ok()) abort();  // a record that was read can be written and read again

@@ -49,6 +49,15 @@ void Record(const std::string& text) {
   ToJson(runs, {});
 }
 
+void Job(const std::string& text) {
+  const auto job = ParseJobRecord(text);
+  if (!job.ok()) return;
+  const std::vector<AttemptFile> files(1);
+  std::vector<RunSummary> runs = Summarize(files);
+  AddJob(*job, &runs);
+  ReportPage("folder", runs, {});
+}
+
 const std::vector<LinearRow> kRows = {
     {"flags", "Flags", Repeats("--max-restarts=3\n--node_rank\n0\n", "", "t.py"), Run},
     {"flags", "ScriptArguments", Repeats("--flag=value\n", "t.py\n"), Run},
@@ -74,6 +83,10 @@ const std::vector<LinearRow> kRows = {
          },
          R"({"run_id":"a","node":"b","round":1,"started_unix_ms":1,"workers":[)", R"({"pid":1}]})"),
      Record},
+    {"job_record", "Drills",
+     Repeats(R"({"time":"2026-01-01T00:00:00Z","order":"a","done":"b"},)", R"({"kind":"a","name":"b","drills":[)",
+             R"({"time":"2026-01-01T00:00:00Z","order":"a","done":"b"}]})"),
+     Job},
     {"preempt", "Events", Repeats(R"({"EventType":"Preempt","Resources":["a"]},)", R"({"Events":[)", "{}]}"), Notice},
     {"preempt", "Words", Repeats("word "), Notice},
     {"preempt", "Url", Repeats("a&wait_for_change=true&", "http://host/?"), Notice},
