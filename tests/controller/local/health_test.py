@@ -64,9 +64,9 @@ class Probes(LocalCase):
     def test_a_port_that_opens(self):
         port = free_port()
         server = self.file("server.py", SERVER)
-        job = self.start(*self.probed("tcp", f"{until(self.folder + '/open')}; exec {sys.executable} {server} {self.folder} {port}",
+        job = self.start(*self.probed("tcp", f"echo has begun; {until(self.folder + '/open')}; exec {sys.executable} {server} {self.folder} {port}",
                                       f"startupProbe: {{tcpSocket: {{port: {port}}}, periodSeconds: 1, failureThreshold: 1000}}"))
-        job.await_("muster /healthz")
+        job.await_("has begun")
         self.assertNotIn("are ready", job.said)
         self.file("open", "")
         job.await_("all 1 node are ready")
