@@ -4,6 +4,16 @@
 #include "base/text.h"
 
 namespace muster::controller {
+namespace {
+
+bool TellsWhy(const ObservedPodEvent& event) {
+  // Pods are not ready for many reasons, and run on.
+  if (event.reason == "Unhealthy") return !event.message.starts_with("Readiness");
+  // Behind each Event with the image and the error the kubelet writes one that has neither.
+  return event.message != "Error: ErrImagePull" && event.message != "Error: ImagePullBackOff";
+}
+
+}  // namespace
 
 PodEvents::PodEvents(boost::asio::io_context& loop, ApiClient& client, std::string ns,
                      std::function<void(ObservedPodEvent)> put)
@@ -13,9 +23,7 @@ PodEvents::PodEvents(boost::asio::io_context& loop, ApiClient& client, std::stri
     Informer::Events events;
     events.put = [this](const Json& object) {
       auto event = ReadPodEvent(object);
-      // Pods are not ready for many reasons, and run on.
-      const bool of_readiness = event.ok() && event->reason == "Unhealthy" && event->message.starts_with("Readiness");
-      if (event.ok() && !of_readiness) put_(*std::move(event));
+      if (event.ok() && TellsWhy(*event)) put_(*std::move(event));
     };
     events.gone = [](const GoneObject&) {};
     events.synced = [] {};
