@@ -1,6 +1,7 @@
 """What a user reads after a failure, as a table: what goes wrong, and the cause and the next step that every place names.
 
-tests/controller/local/causes_test.py runs the rows that are `local` by `muster local`. The table of docs/restarts.md is checked against these rows. A job has two pods of
+cause_rows_scenarios.py runs the rows in a cluster, tests/controller/local/causes_test.py by `muster local`, with the
+same objects and the same words. The table of docs/restarts.md is checked against these rows. A job has two pods of
 busybox; rank 1 is to blame unless the row says otherwise. Scripts write to /shared, a folder of their row.
 """
 import dataclasses
@@ -32,7 +33,7 @@ SLOT = "muster.dev/slot"  # a resource of the node, of which there are two
 @dataclasses.dataclass
 class Row:
     """`words` stand in every sentence about the failure, and `how` behind its pod's name. `rank`: None: either. `code`: 0: no container
-    ended. `step`: words of the next step; "": there is none. `act`: what happens from outside once /shared/begun-1 is there."""
+    ended. `step`: words of the next step; "": there is none. `act`: what cause_rows_scenarios.py does once /shared/begun-1 is there."""
     name: str
     what: str  # for docs/restarts.md
     words: str
