@@ -56,7 +56,9 @@ class Leader::Impl : public std::enable_shared_from_this<Leader::Impl> {
     timer.expires_at(time);
     timer.async_wait([weak = weak_from_this(), step](error_code error) {
       auto self = weak.lock();
-      if (!error && self && !self->over_) (self.get()->*step)();
+      if (error || !self || self->over_) return;
+      if (self->released_ && step != &Impl::Finish) return;  // the timer had fired before Release() cancelled it
+      (self.get()->*step)();
     });
   }
   // An ApiClient::Done that calls `heard`, unless this object is closed.

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <poll.h>
 
+#include <boost/asio/steady_timer.hpp>
 #include <list>
 #include <optional>
 
@@ -121,6 +122,20 @@ TEST_F(LeaderTest, TakesOverWhatIsGivenBack) {
   EXPECT_EQ(holder(), "two");
   EXPECT_EQ(lease_["spec"]["leaseTransitions"], 1);
   EXPECT_FALSE(one.leader->MayAct());
+}
+
+TEST_F(LeaderTest, ATryThatIsDueDoesNotTakeItAgain) {
+  Candidate& one = Begin("one");
+  ASSERT_TRUE(Until([&] { return !one.told.empty(); }));
+  bool released = false;
+  boost::asio::steady_timer before(loop_, MonotonicClock::now());
+  before.async_wait([&](boost::system::error_code) { one.leader->Release([&] { released = true; }); });
+  const TimePoint due = MonotonicClock::now() + 2 * kRules.retry;
+  while (MonotonicClock::now() < due) {  // the loop finds both timers at once
+  }
+  EXPECT_TRUE(Until([&] { return released; }));
+  EXPECT_THAT(one.told, ElementsAre("began"));
+  EXPECT_EQ(holder(), "");
 }
 
 TEST_F(LeaderTest, GivesBackWhateverItHas) {
