@@ -5,7 +5,6 @@
 #include <string_view>
 #include <vector>
 
-#include "controller/api/lenient.h"
 #include "controller/plan/pod_fields.h"
 
 namespace muster::controller {
@@ -25,16 +24,6 @@ constexpr std::string_view kBesideSshd[] = {"cd",   "chmod", "chown", "cp",    "
 template <size_t kCount>
 bool IsOneOf(std::string_view word, const std::string_view (&words)[kCount]) {
   return std::find(std::begin(words), std::end(words), word) != std::end(words);
-}
-
-std::vector<std::string> WordsOf(const Json& container) {
-  std::vector<std::string> words;
-  for (const char* field : {"command", "args"}) {
-    for (const Json& word : ListField(container, field)) {
-      if (word.is_string()) words.push_back(word.get<std::string>());
-    }
-  }
-  return words;
 }
 
 // Calls `found` with each longest piece of `text` that has no character of `between`.
@@ -87,14 +76,14 @@ const std::string* ScriptIn(const std::vector<std::string>& words) {
 }  // namespace
 
 bool OnlyServesSsh(const Json& container) {
-  const std::vector<std::string> words = WordsOf(container);
+  const std::vector<std::string> words = CommandWords(container);
   if (const std::string* script = ScriptIn(words)) return ScriptOnlyServesSsh(*script);
   if (words.empty() || IsOneOf(BaseName(words[0]), kShells)) return false;
   return std::any_of(words.begin(), words.end(), [](const std::string& word) { return BaseName(word) == kSshd; });
 }
 
 bool CallsSsh(const Json& container) {
-  const std::vector<std::string> words = WordsOf(container);
+  const std::vector<std::string> words = CommandWords(container);
   bool calls = !words.empty() && IsOneOf(BaseName(words[0]), kLaunchersBySsh);
   if (const std::string* script = ScriptIn(words)) {
     ForEachProgram(*script, [&](std::string_view program) { calls = calls || IsOneOf(program, kLaunchersBySsh); });

@@ -119,6 +119,16 @@ const Json* EnvText(const Json& container, std::string_view name) {
   return value != nullptr && value->is_string() ? value : nullptr;
 }
 
+std::vector<std::string> CommandWords(const Json& container) {
+  std::vector<std::string> words;
+  for (const char* field : {"command", "args"}) {
+    for (const Json& word : ListField(container, field)) {
+      if (word.is_string()) words.push_back(word.get<std::string>());
+    }
+  }
+  return words;
+}
+
 void MountVolume(const char* name, Json source, const std::string& folder, MountMode mode, Json* pod, Json* container) {
   source["name"] = name;
   UpsertNamed(source, "volumes", pod);

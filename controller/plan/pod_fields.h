@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/json_fields.h"
 #include "base/status.h"
@@ -53,6 +54,8 @@ std::set<std::string> SidecarsOf(const Json& pod);
 void UpsertNamed(const Json& entry, const char* field, Json* object, bool first = false);
 // The same for several entries, in linear time. New ones are appended.
 void UpsertAllNamed(const Json& entries, const char* field, Json* object);
+// The texts of a container's command, then those of its args.
+std::vector<std::string> CommandWords(const Json& container);
 // Adds the volume `name` with `source` ({kind: how}) to `pod`, and mounts it at `folder` in `container`, a part of the
 // pod (null: in none). Replaces a volume of the same name and a mount at the same path.
 enum class MountMode { kReadOnly, kWritable };

@@ -6,7 +6,6 @@
 #include <string_view>
 #include <vector>
 
-#include "controller/api/lenient.h"
 #include "controller/plan/pod_fields.h"
 
 namespace muster::controller {
@@ -14,16 +13,6 @@ namespace {
 
 constexpr std::string_view kName = "torchrun";
 constexpr std::array<std::string_view, 5> kShells = {"sh", "bash", "dash", "zsh", "ksh"};
-
-std::vector<std::string> WordsOf(const Json& container) {
-  std::vector<std::string> words;
-  for (const char* field : {"command", "args"}) {
-    for (const Json& word : ListField(container, field)) {
-      if (word.is_string()) words.push_back(word.get<std::string>());
-    }
-  }
-  return words;
-}
 
 // `python -u -m torch.distributed.run train.py`
 bool IsModule(const std::vector<std::string>& words) {
@@ -59,7 +48,7 @@ bool NamesTorchrun(std::string_view text) {
 }  // namespace
 
 Torchrun TorchrunOf(const Json& container) {
-  const std::vector<std::string> words = WordsOf(container);
+  const std::vector<std::string> words = CommandWords(container);
   if (words.empty()) return Torchrun::kNone;
   if (BaseName(words[0]) == "muster") {
     const bool runs = words.size() > 1 && (words[1] == "run" || words[1] == "launch");
