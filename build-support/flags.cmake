@@ -47,15 +47,18 @@ set(MUSTER_UNOPTIMIZED -O0)
 include(build-support/precompiled.cmake)
 
 # A room: a static library whose headers are included from the source root ("base/log.h"). COLD: optimized for size,
-# because its code runs rarely and the static binary is copied into every pod.
+# because its code runs rarely and the static binary is copied into every pod. JSON: most of its files include nlohmann's
+# header, which takes a second to parse.
 function(muster_room name)
-  cmake_parse_arguments(ROOM "COLD" "" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(ROOM "COLD;JSON" "" "SOURCES;LINK" ${ARGN})
   add_library(${name} STATIC ${ROOM_SOURCES})
   target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
   target_link_libraries(${name} PUBLIC ${ROOM_LINK})
   if(ROOM_COLD)
     target_compile_options(${name} PRIVATE ${MUSTER_COLD})
     muster_use_precompiled(${name} cold)
+  elseif(ROOM_JSON)
+    muster_use_precompiled(${name} json)
   else()
     muster_use_precompiled(${name} hot)
   endif()
@@ -67,8 +70,9 @@ endfunction()
 # process. The output of a failed entry ends with the failed cases; after a crash or a hang, with the case that ran.
 # QUICK: the common entry has the label `quick`: pure cases, without children, network and waiting. All other entries
 # have the label `full`. Test code is not optimized, the tested code is. HOT: optimized, for a test that computes much.
+# JSON: as for a room.
 function(muster_test name)
-  cmake_parse_arguments(TEST "HOT;QUICK" "TIMEOUT;APART" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(TEST "HOT;JSON;QUICK" "TIMEOUT;APART" "SOURCES;LINK" ${ARGN})
   if(NOT TEST_TIMEOUT)
     set(TEST_TIMEOUT 120)
   endif()
@@ -82,7 +86,11 @@ function(muster_test name)
     muster_use_precompiled(${name} hot)
   else()
     target_compile_options(${name} PRIVATE ${MUSTER_UNOPTIMIZED})
-    muster_use_precompiled(${name} test)
+    if(TEST_JSON)
+      muster_use_precompiled(${name} json_test)
+    else()
+      muster_use_precompiled(${name} test)
+    endif()
   endif()
   if(TEST_APART)
     include(GoogleTest)

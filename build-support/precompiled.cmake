@@ -29,3 +29,4 @@ endfunction()
 
 muster_precompiled(hot)
 muster_precompiled(cold OPTIONS ${MUSTER_COLD})
+muster_precompiled(json HEADERS <nlohmann/json.hpp> LINK nlohmann_json::nlohmann_json)
