@@ -100,6 +100,7 @@ bool IsDisruption(const ObservedPod& pod) {
 // What Kubernetes says about an end that came from outside the container. No reason: it came from inside.
 struct Outside {
   std::string reason, message;
+  bool names_preemptor = false;
 };
 
 // The kubelet stops a container whose liveness or startup probe has failed, within the container's grace.
@@ -113,8 +114,8 @@ bool IsByProbe(const ObservedPod& pod, const ObservedEnd& end) {
 Outside OutsideOf(const ObservedPod& pod, const ObservedEnd* end) {
   if (!pod.disruption.empty()) {
     const std::string& preemptor = pod.event.reason == "Preempted" ? pod.event.related : "";
-    return {pod.disruption, preemptor.empty() ? pod.disruption_message
-                                              : fmt::format("by pod {}: {}", preemptor, pod.disruption_message)};
+    if (preemptor.empty()) return {pod.disruption, pod.disruption_message};
+    return {pod.disruption, fmt::format("by pod {}: {}", preemptor, pod.disruption_message), true};
   }
   if (!pod.reason.empty()) return {pod.reason, pod.message};
   if (pod.meta.deleted) return {"Deleted", "the pod was deleted"};
@@ -169,6 +170,7 @@ PodFailure FailureBy(const ObservedPod& pod, const ObservedEnd* end, const PodRu
       failure.message =
           outside.message.empty() ? outside.reason : fmt::format("{}: {}", outside.reason, outside.message);
     }
+    found.names_preemptor = outside.names_preemptor && !by_worker;
   }
   failure.message = OneLine(failure.message);
   if (failure.reason.empty()) failure.reason = "Error";
@@ -242,7 +244,7 @@ std::optional<PodFailure> FailureOf(const ObservedPod& pod, const PodRules& rule
   const bool says_so =
       rules.initializer && end != nullptr && end->message && end->message->exit_class == ExitClass::kFatal;
   // A container that is restarted does not fail its pod. But under the agent a code that exit-code calls fatal counts.
-  if (pod.phase != "Failed" && !says_so &&
+  if (pod.phase != "Failed" && !pod.will_fail && !says_so &&
       (end == nullptr || !rules.agent || rules.restart != RestartPolicy::kExitCode || end->init ||
        Classify(end->exit_code) != ExitClass::kFatal)) {
     return std::nullopt;
@@ -360,9 +362,13 @@ int RestartsUsed(const std::vector<const ObservedPod*>& pods, const std::vector<
 std::vector<Failure> Remember(const std::vector<PodFailure>& found, std::vector<Failure>* known) {
   std::vector<Failure> all = *known, added;
   for (const PodFailure& one : found) {
-    const bool is_known =
-        std::any_of(all.begin(), all.end(), [&one](const Failure& other) { return IsSame(one.failure, other); });
-    if (!is_known) all.push_back(one.failure);
+    const auto known_one =
+        std::find_if(all.begin(), all.end(), [&one](const Failure& other) { return IsSame(one.failure, other); });
+    if (known_one == all.end()) {
+      all.push_back(one.failure);
+    } else if (one.names_preemptor) {
+      known_one->message = one.failure.message;
+    }
   }
   if (all.size() > kMostFailures) Shorten(&all);
   for (const Failure& one : all) {

@@ -23,6 +23,7 @@ struct PodFailure {
   bool fatal = false;                      // a retry would fail again: the job ends
   std::string origin;                      // equal for all pods that ended because of one failure
   bool spent = false;                      // the agents ended because they had used up the budget
+  bool names_preemptor = false;            // the message of `failure` does: the scheduler names it after the deletion
   bool told = false;                       // the launcher told the pod to end, and its own end says why
 };
 
@@ -71,7 +72,8 @@ int RestartsUsed(const std::vector<const ObservedPod*>& pods, const std::vector<
                  int said = 0);
 
 // Adds those of `found` that `known` lacks, and returns them. `known` keeps kMostFailures. Adding the same ones again
-// changes nothing. Of a TrainJob, all pods that ended for one failure add it once.
+// changes nothing, but a preemptor that was not known is added to the message. Of a TrainJob, all pods that ended for
+// one failure add it once.
 std::vector<Failure> Remember(const std::vector<PodFailure>& found, std::vector<Failure>* known);
 
 // "rank 3 on pod a-node-0-1 (node n1) was killed by SIGKILL, out of memory: MESSAGE". With the container, which is

@@ -164,6 +164,36 @@ std::string FirstToStart(const Json& object, const std::set<std::string>& sideca
   return "";
 }
 
+// Whether the container, which has ended, failed.
+bool EndedBadly(const Json& status) {
+  const Json* ended = FindField(PartOf(status, "state"), "terminated");
+  return ended != nullptr && CountField(*ended, "exitCode") != 0;
+}
+
+// ObservedPod::will_fail. A container with a restart policy of its own may start again, whatever the pod's says.
+bool WillFail(const Json& object, const std::set<std::string>& sidecars) {
+  const Json& spec = PartOf(object, "spec");
+  const Json& status = PartOf(object, "status");
+  if (TextField(spec, "restartPolicy") != "Never") return false;
+  for (const char* kind : {"initContainers", "containers"}) {
+    for (const Json& container : ListField(spec, kind)) {
+      if (FindField(container, "restartPolicy") != nullptr && !sidecars.contains(TextField(container, "name"))) {
+        return false;
+      }
+    }
+  }
+  for (const Json& container : ListField(status, "initContainerStatuses")) {
+    if (!sidecars.contains(TextField(container, "name")) && EndedBadly(container)) return true;
+  }
+  const Json& containers = ListField(status, "containerStatuses");
+  const auto ended = [](const Json& container) {
+    return FindField(PartOf(container, "state"), "terminated") != nullptr;
+  };
+  return containers.size() == ListField(spec, "containers").size() &&
+         std::all_of(containers.begin(), containers.end(), ended) &&
+         std::any_of(containers.begin(), containers.end(), EndedBadly);
+}
+
 void ReadMemoryLimits(const Json& spec, ObservedPod* pod) {
   for (const char* kind : {"initContainers", "containers"}) {
     for (const Json& container : ListField(spec, kind)) {
@@ -363,7 +393,10 @@ StatusOr<ObservedPod> ReadPod(const Json& object) {
   ReadConditions(status, &pod);
   const std::set<std::string> sidecars = SidecarsOf(object);
   for (const char* kind : {"initContainerStatuses", "containerStatuses"}) ReadContainers(object, kind, sidecars, &pod);
-  if (pod.phase != "Succeeded" && pod.phase != "Failed") ReadPending(object, sidecars, &pod);
+  if (pod.phase != "Succeeded" && pod.phase != "Failed") {
+    pod.will_fail = WillFail(object, sidecars);
+    ReadPending(object, sidecars, &pod);
+  }
   return pod;
 }
 

@@ -96,6 +96,9 @@ struct ObservedPod {
   bool disrupted = false;                      // condition DisruptionTarget
   std::string disruption, disruption_message;  // its reason (EvictionByEvictionAPI ...), its message
   bool ran = false;                            // a container of it runs or has ended
+  // It has failed for good, and only its phase does not say so yet: the kubelet sets that seconds later. An init
+  // container has ended with a code other than 0, or all containers have ended and one so, and none starts again.
+  bool will_fail = false;
   std::string decides;               // of several containers, the one that decides (deciding.h); empty: all count
   std::vector<std::string> running;  // its containers that run now, without init containers
   bool restarts_failed = false, restarts_succeeded = false;  // by the kubelet: containers that have ended so

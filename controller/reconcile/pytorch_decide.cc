@@ -223,7 +223,9 @@ class Deciding {
         NoteDeletion(replica);
         if (!replica.old && !replica.recorded) due = now_;
       } else if (replica.failure) {
-        const WallTime at = MadeAnewAt(replica, status(), now_);
+        WallTime at = MadeAnewAt(replica, status(), now_);
+        // The name is free at once only when the kubelet has set the phase.
+        if (pod.will_fail && !whole) at = std::max(at, FailsUntil(pod, now_).value_or(now_));
         due = due ? std::min(*due, at) : at;
         if (at <= now_ && !whole) Remake(&replica);
         if (at > now_) decision_.LookAgain(at);

@@ -208,6 +208,46 @@ TEST(Decide, APodThatIsAboutToFailIsWaitedFor) {
   EXPECT_THAT(Actions(DecideFinished(job, observed, kNow)), IsEmpty());
 }
 
+// The Job controller and Muster count it, but its place is free only when the kubelet has set its phase.
+TEST(Decide, APodThatWillFailIsTheCauseBeforeItsPhaseSaysSo) {
+  Observed observed;
+  observed.service = true;
+  observed.jobs = {There("a-node-0")};
+  observed.pods = {Pod(observed.jobs[0], 0), Failed(Pod(observed.jobs[0], 1), 137)};
+  observed.pods[1].phase = "Running";
+  TrainJob job = Job();
+  Decision decision = Decide(job, TwoNodes(), observed, kNow);
+  EXPECT_THAT(decision.status.failures, IsEmpty());
+  observed.pods[1].will_fail = true;
+  decision = Decide(job, TwoNodes(), observed, kNow);
+  ASSERT_EQ(decision.status.failures.size(), 1U);
+  EXPECT_EQ(decision.status.failures[0].exit_code, 137);
+  EXPECT_EQ(decision.status.restarts, 1);
+  EXPECT_THAT(Actions(decision), IsEmpty());
+  job.status = decision.status;
+  observed.pods[1].will_fail = false;
+  observed.pods[1].phase = "Failed";
+  decision = Decide(job, TwoNodes(), observed, kNow);
+  EXPECT_EQ(decision.actions.size(), 1U) << "a new pod";
+  EXPECT_EQ(decision.status.restarts, 1);
+  EXPECT_EQ(decision.status.failures, job.status.failures);
+}
+
+TEST(Decide, AnInitializerThatWillFailEndsTheJob) {
+  Observed observed;
+  observed.service = true;
+  observed.jobs = {There("a-dataset-initializer-0", 0, 1)};
+  observed.jobs[0].backoff_limit = 0;
+  observed.pods = {Failed(Pod(observed.jobs[0], 0), 1)};
+  observed.pods[0].phase = "Pending";
+  EXPECT_EQ(Decide(Job(), WithData(), observed, kNow).status.Find("Failed"), nullptr);
+  observed.pods[0].will_fail = true;
+  const Decision decision = Decide(Job(), WithData(), observed, kNow);
+  ASSERT_NE(decision.status.Find("Failed"), nullptr);
+  EXPECT_THAT(decision.status.message, HasSubstr("ended with exit code 1"));
+  EXPECT_THAT(Actions(decision), IsEmpty()) << "its log would go";
+}
+
 TEST(Decide, ARetryableCodeIsCountedOnceAndThePodMadeAnewAtOnce) {
   Observed observed;
   observed.service = true;

@@ -131,6 +131,48 @@ TEST(ReadPod, AFailureCountsWhenTheContainerHasEnded) {
   }
 }
 
+// The kubelet sets the phase seconds after it has reported the end of the last container.
+TEST(ReadPod, ThatItWillFailBeforeItsPhaseSaysSo) {
+  const struct {
+    const char *spec, *status;
+    bool wanted;
+  } rows[] = {
+      {"containers: [{name: a}]", "containerStatuses: [{name: a, state: {terminated: {exitCode: 1}}}]", true},
+      {"containers: [{name: a}]", "containerStatuses: [{name: a, state: {terminated: {exitCode: 0}}}]", false},
+      {"containers: [{name: a}]", "containerStatuses: [{name: a, lastState: {terminated: {exitCode: 1}}}]", false},
+      {"containers: [{name: a, restartPolicy: OnFailure}]",
+       "containerStatuses: [{name: a, state: {terminated: {exitCode: 1}}}]", false},
+      {"containers: [{name: a}, {name: b}]",
+       "containerStatuses: [{name: a, state: {terminated: {exitCode: 1}}}, {name: b, state: {running: {}}}]", false},
+      {"containers: [{name: a}, {name: b}]", "containerStatuses: [{name: a, state: {terminated: {exitCode: 1}}}]",
+       false},
+      {"containers: [{name: a}, {name: b}]",
+       "containerStatuses: [{name: a, state: {terminated: {exitCode: 1}}}, {name: b, state: {terminated: {exitCode: "
+       "0}}}]",
+       true},
+      {"initContainers: [{name: i}], containers: [{name: a}]",
+       "initContainerStatuses: [{name: i, state: {terminated: {exitCode: 5}}}], "
+       "containerStatuses: [{name: a, state: {waiting: {reason: PodInitializing}}}]",
+       true},
+      {"initContainers: [{name: i, restartPolicy: Always}], containers: [{name: a}]",
+       "initContainerStatuses: [{name: i, state: {terminated: {exitCode: 5}}}], "
+       "containerStatuses: [{name: a, state: {running: {}}}]",
+       false},
+  };
+  for (const auto& row : rows) {
+    for (const char* policy : {"Never", "OnFailure"}) {
+      for (const char* phase : {"Pending", "Running", "Failed"}) {
+        const auto pod = ReadPod(
+            YamlOf(fmt::format("metadata: {{name: p}}\nspec: {{restartPolicy: {}, {}}}\nstatus: {{phase: {}, {}}}",
+                               policy, row.spec, phase, row.status)));
+        ASSERT_TRUE(pod.ok()) << pod.status();
+        const bool wanted = row.wanted && policy == std::string_view("Never") && phase != std::string_view("Failed");
+        EXPECT_EQ(pod->will_fail, wanted) << policy << ' ' << phase << ' ' << row.spec << ' ' << row.status;
+      }
+    }
+  }
+}
+
 TEST(ReadPod, AnythingElseIsNoReasonToFail) {
   for (const Json& status : {Json(), Json::array(), Json{{"containerStatuses", 7}},
                              Json{{"containerStatuses", {1, nullptr, "x", {{"state", 3}}}}},

@@ -82,6 +82,24 @@ TEST(OutsideCause, IsWhatKubernetesSays) {
   }
 }
 
+TEST(OutsideCause, ThePreemptorIsNamedWhenItIsKnown) {
+  ObservedPod pod = Stopped(Pod(There("a-node-0"), 0));
+  pod.disrupted = true;
+  pod.disruption = "PreemptionByScheduler";
+  pod.disruption_message = "preempting";
+  const auto found = [&pod] { return *FailureOf(pod, RulesOf(pod, TwoNodes().jobs[0])); };
+  std::vector<Failure> known;
+  EXPECT_EQ(Remember({found()}, &known).size(), 1U);
+  EXPECT_THAT(known[0].message, ::testing::EndsWith("PreemptionByScheduler: preempting"));
+  pod.event = Event("Preempted", "Preempted by pod 7f3a on node n1", kNow);
+  pod.event.related = "important-0";
+  EXPECT_TRUE(Remember({found()}, &known).empty()) << "it would be told twice";
+  EXPECT_THAT(known[0].message, ::testing::EndsWith("by pod important-0: preempting"));
+  pod.event = Event("Unhealthy", "Liveness probe failed", kNow + kSecond);
+  EXPECT_TRUE(Remember({found()}, &known).empty());
+  EXPECT_THAT(known[0].message, ::testing::EndsWith("by pod important-0: preempting")) << "another Event came";
+}
+
 TEST(OutsideCause, AWorkersOwnFailureIsStillTheCause) {
   ObservedPod pod = Failed(Pod(There("a-node-0"), 0), 139, Told(139, ExitClass::kRetryable, 0, "segmentation fault"));
   pod.meta.deleted = kNow;

@@ -101,6 +101,25 @@ TEST(PyTorchRestarts, AtOnceAfterALifeOfAMinuteElseInGrowingPauses) {
   EXPECT_EQ(pauses[8], 0) << "it had lived for two minutes";
 }
 
+// The API server removes a pod at once if its phase is final. Otherwise its name stays taken.
+TEST(PyTorchRestarts, APodThatWillFailIsCountedAtOnceAndMadeAnewAtItsPhase) {
+  PyTorchWorld world = LongRunning({.policy = "ExitCode"});
+  ObservedPod& pod = world.Ends("a-worker-0", 137);
+  pod.phase = "Running";
+  pod.will_fail = true;
+  PyTorchDecision decision = world.Pass();
+  EXPECT_EQ(world.State(), "Restarting");
+  EXPECT_EQ(world.job.status.failures.size(), 1U);
+  EXPECT_EQ(world.job.status.restarts, 1);
+  EXPECT_THAT(Actions(decision), IsEmpty());
+  EXPECT_EQ(decision.again, world.now + 30 * kSecond) << "its node may not answer";
+  pod.will_fail = false;
+  pod.phase = "Failed";
+  decision = world.Pass();
+  EXPECT_THAT(Actions(decision), ElementsAre("delete pod a-worker-0", "create pod a-worker-0"));
+  EXPECT_EQ(world.job.status.restarts, 1);
+}
+
 TEST(PyTorchRestarts, APodThatNeverRanIsNotMadeAnewAtOnce) {
   PyTorchWorld world(kByCode);
   world.Pass();

@@ -105,6 +105,11 @@ class Life {
   void Kubelet(bool chaos) {
     for (size_t i = 0; i < world_.seen.pods.size(); ++i) {
       ObservedPod& pod = world_.seen.pods[i];
+      if (pod.will_fail) {  // its phase comes later
+        if (chaos && Chance(2)) continue;
+        pod.will_fail = false;
+        pod.phase = "Failed";
+      }
       if (pod.meta.deleted && pod.phase == "Running") {
         if (chaos && Chance(6)) continue;  // its node does not answer
         pod.phase = Chance(2) ? "Failed" : "Succeeded";
@@ -117,6 +122,10 @@ class Life {
         pod.ran = true;
       } else if (chaos && Chance(3)) {
         Break(pod);
+        if (pod.phase == "Failed" && Chance(2)) {
+          pod.phase = "Running";
+          pod.will_fail = true;
+        }
       } else if (!chaos || Chance(6)) {
         world_.Ends(pod.meta.name, 0);
       }

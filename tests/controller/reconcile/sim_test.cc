@@ -62,6 +62,8 @@ class Life {
     const TrainJobStatus end = job_.status;
     for (int step = 0; step < 3; ++step) Controller(false);
     for (int step = 0; step < 10; ++step) Turn(false);
+    Kubelet(false);  // a pod without its last phase is awaited
+    Controller(false);
     EXPECT_EQ(job_.status.conditions, end.conditions) << "the end did not stay";
     for (const auto& [name, job] : jobs_) {
       EXPECT_TRUE(job.job.complete || job.job.failed_at || job.job.suspended) << name << " still runs after the end";
@@ -274,6 +276,11 @@ class Life {
 
   void Kubelet(bool chaos) {
     for (auto& [name, job] : jobs_) {
+      for (ModelPod& pod : job.pods) {
+        if (!pod.pod.will_fail || (chaos && Chance(2))) continue;
+        pod.pod.will_fail = false;
+        pod.pod.phase = "Failed";
+      }
       if (job.job.complete || job.job.failed_at) continue;
       for (ModelPod& pod : job.pods) {
         if (pod.over || pod.pod.meta.deleted || !Chance(2)) continue;
@@ -295,7 +302,8 @@ class Life {
 
   void Fail(ModelPod* pod) {
     pod->over = true;
-    pod->pod.phase = "Failed";
+    pod->pod.will_fail = Chance(2);  // its phase comes later
+    if (!pod->pod.will_fail) pod->pod.phase = "Failed";
     pod->pod.disrupted = Chance(4);
     ObservedEnd end;
     end.container = "node";
