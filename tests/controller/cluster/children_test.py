@@ -114,8 +114,7 @@ class Children(ControllerCase):
         self.start_controller()
         again = self.api.await_object("configmaps", "lost-snapshot-runtime-snapshot", lambda made: made["metadata"]["uid"] != uid)
         self.assertNotEqual(again["data"], data)
-        self.api.await_items("events", "", lambda events: any(
-            event["reason"] == "SnapshotLost" and event["involvedObject"]["name"] == "lost-snapshot" for event in events))
+        self.api.await_event("lost-snapshot", "SnapshotLost")
         self.completes("lost-snapshot")
 
     def test_a_snapshots_label_comes_back(self):

@@ -1,9 +1,11 @@
 """A test case whose class has its own Kubernetes control plane. Skips if the binaries are not built."""
 import copy
+import json
 import os
 import shutil
 import sys
 import tempfile
+import time
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -12,6 +14,7 @@ MANIFESTS = os.path.join(ROOT, "controller", "manifests")
 BIN = os.environ.get("MUSTER_BIN", os.path.join(ROOT, "build", "bin"))
 sys.path[:0] = [os.path.join(ROOT, "e2e", "cluster"), os.path.join(ROOT, "e2e", "controller"), os.path.join(ROOT, "tests")]
 
+from api_client import WAIT  # noqa: E402
 from cluster import Cluster, binaries  # noqa: E402
 from processes import Broken  # noqa: E402
 
@@ -46,11 +49,29 @@ def pod_group_definition(group, version):
                          "type": "object", "x-kubernetes-preserve-unknown-fields": True}}}]}}
 
 
+def tries(seconds=WAIT):
+    """Yields until `seconds` are over: for what becomes true a moment later, and what no watch reports."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        yield
+
+
 def establish(cluster):
     """Waits until all definitions are served. `kubectl wait` fails where one has no status yet."""
-    for name in [each["metadata"]["name"] for each in cluster.get("crd")["items"]]:
-        cluster.await_object(f"crd/{name}", lambda made: any(
+    for made in cluster.get("crd")["items"]:
+        cluster.await_object(f"crd/{made['metadata']['name']}", lambda made: any(
             (each["type"], each["status"]) == ("Established", "True") for each in made.get("status", {}).get("conditions") or []))
+        for version in (version["name"] for version in made["spec"]["versions"] if version["served"]):
+            await_kind(cluster, f"{made['spec']['group']}/{version}", made["spec"]["names"]["plural"])
+
+
+def await_kind(cluster, api_version, plural):
+    """Waits until clients find the kind: the API server publishes a definition a moment after it is established."""
+    for _ in tries():
+        found = cluster.try_kubectl("get", "--raw", f"/apis/{api_version}")
+        if found.returncode == 0 and plural in (each["name"] for each in json.loads(found.stdout)["resources"]):
+            return
+    raise AssertionError(f"the API server does not serve {plural} of {api_version}: {found.stdout}{found.stderr}")
 
 
 class ClusterCase(unittest.TestCase):
@@ -74,6 +95,14 @@ class ClusterCase(unittest.TestCase):
     @classmethod
     def prepare_cluster(cls):
         """Changes cls.cluster before its start."""
+
+    def may(self, account, question, wanted):
+        """What `kubectl auth can-i` answers about an account. A "yes" is awaited: the API server learns of rights by a watch."""
+        for _ in tries():
+            said = self.cluster.try_kubectl("auth", "can-i", *question.split(), f"--as={account}").stdout.split()[0]
+            if said == wanted or wanted == "no":
+                return said
+        return said
 
     @classmethod
     def install_definitions(cls):

@@ -4,7 +4,7 @@ import os
 import unittest
 
 from cluster_case import BIN, MANIFESTS, NAMESPACE, ClusterCase
-from api_client import Api, Refused
+from api_client import WAIT, Api, Refused
 from api_proxy import ApiProxy
 from scenario import shell, train_job
 
@@ -14,7 +14,6 @@ WEBHOOKS = "validatingwebhookconfigurations,mutatingwebhookconfigurations"
 OFF = {"muster.dev/agent": "off"}
 ONCE = {"job": {"backoffLimit": 0}, "pod": {"restartPolicy": "Never"}}
 TRUE = {"command": shell("true")}
-WAIT = 60  # s; for events that usually take a second
 
 
 def is_true(kind):

@@ -83,7 +83,8 @@ class Controller(ControllerCase):
         self.running("gone")
         self.cluster.kubectl("delete", "trainjob", "gone", "-n", NAMESPACE, "--cascade=foreground", f"--timeout={WAIT}s")
         for kind in ("jobs", "services", "configmaps"):
-            self.assertEqual(self.items(kind, "gone"), [], kind)
+            # A Service may have been made anew before the controller heard of the job's deletion.
+            self.api.await_items(kind, "jobset.sigs.k8s.io/jobset-name=gone", lambda items: not items)
 
     def test_other_managers_jobs_are_left_alone(self):
         self.make("theirs", runtime("", 1, container=TRUE), managedBy="kueue.x-k8s.io/multikueue")
@@ -109,12 +110,16 @@ class Controller(ControllerCase):
         node = made["spec"]["template"]["spec"]["replicatedJobs"][0]
         made["spec"]["template"]["spec"]["replicatedJobs"] = [
             {"name": f"part-{number}", "template": {"spec": node["template"]["spec"]}} for number in range(8)]
-        self.make("refused", made, activeDeadlineSeconds=2)
+        self.make("refused", made, activeDeadlineSeconds=3600)
+        self.await_job("refused", lambda job: "refused-part-0-0" in job.get("status", {}).get("message", ""))
+        self.patch("refused", {"activeDeadlineSeconds": 1})
         job = self.await_job("refused", is_true("Failed"))
         reason, message = self.condition(job, "Failed")
         self.assertEqual(reason, "DeadlineExceeded")
         self.assertRegex(message, "refused-part-0-0.*image: Required value")
-        events = self.api.ask("GET", self.api.path("events") + "?fieldSelector=involvedObject.name=refused")["items"]
+        self.api.await_event("refused", "TrainJobResourcesCreationFailed", words="refused-part-0-0")
+        self.api.await_event("refused", "DeadlineExceeded")  # the controller's last one about this job
+        events = self.api.about("refused")
         self.assertEqual(len([event for event in events if event["reason"] == "TrainJobResourcesCreationFailed"]), 1, events)
 
     def test_time_to_live(self):

@@ -53,12 +53,7 @@ class InPlace(PyTorchCase):
         self.assertEqual((failure["pod"], failure["rank"], failure["nodeRank"], failure["exitCode"], failure["message"]),
                          (pod["metadata"]["name"], 1, 1, 139, "Segmentation fault in custom_ops.so"))
 
-        def of_the_job(event):
-            return event["reason"] == "Restarted" and event["involvedObject"]["name"] == job["metadata"]["name"]
-
-        events = self.api.await_items("events", "", lambda events: any(map(of_the_job, events)))
-        said = next(event["message"] for event in events if of_the_job(event))
-        self.assertIn("Segmentation fault in custom_ops.so; the training started again in its pods", said)
+        self.api.await_event(job["metadata"]["name"], "Restarted", words="Segmentation fault in custom_ops.so; the training started again in its pods")
 
     def test_restarts_are_counted_while_they_happen(self):
         self.make("again", runtime("", 2, container={**TRUE, **self.serve_agent()}))

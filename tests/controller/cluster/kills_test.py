@@ -73,9 +73,9 @@ class Kills(ControllerCase):
         """(status, children) after the part. `wanted`: what they must become."""
         job = self.await_job(name, lambda job: self.is_reached(part, job) and (not wanted or self.status(job) == wanted[0]))
         phases = {"suspend": [], "end": ["Succeeded"] * 2}.get(part, ["Running"] * 2)
-        for _ in self.api.events("pods", f"jobset.sigs.k8s.io/jobset-name={name}", seconds=20, first=True):
+        for _ in self.api.states("pods", f"jobset.sigs.k8s.io/jobset-name={name}"):
             seen = self.children(name)
-            if [phase for _, phase in seen["pods"]] == phases:
+            if seen == wanted[1] if wanted else [phase for _, phase in seen["pods"]] == phases:
                 break
         if wanted:
             self.assertEqual(seen, wanted[1], f"{part} of {name}")

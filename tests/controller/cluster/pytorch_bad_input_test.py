@@ -55,7 +55,7 @@ class BadInput(PyTorchCase):
                 if words:
                     job = self.await_pytorch(name, lambda job: words in job.get("status", {}).get("message", ""))
                     self.assertEqual(conditions(job), ["Created"], name)
-                    self.assertTrue({"InvalidPyTorchJob", "FailedCreatePod"} & set(self.reasons(name)), name)
+                    self.api.await_event(name, "InvalidPyTorchJob", "FailedCreatePod", words=words)
                 else:
                     self.await_running(name)
         for name, (_, words) in WRONG.items():

@@ -34,6 +34,11 @@ def counts(job, kind):
     return found.get("active", 0), found.get("succeeded", 0), found.get("failed", 0)
 
 
+def all_run(job):
+    specs = job["spec"]["pytorchReplicaSpecs"]
+    return "Running" in conditions(job) and all(counts(job, kind)[0] == spec.get("replicas", 1) for kind, spec in specs.items())
+
+
 class PyTorchCase(ControllerCase):
     @classmethod
     def setUpClass(cls):
@@ -57,11 +62,8 @@ class PyTorchCase(ControllerCase):
         return self.api.await_object("pytorchjobs", name, wanted, seconds)
 
     def await_running(self, name):
-        """Waits until all replicas run."""
-        def wanted(job):
-            specs = job["spec"]["pytorchReplicaSpecs"]
-            return "Running" in conditions(job) and all(counts(job, kind)[0] == spec.get("replicas", 1) for kind, spec in specs.items())
-        return self.await_pytorch(name, wanted)
+        """Waits until all replicas run. After a deletion or a failure, await the new pod first: the status comes later."""
+        return self.await_pytorch(name, all_run)
 
     def await_end(self, name, how):
         job = self.await_pytorch(name, lambda job: {"Succeeded", "Failed"} & set(conditions(job)))
@@ -89,9 +91,8 @@ class PyTorchCase(ControllerCase):
         return self.api.get("pods", pod)["metadata"]["uid"]
 
     def reasons(self, name):
-        """The reasons of the events about the job."""
-        events = self.api.ask("GET", self.api.path("events") + f"?fieldSelector=involvedObject.name={name}")["items"]
-        return [event["reason"] for event in events]
+        """The reasons of the Events about the job. More may come: to say that there is none, await a later one first."""
+        return [event["reason"] for event in self.api.about(name)]
 
 
-__all__ = ["API", "FLAGS", "LABEL", "NAMESPACE", "OPERATOR", "PyTorchCase", "conditions", "counts", "pytorch_job"]
+__all__ = ["API", "FLAGS", "LABEL", "NAMESPACE", "OPERATOR", "PyTorchCase", "all_run", "conditions", "counts", "pytorch_job"]

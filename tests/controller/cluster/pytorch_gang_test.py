@@ -1,5 +1,5 @@
 """PyTorchJobs whose pods start together, by PodGroups of Volcano and scheduler-plugins, which the test plays."""
-from cluster_case import NAMESPACE, pod_group_definition
+from cluster_case import NAMESPACE, WAIT, establish, pod_group_definition
 from pytorch_case import PyTorchCase, conditions
 import class_runner
 
@@ -15,8 +15,7 @@ class Gang(PyTorchCase):
         super().install_definitions()
         for group, version in (VOLCANO, PLUGINS):
             cls.cluster.apply([pod_group_definition(group, version)])
-            cls.cluster.await_object(f"crd/podgroups.{group}", lambda made: any(
-                condition["type"] == "Established" for condition in made.get("status", {}).get("conditions") or []))
+        establish(cls.cluster)
 
     def serve_with(self, scheduler):
         self.serve(scheduler, "--no-leader-elect", "--gang-scheduler-name", scheduler)
@@ -29,7 +28,7 @@ class Gang(PyTorchCase):
         return self.cluster.await_object(f"podgroups.{kind[0]}/{name}", wanted, NAMESPACE)
 
     def await_no_group(self, kind, name):
-        self.cluster.kubectl("wait", "--for=delete", f"podgroups.{kind[0]}/{name}", "-n", NAMESPACE, "--timeout=60s")
+        self.cluster.kubectl("wait", "--for=delete", f"podgroups.{kind[0]}/{name}", "-n", NAMESPACE, f"--timeout={WAIT}s")
 
     def let_in(self, name, phase="Inqueue"):
         self.api.ask("PATCH", self.group_path(VOLCANO, name), {"status": {"phase": phase}}, "application/merge-patch+json")
@@ -68,7 +67,8 @@ class Gang(PyTorchCase):
         # A suspension deletes the group, too. A resume creates it again.
         self.api.patch("pytorchjobs", "gang", {"spec": {"runPolicy": {"suspend": True}}})
         self.await_no_group(VOLCANO, "gang")
-        self.api.await_gone("pods", "gang-master-0")
+        for pod in pods:
+            self.api.await_gone("pods", pod)
         self.api.patch("pytorchjobs", "gang", {"spec": {"runPolicy": {"suspend": False}}})
         self.await_group(VOLCANO, "gang")
         self.await_pytorch("gang", lambda job: "Volcano has not let it in yet" in job["status"].get("message", ""))
@@ -78,7 +78,7 @@ class Gang(PyTorchCase):
         self.end("gang-master-0")
         self.await_end("gang", "Succeeded")
         self.await_no_group(VOLCANO, "gang")
-        self.assertIn("SuccessfulDeletePodGroup", self.reasons("gang"))
+        self.api.await_event("gang", "SuccessfulDeletePodGroup")
 
     def test_scheduler_plugins(self):
         self.serve_with("scheduler-plugins-scheduler")

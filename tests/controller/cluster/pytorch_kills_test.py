@@ -6,10 +6,8 @@ server, and it is killed. Another controller takes over.
 """
 import json
 import re
-import time
 
 from api_proxy import WriteLimit
-from controller_case import WAIT
 from pytorch_case import FLAGS, LABEL, PyTorchCase, conditions, counts
 import class_runner
 
@@ -88,13 +86,10 @@ class KillsCase(PyTorchCase):
         except AssertionError:
             self.assertEqual(self.status(self.api.get("pytorchjobs", name)), wanted and wanted[0], f"{part} of {name}")
             raise
-        seen = self.children(name)
-        until = time.monotonic() + WAIT
-        while not (seen == wanted[1] if wanted else len(seen["pods"]) == PARTS[part][3]) and time.monotonic() < until:
-            # A watch does not report objects that were gone before it began, so each watch is short.
-            for _ in self.api.events("pods", f"{LABEL}job-name={name}", seconds=1):
-                seen = self.children(name)
+        for _ in self.api.states("pods", f"{LABEL}job-name={name}"):
             seen = self.children(name)
+            if seen == wanted[1] if wanted else len(seen["pods"]) == PARTS[part][3]:
+                break
         if wanted:
             self.assertEqual(seen, wanted[1], f"{part} of {name}")
         return self.status(job), seen

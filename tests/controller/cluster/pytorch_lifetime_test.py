@@ -82,7 +82,7 @@ class Lifetime(PyTorchCase):
         self.create_job("no-room", workers=1, container={"resources": {"limits": {"nvidia.com/gpu": "1"}}})
         job = self.await_pytorch("no-room", lambda job: "exceeded quota: gpus" in job.get("status", {}).get("message", ""))
         self.assertEqual((conditions(job), self.of("pods", "no-room")), (["Created"], {}))
-        self.assertIn("FailedCreatePod", self.reasons("no-room"))
+        self.api.await_event("no-room", "FailedCreatePod", words="exceeded quota: gpus")
         self.api.delete("resourcequotas", "gpus")
         job = self.await_running("no-room")
         self.assertEqual(job["status"].get("message", ""), "")
@@ -104,7 +104,7 @@ class Lifetime(PyTorchCase):
         self.assertEqual(job["status"]["restarts"], 0)
         failure = job["status"]["failures"][-1]
         self.assertEqual((failure["pod"], failure["reason"], failure["counted"]), ("moved-worker-1", "Evicted", False))
-        self.assertIn("PodDisrupted", self.reasons("moved"))
+        self.api.await_event("moved", "PodDisrupted", words="moved-worker-1")
         self.end("moved-master-0")
         self.await_end("moved", "Succeeded")
         # A drain does not fail a job whose pods never restart.
@@ -170,10 +170,11 @@ class Lifetime(PyTorchCase):
     def test_a_limit_ends_what_runs(self):
         """Running pods are deleted under every cleanPodPolicy. Pods that have ended stay."""
         self.create_job("limit", workers=1, policy={"backoffLimit": 0})
-        self.create_job("late", workers=1, policy={"activeDeadlineSeconds": 8})
+        self.create_job("late", workers=1, policy={"activeDeadlineSeconds": 3600})
         self.await_running("limit")
         self.end("limit-worker-0", 137)
         self.await_running("late")
+        self.api.patch("pytorchjobs", "late", {"spec": {"runPolicy": {"activeDeadlineSeconds": 1}}})
         for name, left in (("limit", ["limit-worker-0"]), ("late", [])):
             self.await_end(name, "Failed")
             for replica in {f"{name}-master-0", f"{name}-worker-0"} - set(left):

@@ -1,5 +1,5 @@
 """Services and pods with the labels or the names of a PyTorchJob that the controller did not create."""
-from pytorch_case import LABEL, OPERATOR, PyTorchCase, conditions, counts
+from pytorch_case import LABEL, OPERATOR, PyTorchCase, all_run, conditions, counts
 import class_runner
 
 
@@ -26,14 +26,9 @@ class Services(PyTorchCase):
     def versions(self, *names):
         return [self.api.get("services", name)["metadata"]["resourceVersion"] for name in names]
 
-    def await_events(self, name, reason):
-        """Waits for an event about the job with `reason`. Returns the messages."""
-        for _ in self.api.events("events", first=True):
-            found = [event for event in self.api.items("events") if event["involvedObject"]["name"] == name and event["reason"] == reason]
-            if found:
-                self.assertEqual({event["type"] for event in found}, {"Warning"})
-                return [event["message"] for event in found]
-        raise AssertionError(f"there is no event {reason} about {name}")
+    def warned(self, name, words=""):
+        """Waits for a warning of a conflict."""
+        self.assertEqual(self.api.await_event(name, "ServiceConflict", words=words)["type"], "Warning")
 
     def succeeds(self, name):
         self.end(f"{name}-master-0")
@@ -46,13 +41,18 @@ class Services(PyTorchCase):
         for number in range(2):
             self.api.create("services", service(f"before-{number}", labels("before"), type="NodePort"))
         versions = self.versions("before-0", "before-1")
+        # A watch reports Services in their order: a controller that knows this last one knows those above.
+        self.create_job("fence")
+        self.await_running("fence")
+        self.api.create("services", service("last", labels("fence")))
+        self.await_message("fence", "Services fence-master-0, last all")
         self.create_job("before", workers=1, policy={"cleanPodPolicy": "All"})
         told = "Services before-0, before-1 all have the labels of replica before-master-0: none of them is made, changed or deleted"
         job = self.await_running("before")
         self.assertIn(told, job["status"]["message"])
         self.assertIn("Take the labels", job["status"]["message"])
         self.assertEqual(conditions(job), ["Created", "Running"])
-        self.assertIn(told, "\n".join(self.await_events("before", "ServiceConflict")))
+        self.warned("before", told)
         self.assertEqual(sorted(self.of("services", "before")), ["before-0", "before-1", "before-worker-0"])
         self.succeeds("before")
         self.api.await_gone("pods", "before-worker-0")
@@ -66,7 +66,7 @@ class Services(PyTorchCase):
         self.await_running("early")
         self.await_message("early", "Services board, early-master-0 all have the labels")
         own = self.versions("early-master-0")
-        self.await_events("early", "ServiceConflict")
+        self.warned("early")
         # The conflict ends when the labels are removed, as the message says.
         self.api.patch("services", "board", {"metadata": {"labels": {LABEL + "replica-index": None, LABEL + "job-name": None}}})
         job = self.await_pytorch("early", lambda job: job["status"].get("message", "") == "")
@@ -83,7 +83,7 @@ class Services(PyTorchCase):
         versions = self.versions("later-master-0", "later-worker-0")
         self.api.create("services", service("a-later-one", labels("later", "worker")))
         self.await_message("later", "Services later-worker-0, a-later-one all have the labels of replica later-worker-0")
-        self.await_events("later", "ServiceConflict")
+        self.warned("later")
         uid = self.uid("later-worker-0")
         self.end("later-worker-0", 137)
         self.await_other("later-worker-0", uid)
@@ -118,6 +118,7 @@ class Services(PyTorchCase):
         self.succeeds("seen")
         self.api.await_gone("pods", "seen-worker-0")
         self.assertEqual(self.versions(*given), versions)
+        self.api.await_event("seen", "PyTorchJobSucceeded")  # the last of the job's events
         self.assertNotIn("ServiceConflict", self.reasons("seen"))
 
     def test_somebody_elses_of_a_name_that_is_needed(self):
@@ -158,7 +159,7 @@ class Services(PyTorchCase):
         pod = self.api.get("pods", "found-worker-0")
         self.assertEqual(pod["metadata"]["uid"], mine["metadata"]["uid"])
         self.assertEqual(pod["metadata"]["ownerReferences"], [owner(job)])
-        self.assertIn("AdoptedPod", self.reasons("found"))
+        self.api.await_event("found", "AdoptedPod")
         self.assertNotIn("ownerReferences", self.api.get("pods", "found-worker-7")["metadata"])
         self.succeeds("found")
         self.api.await_gone("pods", "found-worker-0")
@@ -176,8 +177,9 @@ class Services(PyTorchCase):
         self.assertNotIn("deletionTimestamp", pod["metadata"])
         self.api.delete("pods", "let-worker-0")
         self.await_other("let-worker-0", uid)
-        job = self.await_running("let")
-        self.assertEqual((job["status"]["restarts"], job["status"].get("message", "")), (0, ""))
+        # The status says Running since before the release, so its message is awaited, too.
+        job = self.await_pytorch("let", lambda job: all_run(job) and not job["status"].get("message"))
+        self.assertEqual(job["status"]["restarts"], 0)
         self.succeeds("let")
 
     def test_another_owners_pod(self):

@@ -49,6 +49,7 @@ class PyTorch(PyTorchCase):
         self.assertIn("completionTime", job["status"])
         self.assertEqual([(failure["pod"], failure["exitCode"]) for failure in job["status"]["failures"]], [("fatal-worker-1", 2)])
         self.assertEqual(job["status"]["restarts"], 0)
+        self.api.await_event("fatal", "PyTorchJobFailed")
         self.assertNotIn("PyTorchJobRestarting", self.reasons("fatal"))
 
     def test_a_retryable_code_makes_the_pod_anew_until_the_limit(self):

@@ -1,5 +1,5 @@
 """The status, and an event that the SDK shows, say why a TrainJob does not start. It starts when the reason is gone."""
-from cluster_case import changed
+from cluster_case import changed, tries
 from controller_case import TRUE, ControllerCase, is_true
 from api_client import Refused
 import class_runner
@@ -18,15 +18,11 @@ class Waiting(ControllerCase):
         """The status, when its message contains `words`."""
         return self.await_job(name, lambda job: words in job.get("status", {}).get("message", ""))["status"]
 
-    def await_event(self, name, words):
+    def warned(self, name, words):
         """Waits for a warning with `words`, and firstTimestamp for the SDK. One about the runtime may come first."""
-        for _ in self.api.events("events", first=True):
-            for event in self.api.items("events"):
-                if event["involvedObject"]["kind"] == "TrainJob" and event["involvedObject"]["name"] == name and event["reason"] == EVENT and words in event["message"]:
-                    self.assertTrue(event["firstTimestamp"])
-                    self.assertEqual(event["type"], "Warning")
-                    return
-        self.fail(f"there is no event of {name} that says {words!r}")
+        event = self.api.await_event(name, EVENT, words=words)
+        self.assertTrue(event["firstTimestamp"])
+        self.assertEqual((event["type"], event["involvedObject"]["kind"]), ("Warning", "TrainJob"))
 
     def begins(self, name):
         job = self.running(name)
@@ -40,7 +36,7 @@ class Waiting(ControllerCase):
         self.api.await_object("resourcequotas", "none", lambda made: "hard" in made.get("status", {}))
         self.make("no-room", runtime("", 1, container=TRUE))
         self.assertEqual(self.told("no-room", "exceeded quota: none")["state"], "Waiting")
-        self.await_event("no-room", "exceeded quota: none")
+        self.warned("no-room", "exceeded quota: none")
         self.api.delete("resourcequotas", "none")
         self.begins("no-room")
 
@@ -67,12 +63,12 @@ class Waiting(ControllerCase):
                 "policyName": "closed", "validationActions": ["Deny"]}}])
         self.addCleanup(self.cluster.try_kubectl, "delete", f"{kind},{kind}Binding", "closed")
         with self.assertRaisesRegex(Refused, "no jobs at night"):
-            for _ in range(1000):  # until the API server knows of the policy
+            for _ in tries():  # until the API server knows of the policy
                 self.api.ask("POST", f"{self.api.path('jobs')}?dryRun=All", {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "probe"}, "spec": {
                     "template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "node", "image": "x"}]}}}})
         self.make("at-night", runtime("", 1, container=TRUE))
         self.assertEqual(self.told("at-night", "no jobs at night")["state"], "Waiting")
-        self.await_event("at-night", "no jobs at night")
+        self.warned("at-night", "no jobs at night")
         self.cluster.kubectl("delete", f"{kind},{kind}Binding", "closed")
         self.begins("at-night")
 
@@ -101,7 +97,7 @@ class Waiting(ControllerCase):
         self.make("wrong", changed(runtime("", 1, container=TRUE), f"{container}.ports", [{"containerPort": 70000}]))
         words = "template.spec.containers[0].ports[0].containerPort: 70000 is more than 65535"
         self.told("wrong", words)
-        self.await_event("wrong", words)
+        self.warned("wrong", words)
         self.api.patch("trainingruntimes", "wrong", {"spec": runtime("", 1, container=TRUE)["spec"]})
         self.begins("wrong")
 
