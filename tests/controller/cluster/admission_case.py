@@ -2,9 +2,8 @@
 machine: there is no network of pods, so a Service would lead nowhere."""
 import json
 import os
-import time
 
-from cluster_case import MANIFESTS
+from cluster_case import MANIFESTS, tries
 from certificates import Certificates
 from controller_case import WAIT, ControllerCase
 from api_client import Refused
@@ -59,16 +58,15 @@ class AdmissionCase(ControllerCase):
         for made in json.loads(json.dumps(cls.configurations)):
             for webhook in made["webhooks"]:
                 webhook["clientConfig"] = {"url": cls.url(name) + webhook["clientConfig"]["service"]["path"]}
-                webhook.update(changes)
+                webhook.update(timeoutSeconds=30, **changes)  # the longest: the machine may be busy
             cls.cluster.kubectl("replace", "--force", "-f", "-", content=json.dumps(made))
         cls.await_webhooks()
 
     @classmethod
     def await_webhooks(cls):
         """Waits until the API server has heard, by a watch, of a configuration and its authority."""
-        until = time.monotonic() + 5
         path = f"{cls.api.path('trainjobs')}?dryRun=All"
-        while True:
+        for _ in tries():
             try:
                 cls.api.ask("POST", path, {"apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJob", "metadata": {"name": "probe"},
                                            "spec": {"runtimeRef": {"name": "none"}}})
@@ -77,8 +75,7 @@ class AdmissionCase(ControllerCase):
                 if refused.status == 403:
                     return
                 told = str(refused)
-            if time.monotonic() > until:
-                raise AssertionError(f"the API server does not ask the webhooks: {told}; the controller says: {open(cls.cluster.processes.log('one')).read()}")
+        raise AssertionError(f"the API server does not ask the webhooks: {told}; the controller says: {open(cls.cluster.processes.log('one')).read()}")
 
     def refused(self, status, *parts):
         """A context that expects a refusal by the API server with `status` and `parts` in its message."""

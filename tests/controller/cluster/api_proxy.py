@@ -14,6 +14,8 @@ import threading
 import time
 import urllib.parse
 
+from api_client import WAIT
+
 
 class Request:
     """A request of the controller. `status` and `answer` (JSON; None for a watch) are set with the server's answer."""
@@ -285,7 +287,7 @@ class ApiProxy:
         with self.lock:
             return [request for request in self.requests if request.is_write]
 
-    def await_(self, happened, what, seconds=60):
+    def await_(self, happened, what, seconds=WAIT):
         """Waits until happened() is true, which is called whenever a request or an answer passes."""
         until = time.monotonic() + seconds
         with self.changed:

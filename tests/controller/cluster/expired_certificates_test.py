@@ -8,6 +8,7 @@ import subprocess
 import urllib.parse
 
 from admission_case import KINDS, AdmissionCase
+from cluster_case import tries
 from controller_case import ACCOUNT, TRUE, WAIT
 import class_runner
 from scenario import runtime
@@ -121,7 +122,7 @@ class ExpiredCertificates(AdmissionCase):
         url = urllib.parse.urlsplit(self.url("one"))
         wanted = base64.b64decode(self.secret()["data"]["tls.crt"]).decode().strip()
         seen = None
-        for _ in range(1000):  # the controller hears of the Secret when this test does
+        for _ in tries():  # the controller hears of the Secret when this test does
             seen = ssl.get_server_certificate((url.hostname, url.port)).strip()
             if seen == wanted:
                 break

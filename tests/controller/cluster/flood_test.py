@@ -9,7 +9,7 @@ import urllib.request
 
 from admission_case import AdmissionCase
 from api_client import Refused
-from controller_case import TRUE, is_true
+from controller_case import TRUE, WAIT, is_true
 from hostile_test import MOST_MEMORY, peak
 import class_runner
 from scenario import runtime, train_job
@@ -67,7 +67,7 @@ class Flood(AdmissionCase):
         """Sends a review without credentials. The server may end the connection instead of an answer."""
         asked = urllib.request.Request(self.url("one") + "/mutate-trainer-kubeflow-org-v1alpha1-trainjob", body, method="POST")
         try:
-            urllib.request.urlopen(asked, context=ssl._create_unverified_context(), timeout=60).close()
+            urllib.request.urlopen(asked, context=ssl._create_unverified_context(), timeout=WAIT).close()
         except OSError:
             pass
 
@@ -103,7 +103,7 @@ class Flood(AdmissionCase):
             try:
                 for number in range(JOBS):
                     self.other.create("trainjobs", train_job(f"small-{number}", "small"))
-                    with urllib.request.urlopen(f"http://{self.cluster.address}:{self.cluster.port('one')}/healthz", timeout=30) as answer:
+                    with urllib.request.urlopen(f"http://{self.cluster.address}:{self.cluster.port('one')}/healthz", timeout=WAIT) as answer:
                         self.assertEqual(answer.status, 200)
                 for number in range(JOBS):
                     self.other.await_items("jobs", f"jobset.sigs.k8s.io/jobset-name=small-{number}", lambda jobs: len(jobs) == 1)

@@ -2,14 +2,13 @@
 import os
 import signal
 
-from controller_case import ACCOUNT, TRUE, ControllerCase, is_true
+from controller_case import ACCOUNT, TRUE, WAIT, ControllerCase, is_true
 from api_proxy import Fault
 import class_runner
 from scenario import runtime
 
 LEASE = "trainer.kubeflow.org"
 LOST = 200  # exit code after a lost Lease
-TURNS = 60  # s, for what follows the end of a Lease
 
 
 class StoppedLeader(ControllerCase):
@@ -32,13 +31,13 @@ class StoppedLeader(ControllerCase):
         child.send_signal(signal.SIGSTOP)
         self.addCleanup(lambda: child.poll() is not None or child.send_signal(signal.SIGCONT))
         os.waitid(os.P_PID, child.pid, os.WSTOPPED)
-        self.api.await_object("leases", LEASE, lambda lease: lease["spec"].get("holderIdentity", before) != before, TURNS, ACCOUNT[0])
+        self.api.await_object("leases", LEASE, lambda lease: lease["spec"].get("holderIdentity", before) != before, WAIT, ACCOUNT[0])
 
     def wake(self, child):
         """Continues the process. It must end because it lost the Lease, without any further write."""
         self.old_proxy.obey()
         child.send_signal(signal.SIGCONT)
-        self.assertEqual(child.wait(TURNS), LOST)
+        self.assertEqual(child.wait(WAIT), LOST)
         self.assertEqual(self.old_proxy.writes(), [])
 
     def test_work_is_left(self):

@@ -12,6 +12,8 @@ import threading
 import time
 import urllib.parse
 
+from api_client import WAIT
+
 NAME = "metrics"
 GROUPS = {"metrics.k8s.io": "pods", "external.metrics.k8s.io": "externalmetrics"}
 
@@ -40,7 +42,7 @@ class MetricsServer:
         cluster.apply([service, *({"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": {"name": f"v1beta1.{group}"}, "spec": {
             "group": group, "version": "v1beta1", "groupPriorityMinimum": 100, "versionPriority": 100, "caBundle": bundle,
             "service": {"name": NAME, "namespace": api.namespace, "port": self.server.server_port}}} for group in GROUPS)])
-        cluster.kubectl("wait", "--for=condition=Available", "--timeout=60s", *(f"apiservice/v1beta1.{group}" for group in GROUPS))
+        cluster.kubectl("wait", "--for=condition=Available", f"--timeout={WAIT}s", *(f"apiservice/v1beta1.{group}" for group in GROUPS))
 
     def close(self):
         self.server.shutdown()

@@ -2,7 +2,7 @@
 from admission_case import AdmissionCase
 from cluster_case import NAMESPACE
 import class_runner
-from controller_case import TRUE, is_true
+from controller_case import TRUE, WAIT, is_true
 from scenario import runtime, train_job
 
 MULTI_KUEUE = "kueue.x-k8s.io/multikueue"
@@ -43,7 +43,7 @@ class MultiKueue(AdmissionCase):
         self.untouched("waits")
         self.patch("waits", {"suspend": True, "trainer": {"numNodes": 4}})
         self.untouched("waits")
-        self.cluster.kubectl("delete", "trainjob", "runs", "-n", NAMESPACE, "--timeout=60s")  # no finalizer is left
+        self.cluster.kubectl("delete", "trainjob", "runs", "-n", NAMESPACE, f"--timeout={WAIT}s")  # no finalizer is left
 
     def test_an_elastic_job_has_no_autoscaler(self):
         metrics = [{"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}}]

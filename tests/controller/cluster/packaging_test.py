@@ -8,8 +8,8 @@ import tempfile
 import unittest
 import urllib.request
 
-from cluster_case import MANIFESTS, NAMESPACE, ROOT, ClusterCase, establish
-from controller_case import TRUE
+from cluster_case import MANIFESTS, NAMESPACE, ROOT, ClusterCase, await_kind, establish
+from controller_case import TRUE, WAIT
 from pytorch_case import PyTorchCase
 from scenario import runtime
 import class_runner
@@ -152,7 +152,7 @@ class Packaging(ClusterCase):
 
     def test_a_jobset_can_be_written(self):
         self.cluster.kubectl("apply", "--server-side", "-k", self.with_components(["kueue"]))
-        self.cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd/jobsets.jobset.x-k8s.io")
+        await_kind(self.cluster, "jobset.x-k8s.io/v1alpha2", "jobsets")
         jobset = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": {"name": "a", "namespace": NAMESPACE}, "spec": {"replicatedJobs": [
             {"name": "node", "template": {"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "node", "image": "x"}]}}}}}]}}
         self.cluster.kubectl("create", "-f", "-", content=json.dumps(jobset))  # an unknown field would be refused
@@ -279,7 +279,7 @@ class HelmRelease(ClusterCase):
         for question, answer in (("create jobs.batch -n vision", "yes"), ("update leases.coordination.k8s.io/trainer.kubeflow.org -n training", "yes"),
                                  ("delete pytorchjobs.kubeflow.org -n vision", "yes"),
                                  (f"update leases.coordination.k8s.io/trainer.kubeflow.org -n {SYSTEM}", "no")):
-            self.assertEqual(self.cluster.try_kubectl("auth", "can-i", *question.split(), f"--as={account}").stdout.split()[0], answer, question)
+            self.assertEqual(self.may(account, question, answer), answer, question)
         self.assertIn(PYTORCH_WEBHOOK, self.webhooks())
         self.run_helm("upgrade", "muster", CHART, "--namespace", "training", "--set", "replicas=1")
         self.assertEqual(self.cluster.get("deployment", DEPLOYMENT, "-n", "training")["spec"]["replicas"], 1)
@@ -301,7 +301,7 @@ class Metrics(PyTorchCase):
         self.running("measured")
         self.create_job("counted")
         self.await_running("counted")
-        with urllib.request.urlopen(f"http://{self.cluster.address}:{self.cluster.port('controller')}/metrics", timeout=60) as answer:
+        with urllib.request.urlopen(f"http://{self.cluster.address}:{self.cluster.port('controller')}/metrics", timeout=WAIT) as answer:
             served = set(re.findall(r"(?m)^# TYPE (\S+)", answer.read().decode()))
         with open(os.path.join(ROOT, "docs", "controller.md")) as page:
             table = page.read().partition("\n## Metrics\n")[2].partition("\n## ")[0]

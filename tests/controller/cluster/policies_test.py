@@ -70,8 +70,8 @@ class Policies(ControllerCase):
         self.await_job("group", is_true("Suspended"))
         self.patch("group", {"trainer": {"numNodes": 1}})
         self.patch("group", {"suspend": False})
+        self.cluster.await_object("podgroups.scheduling.x-k8s.io/group", lambda group: group["spec"]["minMember"] == 1, NAMESPACE)
         self.running("group")
-        self.assertEqual(self.cluster.get("podgroups.scheduling.x-k8s.io", "group", "-n", NAMESPACE)["spec"]["minMember"], 1)
 
     def test_a_job_waits_for_another(self):
         self.make("second", runtime("", 1, container=TRUE), {"muster.dev/after": "first"})

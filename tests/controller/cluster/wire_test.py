@@ -3,7 +3,7 @@ import itertools
 import json
 import threading
 
-from controller_case import TRUE, ControllerCase, is_true
+from controller_case import TRUE, WAIT, ControllerCase, is_true
 from api_proxy import Fault, status_answer
 import class_runner
 from scenario import runtime
@@ -33,7 +33,7 @@ class Wire(ControllerCase):
 
         return rule
 
-    def trains(self, name, rule, seconds=120, also=None):
+    def trains(self, name, rule, seconds=WAIT, also=None):
         """Runs a job from its creation to its end, with its own controller, which ends once the event `also` is set."""
         self.proxy.obey(rule)
         child = self.start_controller(name, "--no-leader-elect", kubeconfig=self.through_proxy)
@@ -56,13 +56,17 @@ class Wire(ControllerCase):
         self.cluster.processes.stop(name)
 
     def test_watches_are_cut_after_some_bytes(self):
-        sizes = {"trainjobs": iter((1, 4096)), "jobs": iter((7, 512)), "pods": iter((64, 1000))}
+        sizes = {"trainjobs": [1, 4096], "jobs": [7, 512], "pods": [64, 1000]}
+        all_cut = threading.Event()
 
         def rule(request):
-            return Fault(cut=next(sizes[request.resource], None)) if request.is_watch and request.resource in sizes else None
+            left = sizes.get(request.resource) if request.is_watch else None
+            cut = left.pop(0) if left else None
+            if not any(sizes.values()):
+                all_cut.set()
+            return Fault(cut=cut)
 
-        self.trains("bytes", rule)
-        self.assertEqual([next(left, None) for left in sizes.values()], [None] * 3)
+        self.trains("bytes", rule, also=all_cut)
 
     def test_a_watch_is_cut_at_each_byte_of_an_event(self):
         """A bookmark comes before the event, so the informer starts the next watch at once. It may list the job meanwhile."""
@@ -134,8 +138,7 @@ class Wire(ControllerCase):
         self.make("goes")  # the same name as the job whose deletion no watch reported
         self.running("goes")
         self.assertIsNone(child.poll())
-        lists = {request.resource for request in self.proxy.requests if request.is_list}
-        self.assertLessEqual({"trainjobs", "jobs", "pods"}, lists)
+        self.proxy.await_(lambda: {"trainjobs", "jobs", "pods"} <= {request.resource for request in self.proxy.requests if request.is_list}, "lists")
 
     def test_storms_of_429(self):
         storm = Fault(answer=status_answer(429, "TooManyRequests", {"Retry-After": "1"}))
