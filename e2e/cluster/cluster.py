@@ -23,7 +23,7 @@ import time
 import urllib.request
 
 from certificates import Certificates
-from processes import Broken, Processes
+from processes import WAIT, Broken, Processes
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.append(os.path.join(HERE, "..", "..", "tests"))
@@ -35,6 +35,7 @@ SERVICES = "10.96.0.0/16"
 API_SERVICE = "10.96.0.1"
 PODS = "10.85.0.0/16"
 BRIDGE = "10.85.0.1"  # the node's address for pods; only in a namespace
+LONG = 300  # s, for a kubectl that may wait itself
 KWOK_STAGES = os.path.join(HERE, "manifests", "kwok.yaml")
 
 
@@ -190,7 +191,7 @@ class Cluster:
                                                         "topology.kubernetes.io/zone": f"zone-{number % 2}"}}}
                  for number, name in ((number, f"kwok-{number:03}") for number in range(count))]
         self.apply(nodes)
-        self.kubectl("wait", "--for=condition=Ready", "node", "-l", "type=kwok", "--timeout=60s")
+        self.kubectl("wait", "--for=condition=Ready", "node", "-l", "type=kwok", f"--timeout={WAIT}s")
 
     # ---- clients
 
@@ -199,11 +200,11 @@ class Cluster:
         token = self.kubectl("create", "token", name, "-n", namespace, "--duration=24h").strip()
         return self.certificates.write_kubeconfig(f"{namespace}-{name}", self.server, f"token: {token}")
 
-    def try_kubectl(self, *arguments, content=None, seconds=120):
+    def try_kubectl(self, *arguments, content=None, seconds=LONG):
         return subprocess.run(self.inside([self.program("kubectl"), *arguments]), input=content, capture_output=True, text=True,
                               env=self.environment, timeout=seconds)
 
-    def kubectl(self, *arguments, content=None, seconds=120):
+    def kubectl(self, *arguments, content=None, seconds=LONG):
         """Runs kubectl and returns its output. Broken: it failed."""
         done = self.try_kubectl(*arguments, content=content, seconds=seconds)
         if done.returncode:
@@ -216,7 +217,7 @@ class Cluster:
     def get(self, *arguments):
         return json.loads(self.kubectl("get", *arguments, "-o", "json"))
 
-    def await_object(self, name, wanted, namespace="default", seconds=120):
+    def await_object(self, name, wanted, namespace="default", seconds=WAIT):
         """The object `name` ("job/x") as soon as wanted(object) is true, by a watch. Broken contains its last state."""
         kind, _, name = name.partition("/")
         command = [self.program("kubectl"), "get", kind, "-n", namespace, "--field-selector", f"metadata.name={name}", "--watch", "-o", "json",

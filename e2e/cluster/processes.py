@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 
+WAIT = 180  # s; for events that usually take a second or a few
 AWAIT_URL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "await_url.py")
 
 
@@ -98,7 +99,7 @@ class Processes:
         """Stops all programs of this run, or of an earlier run with the same folder."""
         self.stop(*sorted(os.listdir(self.records)))
 
-    def await_url(self, name, url, *keys, seconds=120):
+    def await_url(self, name, url, *keys, seconds=WAIT):
         """While program `name` lives, waits until a GET is answered with 200. `keys`: CA, certificate and key."""
         with subprocess.Popen(self.inside([sys.executable, AWAIT_URL, url, *keys]), stdin=subprocess.DEVNULL) as probe:
             try:
@@ -119,7 +120,7 @@ class Processes:
         if probe.poll() != 0:
             raise Broken(f"{name} was not ready within {seconds} s: {otherwise}; its log is {self.log(name)}")
 
-    def await_socket(self, name, path, seconds=60):
+    def await_socket(self, name, path, seconds=WAIT):
         """Waits until program `name` listens on the Unix socket."""
         until = time.monotonic() + seconds
         while True:
