@@ -135,9 +135,9 @@ class Endings(ExecCase):
     def test_timeout_ends_all_of_it(self):
         pids = os.path.join(self.dir, "pids")
         check = f"sleep 1000 & echo $! $$ > {pids}; wait"
-        done = self.checked(check, "--node-check-timeout", "500ms")
+        done = self.checked(check, "--node-check-timeout", "5s")
         self.assertEqual(done.returncode, 204)
-        self.assertIn("did not end within 0.5 s", done.stderr)
+        self.assertIn("did not end within 5 s", done.stderr)
         with open(pids) as file:
             for pid in file.read().split():
                 self.assertTrue(wait_gone(int(pid)))

@@ -204,7 +204,7 @@ class Commands(Nodes):
             file.write("s3cret-of-this-test\n")
         port = self.serve("coordinator", "--listen", "127.0.0.1:0", "--token-file", token)
         endpoint = f"127.0.0.1:{port}"
-        stranger = self.node(endpoint, "2", "--rdzv-conf", "is_host=0,join_timeout=2")
+        stranger = self.node(endpoint, "2", "--rdzv-conf", "is_host=0,join_timeout=600")
         agents = [self.node(endpoint, "2", "--rdzv-conf", f"is_host=0,token_file={token}") for _ in range(2)]
         for worker in self.workers(2):
             worker.tell("exit 0")

@@ -425,7 +425,7 @@ class StaticRanks(Nodes):
         self.assertEqual([agent.wait() for agent in agents], [0, 0])
 
     def test_a_dead_one_is_replaced(self):
-        soon = ("--rdzv-conf", "heartbeat_timeout=1")
+        soon = ("--rdzv-conf", "heartbeat_timeout=5")
         for how in (signal.SIGKILL, signal.SIGSTOP):  # gone at once, or silent for the heartbeat limit
             with self.subTest(how=how.name):
                 port = str(self.free_port())

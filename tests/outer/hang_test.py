@@ -25,7 +25,7 @@ os.kill(os.getpid(), signal.SIGSTOP)
 """
 # As PyTorch's NCCL backend: makes the pipe, waits for a byte, writes a dump.
 FLIGHT_RECORDER = """
-import os, select
+import os, select, time
 rank = os.environ["RANK"]
 pipe = os.environ["TORCH_NCCL_DEBUG_INFO_PIPE_FILE"] + rank + ".pipe"
 def setting(new, old):  # this Python's torch decides which of the two names is set
@@ -33,6 +33,10 @@ def setting(new, old):  # this Python's torch decides which of the two names is 
 assert int(setting("TORCH_FR_BUFFER_SIZE", "TORCH_NCCL_TRACE_BUFFER_SIZE")) > 0 and os.environ["TORCH_NCCL_DUMP_ON_TIMEOUT"] == "1"
 os.mkfifo(pipe, 0o666)
 reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+# The first step begins the time of all: it is reported when each worker has its pipe.
+here = lambda rank: os.path.join(os.environ["TMPDIR"], f"has-a-pipe-{rank}")
+open(here(rank), "w").close()
+while not all(os.path.exists(here(other)) for other in range(int(os.environ["WORLD_SIZE"]))): time.sleep(0.01)
 with open(os.environ["MUSTER_HEARTBEAT_FILE"], "w") as file: file.write("1\\n")
 select.select([reader], [], [])
 assert os.read(reader, 128)
@@ -89,7 +93,7 @@ class Heartbeats(HangCase):
         self.assertIn("T (stopped by a signal)", self.one(f"{logs}/**/hang.txt"))
 
     def test_a_restart_after_it_succeeds(self):
-        agent, logs = self.run_script(BEATS_THEN_WAITS, "--standalone", "--hang-timeout", "300ms", "--max-restarts", "1")
+        agent, logs = self.run_script(BEATS_THEN_WAITS, "--standalone", "--hang-timeout", "5s", "--max-restarts", "1")
         self.assertEqual(agent.wait(), 0)
         first, second = (attempt for _, attempt in sorted(self.attempts(logs).items()))
         self.assertIn("hang", first["workers"][0])
@@ -170,7 +174,8 @@ class PlainCommand(HangCase):
 
     def test_the_next_life_goes_on(self):
         mark = os.path.join(self.dir, "second")
-        done = self.execute(f"{self.BEATS}; test -e {mark} || {{ touch {mark}; sleep 1000; }}; echo went on", "--max-restarts", "1")
+        done = self.execute(f"{self.BEATS}; test -e {mark} || {{ touch {mark}; sleep 1000; }}; echo went on", "--max-restarts", "1",
+                            "--hang-timeout", "5s")  # the second life ends within it
         self.assertEqual((done.returncode, done.stdout), (0, "went on\n"), done.stderr)
         self.assertIn("hangs: no step reported for", done.stderr)
 
@@ -309,7 +314,7 @@ class Nodes(HangCase):
             self.assertEqual(agent.wait(), 0)
 
     def test_the_silence_of_all_nodes_is_one(self):
-        agents = self.two("--rdzv-conf", "heartbeat_timeout=2", limits=("300ms", "300ms"))
+        agents = self.two("--rdzv-conf", "heartbeat_timeout=5", limits=("300ms", "300ms"))
         for agent in agents:
             self.assertEqual(agent.wait(), 203)
             self.assertIn("all workers of the job have been silent for", agent.output())

@@ -198,7 +198,7 @@ class Runtime:
 
     def test_a_pod_that_is_not_there(self):
         workers = self.workers()
-        launcher = self.launcher(hosts=f"{self.hosts},pod-7:2", ranks=6, env={"MUSTER_RSH_TIMEOUT": "1"})
+        launcher = self.launcher(hosts=f"{self.hosts},pod-7:2", ranks=6, env={"MUSTER_RSH_TIMEOUT": "10"})
         self.check_ends(launcher, workers, NOT_REACHED)
         self.assertIn("pod-7", launcher.output())
 
@@ -309,7 +309,7 @@ class OpenMpiTree(Runtime, RshCase):
         super().check_ring(launcher, ranks)
 
     def test_a_pod_that_is_not_there(self):
-        workers = [self.worker(pod, env={"MUSTER_RSH_TIMEOUT": "1"}) for pod in range(1, self.pods)]
+        workers = [self.worker(pod, env={"MUSTER_RSH_TIMEOUT": "10"}) for pod in range(1, self.pods)]
         launcher = self.launcher(hosts=f"{self.hosts},pod-7:2", ranks=8)
         code = launcher.wait()
         self.assertIn(code, (1, NOT_REACHED), launcher.output())  # the report of a pod's remote shell does not get here

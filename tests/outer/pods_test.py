@@ -179,7 +179,7 @@ class Pods:
             file.write("secret")
         agents = self.pods(MUSTER_TOKEN_FILE=token)
         workers = self.workers(2)
-        stranger = self.pod(1, "--rdzv-conf=join_timeout=1")
+        stranger = self.pod(1, "--rdzv-conf=join_timeout=600")
         self.assertEqual(stranger.wait(), 78)
         for worker in workers:
             worker.tell("exit 0")

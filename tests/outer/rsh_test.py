@@ -158,7 +158,7 @@ class Reaching(RshCase):
         self.assertTrue(done.stdout.strip())
 
     def test_a_port_nobody_listens_on(self):
-        done = self.rsh(self.Place("127.0.0.1", self.free_port()), "true", flags=["--rsh-timeout=0.2"])
+        done = self.rsh(self.Place("127.0.0.1", self.free_port()), "true", flags=["--rsh-timeout=5"])
         self.assertEqual(done.returncode, NOT_REACHED)
         self.assertIn(b"refused", done.stderr.lower())
 

@@ -239,20 +239,20 @@ class Faults(Nodes):
         with open(token, "w") as file:
             file.write("of-this-job\n")
         endpoint = self.endpoint()
-        host = self.node(endpoint, "2", "--rdzv-conf", f"join_timeout=4,token_file={token}")
+        host = self.node(endpoint, "2", "--rdzv-conf", f"join_timeout=20,token_file={token}")  # the others must come and go meanwhile
         self.wait_for_port(endpoint)
-        no_token = self.node(endpoint, "2", "--rdzv-conf", "join_timeout=4,is_host=0")
+        no_token = self.node(endpoint, "2", "--rdzv-conf", "join_timeout=20,is_host=0")
         self.assertEqual(no_token.wait(), 78)
         self.wait_for_output(host, r"refused: 127\.0\.0\.1: this job requires a token")
-        stranger = self.node(endpoint, "2", "--rdzv-id", "other", "--rdzv-conf", f"join_timeout=4,is_host=0,token_file={token}")
+        stranger = self.node(endpoint, "2", "--rdzv-id", "other", "--rdzv-conf", f"join_timeout=20,is_host=0,token_file={token}")
         self.assertEqual(stranger.wait(), 78)
         self.wait_for_output(host, r'refused: node .*"job", the node asks for run id "other"')
-        other = [self.node(endpoint, "3", "--node-name", "b", "--rdzv-conf", f"join_timeout=4,is_host=0,token_file={token}")
+        other = [self.node(endpoint, "3", "--node-name", "b", "--rdzv-conf", f"join_timeout=20,is_host=0,token_file={token}")
                  for _ in range(2)]
         self.assertEqual([agent.wait() for agent in other], [78, 78])
         self.assertEqual(host.wait(), 200)
         refusal = r"node b .*has nnodes 3:3, the job's first node had 2:2: give every node the same value"
-        self.assertRegex(host.output(), rf"1 of 2 nodes came within 4 s: .*; the last one refused: {refusal}")
+        self.assertRegex(host.output(), rf"1 of 2 nodes came within 20 s: .*; the last one refused: {refusal}")
         self.assertEqual(len([line for line in host.output().splitlines() if "refused: node b" in line and "came" not in line]), 1)
 
     def test_missing_node_ends_with_200_and_says_so(self):
@@ -434,7 +434,7 @@ class Faults(Nodes):
         self.leave_with_a_slow_worker(host, slow, guest)
 
     def test_a_frozen_agent_is_lost_after_the_heartbeat_limit(self):
-        _, survivor, victim, _, _ = self.running(conf=",heartbeat_timeout=1")
+        _, survivor, victim, _, _ = self.running(conf=",heartbeat_timeout=5")
         victim.send(signal.SIGSTOP)
         (alone,) = self.round_of(1, at_least=1)
         alone.tell("exit 0")
@@ -444,9 +444,9 @@ class Faults(Nodes):
 
     def test_a_frozen_coordinator_is_replaced_by_the_majority(self):
         endpoint = self.endpoint()
-        host = self.node(endpoint, "2:3", "--rdzv-conf", "heartbeat_timeout=1,last_call_timeout=1")
+        host = self.node(endpoint, "2:3", "--rdzv-conf", "heartbeat_timeout=5,last_call_timeout=1")
         self.wait_for_port(endpoint)
-        others = [self.node(endpoint, "2:3", "--rdzv-conf", "heartbeat_timeout=1,last_call_timeout=1") for _ in range(2)]
+        others = [self.node(endpoint, "2:3", "--rdzv-conf", "heartbeat_timeout=5,last_call_timeout=1") for _ in range(2)]
         self.round_of(3, at_least=0)
         host.send(signal.SIGSTOP)
         for worker in self.round_of(2, at_least=1):
