@@ -256,7 +256,7 @@ exec {shutil.which("bwrap")} "$@"
 
     def test_for_good(self):
         """If bubblewrap always fails, the pod ends with 128, not with a code of the command: another machine may run it."""
-        said = self.run_with("[ $n -gt 1 ]", code=128, arguments=["--set", "spec.activeDeadlineSeconds=5"])
+        said = self.run_with("[ $n -gt 1 ]", code=128, arguments=["--set", "spec.activeDeadlineSeconds=20"])
         self.assertIn("Can't bind mount /tmp/x", said)
 
 

@@ -134,7 +134,7 @@ spec:
         said = self.run_job(job, runtime("beside", pod, spec=once))
         self.assertRegex(said, r"(?s)trained.*side ends")
         job = plain_job("late", "sleep 1000", runtime_name="beside")
-        said = self.run_job(job, runtime("beside", "activeDeadlineSeconds: 8," + pod, spec=once), code=143)
+        said = self.run_job(job, runtime("beside", "activeDeadlineSeconds: 20," + pod, spec=once), code=143)
         self.assertIn("TrainJob late: Failed", said)
 
 
@@ -226,16 +226,27 @@ class Flags(LocalCase):
                 self.assertIn(message, self.run_job(plain_job("wrong", "true"), code=78, arguments=arguments))
 
 
-EPOCHS = """import os, sys, time
-path = sys.argv[1] + "/epoch"
-first = int(open(path).read()) if os.path.exists(path) else 0
-for epoch in range(first, 7):
-    os.write(1, f"rank {os.environ['RANK']} epoch {epoch}\\n".encode())
-    if os.environ["RANK"] == "0":
+# Rank 0 stays in each epoch that is named until a drill ends its life; rank 1 ends after it. So both are there for a drill.
+EPOCHS = """import os, signal, sys
+folder, *stays = sys.argv[1:]
+rank, path = os.environ["RANK"], folder + "/epoch"
+def reached():
+    return int(open(path).read()) if os.path.exists(path) else 0
+for epoch in range(reached(), 7):
+    mark = f"{folder}/stayed-{epoch}"
+    stay = rank == "0" and str(epoch) in stays and not os.path.exists(mark)
+    if stay:
+        open(mark, "w").close()
+    os.write(1, f"rank {rank} epoch {epoch}\\n".encode())
+    if stay:
+        signal.pause()
+    if rank == "0":
         with open(path + ".new", "w") as file:
             file.write(str(epoch))
         os.rename(path + ".new", path)
     os.popen("sleep 0.2").read()
+while reached() < 6:
+    os.popen("sleep 0.05").read()
 """
 
 
@@ -243,7 +254,8 @@ class Drills(LocalCase):
     def run_with(self, *drills, code=0):
         script = self.file("epochs.py", EPOCHS)
         arguments = [word for drill in drills for word in ("--kill", drill)]
-        return self.run_job(train_job("drill", f"[torchrun, {script}, {self.folder}]"), arguments=arguments, code=code)
+        stays = "".join(f", '{epoch}'" for drill in drills for epoch in re.findall(r"@rank 0 epoch (\d)$", drill))
+        return self.run_job(train_job("drill", f"[torchrun, {script}, {self.folder}{stays}]"), arguments=arguments, code=code)
 
     def survives(self, *drills):
         said = self.run_with(*drills)
