@@ -198,7 +198,7 @@ class Shapes(Curve):
 
 class Resume(Curve):
     """A death in the middle of an epoch: each test waits for epoch 3; epoch 4 is held up so that it still runs."""
-    PACE = ["--epoch-seconds", "0.3"]
+    PACE = ["--epoch-seconds", "0.6"]
 
     def paced(self, nnodes, **options):
         train = ["--data", digits_file(), "--epochs", str(EPOCHS), "--min-accuracy", "0", *self.PACE, *options.pop("train_options", [])]
@@ -258,7 +258,7 @@ class Resume(Curve):
 class Pods(Curve):
     """A pod is killed at each stage of its life; the test starts a new one of the same name and address."""
     NAMES = ["pod-0", "pod-1"]
-    PACE = ["--epoch-seconds", "0.3"]
+    PACE = ["--epoch-seconds", "0.6"]
 
     @classmethod
     def setUpClass(cls):
