@@ -38,14 +38,14 @@ class Kueue:
         cluster.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}])
         cluster.kubectl("apply", "--server-side", "-k", os.path.join(ROOT, "controller", "manifests", "components", "kueue"))
         cluster.kubectl("apply", "--server-side", "-f", os.path.join(files, "crd", "bases"))
-        cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd", "--all")
+        cluster.kubectl("wait", "--for=condition=Established", "--timeout=180s", "crd", "--all")
         certificates = self._certificates()
         # Kueue reads the certificate of its metrics only from this folder.
         script = f"mount -t tmpfs none /etc && mkdir -p /etc/kueue/metrics && ln -s {certificates} /etc/kueue/metrics/certs && exec \"$@\""
         command = ["unshare", "--mount", "--", "sh", "-c", script, "kueue"]
         cluster.start_program(NAME, [*command, program, "--config", self._config(certificates, configuration), "--feature-gates", "VisibilityOnDemand=false"],
                               {**cluster.environment, "POD_NAMESPACE": NAMESPACE})
-        cluster.processes.await_url(NAME, f"http://127.0.0.1:{HEALTH}/readyz", seconds=60)
+        cluster.processes.await_url(NAME, f"http://127.0.0.1:{HEALTH}/readyz", seconds=180)
         self._configure_webhooks(os.path.join(files, "webhook", "manifests.yaml"))
 
     def stop(self):

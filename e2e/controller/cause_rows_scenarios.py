@@ -230,7 +230,7 @@ class Causes(Scenario):
         about = lambda event: event["type"] == "Warning" and (event["involvedObject"]["kind"], event["involvedObject"]["name"]) == (kind, row.name)
         due = [*([OF_PODS] if row.failures else []), *([OF_JOBS[row.state]] if row.state in OF_JOBS else [])]
         for reasons in due:
-            self.watch.await_("events", ".*", lambda event: about(event) and event["reason"] in reasons, time.monotonic() + 30)
+            self.watch.await_("events", ".*", lambda event: about(event) and event["reason"] in reasons, time.monotonic() + 60)
         with self.watch.changed:
             found = [versions[-1][1] for versions in self.watch.versions["events"].values() if about(versions[-1][1])]
         return [(event["reason"], event["message"]) for event in sorted(found, key=lambda event: int(event["metadata"]["resourceVersion"]))]

@@ -64,7 +64,7 @@ class Failures(Scenario):
         self.cluster.await_object("trainjob/job", lambda job: job.get("status", {}).get("state") == "Running", self.namespace)
         selector = ("-n", self.namespace, "-l", "batch.kubernetes.io/job-completion-index=0")
         first, = self.cluster.get("pods", *selector)["items"]
-        self.cluster.kubectl("delete", "pod", first["metadata"]["name"], "-n", self.namespace, "--timeout=60s")
+        self.cluster.kubectl("delete", "pod", first["metadata"]["name"], "-n", self.namespace, "--timeout=180s")
         self.cluster.await_object("trainjob/job", lambda job: job["status"]["readyNodes"] == 2, self.namespace)
         again = [pod["metadata"]["name"] for pod in self.cluster.get("pods", *selector)["items"]]
         self.assertNotIn(first["metadata"]["name"], again)

@@ -32,7 +32,7 @@ def load_images(node, folder):
 def install(cluster, tag=TAG):
     """Installs Muster, or upgrades it to images of another tag. Definitions come first: runtimes need them."""
     cluster.kubectl("apply", "--server-side", "-k", os.path.join(MANIFESTS, "base", "crds"))
-    cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd", "--all")
+    cluster.kubectl("wait", "--for=condition=Established", "--timeout=180s", "crd", "--all")
     rendered = cluster.kubectl("kustomize", os.path.join(ROOT, "e2e", "controller", "manifests"))
     cluster.kubectl("apply", "--server-side", "-f", "-", content=rendered.replace(f":{TAG}\n", f":{tag}\n"))
     cluster.kubectl("rollout", "status", f"deployment/{DEPLOYMENT}", "-n", NAMESPACE, "--timeout=180s", seconds=200)

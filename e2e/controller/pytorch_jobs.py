@@ -58,7 +58,7 @@ class PyTorchJobs(Scenario):
 
     def await_gone(self, *names):
         """Waits until `names` (pod/x, service/y) are gone."""
-        self.cluster.kubectl("wait", "--for=delete", "-n", self.namespace, "--timeout=60s", *names)
+        self.cluster.kubectl("wait", "--for=delete", "-n", self.namespace, "--timeout=180s", *names)
 
     def logs(self, job):
         """The logs of the existing pods. The Master's comes first."""

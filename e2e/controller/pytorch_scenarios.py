@@ -157,7 +157,7 @@ class PyTorchFailures(PyTorchJobs):
         self.await_running("job", 2)
         for pod in ("job-worker-0", "job-master-0"):
             before = self.uids("job")
-            self.cluster.kubectl("delete", "pod", pod, "-n", self.namespace, "--timeout=60s")
+            self.cluster.kubectl("delete", "pod", pod, "-n", self.namespace, "--timeout=180s")
             self.cluster.await_object(f"pod/{pod}", lambda found: found["metadata"]["uid"] != before[pod] and found["status"].get("phase") == "Running",
                                       self.namespace)
             after = self.uids("job")

@@ -4,6 +4,7 @@ Prints what the SDK returned as one JSON object.
 """
 import json
 import sys
+import time
 
 from kubeflow.trainer import CustomTrainer, KubernetesBackendConfig, TrainerClient
 
@@ -28,7 +29,9 @@ def main():
     given["job"] = {"name": name, "status": job.status, "nodes": job.num_nodes, "steps": {step.name: step.status for step in job.steps}}
     given["jobs"] = [listed.name for listed in client.list_jobs()]
     given["logs"] = {step: list(client.get_job_logs(name, step=step)) for step in ("node-0", "node-1")}
-    given["events"] = sorted({event.reason for event in client.get_job_events(name)})
+    until = time.monotonic() + 60
+    while "Complete" not in given.get("events", ()) and time.monotonic() < until:  # the controller writes it after the status
+        given["events"] = sorted({event.reason for event in client.get_job_events(name)})
     client.delete_job(name)
     given["jobs_after"] = [listed.name for listed in client.list_jobs()]
     json.dump(given, sys.stdout)
