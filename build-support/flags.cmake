@@ -74,7 +74,7 @@ endfunction()
 function(muster_test name)
   cmake_parse_arguments(TEST "HOT;JSON;QUICK" "TIMEOUT;APART" "SOURCES;LINK" ${ARGN})
   if(NOT TEST_TIMEOUT)
-    set(TEST_TIMEOUT 120)
+    set(TEST_TIMEOUT 300)
   endif()
   set(cores 1)  # of the TEST_JOBS that `make test` runs at a time
   if(TEST_HOT)

@@ -125,7 +125,7 @@ class ClientThreadsTest : public testing::Test {
     request.url = server.url();
     return threads.Start(request, {}, sink);
   }
-  void Run() { loop_.restart(), loop_.run_for(std::chrono::seconds(20)); }
+  void Run() { loop_.restart(), loop_.run_for(std::chrono::seconds(60)); }
 
   asio::io_context loop_;
   Trace trace_;
