@@ -8,7 +8,7 @@ import sys
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from initializer_case import MIB, InitializerCase, clean_environment, main, needs  # noqa: E402
+from initializer_case import DEADLINE, MIB, InitializerCase, clean_environment, main, needs  # noqa: E402
 
 needs("s3-server", "run build-support/setup-venv s3-server", "awscrt", "boto3", "moto")
 
@@ -153,7 +153,7 @@ class Settings(S3Case):
             run = self.in_a_pod(role, volume, {
                 "STORAGE_URI": f"s3://{self.bucket}/d", "ENDPOINT": self.url, "ACCESS_KEY_ID": "K", "SECRET_ACCESS_KEY": "S",
                 "REGION": "us-east-1", "IGNORE_PATTERNS": "*.bin"})
-            _, said = run.communicate(timeout=60)
+            _, said = run.communicate(timeout=DEADLINE)
             self.assertEqual(run.returncode, 0, said)
             self.target = os.path.join(volume, role)
             self.check_right({"1": b"one", "2": b"two"})

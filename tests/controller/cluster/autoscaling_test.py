@@ -9,7 +9,7 @@ from scenario import runtime, shell
 
 NODES = "muster.dev/nodes"
 NEVER_LONG = "1s"
-LONG = 180  # the autoscaler's controller learns of a new kind within half a minute
+LONG = 300  # s; the autoscaler's controller learns of a new kind within half a minute
 
 
 def external(name):
