@@ -8,9 +8,11 @@ import threading
 import time
 
 import cause_rows
+from await_file import await_file
 from cluster import json_stream
 from failure_rows import parent_of
 from images import BUSYBOX
+from processes import Broken
 from scenario import Scenario, shell
 
 PORT = 29400  # the same for all, as each pod has its own network
@@ -94,9 +96,8 @@ class Causes(Scenario):
         return self.cluster.kubectl(arguments[0], "-n", self.namespace, *arguments[1:], content=content)
 
     def act(self, row, kind, until):
-        """Does what the row needs from outside, once its rank 1 has begun."""
-        while not os.path.exists(os.path.join(self.folder_of(row), "begun-1")) and time.monotonic() < until:
-            time.sleep(0.2)  # a file appears in a shared folder
+        """Does what the row needs from outside, once its rank 1 has begun. Broken: it has not begun."""
+        await_file(os.path.join(self.folder_of(row), "begun-1"), until - time.monotonic())
         _, pod = self.watch.first("pods", row.pod(kind), lambda pod: True)
         getattr(self, row.act)(row, kind, pod["metadata"]["name"])
 
@@ -155,7 +156,10 @@ class Causes(Scenario):
             self.kubectl("create", "-f", "-", content=json.dumps({"apiVersion": "v1", "kind": "List", "items": part}))
         for row in rows:
             if row.act:
-                self.act(row, kind, until)
+                try:
+                    self.act(row, kind, until)
+                except Broken as error:
+                    wrong.append(f"{row.name}: {error}")
         for row in rows:
             found = self.watch.await_(kind.lower() + "s", row.name, has_come(row), until)
             if found is None:

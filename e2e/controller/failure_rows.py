@@ -7,11 +7,11 @@ import dataclasses
 import glob
 import os
 import signal
-import subprocess
 
+from await_file import await_file
 from images import BUSYBOX
 from pytorch_jobs import pytorch_job
-from scenario import ANCESTOR, INITIALIZER, put_before, runtime, shell, train_job
+from scenario import INITIALIZER, put_before, runtime, shell, train_job
 
 OFF = {"muster.dev/agent": "off"}
 WHOLE = {"muster.dev/restart": "job"}
@@ -196,7 +196,7 @@ def lives(row, folder):
 
 def kill_agent(row, folder, seconds):
     """Waits until the rank row.killed hangs, and kills the agent in its newest pod."""
-    subprocess.run(shell(f"until [ -e {folder}/hangs ]; do sleep 0.1; done"), check=True, timeout=seconds)
+    await_file(os.path.join(folder, "hangs"), seconds)
     os.kill(agent_of(folder, row.killed), signal.SIGKILL)
 
 

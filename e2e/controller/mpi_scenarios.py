@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 
+from await_file import await_file
 from installation import ROOT
 from scenario import ANCESTOR, DEBIAN, Scenario, host_folders, runtime, train_job
 
@@ -75,7 +76,7 @@ class Mpi(Scenario):
         """mpirun is started again in the launcher's pod when another pod has replaced the lost one."""
         self.start("firsthangs", "/shared/mark")
         self.cluster.await_object("trainjob/solve", lambda job: job.get("status", {}).get("state") == "Running", self.namespace)
-        subprocess.run(["/bin/sh", "-c", f"until [ -e {self.folder}/mark ]; do sleep 0.1; done"], check=True, timeout=180)  # they hang
+        await_file(os.path.join(self.folder, "mark"), 180)  # they hang
         selector = "jobset.sigs.k8s.io/replicatedjob-name=node,batch.kubernetes.io/job-completion-index=1"
         lost, = self.cluster.get("pods", "-n", self.namespace, "-l", selector)["items"]
         self.cluster.kubectl("delete", "pod", lost["metadata"]["name"], "-n", self.namespace, "--grace-period=0", "--force")

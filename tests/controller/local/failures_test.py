@@ -14,6 +14,7 @@ from local_case import DEADLINE, LocalCase, free_port  # noqa: E402
 
 import class_runner  # noqa: E402  local_case.py says where it is
 import failure_rows  # noqa: E402
+from processes import Broken  # noqa: E402
 from pytorch_jobs import pytorch_job  # noqa: E402
 from scenario import shell  # noqa: E402
 
@@ -45,7 +46,7 @@ class Table(LocalCase):
                 job = self.start("\n---\n".join(json.dumps(each) for each in row.objects))
             try:
                 return self.outcome(row, job), job
-            except (AssertionError, subprocess.TimeoutExpired, ValueError) as error:
+            except (AssertionError, Broken, subprocess.TimeoutExpired, ValueError) as error:
                 return repr(error), job
 
         with concurrent.futures.ThreadPoolExecutor(AT_A_TIME) as pool:
