@@ -11,10 +11,12 @@ import sys
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cluster"))
 
+import mpi_jobs  # noqa: E402
+import torch_programs  # noqa: E402
 from failure_rows import volumes  # noqa: E402
 from images import BUSYBOX  # noqa: E402
 from pytorch_jobs import CONTAINER as PYTORCH_CONTAINER, pytorch_job  # noqa: E402
-from scenario import INITIALIZER, put_before, runtime, shell, train_job  # noqa: E402
+from scenario import INITIALIZER, INITIALIZER_IMAGE, put_before, runtime, shell, train_job  # noqa: E402
 
 TRAIN, PYTORCH = "TrainJob", "PyTorchJob"
 BOTH = (TRAIN, PYTORCH)
@@ -55,6 +57,8 @@ class Row:
     max_restarts: int = 0
     failures: int = 1  # 0: no pod failed
     initializer: dict = None  # a container before the nodes; only for a TrainJob
+    again: str = "Never"  # restartPolicy of its pod
+    missing: object = lambda: ""  # what the row needs and this machine lacks
     spec: dict = dataclasses.field(default_factory=dict)  # of the TrainJob, or the runPolicy
 
     def container_of(self, kind):
@@ -89,9 +93,10 @@ class Row:
         step["metadata"].setdefault("annotations", {})["muster.dev/restart-policy"] = "exit-code"
         step["spec"]["template"]["spec"]["containers"] += beside
         if self.initializer:
-            put_before(made, INITIALIZER, {"volumes": pod["volumes"], "restartPolicy": "Never", "containers": [
+            put_before(made, INITIALIZER, {"volumes": pod["volumes"], "restartPolicy": self.again, "containers": [
                 {"name": INITIALIZER, "imagePullPolicy": "IfNotPresent", **self.initializer}]})
-            spec["replicatedJobs"][0]["template"]["spec"]["backoffLimit"] = 0
+            if self.again == "Never":
+                spec["replicatedJobs"][0]["template"]["spec"]["backoffLimit"] = 0
         return [made, train_job(self.name, self.name, **self.spec)]
 
     def pytorch_job(self, pod, container, beside, port):
@@ -100,6 +105,17 @@ class Row:
                            pod=pod, processes=1 if self.torchrun else None)
         made["spec"]["pytorchReplicaSpecs"]["Master"]["template"]["spec"]["containers"] += beside  # the Worker has the same template
         return [made]
+
+
+class MpiRow(Row):
+    """A TrainJob of Open MPI: the launcher and one more node, of one process each."""
+
+    def pod(self, kind):
+        return f"{self.name}-{mpi_jobs.LAUNCHER}-0-0-\\w+"
+
+    def objects(self, kind, folder, port):
+        mpi_jobs.make_program(folder)
+        return mpi_jobs.mpi_job(self.name, folder, self.command, 2, 1, max_restarts=0)
 
 
 def wrong(row, kind, place, text, pod, logs):
@@ -148,6 +164,12 @@ def with_small_tmpfs(pod, container):
     container["volumeMounts"].append({"name": "small", "mountPath": "/small"})
 
 
+def with_small_volume(pod, container):
+    """On the node's disk, where the kubelet holds the limit."""
+    pod["volumes"].append({"name": "small", "emptyDir": {"sizeLimit": "1Mi"}})
+    container["volumeMounts"].append({"name": "small", "mountPath": "/small"})
+
+
 def beside(script):
     """A container beside the one that trains."""
     def change(pod, container):
@@ -174,6 +196,38 @@ CLOSED = "RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:534] Con
 WARNING = "[W1128 09:00:00 ProcessGroupNCCL.cpp:1250] Warning: WARNING: destroy_process_group() was not called before program exit"
 SHM = ("RuntimeError: DataLoader worker (pid(s) 21) exited unexpectedly. ERROR: Unexpected bus error encountered in worker. This might be caused by "
        "insufficient shared memory (shm).")
+
+
+def torch_rows(python=torch_programs.PYTHON, prefix="torch"):
+    def row(name, what, words, fault, code=1, **more):
+        return Row(f"{prefix}-{name}", what, words, code, command=torch_programs.command(fault, python), change=torch_programs.on_debian,
+                   missing=lambda: torch_programs.missing(python), **more)
+
+    return [
+        row("raises", "PyTorch: an exception while the others are in an all_reduce", "KeyError: 'step'", torch_programs.RAISES),
+        row("alone", "The same without torchrun", "KeyError: 'step'", torch_programs.RAISES, torchrun=False, kinds=(PYTORCH,)),
+        row("dies", "PyTorch: SIGKILL while the others are in an all_reduce", "", torch_programs.DIES, 137, how="was killed by SIGKILL"),
+        row("data", "PyTorch: an exception in a worker of DataLoader", "ValueError: no such sample", torch_programs.LOADS),
+        row("timeout", "PyTorch: a rank that does not join an all_reduce", f"Timed out waiting {torch_programs.TIMEOUT}000ms for recv operation to complete",
+            torch_programs.SLEEPS, rank=0),
+    ]
+
+
+def mpi_rows():
+    def row(name, what, words, code, command, **more):
+        return MpiRow(f"mpi-{name}", what, words, code, kinds=(TRAIN,), torchrun=False, rank=None, command=command, missing=mpi_jobs.missing, **more)
+
+    run = [mpi_jobs.MPIRUN, "-n", "2"]
+    return [
+        row("rank", "MPI: a rank that ends with 7", "", 7, [*run, "/shared/program", "exit", "1", "7"]),
+        row("no-program", "MPI: a program that does not exist", "could not access or execute an executable: Executable: /shared/nothing", 132, [*run, "/shared/nothing"],
+            how="exit code 132"),
+        row("no-mpirun", "MPI: an `mpirun` that does not exist", "'no-such-mpirun' was not found in PATH", 127, ["no-such-mpirun", "-n", "2", "/shared/program"],
+            how="exit code 127", step="correct the command of container"),
+    ]
+
+
+FETCHES = {"image": INITIALIZER_IMAGE, "volumeMounts": [{"name": "shared", "mountPath": "/workspace"}]}
 
 
 def rows():
@@ -231,11 +285,21 @@ def rows():
             change=before("echo 'no licence' >&2; exit 5")),
         Row("initializer", "An initializer's container of the user", "", 3, kinds=(TRAIN,), rank=None, container=INITIALIZER, script="exit 0", torchrun=False,
             initializer={"image": BUSYBOX, "command": shell("echo 'no such table' >&2; exit 3")}),
+        Row("initializer-path", "`muster-initializer`: a path that does not exist", "/nothing", 1, kinds=(TRAIN,), rank=None, container=INITIALIZER, script="exit 0",
+            torchrun=False, initializer=FETCHES, again="OnFailure", spec={"initializer": {"dataset": {"storageUri": "file:///nothing"}}}),
+        Row("initializer-scheme", "`muster-initializer`: a scheme that it does not know", "the scheme 'ftp' is not known", 78, kinds=(TRAIN,), rank=None, container=INITIALIZER,
+            script="exit 0", torchrun=False, initializer=FETCHES, again="OnFailure", how="exit code 78",
+            spec={"initializer": {"dataset": {"storageUri": "ftp://server/data"}}}),
+        *torch_rows(),
+        *mpi_rows(),
         # Kubernetes.
         Row("deleted", "The pod is deleted", "Deleted: the pod was deleted", 143, script=STAYS, torchrun=False, act="delete", reason="Deleted", state="Running", local=False,
             how="ended with exit code 143", step=""),
         Row("evicted", "The pod is evicted by the API", "EvictionByEvictionAPI", 143, script=STAYS, torchrun=False, act="evict", reason="EvictionByEvictionAPI",
             state="Running", step="", local=False, how="ended with exit code 143"),
+        Row("volume-limit", "The pod exceeds the `sizeLimit` of an emptyDir", 'Usage of EmptyDir volume "small" exceeds the limit "1Mi"', 137, torchrun=False,
+            script=f"[ -e /shared/once ] || {{ : > /shared/once; head -c 20000000 /dev/zero > /small/file; }}\n{STAYS}", reason="Evicted", state="Running",
+            step="raise the limit that it exceeded", local=False, how="exit code 1", change=with_small_volume),
         Row("pod-deadline", "`activeDeadlineSeconds` of the pod", "Pod was active on the node longer than the specified deadline", 0, script=STAYS, torchrun=False,
             rank=None, reason="DeadlineExceeded", change=lambda pod, container: pod.update(activeDeadlineSeconds=5), how="DeadlineExceeded",
             step="raise activeDeadlineSeconds of the pod", local=False),

@@ -1,4 +1,5 @@
 """Runs the table of cause_rows.py in a cluster with a real kubelet. Every place names the same cause and next step."""
+import dataclasses
 import json
 import os
 import re
@@ -134,7 +135,7 @@ class Causes(Scenario):
 
     def run_rows(self, kind):
         """Runs the rows, AT_A_TIME at the same time: a node with more pods than it has cores for reports their ends late."""
-        rows = [row for row in cause_rows.rows() if kind in row.kinds]
+        rows = [row for row in cause_rows.rows() if kind in row.kinds and not row.missing()]
         self.make_room()
         self.watch = Watch(self.cluster, self.namespace, ("pods", "events", kind.lower() + "s"))
         self.addCleanup(self.watch.end)
@@ -192,8 +193,19 @@ class Causes(Scenario):
             sentences["the job's event"] = next((text for reason, text in reversed(events) if reason in OF_JOBS[row.state]), f"none of {events}")
         if row.state == "Suspended" and events:
             wrong.append(f"{row.name}: events: {events}")
+        if row.state == "Running" and status.get("restarts", 0):
+            wrong.append(f"{row.name}: a disruption cost a restart: {status}")
+        if kind == cause_rows.PYTORCH and row.state == "Failed" and row.failures:
+            wrong.append(self.check_counts(row, status))
         wrong += [cause_rows.wrong(row, kind, place, text, row.pod(kind), logs) for place, text in sentences.items()]
         return list(filter(None, wrong))
+
+    def check_counts(self, row, status):
+        """The replica that is to blame is counted as failed, and none of its type as active."""
+        blamed = "Master" if "-master-" in status["failures"][-1]["pod"] else "Worker"
+        counts = status["replicaStatuses"][blamed]
+        is_right = (counts.get("failed"), counts.get("active", 0)) == (1, 0)
+        return "" if is_right else f"{row.name}: replicaStatuses of {blamed}: {counts}"
 
     def check_failure(self, row, kind, failure):
         """What status.failures[-1], the pod's log and its termination message lack."""
@@ -250,6 +262,27 @@ class Causes(Scenario):
             wrong.append(f"{row.name}: the status names the failure before the pod's end: {first}")
             return []
         return [(row.name, (named[0] - ended[0]) * 1000)]
+
+    def test_a_lost_node(self):
+        """The kubelet is away until its node is not ready. Both jobs say which pod and which node they wait for."""
+        row = next(row for row in cause_rows.rows() if row.name == "deleted")  # it stays
+        made = {kind: dataclasses.replace(row, name=f"lost-{kind.lower()}").objects(kind, self.folder_of(row), PORT) for kind in cause_rows.BOTH}
+        self.create(*(each for objects in made.values() for each in objects))
+        for objects in made.values():
+            for rank in (0, 1):
+                await_file(os.path.join(self.shared(), objects[-1]["metadata"]["name"], f"begun-{rank}"), SECONDS)
+        self.addCleanup(self.kubelet_runs)
+        self.node.kill_kubelet()
+        for kind, objects in made.items():
+            name = objects[-1]["metadata"]["name"]
+            job = self.cluster.await_object(f"{kind.lower()}/{name}", lambda job: "not ready" in job.get("status", {}).get("message", ""), self.namespace)
+            status = job["status"]
+            self.assertRegex(status["message"], f"pod {name}-.*: its node node is not ready, and does not answer")
+            self.assertEqual((status.get("reason", "NodeNotReady"), status.get("restarts", 0), status.get("failures", [])), ("NodeNotReady", 0, []))
+
+    def kubelet_runs(self):
+        if not self.cluster.processes.alive("kubelet"):
+            self.node.start_kubelet()
 
     def test_causes_of_train_jobs(self):
         self.run_rows(cause_rows.TRAIN)

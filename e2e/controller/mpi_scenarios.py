@@ -1,50 +1,26 @@
 """Debian's Open MPI without sshd and keys: a launcher reaches its nodes by `muster rsh`."""
 import os
 import re
-import shutil
-import subprocess
 
+import mpi_jobs
 from await_file import await_file
-from installation import ROOT
-from scenario import ANCESTOR, DEBIAN, Scenario, host_folders, runtime, train_job
+from scenario import Scenario
 
-PROGRAM = os.path.join(ROOT, "tests", "outer", "mpi_program.c")
-MPIRUN, MPICC = "/usr/bin/mpirun.openmpi", "/usr/bin/mpicc.openmpi"
 NODES, SLOTS = 3, 2  # the launcher is one of the nodes
-# No search for InfiniBand, which a pod's network lacks. runc's /dev/shm is large enough for these messages.
-QUIET = [{"name": f"OMPI_MCA_{name}", "value": value} for name, value in (("btl", "tcp,self"), ("pml", "ob1"), ("btl_base_warn_component_unused", "0"))]
 
 
 class Mpi(Scenario):
     def setUp(self):
         super().setUp()
-        for tool in (MPIRUN, MPICC):
-            if not shutil.which(tool):
-                self.skipTest(f"there is no {tool}")
+        if missing := mpi_jobs.missing():
+            self.skipTest(f"there is {missing}")
         self.folder = self.shared()
-        subprocess.run([MPICC, "-o", os.path.join(self.folder, "program"), PROGRAM], check=True)
+        mpi_jobs.make_program(self.folder)
 
     def start(self, *arguments):
-        """Creates a TrainJob `solve` that runs the program as the built-in MPI runtimes do."""
-        volumes, mounts = host_folders([*DEBIAN, "/etc/openmpi"])
-        volumes.append({"name": "shared", "hostPath": {"path": self.folder}})
-        mounts.append({"name": "shared", "mountPath": "/shared"})
-        container = {"volumeMounts": mounts, "env": [{"name": "PATH", "value": "/usr/local/bin:/usr/bin:/bin"}, *QUIET]}
-        policy = {"mpi": {"runLauncherAsNode": True, "numProcPerNode": SLOTS}}
-        made = runtime("mpi", 1, policy, container={**container, "command": ["/usr/sbin/sshd", "-De"],
-                                                    "readinessProbe": {"tcpSocket": {"port": 2222}}}, pod={"volumes": volumes})
-        job_set = made["spec"]["template"]["spec"]
-        job_set["successPolicy"] = {"operator": "All", "targetReplicatedJobs": ["launcher"]}
-        node, = job_set["replicatedJobs"]
-        node["template"]["metadata"] = {}
-        launcher = {**node["template"]["spec"]["template"]["spec"]["containers"][0]}
-        for field in ("command", "readinessProbe"):
-            launcher.pop(field)
-        job_set["replicatedJobs"].append({
-            "name": "launcher", "dependsOn": [{"name": "node", "status": "Ready"}],
-            "template": {"metadata": {"labels": {ANCESTOR: "trainer"}}, "spec": {"template": {"spec": {"containers": [launcher], "volumes": volumes}}}}})
-        command = [MPIRUN, "-n", str(NODES * SLOTS), "/shared/program", *arguments]
-        self.create(made, train_job("solve", "mpi", trainer={"numNodes": NODES, "command": command}))
+        """Creates a TrainJob `solve` that runs the program."""
+        command = [mpi_jobs.MPIRUN, "-n", str(NODES * SLOTS), "/shared/program", *arguments]
+        self.create(*mpi_jobs.mpi_job("solve", self.folder, command, NODES, SLOTS))
 
     def launcher_log(self):
         return self.cluster.kubectl("logs", "-n", self.namespace, "-c", "node", "-l", "jobset.sigs.k8s.io/replicatedjob-name=launcher", "--tail=-1")
