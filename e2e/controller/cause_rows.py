@@ -219,7 +219,7 @@ def mpi_rows():
 
     run = [mpi_jobs.MPIRUN, "-n", "2"]
     return [
-        row("rank", "MPI: a rank that ends with 7", "", 7, [*run, "/shared/program", "exit", "1", "7"]),
+        row("rank", "MPI: a rank that ends with 7", "one or more processes exited with non-zero status", 7, [*run, "/shared/program", "exit", "1", "7"]),
         row("no-program", "MPI: a program that does not exist", "could not access or execute an executable: Executable: /shared/nothing", 132, [*run, "/shared/nothing"],
             how="exit code 132"),
         row("no-mpirun", "MPI: an `mpirun` that does not exist", "'no-such-mpirun' was not found in PATH", 127, ["no-such-mpirun", "-n", "2", "/shared/program"],
