@@ -1,6 +1,5 @@
 """The table of causes (e2e/controller/cause_rows.py) by `muster local`. e2e/controller/run runs it in a cluster."""
 import concurrent.futures
-import dataclasses
 import json
 import os
 import subprocess
@@ -16,22 +15,8 @@ import cause_rows  # noqa: E402
 import class_runner  # noqa: E402  local_case.py says where it is
 
 AT_A_TIME = 4
-HOUR = 3600
 CACHE = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
 NEWEST_TORCH = os.path.join(CACHE, "muster", "torch-newest", "bin", "python")  # of build-support/setup-newest-torch
-
-
-@dataclasses.dataclass
-class OtherClock(cause_rows.Row):
-    """A PyTorchJob whose Worker has a clock of its own."""
-    offset: int = 0  # s
-
-    def objects(self, kind, folder, port):
-        job, = json.loads(json.dumps(super().objects(kind, folder, port)))  # else the Master has the same template
-        container, = job["spec"]["pytorchReplicaSpecs"]["Worker"]["template"]["spec"]["containers"]
-        for name, value in (("LD_PRELOAD", os.path.join(BIN, "other_clock.so")), ("MUSTER_TEST_CLOCK_OFFSET", str(self.offset))):
-            container["env"].append({"name": name, "value": value})
-        return [job]
 
 
 class Causes(LocalCase):
@@ -88,12 +73,6 @@ class Causes(LocalCase):
     def test_the_newest_pytorch(self):
         for kind in cause_rows.BOTH:
             self.run_rows(kind, cause_rows.torch_rows(NEWEST_TORCH, f"newest-{kind.lower()}"))
-
-    def test_clocks_that_differ(self):
-        """The clock of rank 1's pod is an hour behind or ahead. Rank 1 is to blame, whoever ends first."""
-        rows = [row for row in cause_rows.rows() if row.name in ("hidden-before", "hidden-after")]
-        self.run_rows(cause_rows.PYTORCH, [OtherClock(**{**vars(row), "name": f"{row.name}-{name}", "offset": offset})
-                                           for row in rows for name, offset in (("behind", -HOUR), ("ahead", HOUR))])
 
 
 if __name__ == "__main__":
