@@ -108,7 +108,7 @@ def train_rows(folder_of, port):
         row("worker-killed", worker(die), again, 0, 1, both(1, 2, (1, 2)), torchrun=True, port=port()),
         row("worker-retryable", worker("exit 143"), again, 0, 1, both(1, 2, (1, 2)), torchrun=True, port=port()),
         row("worker-fatal", worker("exit 3"), "Failed", 3, 0, both(1, 1), torchrun=True, port=port()),
-        row("worker-budget", "await lives-0; [ $who = 1 ] && exit 143; exec sleep 1000", "Failed", 143, 2, both(1, 3, (1, 3)), torchrun=True, port=port()),
+        row("worker-budget", "[ $who = 1 ] || exec sleep 1000; await lives-0; until [ $(wc -l < /shared/lives-0) = $life ]; do sleep 0.1; done; exit 143", "Failed", 143, 2, both(1, 3, (1, 3)), torchrun=True, port=port()),
         row("command-retryable", once("exit 143"), again, 0, 1, stays),
         row("command-killed", once(die), again, 0, 1, stays),
         row("command-fatal", once("exit 3"), "Failed", 3, 0, both(1, 1)),
