@@ -297,9 +297,9 @@ def rows():
             how="ended with exit code 143", step=""),
         Row("evicted", "The pod is evicted by the API", "EvictionByEvictionAPI", 143, script=STAYS, torchrun=False, act="evict", reason="EvictionByEvictionAPI",
             state="Running", step="", local=False, how="ended with exit code 143"),
-        Row("volume-limit", "The pod exceeds the `sizeLimit` of an emptyDir", 'Usage of EmptyDir volume "small" exceeds the limit "1Mi"', 137, torchrun=False,
+        Row("volume-limit", "The pod exceeds the `sizeLimit` of an emptyDir", 'Usage of EmptyDir volume "small" exceeds the limit "1Mi"', 143, torchrun=False,
             script=f"[ -e /shared/once ] || {{ : > /shared/once; head -c 20000000 /dev/zero > /small/file; }}\n{STAYS}", reason="Evicted", state="Running",
-            step="raise the limit that it exceeded", local=False, how="exit code 1", change=with_small_volume),
+            step="raise the limit that it exceeded", local=False, how="ended with exit code 143", change=with_small_volume),
         Row("pod-deadline", "`activeDeadlineSeconds` of the pod", "Pod was active on the node longer than the specified deadline", 0, script=STAYS, torchrun=False,
             rank=None, reason="DeadlineExceeded", change=lambda pod, container: pod.update(activeDeadlineSeconds=5), how="DeadlineExceeded",
             step="raise activeDeadlineSeconds of the pod", local=False),
@@ -325,6 +325,13 @@ def rows():
         Row("unschedulable", "No node fits", "node(s) didn't match Pod's node affinity/selector", 0, state="Waiting", failures=0, rank=None, step="the pod starts once a node fits",
             local=False, script="exit 0", torchrun=False, reason="Unschedulable", change=lambda pod, container: pod.update(nodeSelector={"gpu": "h200"})),
     ]
+
+
+def runnable(some):
+    """Those of the rows that this machine can run. Tells of the others."""
+    lacks = {row.name: row.missing() for row in some}
+    print("".join(f"left out: {name}: there is {missing}\n" for name, missing in lacks.items() if missing), end="", flush=True)
+    return [row for row in some if not lacks[row.name]]
 
 
 if __name__ == "__main__":

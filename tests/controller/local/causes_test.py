@@ -13,6 +13,7 @@ from local_case import BIN, LocalCase, clean, free_port  # noqa: E402
 
 import cause_rows  # noqa: E402
 import class_runner  # noqa: E402  local_case.py says where it is
+import torch_programs  # noqa: E402
 
 AT_A_TIME = 4
 CACHE = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
@@ -43,9 +44,9 @@ class Causes(LocalCase):
         self.assertIn(row.words, run["reason"])
 
     def run_rows(self, kind, rows):
-        """Runs those of the rows that this machine can, AT_A_TIME at the same time."""
+        """Runs the rows, AT_A_TIME at the same time."""
         lock = threading.Lock()
-        rows = [row for row in rows if row.local and kind in row.kinds and not row.missing()]
+        rows = cause_rows.runnable([row for row in rows if row.local and kind in row.kinds])
 
         def run(row):
             with lock:
@@ -71,6 +72,8 @@ class Causes(LocalCase):
         self.run_rows(cause_rows.PYTORCH, cause_rows.rows())
 
     def test_the_newest_pytorch(self):
+        if missing := torch_programs.missing(NEWEST_TORCH):
+            self.skipTest(f"there is {missing}: run build-support/setup-newest-torch")
         for kind in cause_rows.BOTH:
             self.run_rows(kind, cause_rows.torch_rows(NEWEST_TORCH, f"newest-{kind.lower()}"))
 
