@@ -25,7 +25,7 @@ os.kill(os.getpid(), signal.SIGSTOP)
 """
 # As PyTorch's NCCL backend: makes the pipe, waits for a byte, writes a dump.
 FLIGHT_RECORDER = """
-import os, select, time
+import os, select
 rank = os.environ["RANK"]
 pipe = os.environ["TORCH_NCCL_DEBUG_INFO_PIPE_FILE"] + rank + ".pipe"
 def setting(new, old):  # this Python's torch decides which of the two names is set
@@ -36,7 +36,7 @@ reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
 # The first step begins the time of all: it is reported when each worker has its pipe.
 here = lambda rank: os.path.join(os.environ["TMPDIR"], f"has-a-pipe-{rank}")
 open(here(rank), "w").close()
-while not all(os.path.exists(here(other)) for other in range(int(os.environ["WORLD_SIZE"]))): time.sleep(0.01)
+while not all(os.path.exists(here(other)) for other in range(int(os.environ["WORLD_SIZE"]))): select.select([], [], [], 0.01)
 with open(os.environ["MUSTER_HEARTBEAT_FILE"], "w") as file: file.write("1\\n")
 select.select([reader], [], [])
 assert os.read(reader, 128)
