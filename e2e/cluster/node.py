@@ -289,7 +289,7 @@ class Node:
             "clusterDNS": [BRIDGE], "clusterDomain": "cluster.local",
             # The machine may be a container itself: accept version 1 control groups, swap and the limits that exist.
             "cgroupDriver": "cgroupfs", "cgroupRoot": f"/{cluster.namespace}", "failCgroupV1": False, "enforceNodeAllocatable": ["none"], "failSwapOn": False, "oomScoreAdj": 0,
-            "makeIPTablesUtilChains": False, "localStorageCapacityIsolation": False, "featureGates": {"KubeletInUserNamespace": True},
+            "makeIPTablesUtilChains": False, "volumeStatsAggPeriod": "5s", "featureGates": {"KubeletInUserNamespace": True},
             "imageGCHighThresholdPercent": 100,
             "evictionHard": {resource: "0%" for resource in ("memory.available", "nodefs.available", "nodefs.inodesFree",
                                                              "imagefs.available", "imagefs.inodesFree")},
