@@ -18,6 +18,16 @@ constexpr std::chrono::seconds kOthersEnd{90};
 
 constexpr std::chrono::seconds kCauseEnds{30};  // from the end of the first agent of a round to the end of the last
 
+// The end of a container whose log goes with the pod if the pod is deleted while another container runs, or while the
+// kubelet starts this one again. Null: there is none.
+const ObservedEnd* EndToKeep(const ObservedPod& pod) {
+  if (IsOutlasted(pod)) return DecidingEnd(pod);
+  const auto end = std::find_if(pod.ends.begin(), pod.ends.end(), [&pod](const ObservedEnd& one) {
+    return one.exit_code != 0 && (one.waits_to_start || (one.started_again && pod.ended_here));
+  });
+  return StillRuns(pod) && end != pod.ends.end() ? &*end : nullptr;
+}
+
 // When the time of the deadline began to run. nullopt: it does not run.
 std::optional<WallTime> RunsSince(const TrainJob& job, const TrainJobStatus& status) {
   if (job.suspend || !job.meta.created) return std::nullopt;
@@ -40,11 +50,10 @@ void AddCauses(const ObservedPod& pod, NamedCauses* causes) {
 }
 
 std::optional<WallTime> AwaitLog(const ObservedPod& pod, const NamedCauses& causes, WallTime now, Steps* steps) {
-  if (IsOutlasted(pod)) {
-    const auto finished = DecidingEnd(pod)->finished;
-    if (!finished || now >= *finished + kOthersEnd) return std::nullopt;
-    EndPod(pod, pod.decides, steps);
-    return *finished + kOthersEnd;
+  if (const ObservedEnd* end = EndToKeep(pod)) {
+    if (!end->finished || now >= *end->finished + kOthersEnd) return std::nullopt;
+    EndPod(pod, end->container, steps);
+    return *end->finished + kOthersEnd;
   }
   const auto until = FailsUntil(pod, now);
   const auto named = causes.find(pod.host.empty() ? pod.meta.name : pod.host);

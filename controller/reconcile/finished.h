@@ -15,8 +15,8 @@ using NamedCauses = std::map<std::string, WallTime>;
 void AddCauses(const ObservedPod& pod, NamedCauses* causes);
 
 // Until when a pod is left alone, so that its log stays: one that has just failed (FailsUntil), a cause that its own
-// agent is about to end, or one whose deciding container has ended, which is ended (deciding.h). nullopt: any other
-// pod.
+// agent is about to end, or one that is ended here (EndPod): its deciding container has ended (deciding.h), or the
+// kubelet would start a failed container again. nullopt: any other pod.
 std::optional<WallTime> AwaitLog(const ObservedPod& pod, const NamedCauses& causes, WallTime now, Steps* steps);
 
 // Adds the action that stops a Job which runs and has `pods`: it is deleted, or suspended if a pod of it shows an end,

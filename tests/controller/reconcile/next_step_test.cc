@@ -165,6 +165,32 @@ TEST(Log, OfWhichPodIsAwaited) {
   EXPECT_EQ(steps.actions.size(), 1U);  // ends the proxy
 }
 
+TEST(Log, OfAContainerThatTheKubeletStartsAgainIsAwaited) {
+  struct Row {
+    const char* what;
+    bool waits, ended_here;
+    bool ends, awaited;
+  };
+  const Row rows[] = {
+      {"it has just ended", true, false, true, true},
+      {"the pod's end is asked for", true, true, false, true},
+      {"it was started again before the pod's end", false, true, false, true},
+      {"it was started again long ago", false, false, false, false},
+  };
+  for (const Row& row : rows) {
+    ObservedPod pod = Failed(Pod(There("a-node-0"), 0), 78);
+    pod.phase = "Running";
+    pod.ends[0].started_again = true;
+    pod.ends[0].waits_to_start = row.waits;
+    pod.ended_here = row.ended_here;
+    Steps steps;
+    EXPECT_EQ(AwaitLog(pod, {}, kNow, &steps).has_value(), row.awaited) << row.what;
+    EXPECT_EQ(steps.actions.size(), row.ends ? 1U : 0U) << row.what;
+    pod.phase = "Failed";
+    EXPECT_FALSE(AwaitLog(pod, {}, kNow, &steps)) << row.what;
+  }
+}
+
 TEST(NextStep, OfAnotherWaitIsNews) {
   EXPECT_TRUE(IsNews({"FailedMount", "m"}, "pod a: Unschedulable: 0/1 nodes"));
   EXPECT_FALSE(IsNews({"ErrImagePull", "m"}, "pod a: ImagePullBackOff: Back-off pulling image: ErrImagePull"));
