@@ -265,19 +265,19 @@ class Causes(Scenario):
 
     def test_a_lost_node(self):
         """The kubelet is away until its node is not ready. Both jobs say which pod and which node they wait for."""
-        row = next(row for row in cause_rows.rows() if row.name == "deleted")  # it stays
-        made = {kind: dataclasses.replace(row, name=f"lost-{kind.lower()}").objects(kind, self.folder_of(row), PORT) for kind in cause_rows.BOTH}
-        self.create(*(each for objects in made.values() for each in objects))
-        for objects in made.values():
+        stays = next(row for row in cause_rows.rows() if row.name == "deleted")
+        rows = {kind: dataclasses.replace(stays, name=f"lost-{kind.lower()}") for kind in cause_rows.BOTH}
+        for kind, row in rows.items():
+            self.create(*row.objects(kind, self.folder_of(row), PORT))
+        for row in rows.values():
             for rank in (0, 1):
-                await_file(os.path.join(self.shared(), objects[-1]["metadata"]["name"], f"begun-{rank}"), SECONDS)
+                await_file(os.path.join(self.folder_of(row), f"begun-{rank}"), SECONDS)
         self.addCleanup(self.kubelet_runs)
         self.node.kill_kubelet()
-        for kind, objects in made.items():
-            name = objects[-1]["metadata"]["name"]
-            job = self.cluster.await_object(f"{kind.lower()}/{name}", lambda job: "not ready" in job.get("status", {}).get("message", ""), self.namespace)
+        for kind, row in rows.items():
+            job = self.cluster.await_object(f"{kind.lower()}/{row.name}", lambda job: "not ready" in job.get("status", {}).get("message", ""), self.namespace)
             status = job["status"]
-            self.assertRegex(status["message"], f"pod {name}-.*: its node node is not ready, and does not answer")
+            self.assertRegex(status["message"], f"pod {row.name}-.*: its node node is not ready, and does not answer")
             self.assertEqual((status.get("reason", "NodeNotReady"), status.get("restarts", 0), status.get("failures", [])), ("NodeNotReady", 0, []))
 
     def kubelet_runs(self):
