@@ -34,8 +34,8 @@ SLOT = "muster.dev/slot"  # a resource of the node, of which there are two
 
 @dataclasses.dataclass
 class Row:
-    """`words` stand in every sentence about the failure, and `how` behind its pod's name. `rank`: None: either. `code`: 0: no container
-    ended. `step`: words of the next step; "": there is none. `act`: what cause_rows_scenarios.py does once /shared/begun-1 is there."""
+    """`words` stand in every sentence about the failure, and `how` behind its pod's name. `rank`: None: either. `code`: 0: any, or no
+    container ended. `step`: words of the next step; "": there is none. `act`: what cause_rows_scenarios.py does once both ranks have begun."""
     name: str
     what: str  # for docs/restarts.md
     words: str
@@ -205,7 +205,6 @@ def torch_rows(python=torch_programs.PYTHON, prefix="torch"):
 
     return [
         row("raises", "PyTorch: an exception while the others are in an all_reduce", "KeyError: 'step'", torch_programs.RAISES),
-        row("alone", "The same without torchrun", "KeyError: 'step'", torch_programs.RAISES, torchrun=False, kinds=(PYTORCH,)),
         row("dies", "PyTorch: SIGKILL while the others are in an all_reduce", "", torch_programs.DIES, 137, how="was killed by SIGKILL"),
         row("data", "PyTorch: an exception in a worker of DataLoader", "ValueError: no such sample", torch_programs.LOADS),
         row("timeout", "PyTorch: a rank that does not join an all_reduce", f"Timed out waiting {torch_programs.TIMEOUT}000ms for recv operation to complete",
@@ -297,9 +296,9 @@ def rows():
             how="ended with exit code 143", step=""),
         Row("evicted", "The pod is evicted by the API", "EvictionByEvictionAPI", 143, script=STAYS, torchrun=False, act="evict", reason="EvictionByEvictionAPI",
             state="Running", step="", local=False, how="ended with exit code 143"),
-        Row("volume-limit", "The pod exceeds the `sizeLimit` of an emptyDir", 'Usage of EmptyDir volume "small" exceeds the limit "1Mi"', 143, torchrun=False,
+        Row("volume-limit", "The pod exceeds the `sizeLimit` of an emptyDir", 'Usage of EmptyDir volume "small" exceeds the limit "1Mi"', 0, torchrun=False,
             script=f"[ -e /shared/once ] || {{ : > /shared/once; head -c 20000000 /dev/zero > /small/file; }}\n{STAYS}", reason="Evicted", state="Running",
-            step="raise the limit that it exceeded", local=False, how="ended with exit code 143", change=with_small_volume),
+            step="raise the limit that it exceeded", local=False, how="exit code 143|was killed by SIGKILL", change=with_small_volume),
         Row("pod-deadline", "`activeDeadlineSeconds` of the pod", "Pod was active on the node longer than the specified deadline", 0, script=STAYS, torchrun=False,
             rank=None, reason="DeadlineExceeded", change=lambda pod, container: pod.update(activeDeadlineSeconds=5), how="DeadlineExceeded",
             step="raise activeDeadlineSeconds of the pod", local=False),
