@@ -135,6 +135,18 @@ void Judge(const PyTorchJobStatus& status, const std::vector<Failure>& known, Re
   if (cause != nullptr) failure.origin = failure.failure.origin = cause->origin;
 }
 
+// When the replicas that failures of others name as their cause failed, by the pod's name. Their own pods may not have
+// ended yet.
+std::map<std::string_view, WallTime> CausesOfOthers(const Replicas& replicas) {
+  std::map<std::string_view, WallTime> causes;
+  for (const Replica& replica : replicas.all) {
+    if (!replica.failure || replica.failure->failure.reported_by.empty()) continue;
+    WallTime& last = causes[replica.failure->failure.pod];
+    last = std::max(last, replica.failure->failure.time);
+  }
+  return causes;
+}
+
 }  // namespace
 
 int Replicas::Count(ReplicaType type, bool (Replica::*is)() const) const {
@@ -308,6 +320,7 @@ void ForgetSuccesses(PyTorchJobStatus* status) {
 }
 
 void CountReplicas(const PyTorchJob& job, const PyTorchPlan& plan, const Replicas& replicas, PyTorchJobStatus* status) {
+  const auto causes = CausesOfOthers(replicas);
   for (const ReplicaType type : kReplicaTypes) {
     if (plan.Find(type) == nullptr) {
       status->Of(type).reset();
@@ -324,9 +337,14 @@ void CountReplicas(const PyTorchJob& job, const PyTorchPlan& plan, const Replica
         continue;
       }
       if (replica.pod == nullptr || replica.old) continue;
-      if (replica.Runs()) ++counts.active;
       const bool goes = replica.pod->phase == "Running" && replica.pod->meta.deleted;
-      if (replica.failure || replica.pod->phase == "Failed" || goes) ++counts.failed;
+      const auto cause = causes.find(replica.pod->meta.name);
+      const bool ends = cause != causes.end() && replica.pod->meta.created <= cause->second;  // a new pod has the name
+      if (replica.failure || replica.pod->phase == "Failed" || goes || ends) {
+        ++counts.failed;
+      } else if (replica.Runs()) {
+        ++counts.active;
+      }
     }
     counts.succeeded_indexes = WriteIndexes(succeeded);
     status->Of(type) = std::move(counts);

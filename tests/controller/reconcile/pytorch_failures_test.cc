@@ -337,6 +337,8 @@ TEST(PyTorchFailures, TheReplicaOfTheCauseFails) {
     EXPECT_EQ(failure.pod, "a-worker-1");
     EXPECT_EQ(failure.node_rank, 2);
     EXPECT_EQ(failure.reported_by, row.reported_by);
+    const auto& workers = world.job.status.Of(ReplicaType::kWorker);
+    EXPECT_EQ(std::pair(workers->failed, workers->active), row.seen.size() == 3 ? std::pair(2, 0) : std::pair(1, 1));
   }
 }
 
