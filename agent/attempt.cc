@@ -167,9 +167,12 @@ void Attempt::Impl::OnExit(const launcher::ExitRecord& exit) {
   });
 }
 
-// True if all failures so far are consequences, and a worker that has not ended yet may be their cause.
+// True if all failures so far are consequences, and a worker that has not ended yet may be their cause. The peers of a
+// plain command are in other pods, whose agents know nothing of this one: its pod ends later, so that theirs come
+// first.
 bool Attempt::Impl::MayHaveACause() const {
-  const bool others = record_.assignment.node_count > 1 || group_.pids().size() > group_.records().size();
+  const bool elsewhere = options_.wire == Wire::kPlain || record_.assignment.node_count > 1;
+  const bool others = elsewhere || group_.pids().size() > group_.records().size();
   return others &&
          std::all_of(failures_.begin(), failures_.end(), [](const WorkerFailure& f) { return f.consequence; });
 }

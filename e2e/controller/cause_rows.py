@@ -205,6 +205,7 @@ def torch_rows(python=torch_programs.PYTHON, prefix="torch"):
 
     return [
         row("raises", "PyTorch: an exception while the others are in an all_reduce", "KeyError: 'step'", torch_programs.RAISES),
+        row("alone", "The same without torchrun", "KeyError: 'step'", torch_programs.RAISES, torchrun=False, kinds=(PYTORCH,)),
         row("dies", "PyTorch: SIGKILL while the others are in an all_reduce", "", torch_programs.DIES, 137, how="was killed by SIGKILL"),
         row("data", "PyTorch: an exception in a worker of DataLoader", "ValueError: no such sample", torch_programs.LOADS),
         row("timeout", "PyTorch: a rank that does not join an all_reduce", f"Timed out waiting {torch_programs.TIMEOUT}000ms for recv operation to complete",
@@ -265,6 +266,8 @@ def rows():
         Row("budget", "Each restart in the pods ends the same way", "out of luck", 143, max_restarts=1, script=last_words(["out of luck"], "exit 143")),
         # Commands that are no workers of torchrun.
         Row("command", "A command that fails", "KeyError: 'step'", torchrun=False, script=raises("KeyError: 'step'", "exit 1", WARNING)),
+        Row("command-hidden", "A command whose peer ends first, since it has lost it", "KeyError: 'step'", torchrun=False, others="await raised; " + raises(CLOSED),
+            script=raises("KeyError: 'step'", ": > /shared/raised; sleep 0.5; exit 1")),
         Row("not-found", "A command that does not exist", "'no-such-program' was not found in PATH", 127, torchrun=False, rank=None, how="exit code 127", command=["no-such-program"],
             step="correct the command of container"),
         Row("not-executable", "A command without the right to run it", "'/etc/passwd' cannot be executed: Permission denied", 126, torchrun=False, rank=None, how="exit code 126", command=["/etc/passwd"],
