@@ -301,7 +301,7 @@ def rows():
             state="Running", step="", local=False, how="ended with exit code 143"),
         Row("volume-limit", "The pod exceeds the `sizeLimit` of an emptyDir", 'Usage of EmptyDir volume "small" exceeds the limit "1Mi"', 0, torchrun=False,
             script=f"[ -e /shared/once ] || {{ : > /shared/once; head -c 20000000 /dev/zero > /small/file; }}\n{STAYS}", reason="Evicted", state="Running",
-            step="raise the limit that it exceeded", local=False, how="exit code 143|was killed by SIGKILL", change=with_small_volume),
+            step="raise the limit that it exceeded", local=False, how="failed \\(Evicted\\)|exit code 143|was killed by SIGKILL", change=with_small_volume),
         Row("pod-deadline", "`activeDeadlineSeconds` of the pod", "Pod was active on the node longer than the specified deadline", 0, script=STAYS, torchrun=False,
             rank=None, reason="DeadlineExceeded", change=lambda pod, container: pod.update(activeDeadlineSeconds=5), how="DeadlineExceeded",
             step="raise activeDeadlineSeconds of the pod", local=False),
