@@ -172,6 +172,8 @@ PodFailure FailureBy(const ObservedPod& pod, const ObservedEnd* end, const PodRu
     }
     found.names_preemptor = outside.names_preemptor && !by_worker;
   }
+  const bool lost_a_peer = end != nullptr && end->message && end->message->cause && end->message->cause->consequence;
+  found.consequence = lost_a_peer || failure.exit_code == kExitPeerFailed;
   failure.message = OneLine(failure.message);
   if (failure.reason.empty()) failure.reason = "Error";
   failure.next_step = NextStep(failure, pod, end != nullptr && NeverStarted(*end));
@@ -282,10 +284,11 @@ void NameCauses(const std::vector<PodOfJob>& pods, const std::vector<PodFailure*
     const auto cause = std::exchange(failure->elsewhere, std::nullopt);
     if (!cause) continue;
     const bool is_host = hosts.contains(cause->host);
-    const PodOfJob* found = nullptr;
-    for (const PodOfJob* one : is_host ? hosts[cause->host] : nodes[cause->node]) {
-      const WallTime ended{std::chrono::milliseconds(cause->unix_millis)};
-      if (found == nullptr || cause->unix_millis == 0 || one->pod->meta.created <= ended) found = one;
+    const auto& of_name = is_host ? hosts[cause->host] : nodes[cause->node];
+    const WallTime ended{std::chrono::milliseconds(cause->unix_millis)};
+    const PodOfJob* found = of_name.empty() ? nullptr : of_name.back();  // if none existed then, a clock is wrong
+    for (const PodOfJob* one : of_name) {
+      if (cause->unix_millis != 0 && one->pod->meta.created <= ended) found = one;
     }
     Failure& told = failure->failure;
     told.reported_by = failure->pod;
@@ -332,9 +335,8 @@ EventText RestartedInPods(const Failure& failure, bool with_container) {
 
 const PodFailure* RootCause(const std::vector<PodFailure>& failures) {
   auto rank = [](const PodFailure& failure) {
-    // 202: a peer failed, and its code is not known. An evicted or stopped pod is the cause only if there is no other.
-    const bool consequence = failure.failure.exit_code == kExitPeerFailed;
-    return std::tuple(!failure.fatal, consequence, !failure.failure.counted, failure.failure.time);
+    // An evicted or stopped pod is the cause only if there is no other.
+    return std::tuple(!failure.fatal, failure.consequence, !failure.failure.counted, failure.failure.time);
   };
   const auto first = std::min_element(failures.begin(), failures.end(),
                                       [&rank](const auto& a, const auto& b) { return rank(a) < rank(b); });

@@ -24,6 +24,7 @@ struct PodFailure {
   std::string origin;                      // equal for all pods that ended because of one failure
   bool spent = false;                      // the agents ended because they had used up the budget
   bool names_preemptor = false;            // the message of `failure` does: the scheduler names it after the deletion
+  bool consequence = false;                // by its own words it only lost a peer (WorkerFailure), or by code 202
   bool told = false;                       // the launcher told the pod to end, and its own end says why
 };
 
@@ -61,7 +62,7 @@ struct PodOfJob {
 // worker ended. The agents agree on the cause, but any of them may be the first whose end is seen.
 void NameCauses(const std::vector<PodOfJob>& pods, const std::vector<PodFailure*>& failures);
 
-// The failure that explains the others: fatal ones go first, then those that are no consequence of a peer's (code 202),
+// The failure that explains the others: fatal ones go first, then those that are no consequence of a peer's,
 // then those that are no disruption, then the earliest. Null: `failures` is empty.
 const PodFailure* RootCause(const std::vector<PodFailure>& failures);
 

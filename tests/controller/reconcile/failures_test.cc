@@ -120,6 +120,8 @@ TEST(Decide, AFailureNamesThePodOfTheCauseWhoeverReportsIt) {
       {"its own end is not known yet", false, "a-node-0-1", ended, "a-node-0-1-x", "n2", 1},
       {"both ends are known", true, "a-node-0-1", ended, "a-node-0-1-x", "n2", 1},
       {"an earlier pod of the host name", false, "a-node-0-1", kNow - 40 * kSecond, "a-node-0-1-w", "n3", 1},
+      {"its clock is behind", false, "a-node-0-1", ended - std::chrono::hours(1), "a-node-0-1-x", "n2", 1},
+      {"its clock is ahead", false, "a-node-0-1", ended + std::chrono::hours(1), "a-node-0-1-x", "n2", 1},
       {"no time", false, "a-node-0-1", WallTime{}, "a-node-0-1-x", "n2", 1},
       {"a pod that is gone", false, "a-node-0-7", ended, "a-node-0-7", "", std::nullopt},
   };
@@ -157,6 +159,24 @@ TEST(Decide, AFailureNamesThePodOfTheCauseWhoeverReportsIt) {
 }
 
 // The agent has chosen the line. The last lines may be warnings of the teardown.
+// Agents of commands without torchrun do not know each other, so each names its own end.
+TEST(Decide, APodThatOnlyLostAPeerIsNotTheCause) {
+  Observed observed;
+  observed.service = true;
+  observed.jobs = {There("a-node-0")};
+  const auto lost = [](const std::string& node, WallTime at) {
+    TerminationMessage message = ToldAt(node, node, at);
+    message.cause->consequence = true;
+    return message;
+  };
+  observed.pods = {Failed(Pod(observed.jobs[0], 0), 3, lost("a-node-0-0", kNow - 3 * kSecond)),
+                   Failed(Pod(observed.jobs[0], 1), 3, ToldAt("a-node-0-1", "a-node-0-1", kNow))};
+  observed.pods[0].ends[0].finished = kNow - 3 * kSecond;
+  observed.pods[1].ends[0].finished = kNow;
+  const Decision decision = Decide(Job(), TwoNodes(), observed, kNow);
+  EXPECT_THAT(decision.status.message, HasSubstr("on pod a-node-0-1-x"));
+}
+
 TEST(Decide, TheLineOfAFailureIsTheOneThatTheAgentChose) {
   struct Row {
     const char* what;
