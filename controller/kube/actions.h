@@ -12,7 +12,8 @@ namespace muster::controller {
 // Receives the answers to writes, in the same way as events of a watch.
 class ObjectCache {
  public:
-  virtual void Put(const Resource& resource, const Json& object) = 0;  // ignores kinds that it does not keep
+  // The answer to a request. Ignores kinds that it does not keep, and what its watch has told of already.
+  virtual void Put(const Resource& resource, const Json& object) = 0;
   virtual void Remove(const Resource& resource, const std::string& ns, const std::string& name) = 0;
 
  protected:

@@ -1,6 +1,9 @@
 #include "controller/kube/freshness.h"
 
+#include <algorithm>
+
 #include "base/text.h"
+#include "controller/api/lenient.h"
 
 namespace muster::controller {
 
@@ -18,6 +21,17 @@ bool IsNews(const Meta& meta, const Meta& known) {
 bool IsGone(const Meta& known, const GoneObject& gone) {
   const auto version = ParseInt(known.resource_version), end = ParseInt(gone.version);
   return !version || !end || *version <= *end;
+}
+
+void ToldDeletions::Note(const Resource& resource, const GoneObject& gone) {
+  int64_t& until = until_[resource.plural];
+  until = std::max(until, ParseInt(gone.version).value_or(0));
+}
+
+bool ToldDeletions::Cover(const Resource& resource, const Json& object) const {
+  const auto until = until_.find(resource.plural);
+  const auto version = ParseInt(TextField(PartOf(object, "metadata"), "resourceVersion"));
+  return until != until_.end() && version && *version <= until->second;
 }
 
 }  // namespace muster::controller

@@ -50,7 +50,7 @@ void PyTorchJobCache::Begin() {
 void PyTorchJobCache::Watch(const Resource& resource, const std::string& selector) {
   ++unsynced_;
   Informer::Events events;
-  events.put = [this, resource](const Json& object) { Put(resource, object); };
+  events.put = [this, resource](const Json& object) { Keep(resource, object); };
   events.gone = [this, resource](const GoneObject& gone) { Gone(resource, gone); };
   events.synced = [this] {
     if (--unsynced_ > 0) return;
@@ -76,6 +76,10 @@ const ObservedReplicas& PyTorchJobCache::Of(const KnownPyTorchJob& known) {
 }
 
 void PyTorchJobCache::Put(const Resource& resource, const Json& object) {
+  if (!deletions_.Cover(resource, object)) Keep(resource, object);
+}
+
+void PyTorchJobCache::Keep(const Resource& resource, const Json& object) {
   if (resource == kPyTorchJobs) PutJob(object);
   if (resource == kPods) PutPod(object);
   if (resource == kServices) PutService(object);
@@ -84,7 +88,7 @@ void PyTorchJobCache::Put(const Resource& resource, const Json& object) {
 }
 
 void PyTorchJobCache::Remove(const Resource& resource, const std::string& ns, const std::string& name) {
-  Gone(resource, {ns, name, ""});
+  Forget(resource, {ns, name, ""});
 }
 
 void PyTorchJobCache::PutJob(const Json& object) {
@@ -151,7 +155,7 @@ bool PyTorchJobCache::Leaves(const Resource& resource, const Meta& meta, const s
   const std::string object = KeyOf(meta.ns, meta.name);
   const auto owner = owners.find(object);
   if (owner == owners.end() || owner->second == key) return true;
-  Gone(resource, {meta.ns, meta.name, meta.resource_version});
+  Forget(resource, {meta.ns, meta.name, meta.resource_version});
   return !owners.contains(object);
 }
 
@@ -171,6 +175,11 @@ void PyTorchJobCache::PutPodEvent(ObservedPodEvent event) {
 }
 
 void PyTorchJobCache::Gone(const Resource& resource, const GoneObject& gone) {
+  deletions_.Note(resource, gone);
+  Forget(resource, gone);
+}
+
+void PyTorchJobCache::Forget(const Resource& resource, const GoneObject& gone) {
   if (resource == kAutoscalers) return objects_.Remove(kAutoscalerKind, gone);
   const std::string object = KeyOf(gone.ns, gone.name);
   if (resource == kPyTorchJobs) {

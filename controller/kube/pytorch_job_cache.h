@@ -11,6 +11,7 @@
 
 #include "controller/api/pytorch_job.h"
 #include "controller/kube/actions.h"
+#include "controller/kube/freshness.h"
 #include "controller/kube/informer.h"
 #include "controller/kube/own_objects.h"
 #include "controller/kube/pod_events.h"
@@ -60,11 +61,13 @@ class PyTorchJobCache final : public ObjectCache {
   };
 
   void Watch(const Resource& resource, const std::string& selector);
+  void Keep(const Resource& resource, const Json& object);  // what the watch tells
   void PutJob(const Json& object);
   void PutPod(const Json& object);
   void PutService(const Json& object);
   void PutPodGroup(const Json& object);
   void PutPodEvent(ObservedPodEvent event);
+  void Forget(const Resource& resource, const GoneObject& gone);
   // Removes a pod or a Service from the job that it belonged to, if that is not `key`. False: that job has a newer
   // state of the object.
   bool Leaves(const Resource& resource, const Meta& meta, const std::string& key);
@@ -79,6 +82,7 @@ class PyTorchJobCache final : public ObjectCache {
   std::map<std::string, Family> families_;                          // by key of the job
   std::map<std::string, std::string> pod_owners_, service_owners_;  // keys of jobs, by key of the object
   OwnObjects objects_;
+  ToldDeletions deletions_;
   ObservedReplicas nothing_;  // of a job without a family
   std::vector<std::unique_ptr<Informer>> informers_;
   PodEvents pod_events_;

@@ -79,8 +79,11 @@ void TrainJobCache::WatchRefusals() {
 void TrainJobCache::Watch(const Resource& resource, const std::string& selector, Gone gone) {
   ++unsynced_;
   Informer::Events events;
-  events.put = [this, resource](const Json& object) { Put(resource, object); };
-  events.gone = std::move(gone);
+  events.put = [this, resource](const Json& object) { Keep(resource, object); };
+  events.gone = [this, resource, gone = std::move(gone)](const GoneObject& told) {
+    deletions_.Note(resource, told);
+    gone(told);
+  };
   events.synced = [this] { Synced(); };
   events.say = [](const std::string& text) { log::Warning(text); };
   informers_.push_back(std::make_unique<Informer>(loop_, client_, resource, resource.namespaced ? ns_ : "", selector,
@@ -106,6 +109,10 @@ void TrainJobCache::PutChild(StatusOr<Object> child) {
 }
 
 void TrainJobCache::Put(const Resource& resource, const Json& object) {
+  if (!deletions_.Cover(resource, object)) Keep(resource, object);
+}
+
+void TrainJobCache::Keep(const Resource& resource, const Json& object) {
   if (resource == kTrainJobs) PutTrainJob(object);
   if (resource == kJobs) PutChild(ReadJob(object));
   if (resource == kPods) PutChild(ReadPod(object));

@@ -16,6 +16,7 @@
 #include "controller/kube/actions.h"
 #include "controller/kube/api_client.h"
 #include "controller/kube/children.h"
+#include "controller/kube/freshness.h"
 #include "controller/kube/informer.h"
 #include "controller/kube/own_objects.h"
 #include "controller/kube/pod_events.h"
@@ -67,6 +68,7 @@ class TrainJobCache final : public ObjectCache {
  private:
   using Gone = std::function<void(const GoneObject&)>;
   void Watch(const Resource& resource, const std::string& selector, Gone gone);
+  void Keep(const Resource& resource, const Json& object);  // what the watch tells
   void PutTrainJob(const Json& object);
   void PutJobSet(const Json& object);
   void PutService(const Json& object);
@@ -87,6 +89,7 @@ class TrainJobCache final : public ObjectCache {
   const Events events_;
   Children children_;
   OwnObjects objects_;
+  ToldDeletions deletions_;
   std::map<std::string, KnownTrainJob> jobs_;             // by key
   std::map<std::string, ObservedJobSet> job_sets_;        // by key
   std::map<std::string, std::set<std::string>> waiting_;  // keys of the jobs that wait for a job, by its key

@@ -140,6 +140,34 @@ class Wire(ControllerCase):
         self.assertIsNone(child.poll())
         self.proxy.await_(lambda: {"trainjobs", "jobs", "pods"} <= {request.resource for request in self.proxy.requests if request.is_list}, "lists")
 
+    def test_an_answer_comes_after_its_object_has_gone(self):
+        """The Service is deleted before the controller hears that it has made it. The deletion counts."""
+        told, go = threading.Event(), threading.Event()
+        self.addCleanup(go.set)
+
+        def stream(lines, send):
+            for line in lines:
+                send(line)
+                event = json.loads(line)
+                if (event["type"], event["object"]["metadata"].get("name")) == ("DELETED", "late"):
+                    told.set()
+
+        def rule(request):
+            if request.is_watch and request.resource == "services":
+                return Fault(stream=stream)
+            return Fault(hold=go) if (request.method, request.resource) == ("POST", "services") else None
+
+        self.proxy.obey(rule)
+        self.start_controller("late", "--no-leader-elect", kubeconfig=self.through_proxy)
+        self.addCleanup(self.cluster.processes.stop, "late")
+        self.make("late", runtime("", 1, container=TRUE))
+        first = self.api.await_object("services", "late", lambda service: True)
+        self.api.delete("services", "late")
+        self.assertTrue(told.wait(WAIT))
+        go.set()
+        self.api.await_object("services", "late", lambda service: service["metadata"]["uid"] != first["metadata"]["uid"])
+        self.running("late")
+
     def test_storms_of_429(self):
         storm = Fault(answer=status_answer(429, "TooManyRequests", {"Retry-After": "1"}))
         at_once = Fault(answer=status_answer(429, "TooManyRequests", {"Retry-After": "0"}))

@@ -178,6 +178,21 @@ TEST_F(PyTorchJobCacheTest, EachJobHasItsOwn) {
   EXPECT_THAT(Pods("b"), ElementsAre("b-worker-0 uid-b-worker-0 Running"));
 }
 
+TEST_F(PyTorchJobCacheTest, AnAnswerThatComesAfterTheDeletionBringsNothingBack) {
+  PutJob("a", 1);
+  PutPod("a-worker-0", 2);
+  Gone(kPods, "a-worker-0", 5);
+  for (const int version : {4, 5}) PutPod("a-worker-0", version);
+  EXPECT_THAT(Pods(), IsEmpty());
+  PutService("a-worker-0", 4);  // of another kind
+  EXPECT_THAT(Services(), ElementsAre("a-worker-0 uid-a-worker-0"));
+  PutPod("a-worker-0", 6, "next");
+  EXPECT_THAT(Pods(), ElementsAre("a-worker-0 next Running"));
+  Gone(kPyTorchJobs, "a", 8);
+  PutJob("a", 7);
+  EXPECT_EQ(cache_.Find("ns/a"), nullptr);
+}
+
 TEST_F(PyTorchJobCacheTest, WhatGetsAnotherJobsLabelLeavesItsOwn) {
   PutJob("a", 1);
   PutJob("b", 2);
@@ -209,14 +224,15 @@ TEST_F(PyTorchJobCacheTest, OnlyJobsThatAreMusters) {
               {"managedBy: kubeflow.org/training-operator", true},
               {"managedBy: kueue.x-k8s.io/multikueue", false},
               {"managedBy: \"\"", false}};
+  int version = 0;
   for (const auto& row : rows) {
-    PutJob("j", 1, "", fmt::format("{{{}}}", row.managed_by));
+    PutJob("j", ++version, "", fmt::format("{{{}}}", row.managed_by));
     EXPECT_EQ(cache_.Find("ns/j") != nullptr, row.known) << row.managed_by;
-    Gone(kPyTorchJobs, "j", 2);
+    Gone(kPyTorchJobs, "j", ++version);
   }
-  PutJob("a", 3);
+  PutJob("a", ++version);
   Heard();
-  PutJob("a", 4, "", "{managedBy: kueue.x-k8s.io/multikueue}");
+  PutJob("a", ++version, "", "{managedBy: kueue.x-k8s.io/multikueue}");
   EXPECT_THAT(Heard(), ElementsAre("gone ns/a"));
 }
 
