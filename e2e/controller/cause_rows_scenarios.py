@@ -221,8 +221,8 @@ class Causes(Scenario):
             wrong.append(f"{row.name}: failures: not {expected}, or not {row.pod(kind)}, or not {row.words}: {failure}")
         if row.step == cause_rows.LOGS:
             done = self.cluster.try_kubectl(*failure.get("nextStep", "").removeprefix("see kubectl ").split())
-            # The Job controller deletes the pods that still run once one has ended by a fatal code, as those of all agents do.
-            is_gone = kind == cause_rows.TRAIN and row.torchrun and "NotFound" in done.stderr
+            # Once one pod has failed the Job, the Job controller deletes those whose phase is not set. Of these rows more than one pod fails.
+            is_gone = kind == cause_rows.TRAIN and (row.torchrun or row.rank is None) and "NotFound" in done.stderr
             if not is_gone and (done.returncode or (row.torchrun and row.words not in done.stdout + done.stderr)):
                 wrong.append(f"{row.name}: next step {failure.get('nextStep')}: {done.stderr or done.stdout}")
         told = self.termination_message(failure)
