@@ -24,6 +24,13 @@ class RuntimeChanges(AdmissionCase):
             self.api.await_event(name, "Running")  # a controller that ends may not write it any more
         else:
             self.await_job(name, is_true("Suspended"))
+            self.api.await_event(name, "Suspended")
+        self.told = self.tellings(name)  # also that there is no such runtime, if the controller heard of the job first
+
+    def tellings(self, name):
+        """The Events about the TrainJob that tell of trouble or of the runtime: {name: (how often, what)}."""
+        return {event["metadata"]["name"]: (event["count"], event["message"]) for event in self.api.about(name)
+                if event["involvedObject"]["kind"] == "TrainJob" and (event["type"] != "Normal" or "untime" in event["message"])}
 
     def edit(self, name):
         """Changes the image, the command and the number of nodes, and adds a step."""
@@ -68,8 +75,7 @@ class RuntimeChanges(AdmissionCase):
         self.assertEqual((done["status"].get("message", ""), done["status"]["restarts"], done["status"]["attempt"]), ("", 0, 0))
         self.api.await_event(name, "Running")
         self.api.await_event(name, "Complete")  # the last one
-        events = [event for event in self.api.about(name) if event["involvedObject"]["kind"] == "TrainJob"]
-        self.assertEqual([event["message"] for event in events if event["type"] != "Normal" or "untime" in event["message"]], [])
+        self.assertEqual(self.tellings(name), self.told)
 
     def test_while_it_runs(self):
         for word, change in self.changes.items():
@@ -128,6 +134,8 @@ class RuntimeChanges(AdmissionCase):
         self.cluster.apply([{**made, "apiVersion": API, "kind": "ClusterTrainingRuntime", "metadata": {"name": "shared"}}])
         self.api.create("trainjobs", train_job("shared", "shared", runtimeRef={"name": "shared"}))
         self.running("shared")
+        self.api.await_event("shared", "Running")
+        self.told = self.tellings("shared")
         self.cluster.kubectl("delete", "clustertrainingruntime", "shared")
         self.suspend("shared")
         self.new_controller()
