@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <boost/asio/as_tuple.hpp>
-#include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/post.hpp>
@@ -23,8 +22,31 @@ namespace {
 
 struct Running {
   asio::cancellation_signal signal;
-  bool over = false;
+  enum class State { kNotBegun, kRuns, kOver } state = State::kNotBegun;
 };
+
+// What co_spawn calls at the end. Its type has a cancellation slot and no executor, so co_spawn passes a cancellation
+// on at once. If it had an executor (as bind_cancellation_slot's has), the loop would do that, after what is already
+// due.
+struct Ended {
+  using cancellation_slot_type = asio::cancellation_slot;
+  cancellation_slot_type get_cancellation_slot() const noexcept { return running->signal.slot(); }
+  void operator()(const std::exception_ptr&) const { running->state = Running::State::kOver; }
+
+  std::shared_ptr<Running> running;
+};
+
+// co_spawn's own waits throw in a cancelled conversation, and nobody would catch it. So one that has not begun is not
+// cancelled by the signal, and co_spawn's last wait does not throw.
+asio::awaitable<void> Guarded(std::shared_ptr<Running> running, asio::awaitable<void> conversation) {
+  if (running->state == Running::State::kOver) co_return;
+  running->state = Running::State::kRuns;
+  try {
+    co_await std::move(conversation);
+  } catch (const boost::system::system_error&) {  // it is cancelled
+  }
+  co_await asio::this_coro::throw_if_cancelled(false);
+}
 
 }  // namespace
 
@@ -36,11 +58,10 @@ void ThrowIfCancelled(const asio::cancellation_state& state) {
 
 std::shared_ptr<void> Converse(asio::io_context& loop, asio::awaitable<void> conversation) {
   auto running = std::make_shared<Running>();
-  asio::co_spawn(loop, std::move(conversation),
-                 asio::bind_cancellation_slot(running->signal.slot(),
-                                              [running](const std::exception_ptr&) { running->over = true; }));
+  asio::co_spawn(loop, Guarded(running, std::move(conversation)), Ended{running});
   return std::shared_ptr<void>(running.get(), [running](void*) {
-    if (!running->over) running->signal.emit(asio::cancellation_type::terminal);
+    const auto before = std::exchange(running->state, Running::State::kOver);
+    if (before == Running::State::kRuns) running->signal.emit(asio::cancellation_type::terminal);
   });
 }
 

@@ -3,8 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
 
 #include "base/text.h"
 
@@ -81,6 +84,30 @@ TEST(Conversation, ThatIsCancelledGoesWithItsLoop) {
     EXPECT_FALSE(trace.unwound);
   }
   EXPECT_TRUE(trace.unwound);
+}
+
+// The handle is destroyed between two runs of the loop: before the coroutine begins, while it waits, and when the end
+// of its wait is already due.
+TEST(Conversation, ThatIsCancelledOutsideTheLoopDoesNothingMore) {
+  for (const std::string when : {"before", "waiting", "due"}) {
+    asio::io_context loop;
+    asio::steady_timer wait(loop, TimePoint::max());
+    bool unwound = false, went_on = false;
+    auto talk = [&]() -> asio::awaitable<void> {
+      const Unwound its{&unwound};
+      co_await wait.async_wait(asio::as_tuple(asio::use_awaitable));
+      ThrowIfCancelled(co_await asio::this_coro::cancellation_state);
+      went_on = true;
+    };
+    std::shared_ptr<void> handle = Converse(loop, talk());
+    if (when != "before") loop.poll();
+    if (when == "due") wait.cancel();
+    handle.reset();
+    loop.restart();
+    loop.run_for(std::chrono::seconds(10));
+    EXPECT_FALSE(went_on) << when;
+    EXPECT_EQ(unwound, when != "before") << when;
+  }
 }
 
 TEST(Conversation, ThatIsCancelledAsksNoMore) {
