@@ -89,7 +89,7 @@ lint: deps
 	@build-support/install-deps debian-packages-lint.txt
 	@cmake --preset lint && cmake --build build/lint --target muster_proto muster_rsh_proto muster_version
 	@git ls-files '*.h' '*.cc' | xargs clang-format-16 --dry-run -Werror
-	@run-clang-tidy-16 -quiet -p build/lint -j $(JOBS) $(or $(FILES),'^$(CURDIR)/(base|net|http|rendezvous|launcher|rsh|agent|initializers|controller)/.*\.cc$$')
+	@run-clang-tidy-16 -quiet -p build/lint -j $(JOBS) $(or $(FILES),'^$(CURDIR)/(base|net|http|rendezvous|launcher|rsh|agent|initializers|controller|local)/.*\.cc$$')
 
 # Archives in build/images for docker, podman, containerd and kind. REGISTRY stands before their names.
 images: deps

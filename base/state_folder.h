@@ -14,7 +14,7 @@ namespace muster {
 StatusOr<std::string> StateFolder(const Environment& environment);
 
 // Paths of a local job: its folder in the state folder; below that, the record of its run
-// (controller/local/run_record.h), the folder with the records of its agents (docs/attempt-json.md), which has one
+// (local/state/run_record.h), the folder with the records of its agents (docs/attempt-json.md), which has one
 // folder per pod, and the report page made from the records.
 std::string JobFolder(std::string_view state, std::string_view job);
 std::string RunRecordPath(std::string_view job_folder);

@@ -1,4 +1,4 @@
-# Writes a C++ source of controller/local/builtin_runtimes.h's kBuiltinRuntimes, from the YAML files of FOLDER:
+# Writes a C++ source of local/builtin_runtimes.h's kBuiltinRuntimes, from the YAML files of FOLDER:
 # cmake -D FOLDER=... -D OUTPUT=... -P write-runtimes.cmake
 file(GLOB files ${FOLDER}/*.yaml)
 list(FILTER files EXCLUDE REGEX kustomization)
@@ -9,9 +9,9 @@ foreach(file ${files})
   get_filename_component(name ${file} NAME_WLE)
   string(APPEND rows "    {\"${name}\", R\"yaml(${text})yaml\"},\n")
 endforeach()
-file(WRITE ${OUTPUT} "#include \"controller/local/builtin_runtimes.h\"
+file(WRITE ${OUTPUT} "#include \"local/builtin_runtimes.h\"
 
-namespace muster::controller {
+namespace muster::local {
 namespace {
 
 const BuiltinRuntime kRuntimes[] = {
@@ -21,5 +21,5 @@ ${rows}};
 
 const std::span<const BuiltinRuntime> kBuiltinRuntimes = kRuntimes;
 
-}  // namespace muster::controller
+}  // namespace muster::local
 ")

@@ -1,7 +1,7 @@
 """Which room may include which, read from the #include lines; no sleep in tests; every test is run and has a label.
 
     base < {net, http, launcher}; net < rendezvous; {rendezvous, launcher} < rsh < agent; http < {initializers, controller};
-    the agent uses only those parts of http that the static binary can link (a < b: files of b may include files of a)
+    {launcher, parts of controller} < local; the agent uses only those parts of http that the static binary can link (a < b: files of b may include files of a)
 """
 import ast
 import io
@@ -28,17 +28,23 @@ ALLOWED = {
     "rsh": {"base", "net", "rendezvous", "launcher"},
     "agent": {"base", "net", "http", "rendezvous", "launcher", "rsh"},
     "initializers": {"base", "http"},
-    "controller": {"base", "http", "launcher"},  # launcher: controller/local alone
+    "controller": {"base", "http"},
+    "local": {"base", "launcher", "controller"},  # of controller: PARTS
 }
+# A room and the parts of another room to which it is limited.
+PARTS = {("local", "controller"): ("controller/api/", "controller/plan/", "controller/reconcile/", "controller/admission/",
+                                   "controller/command_line.h", "controller/input_file.h")}
 # Folders inside a room: each may include those before it. Files of the room outside these folders may include all.
-INSIDE = {"controller": ["api", "plan", "reconcile", "admission", "kube", "local"], "agent": ["torch", "report", "watch"]}
+INSIDE = {"controller": ["api", "plan", "reconcile", "admission", "kube"], "agent": ["torch", "report", "watch"],
+          "local": ["image", "pod", "network", "state", "container", "cluster"]}
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 CPP_SLEEPS = re.compile(r"\bsleep_(?:for|until)\b")
 SLEEPS = re.compile(r"\bsleep_for\b|\bsleep_until\b|\b(?:u|nano)?sleep\s*\(\s*\d|\btime\.sleep\(")
 # The wall clock can be set and then jumps. Deadlines use the monotonic clock only. A decision about times that other machines read
 # gets `now` from one of WALL_CLOCK_READERS.
 WALL_CLOCK_READERS = {"base/clock.h", "http/cloud_clock.h", "controller/kube/leader.cc", "controller/kube/own_certificates.cc",
-                      "controller/kube/passes.cc", "controller/local/local_run.cc", "controller/local/pod_run.cc", "controller/local_inputs.cc", "controller/local_session.cc", "controller/ps_command.cc", "controller/kube/pytorch_jobs.cc", "controller/kube/train_jobs.cc", "controller/kube/webhooks.cc"}
+                      "controller/kube/passes.cc", "controller/kube/pytorch_jobs.cc", "controller/kube/train_jobs.cc", "controller/kube/webhooks.cc",
+                      "local/container/pod_run.cc", "local/inputs.cc", "local/ps_command.cc", "local/run.cc", "local/session.cc"}
 WALL_CLOCK = re.compile(r"\bsystem_clock\b|\bhigh_resolution_clock\b|\bgettimeofday\b|\bCLOCK_REALTIME\b|\bCLOCK_TAI\b|"
                         r"\bTFD_TIMER_CANCEL_ON_SET\b|\btime\((?:nullptr|NULL|0)\)|\babsl::Now\b|\bpthread_cond_timedwait\b|"
                         r"\bfile_clock\b|\bdeadline_timer\b|\bsystem_timer\b|\bUnixMillis\(\)|\bWallNow\(\)")
@@ -72,7 +78,9 @@ def wrong_includes(room, source):
     wrong = []
     for included in INCLUDE.findall(source):
         other = included.split("/")[0]
-        if "/" in included and other in set(ALLOWED) | {"tests"} and other != room and other not in ALLOWED[room]:
+        if "/" not in included or other not in set(ALLOWED) | {"tests"} or other == room:
+            continue
+        if other not in ALLOWED[room] or not included.startswith(PARTS.get((room, other), other)):
             wrong.append(included)
     return wrong
 
@@ -210,6 +218,8 @@ class Layout(unittest.TestCase):
         self.assertEqual(wrong_includes("base", '#include "agent/run_options.h"\n'), ["agent/run_options.h"])
         self.assertEqual(wrong_includes("agent", '#include "tests/base/fake_machine.h"\n'), ["tests/base/fake_machine.h"])
         self.assertEqual(wrong_includes("agent", '#include "launcher/reaper.h"\n#include <base/x.h>\n'), [])
+        self.assertEqual(wrong_includes("local", '#include "controller/plan/plan.h"\n#include "controller/kube/informer.h"\n'),
+                         ["controller/kube/informer.h"])
 
     def test_every_room_is_known(self):
         folders = {path.parts[0] for path in tracked(".") if path.suffix in SOURCES and len(path.parts) > 1}
@@ -245,7 +255,7 @@ class Layout(unittest.TestCase):
         self.assertEqual(wall_clock_lines("agent/x.cc", "record_.ended_unix_ms = UnixMillis();  // shown"), [])
 
     def test_every_test_class_is_run(self):
-        for folder in ("tests/outer", "tests/initializers", "tests/torch", "tests/controller/local", "tests/controller/cluster"):
+        for folder in ("tests/outer", "tests/initializers", "tests/torch", "tests/local", "tests/controller/cluster"):
             files = {path.name: text(path) for path in tracked(folder) if path.suffix == ".py"}
             listing = text(f"{folder}/CMakeLists.txt")
             forgotten = [place for place in classes_with_tests(files) if not is_run(listing, *place)]

@@ -1,5 +1,5 @@
 // Decides what to do about one TrainJob now: (job, plan, observed, now) -> actions, status, events. Pure. This is the
-// only place that decides; controller/kube and controller/local carry the decisions out. Each policy has a file.
+// only place that decides; controller/kube and local carry the decisions out. Each policy has a file.
 //
 // Idempotent: after all actions are carried out and observed, the next decision has none. Each action may fail or be
 // repeated, because a decision uses only what is observed and the status that earlier decisions wrote.

@@ -1,5 +1,5 @@
 // The result of a decision about a job of any kind: actions, events, and when to decide again. controller/kube and
-// controller/local carry the actions out. Each action may fail or be repeated (see decide.h).
+// local carry the actions out. Each action may fail or be repeated (see decide.h).
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 """What a user reads after a failure, as a table: what goes wrong, and the cause and the next step that every place names.
 
-cause_rows_scenarios.py runs the rows in a cluster, tests/controller/local/causes_test.py by `muster local`, with the
+cause_rows_scenarios.py runs the rows in a cluster, tests/local/causes_test.py by `muster local`, with the
 same objects and the same words. The table of docs/restarts.md is checked against these rows. A job has two pods of
 busybox; rank 1 is to blame unless the row says otherwise. Scripts write to /shared, a folder of their row.
 """

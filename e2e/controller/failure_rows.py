@@ -1,6 +1,6 @@
 """The failures of docs/restarts.md and docs/pytorchjob.md as a table: a job, what happens to it, how it must end.
 
-failure_rows_scenarios.py runs the rows in a cluster, tests/controller/local/failures_test.py by `muster local`, with
+failure_rows_scenarios.py runs the rows in a cluster, tests/local/failures_test.py by `muster local`, with
 the same objects and the same expected ends. Scripts need only a shell. They write to /shared, a folder of their row.
 """
 import dataclasses

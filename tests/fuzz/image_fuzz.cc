@@ -13,13 +13,13 @@
 #include "base/descriptors.h"
 #include "base/text.h"
 #include "controller/api/lenient.h"
-#include "controller/local/image_layer.h"
-#include "controller/local/image_parts.h"
-#include "controller/local/root_files.h"
 #include "controller/plan/names.h"
+#include "local/image/layer.h"
+#include "local/image/parts.h"
+#include "local/image/root_files.h"
 #include "tests/fuzz/input.h"
 
-namespace muster::controller {
+namespace muster::local {
 namespace {
 
 namespace fs = std::filesystem;
@@ -98,10 +98,10 @@ void Unpack(std::string_view bytes, bool is_layer) {
 }
 
 }  // namespace
-}  // namespace muster::controller
+}  // namespace muster::local
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace muster::controller;
+  using namespace muster::local;
   const auto [choice, text] = Choose(data, size);
   if (choice == 't' || choice == 'l') {
     Unpack(text, choice == 'l');

@@ -3,12 +3,12 @@
 // is the content of every ConfigMap and Secret.
 #include "base/text.h"
 #include "controller/api/lenient.h"
-#include "controller/local/overrides.h"
-#include "controller/local/pod_program.h"
-#include "controller/local/sandbox.h"
+#include "local/container/sandbox.h"
+#include "local/overrides.h"
+#include "local/pod/program.h"
 #include "tests/fuzz/input.h"
 
-namespace muster::controller {
+namespace muster::local {
 namespace {
 
 constexpr int kDeepest = 100;
@@ -63,10 +63,10 @@ void Flags(const Json& object) {
 }
 
 }  // namespace
-}  // namespace muster::controller
+}  // namespace muster::local
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace muster::controller;
+  using namespace muster::local;
   const auto [choice, text] = Choose(data, size);
   const auto object = muster::ReadJson(text, kDeepest);
   if (!object.ok()) return 0;

@@ -1,9 +1,9 @@
 // libFuzzer: run.json from a disk, and the output of `muster ps` for it.
-#include "controller/local/job_table.h"
+#include "local/state/job_table.h"
 #include "tests/fuzz/input.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace muster::controller;
+  using namespace muster::local;
   auto record = ParseRunRecord({reinterpret_cast<const char*>(data), size});
   if (record.ok()) {
     const auto again = ParseRunRecord(ToJson(*record));

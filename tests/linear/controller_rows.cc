@@ -15,10 +15,10 @@
 #include "controller/kube/cluster_access.h"
 #include "controller/kube/status_post.h"
 #include "controller/kube/watch_lines.h"
-#include "controller/local/image_layer.h"
-#include "controller/local/pod_program.h"
-#include "controller/local/run_record.h"
 #include "controller/reconcile/observed.h"
+#include "local/image/layer.h"
+#include "local/pod/program.h"
+#include "local/state/run_record.h"
 #include "tests/linear/linear.h"
 
 namespace muster::controller {
@@ -75,7 +75,7 @@ void Image(const std::string& bytes) {
   const Descriptor file(memfd_create("linear", MFD_CLOEXEC));
   ASSERT_EQ(write(file.get(), bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
   lseek(file.get(), 0, SEEK_SET);
-  (void)FileInTar(file.get(), "linear.tar", "index.json", 1 << 20);
+  (void)local::FileInTar(file.get(), "linear.tar", "index.json", 1 << 20);
 }
 
 // A pod with one container.
@@ -86,15 +86,15 @@ void Pod(const std::function<void(Json* container)>& change) {
                 {"containers", {{{"name", "c"}, {"image", "i"}, {"command", {"true"}}}}}}}};
   change(&pod["spec"]["containers"][0]);
   for (const bool own_root : {true, false}) {
-    (void)ProgramOf(pod,
-                    {.folder = "/state/pod",
-                     .claims = "/state/claims",
-                     .address = "127.0.0.2",
-                     .machine = "here",
-                     .own_root = own_root,
-                     .milli_cpus = 2000,
-                     .memory_bytes = 1 << 30},
-                    [](std::string_view, std::string_view) { return nullptr; });
+    (void)local::ProgramOf(pod,
+                           {.folder = "/state/pod",
+                            .claims = "/state/claims",
+                            .address = "127.0.0.2",
+                            .machine = "here",
+                            .own_root = own_root,
+                            .milli_cpus = 2000,
+                            .memory_bytes = 1 << 30},
+                           [](std::string_view, std::string_view) { return nullptr; });
   }
 }
 
@@ -199,7 +199,7 @@ const std::vector<LinearRow> kRows = {
     {"status_post", "Words", Repeats("word ", "{\"trainerStatus\":{\"lastUpdatedTime\":\"", "\"}}"), Post},
     {"image", "Zeros", [](size_t parts) { return std::string(512 * parts, '\0'); }, Image},
     {"run_record", "Files", Repeats("\"a\",", R"({"kind":"TrainJob","name":"a","pid":1,"files":[)", "\"a\"]}"),
-     [](const std::string& text) { (void)ParseRunRecord(text); }},
+     [](const std::string& text) { (void)local::ParseRunRecord(text); }},
     {"local_pod", "Variables", Repeats("$(V0)\n", "value\n"), Variables},
     {"local_pod", "Doubling", Numbers([](size_t number) { return fmt::format("$(V{0})$(V{0})\n", number); }, "value\n"),
      Variables},

@@ -1,0 +1,114 @@
+#include "local/cluster/carry_out.h"
+
+#include "base/text.h"
+#include "controller/api/lenient.h"
+#include "controller/plan/pod_object.h"
+#include "controller/reconcile/written.h"
+
+namespace muster::local {
+
+using namespace controller;
+
+namespace {
+
+class Means {
+ public:
+  Means(const Action& action, const Meta& owner, WallTime now, World* world)
+      : action_(action), owner_(owner), now_(now), world_(world) {}
+
+  // With kUse an existing object stays as it is; else the job must control it, and kUpdate merges `object` into it.
+  Status Create(Json object) {
+    const std::string kind = TextField(object, "kind");
+    const Json* there = world_->Find(kind, action_.name);
+    if (there == nullptr) return world_->Create(std::move(object), now_).status();
+    if (action_.if_there == PlannedObject::IfThere::kUse) return absl::OkStatus();
+    MUSTER_ASSIGN_OR_RETURN(const Meta meta, ReadMeta(*there));
+    if (!meta.IsControlledBy(owner_)) {
+      return absl::FailedPreconditionError(
+          fmt::format("the job creates a {} {}, and the files or flags have one of that name; rename one of the two",
+                      kind, meta.name));
+    }
+    return action_.if_there == PlannedObject::IfThere::kUpdate ? Merge(kind, object) : absl::OkStatus();
+  }
+
+  Status CreateObject() {
+    MUSTER_ASSIGN_OR_RETURN(Json object, Filled(action_));
+    return Create(std::move(object));
+  }
+
+  // Makes the pod from the Job's template in the world.
+  Status CreatePodOfJob() {
+    const Json* job = world_->Find("Job", action_.job);
+    if (job == nullptr) return absl::OkStatus();
+    MUSTER_ASSIGN_OR_RETURN(const Meta meta, ReadMeta(*job));
+    if (meta.uid != action_.uid || meta.deleted || world_->Find("Pod", action_.name) != nullptr) {
+      return absl::OkStatus();
+    }
+    MUSTER_ASSIGN_OR_RETURN(Json pod, PodOfJob(*job, action_.index, action_.name));
+    return world_->Create(std::move(pod), now_).status();
+  }
+
+  Status Change(std::string_view kind) { return Merge(kind, PatchOf(action_)); }
+
+  Status Delete(std::string_view kind) {
+    world_->Delete(kind, action_.name, action_.uid, now_);
+    return absl::OkStatus();
+  }
+
+ private:
+  Status Merge(std::string_view kind, const Json& patch) {
+    const Json* there = world_->Find(kind, action_.name);
+    if (there == nullptr) return absl::OkStatus();
+    Json changed = *there;
+    changed.merge_patch(patch);
+    const Status updated = world_->Update(std::move(changed), now_);
+    return absl::IsNotFound(updated) ? absl::OkStatus() : updated;
+  }
+
+  const Action& action_;
+  const Meta& owner_;
+  const WallTime now_;
+  World* const world_;
+};
+
+}  // namespace
+
+Status CarryOut(const Action& action, std::string_view owner_kind, const Meta& owner, WallTime now, World* world) {
+  using Kind = Action::Kind;
+  Means means(action, owner, now, world);
+  switch (action.kind) {
+    case Kind::kCreateService:
+    case Kind::kCreateJob:
+    case Kind::kCreatePod:
+      return means.Create(action.object());
+    case Kind::kCreateObject:
+      return means.CreateObject();
+    case Kind::kCreatePodOfJob:
+      return means.CreatePodOfJob();
+    case Kind::kScaleJob:
+    case Kind::kSuspendJob:
+      return means.Change("Job");
+    case Kind::kTellPod:
+    case Kind::kEndPod:
+      return means.Change("Pod");
+    case Kind::kDeleteJob:
+      return means.Delete("Job");
+    case Kind::kDeletePod:
+    case Kind::kDropPod:
+      return means.Delete("Pod");
+    case Kind::kDeleteService:
+      return means.Delete("Service");
+    case Kind::kDeleteObject:
+      return means.Delete(TextField(action.object(), "kind"));
+    case Kind::kDeleteOwner:
+      return means.Delete(owner_kind);
+    case Kind::kAdoptPod:
+    case Kind::kSuspendJobSet:
+    case Kind::kResumeJobSet:
+    case Kind::kDeleteJobSet:
+      break;
+  }
+  return absl::InternalError("the objects of another controller are in no local run");
+}
+
+}  // namespace muster::local

@@ -1,0 +1,25 @@
+// Forwards packets from one link of this machine with this machine's address (NAT). Blocking. Not thread-safe.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/status.h"
+
+namespace muster::local {
+
+class Masquerade {
+ public:
+  // `link`: an interface of this machine; `subnet`: the addresses behind it, as "198.18.8.0/21". FailedPrecondition: a
+  // firewall drops forwarded packets, or the kernel has no nftables.
+  static StatusOr<std::unique_ptr<Masquerade>> Make(const std::string& link, const std::string& subnet);
+  // Removes its rules. If a run has switched net.ipv4.ip_forward on and no other run needs it, switches it off.
+  ~Masquerade();
+
+ private:
+  class Impl;
+  explicit Masquerade(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace muster::local
