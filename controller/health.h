@@ -7,9 +7,9 @@
 #include <string>
 
 #include "base/status.h"
-#include "controller/kube/api_client.h"
-#include "controller/kube/pytorch_jobs.h"
-#include "controller/kube/train_jobs.h"
+#include "controller/kube/client/api_client.h"
+#include "controller/kube/jobs/pytorch_jobs.h"
+#include "controller/kube/jobs/train_jobs.h"
 #include "http/server.h"
 
 namespace muster::controller {

@@ -34,16 +34,21 @@ ALLOWED = {
 # A room and the parts of another room to which it is limited.
 PARTS = {("local", "controller"): ("controller/api/", "controller/plan/", "controller/reconcile/", "controller/admission/",
                                    "controller/command_line.h", "controller/input_file.h")}
-# Folders inside a room: each may include those before it. Files of the room outside these folders may include all.
-INSIDE = {"controller": ["api", "plan", "reconcile", "admission", "kube"], "agent": ["torch", "report", "watch"],
-          "local": ["image", "pod", "network", "state", "container", "cluster"]}
+# Folders inside a folder: each may include those before it. ".": the files beside the folders; if it is not named, they may
+# include all.
+INSIDE = {
+    "controller": ["api", "plan", "reconcile", "admission", "kube"],
+    "controller/kube": ["client", "jobs", "webhook"],
+    "agent": ["torch", "report", "watch"],
+    "local": ["image", "pod", "network", "state", "container", "cluster"],
+}
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 CPP_SLEEPS = re.compile(r"\bsleep_(?:for|until)\b")
 SLEEPS = re.compile(r"\bsleep_for\b|\bsleep_until\b|\b(?:u|nano)?sleep\s*\(\s*\d|\btime\.sleep\(")
 # The wall clock can be set and then jumps. Deadlines use the monotonic clock only. A decision about times that other machines read
 # gets `now` from one of WALL_CLOCK_READERS.
-WALL_CLOCK_READERS = {"base/clock.h", "http/cloud_clock.h", "controller/kube/leader.cc", "controller/kube/own_certificates.cc",
-                      "controller/kube/passes.cc", "controller/kube/pytorch_jobs.cc", "controller/kube/train_jobs.cc", "controller/kube/webhooks.cc",
+WALL_CLOCK_READERS = {"base/clock.h", "http/cloud_clock.h", "controller/kube/jobs/leader.cc", "controller/kube/webhook/own_certificates.cc",
+                      "controller/kube/jobs/passes.cc", "controller/kube/jobs/pytorch_jobs.cc", "controller/kube/jobs/train_jobs.cc", "controller/kube/webhook/webhooks.cc",
                       "local/container/pod_run.cc", "local/inputs.cc", "local/ps_command.cc", "local/run.cc", "local/session.cc"}
 WALL_CLOCK = re.compile(r"\bsystem_clock\b|\bhigh_resolution_clock\b|\bgettimeofday\b|\bCLOCK_REALTIME\b|\bCLOCK_TAI\b|"
                         r"\bTFD_TIMER_CANCEL_ON_SET\b|\btime\((?:nullptr|NULL|0)\)|\babsl::Now\b|\bpthread_cond_timedwait\b|"
@@ -85,15 +90,24 @@ def wrong_includes(room, source):
     return wrong
 
 
+def part_of(folder, path):
+    """The part of `folder` in which the file at `path` is: a folder in it, or "."; None: it is not in `folder`."""
+    path = str(path)
+    if not path.startswith(folder + "/"):
+        return None
+    below = path[len(folder) + 1:].split("/")
+    return below[0] if len(below) > 1 else "."
+
+
 def wrong_includes_inside(path, source):
-    """Included paths of `source` that the file at `path`, in a folder of a room, may not include."""
-    room, *folders = pathlib.Path(path).parts[:-1]
-    order = INSIDE.get(room, [])
-    if not folders or folders[0] not in order:
-        return []
-    parts = [(included, included.split("/")) for included in INCLUDE.findall(source)]
-    return [included for included, (first, *rest) in parts if first == room and
-            (len(rest) == 1 or (rest[0] in order and order.index(rest[0]) > order.index(folders[0])))]
+    """Included paths of `source` that the file at `path` may not include, because of the folder in which each of them is."""
+    wrong = []
+    for folder, order in INSIDE.items():
+        ranks = {part: rank for rank, part in enumerate([*order, "."])} | {part: rank for rank, part in enumerate(order)}
+        own = ranks.get(part_of(folder, path))
+        wrong += [included for included in INCLUDE.findall(source)
+                  if own is not None and ranks.get(part_of(folder, included), -1) > own]
+    return wrong
 
 
 TYPE = re.compile(r"^(?:struct|class|enum class|enum) (\w+)(?: final)?(?: : [^{;]*)? \{")
@@ -116,19 +130,23 @@ def types_defined_twice(files):
     return {name: sorted(paths) for name, paths in places.items() if len(paths) > 1}
 
 
-def unit_of(path):
-    """The unit of `path` in the order inside its room: a folder of the room, else a header together with its source."""
-    room, *inside = pathlib.PurePath(path).with_suffix("").parts
-    return "/".join([room, inside[0]])
+def unit_of(path, branches):
+    """The unit of `path` in the order inside its room: its folder; in one of `branches`, which have folders themselves, a header
+    together with its source."""
+    path = pathlib.PurePath(path).with_suffix("")
+    return str(path if str(path.parent) in branches else path.parent)
 
 
 def folders_in_a_loop(files):
     """Folders inside rooms that are in a loop of includes, direct or not. `files`: path -> text."""
+    branches = {str(folder) for path in files for folder in list(pathlib.PurePath(path).parents)[1:]}
+    branches |= {path.split("/")[0] for path in files}
     includes = {}
     for path, source in files.items():
-        unit = unit_of(path)
+        unit = unit_of(path, branches)
         includes.setdefault(unit, set()).update(
-            unit_of(other) for other in INCLUDE.findall(source) if other.split("/")[0] == path.split("/")[0] and unit_of(other) != unit)
+            unit_of(other, branches) for other in INCLUDE.findall(source)
+            if other.split("/")[0] == path.split("/")[0] and unit_of(other, branches) != unit)
 
     def reached(unit):
         found, left = set(), [unit]
@@ -138,7 +156,7 @@ def folders_in_a_loop(files):
             left += new
         return found
 
-    folders = {unit_of(path) for path in files if len(pathlib.PurePath(path).parts) > 2}
+    folders = {str(pathlib.PurePath(path).parent) for path in files} - branches
     return sorted(folder for folder in folders if folder in reached(folder))
 
 
@@ -191,6 +209,8 @@ class Layout(unittest.TestCase):
         self.assertEqual(wrong_includes_inside("controller/api/x.cc", includes), ["controller/plan/plan.h", "controller/health.h"])
         self.assertEqual(wrong_includes_inside("controller/kube/x.cc", includes), ["controller/health.h"])
         self.assertEqual(wrong_includes_inside("controller/x.cc", includes), [])
+        includes = '#include "controller/kube/webhook/webhooks.h"\n#include "controller/kube/client/informer.h"\n'
+        self.assertEqual(wrong_includes_inside("controller/kube/jobs/x.cc", includes), ["controller/kube/webhook/webhooks.h"])
 
     def test_each_type_is_defined_once(self):
         self.assertEqual(types_defined_twice({str(path): text(path) for room in ALLOWED for path in tracked(room) if path.suffix in SOURCES}), {})
@@ -218,8 +238,8 @@ class Layout(unittest.TestCase):
         self.assertEqual(wrong_includes("base", '#include "agent/run_options.h"\n'), ["agent/run_options.h"])
         self.assertEqual(wrong_includes("agent", '#include "tests/base/fake_machine.h"\n'), ["tests/base/fake_machine.h"])
         self.assertEqual(wrong_includes("agent", '#include "launcher/reaper.h"\n#include <base/x.h>\n'), [])
-        self.assertEqual(wrong_includes("local", '#include "controller/plan/plan.h"\n#include "controller/kube/informer.h"\n'),
-                         ["controller/kube/informer.h"])
+        self.assertEqual(wrong_includes("local", '#include "controller/plan/plan.h"\n#include "controller/kube/client/informer.h"\n'),
+                         ["controller/kube/client/informer.h"])
 
     def test_every_room_is_known(self):
         folders = {path.parts[0] for path in tracked(".") if path.suffix in SOURCES and len(path.parts) > 1}

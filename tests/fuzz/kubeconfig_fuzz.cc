@@ -1,7 +1,7 @@
 // libFuzzer: a kubeconfig, or the output of a credential plugin. The first byte chooses.
 #include "base/text.h"
-#include "controller/kube/cluster_access.h"
-#include "controller/kube/exec_credential.h"
+#include "controller/kube/client/cluster_access.h"
+#include "controller/kube/client/exec_credential.h"
 #include "tests/fuzz/input.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

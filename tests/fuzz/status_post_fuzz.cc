@@ -1,7 +1,7 @@
 // libFuzzer: a post to the status server. The first line is the path, the second the header Authorization; the
 // rest is the body.
 #include "base/text.h"
-#include "controller/kube/status_post.h"
+#include "controller/kube/webhook/status_post.h"
 #include "tests/fuzz/input.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

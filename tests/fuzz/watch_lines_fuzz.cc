@@ -1,8 +1,8 @@
 // libFuzzer: the body of a watch. The first byte gives the length of the pieces in which it arrives. The pieces must
 // not change the lines. An informer must be synced after the lines.
 #include "base/text.h"
-#include "controller/kube/informer_state.h"
-#include "controller/kube/watch_lines.h"
+#include "controller/kube/client/informer_state.h"
+#include "controller/kube/client/watch_lines.h"
 #include "tests/fuzz/input.h"
 
 namespace muster::controller {

@@ -7,7 +7,7 @@
 #include "controller/admission/validate_train_job.h"
 #include "controller/api/lenient.h"
 #include "controller/api/strategic_merge.h"
-#include "controller/kube/resource.h"
+#include "controller/kube/client/resource.h"
 #include "controller/plan/convert.h"
 #include "controller/plan/plan.h"
 #include "controller/reconcile/observed.h"

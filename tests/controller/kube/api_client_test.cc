@@ -1,4 +1,4 @@
-#include "controller/kube/api_client.h"
+#include "controller/kube/client/api_client.h"
 
 #include <gmock/gmock.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
-#include "controller/kube/api_error.h"
+#include "controller/kube/client/api_error.h"
 
 #include <gmock/gmock.h>
 
 #include "base/text.h"
-#include "controller/kube/resource.h"
+#include "controller/kube/client/resource.h"
 
 namespace muster::controller {
 namespace {

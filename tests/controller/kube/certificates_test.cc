@@ -1,4 +1,4 @@
-#include "controller/kube/certificates.h"
+#include "controller/kube/webhook/certificates.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

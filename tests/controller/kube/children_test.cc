@@ -1,4 +1,4 @@
-#include "controller/kube/children.h"
+#include "controller/kube/jobs/children.h"
 
 #include <gtest/gtest.h>
 

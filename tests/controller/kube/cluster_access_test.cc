@@ -1,4 +1,4 @@
-#include "controller/kube/cluster_access.h"
+#include "controller/kube/client/cluster_access.h"
 
 #include <gmock/gmock.h>
 #include <stdlib.h>

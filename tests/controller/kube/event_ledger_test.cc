@@ -1,4 +1,4 @@
-#include "controller/kube/event_ledger.h"
+#include "controller/kube/jobs/event_ledger.h"
 
 #include <gmock/gmock.h>
 

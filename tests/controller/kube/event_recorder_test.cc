@@ -1,4 +1,4 @@
-#include "controller/kube/event_recorder.h"
+#include "controller/kube/jobs/event_recorder.h"
 
 #include <gmock/gmock.h>
 

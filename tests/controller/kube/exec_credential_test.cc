@@ -1,4 +1,4 @@
-#include "controller/kube/exec_credential.h"
+#include "controller/kube/client/exec_credential.h"
 
 #include <gmock/gmock.h>
 

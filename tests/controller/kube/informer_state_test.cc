@@ -1,4 +1,4 @@
-#include "controller/kube/informer_state.h"
+#include "controller/kube/client/informer_state.h"
 
 #include <gmock/gmock.h>
 

@@ -1,5 +1,5 @@
 // An informer with its client, against a server that cuts connections, refuses, and expires versions.
-#include "controller/kube/informer.h"
+#include "controller/kube/client/informer.h"
 
 #include <gmock/gmock.h>
 

@@ -1,8 +1,8 @@
-#include "controller/kube/key_queue.h"
+#include "controller/kube/jobs/key_queue.h"
 
 #include <gmock/gmock.h>
 
-#include "controller/kube/token_bucket.h"
+#include "controller/kube/client/token_bucket.h"
 
 namespace muster::controller {
 namespace {

@@ -1,4 +1,4 @@
-#include "controller/kube/large_reviews.h"
+#include "controller/kube/webhook/large_reviews.h"
 
 #include <gmock/gmock.h>
 

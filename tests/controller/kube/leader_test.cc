@@ -1,5 +1,5 @@
 // Candidates against a server that keeps one Lease. As on an API server, a write with an old resourceVersion conflicts.
-#include "controller/kube/leader.h"
+#include "controller/kube/jobs/leader.h"
 
 #include <gmock/gmock.h>
 #include <poll.h>

@@ -1,4 +1,4 @@
-#include "controller/kube/lease.h"
+#include "controller/kube/jobs/lease.h"
 
 #include <gmock/gmock.h>
 

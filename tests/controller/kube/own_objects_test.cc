@@ -1,9 +1,9 @@
-#include "controller/kube/own_objects.h"
+#include "controller/kube/jobs/own_objects.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "controller/kube/children.h"
+#include "controller/kube/jobs/children.h"
 #include "controller/reconcile/repair.h"
 
 namespace muster::controller {

@@ -1,10 +1,10 @@
-#include "controller/kube/pytorch_job_cache.h"
+#include "controller/kube/jobs/pytorch_job_cache.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/text.h"
-#include "controller/kube/freshness.h"
+#include "controller/kube/client/freshness.h"
 #include "tests/controller/api/yaml_of.h"
 
 namespace muster::controller {

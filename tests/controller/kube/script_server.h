@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/json_fields.h"
 #include "base/text.h"
-#include "controller/kube/cluster_access.h"
+#include "controller/kube/client/cluster_access.h"
 
 namespace muster::controller {
 

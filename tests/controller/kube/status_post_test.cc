@@ -1,4 +1,4 @@
-#include "controller/kube/status_post.h"
+#include "controller/kube/webhook/status_post.h"
 
 #include <gmock/gmock.h>
 

@@ -1,9 +1,9 @@
-#include "controller/kube/train_job_cache.h"
+#include "controller/kube/jobs/train_job_cache.h"
 
 #include <gtest/gtest.h>
 
 #include "base/text.h"
-#include "controller/kube/freshness.h"
+#include "controller/kube/client/freshness.h"
 
 namespace muster::controller {
 namespace {

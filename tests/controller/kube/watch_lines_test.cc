@@ -1,4 +1,4 @@
-#include "controller/kube/watch_lines.h"
+#include "controller/kube/client/watch_lines.h"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-#include "controller/kube/webhooks.h"
+#include "controller/kube/webhook/webhooks.h"
 
 #include <gmock/gmock.h>
 

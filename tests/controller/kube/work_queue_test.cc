@@ -1,4 +1,4 @@
-#include "controller/kube/work_queue.h"
+#include "controller/kube/jobs/work_queue.h"
 
 #include <gmock/gmock.h>
 

@@ -1,0 +1,88 @@
+// The state machine of an informer: (state, a page | a line of the watch | the end of the watch) -> actions. Pure;
+// untrusted input.
+//
+// Begin -> list page by page -> watch from the list's resourceVersion -> watch again from that of the last line. Each
+// resourceVersion of an object is reported once: an object that a second list brings unchanged is not reported again.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json_fields.h"
+#include "base/status.h"
+#include "controller/kube/client/resource.h"
+#include "controller/reconcile/back_off.h"
+
+namespace muster::controller {
+
+// An object that does not exist any more.
+struct GoneObject {
+  std::string ns, name;
+  // It was gone at this resourceVersion. An object of its name with a higher version is another one.
+  std::string version;
+};
+
+struct InformerAction {
+  enum class Kind {
+    kPut,     // `object` is new or changed
+    kGone,    // `gone`
+    kSynced,  // the first list is complete
+    kSay,     // `text`
+    // The next three end what is under way. A call returns at most one of them, as its last action.
+    kList,   // the first page, or the page after the continuation `text`
+    kWatch,  // from the resourceVersion `text`
+    kPause,  // for `pause`, then Resume
+  };
+  Kind kind;
+  Json object = nullptr;
+  GoneObject gone;
+  std::string text;
+  Duration pause{};
+};
+
+class InformerState {
+ public:
+  using Actions = std::vector<InformerAction>;
+
+  explicit InformerState(Resource resource, BackOffRules rules = {}) : resource_(std::move(resource)), rules_(rules) {}
+
+  Actions Begin();
+  Actions Listed(StatusOr<Json> page);
+  // A line of the watch. `whole`: false: it is the beginning of a longer one. The object is named and left out: its
+  // last known state stays. etcd holds no such object of a custom kind; a pod has one only if its text is escaped.
+  Actions Line(std::string_view line, bool whole = true);
+  Actions Ended(const Status& status, Duration lived);  // the watch
+  Actions Resume();                                     // a pause is over
+  bool synced() const { return synced_; }
+
+ private:
+  struct Identity {
+    std::string ns, name, version;
+    std::string key() const { return ns + "/" + name; }
+  };
+  static Identity IdentityOf(const Json& object);
+
+  void Put(Json object, Actions* actions);
+  void Gone(const Identity& identity, Actions* actions);
+  void LeaveOut(const Identity& identity, Actions* actions);
+  void ListAnew();
+  void Go(Actions* actions);                                               // lists or watches
+  void Fail(const Status& why, bool say, bool at_once, Actions* actions);  // a failure; then Go, at once or later
+  void Complete(const std::string& version, Actions* actions);
+
+  const Resource resource_;
+  const BackOffRules rules_;
+  std::map<std::string, std::string> known_;  // "namespace/name" -> resourceVersion
+  std::set<std::string> seen_;                // keys that the list under way has brought
+  std::set<std::string> left_out_;            // keys of objects whose last event was too long
+  bool listing_ = true;
+  std::string continuation_, version_;
+  int failures_ = 0;  // in a row, until a watch brings an event or lives for a while
+  int lines_ = 0;     // of the current watch
+  bool said_ = false, synced_ = false;
+};
+
+}  // namespace muster::controller
