@@ -3,7 +3,7 @@
 #include <map>
 #include <string_view>
 
-#include "agent/torch/torchrun_flag_table.h"
+#include "agent/flags/torchrun_flag_table.h"
 #include "base/args_from_env.h"
 #include "base/text.h"
 

@@ -11,7 +11,7 @@
 #include <set>
 
 #include "agent/start_check.h"
-#include "agent/torch/log_layout.h"
+#include "agent/workers/log_layout.h"
 #include "base/environment.h"
 #include "base/exit_codes.h"
 #include "base/host_fs.h"

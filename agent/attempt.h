@@ -11,9 +11,9 @@
 
 #include "agent/hang_evidence.h"
 #include "agent/report/attempt_record.h"
-#include "agent/torch/log_layout.h"
-#include "agent/torch/run_options.h"
 #include "agent/wiring.h"
+#include "agent/workers/log_layout.h"
+#include "agent/workers/run_options.h"
 #include "base/status.h"
 #include "base/worker_failure.h"
 #include "launcher/worker_group.h"

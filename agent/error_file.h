@@ -14,7 +14,7 @@
 #include <string>
 
 #include "agent/termination_report.h"
-#include "agent/torch/run_options.h"
+#include "agent/workers/run_options.h"
 
 namespace muster::agent {
 

@@ -15,7 +15,7 @@
 #include <map>
 #include <set>
 
-#include "agent/process_stacks.h"
+#include "agent/probe/process_stacks.h"
 #include "base/attach.h"
 #include "base/descriptors.h"
 #include "base/exit_codes.h"

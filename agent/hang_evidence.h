@@ -23,7 +23,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/torch/flight_recorder.h"
+#include "agent/workers/flight_recorder.h"
 #include "base/clock.h"
 #include "launcher/reaper.h"
 

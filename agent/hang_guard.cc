@@ -8,7 +8,7 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include "agent/hang_evidence.h"
-#include "agent/torch/hang_rule.h"
+#include "agent/workers/hang_rule.h"
 #include "base/descriptors.h"
 #include "base/environment.h"
 #include "base/log.h"

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "agent/attempt.h"
-#include "agent/torch/run_options.h"
+#include "agent/workers/run_options.h"
 #include "base/worker_failure.h"
 #include "launcher/reaper.h"
 

@@ -6,9 +6,9 @@
 #include <memory>
 #include <set>
 
+#include "agent/flags/early_signals.h"
+#include "agent/flags/service_links.h"
 #include "agent/start_check.h"
-#include "agent/torch/early_signals.h"
-#include "agent/torch/service_links.h"
 #include "base/environment.h"
 #include "base/exit_codes.h"
 #include "base/host_names.h"

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "agent/torch/torchrun_flag_table.h"
-#include "agent/torch/torchrun_flags.h"
+#include "agent/flags/torchrun_flag_table.h"
+#include "agent/flags/torchrun_flags.h"
 
 namespace muster::agent {
 

@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "agent/torch/flag_reader.h"
+#include "agent/flags/flag_reader.h"
 #include "base/environment.h"
 #include "base/log.h"
 #include "base/temporary_folder.h"

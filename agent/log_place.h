@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "agent/old_logs.h"
-#include "agent/torch/run_options.h"
+#include "agent/workers/run_options.h"
 #include "base/status.h"
 
 namespace muster::agent {

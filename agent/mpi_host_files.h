@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "agent/torch/flag_reader.h"
-#include "agent/torch/mpi_hosts.h"
-#include "agent/torch/wire_mpi.h"
+#include "agent/flags/flag_reader.h"
+#include "agent/flags/mpi_hosts.h"
+#include "agent/flags/wire_mpi.h"
 #include "base/status.h"
 
 namespace muster::agent {

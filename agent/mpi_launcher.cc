@@ -12,8 +12,8 @@
 #include <optional>
 #include <utility>
 
+#include "agent/flags/rsh_place.h"
 #include "agent/mpi_host_files.h"
-#include "agent/torch/rsh_place.h"
 #include "base/attach.h"
 #include "base/descriptors.h"
 #include "base/host_names.h"

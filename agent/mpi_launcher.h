@@ -13,8 +13,8 @@
 #include <memory>
 #include <string>
 
-#include "agent/torch/flag_reader.h"
-#include "agent/torch/wire_mpi.h"
+#include "agent/flags/flag_reader.h"
+#include "agent/flags/wire_mpi.h"
 #include "base/exit_codes.h"
 #include "base/status.h"
 

@@ -14,7 +14,7 @@
 
 #include <memory>
 
-#include "agent/torch/run_options.h"
+#include "agent/workers/run_options.h"
 #include "base/status.h"
 
 namespace muster::agent {

@@ -11,8 +11,8 @@
 #include <optional>
 #include <utility>
 
-#include "agent/check_report.h"
-#include "agent/torch/early_signals.h"
+#include "agent/flags/early_signals.h"
+#include "agent/probe/check_report.h"
 #include "base/environment.h"
 #include "base/exit_codes.h"
 #include "base/host_names.h"

@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/torch/run_options.h"
+#include "agent/workers/run_options.h"
 #include "base/clock.h"
 #include "base/host_fs.h"
 #include "base/worker_failure.h"

@@ -15,7 +15,7 @@
 #include <string>
 #include <string_view>
 
-#include "agent/torch/run_options.h"
+#include "agent/workers/run_options.h"
 #include "base/descriptors.h"
 #include "base/status.h"
 #include "net/credentials.h"

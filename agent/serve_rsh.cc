@@ -4,14 +4,14 @@
 #include <boost/asio/signal_set.hpp>
 #include <csignal>
 
+#include "agent/flags/early_signals.h"
+#include "agent/flags/rsh_place.h"
+#include "agent/flags/service_links.h"
 #include "agent/mpi_host_files.h"
 #include "agent/preempt_notice.h"
 #include "agent/start_check.h"
 #include "agent/termination_report.h"
 #include "agent/this_node.h"
-#include "agent/torch/early_signals.h"
-#include "agent/torch/rsh_place.h"
-#include "agent/torch/service_links.h"
 #include "agent/watch.h"
 #include "base/environment.h"
 #include "base/exit_codes.h"

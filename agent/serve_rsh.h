@@ -2,7 +2,7 @@
 // its verdict. Has the duties of a container's main process: orphans, signals, grace.
 #pragma once
 
-#include "agent/torch/run_options.h"
+#include "agent/workers/run_options.h"
 
 namespace muster::agent {
 

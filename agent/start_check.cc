@@ -7,8 +7,8 @@
 #include <cerrno>
 #include <system_error>
 
-#include "agent/torch/torch_command.h"
-#include "agent/torch/torch_env.h"
+#include "agent/workers/torch_command.h"
+#include "agent/workers/torch_env.h"
 #include "base/environment.h"
 #include "base/exit_codes.h"
 #include "base/kernel_calls.h"

@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "agent/torch/run_options.h"
+#include "agent/workers/run_options.h"
 #include "base/status.h"
 
 namespace muster::agent {

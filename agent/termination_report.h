@@ -21,7 +21,7 @@
 #include <string>
 #include <string_view>
 
-#include "agent/torch/run_options.h"
+#include "agent/workers/run_options.h"
 #include "base/termination_message.h"
 #include "rendezvous/round.h"
 

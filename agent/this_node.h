@@ -1,7 +1,7 @@
 // How this node introduces itself to a coordinator.
 #pragma once
 
-#include "agent/torch/run_options.h"
+#include "agent/workers/run_options.h"
 #include "rendezvous/round.h"
 
 namespace muster::agent {

@@ -5,7 +5,7 @@
 
 #include <fstream>
 
-#include "agent/status_inquiry.h"
+#include "agent/probe/status_inquiry.h"
 #include "agent/watch/status_text.h"
 #include "base/log.h"
 #include "base/text.h"

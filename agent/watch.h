@@ -9,8 +9,8 @@
 #include <optional>
 #include <string>
 
-#include "agent/torch/run_options.h"
 #include "agent/watch/round_ledger.h"
+#include "agent/workers/run_options.h"
 #include "base/status.h"
 #include "http/server.h"
 #include "net/credentials.h"

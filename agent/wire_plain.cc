@@ -4,13 +4,13 @@
 
 #include <algorithm>
 
+#include "agent/flags/inner_environment.h"
+#include "agent/flags/pod_facts.h"
+#include "agent/flags/service_links.h"
 #include "agent/installation.h"
 #include "agent/mpi_launcher.h"
-#include "agent/torch/inner_environment.h"
-#include "agent/torch/pod_facts.h"
-#include "agent/torch/service_links.h"
-#include "agent/torch/torch_env.h"
 #include "agent/wiring.h"
+#include "agent/workers/torch_env.h"
 #include "base/environment.h"
 #include "base/inherited.h"
 #include "base/termination_message.h"

@@ -1,10 +1,10 @@
 // The wiring of torchrun's workers: command line, environment, streams.
-#include "agent/torch/failure_summary.h"
-#include "agent/torch/inner_environment.h"
-#include "agent/torch/service_links.h"
-#include "agent/torch/torch_command.h"
-#include "agent/torch/torch_env.h"
+#include "agent/flags/inner_environment.h"
+#include "agent/flags/service_links.h"
 #include "agent/wiring.h"
+#include "agent/workers/failure_summary.h"
+#include "agent/workers/torch_command.h"
+#include "agent/workers/torch_env.h"
 #include "base/environment.h"
 
 namespace muster::agent {

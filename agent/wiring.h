@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "agent/torch/log_layout.h"
-#include "agent/torch/run_options.h"
+#include "agent/workers/log_layout.h"
+#include "agent/workers/run_options.h"
 #include "base/clock.h"
 #include "base/status.h"
 #include "launcher/worker_group.h"

@@ -75,7 +75,7 @@ class Docs(unittest.TestCase):
     def test_every_subcommand_and_exit_code_is_documented(self):
         docs = {page: text for page, text in pages().items() if page.parts[0] == "docs"}
         together = "\n".join(docs.values())
-        table = (ROOT / "agent/main.cc").read_text().partition("kSubcommands[]")[2].partition("};")[0]
+        table = (ROOT / "agent/commands/main.cc").read_text().partition("kSubcommands[]")[2].partition("};")[0]
         subcommands = re.findall(r'\{"(\w+)", \w+', table)
         self.assertGreater(len(subcommands), 5)
         for name in subcommands:

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "agent/torch/torchrun_flags.h"
+#include "agent/flags/torchrun_flags.h"
 
 namespace muster::agent {
 namespace {

@@ -1,10 +1,10 @@
-#include "agent/machine_check.h"
+#include "agent/probe/machine_check.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "agent/check_report.h"
-#include "agent/peer_round_trip.h"
+#include "agent/probe/check_report.h"
+#include "agent/probe/peer_round_trip.h"
 #include "base/text.h"
 
 namespace muster::agent {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/torch/torchrun_flags.h"
+#include "agent/flags/torchrun_flags.h"
 #include "tests/agent/variables.h"
 
 namespace muster::agent {

@@ -1,4 +1,4 @@
-#include "agent/process_stacks.h"
+#include "agent/probe/process_stacks.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "agent/wait_targets.h"
+#include "agent/probe/wait_targets.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // libFuzzer: torchrun's command line; lines are arguments, a line "NAME=value" before the first "-" is a variable.
-#include "agent/torch/torchrun_flags.h"
+#include "agent/flags/torchrun_flags.h"
 #include "base/text.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

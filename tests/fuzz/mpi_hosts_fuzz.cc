@@ -1,5 +1,5 @@
 // libFuzzer: host files of MPI runtimes; the first byte is the default number of slots.
-#include "agent/torch/mpi_hosts.h"
+#include "agent/flags/mpi_hosts.h"
 #include "tests/fuzz/input.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -1,5 +1,5 @@
 // libFuzzer: the head of a console script.
-#include "agent/torch/script_head.h"
+#include "agent/workers/script_head.h"
 #include "tests/fuzz/input.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -1,10 +1,10 @@
 // The agent: command lines, host files, scripts, records of attempts, notices of an end.
+#include "agent/flags/mpi_hosts.h"
+#include "agent/flags/torchrun_flags.h"
 #include "agent/report/attempt_history.h"
 #include "agent/report/report_page.h"
-#include "agent/torch/mpi_hosts.h"
-#include "agent/torch/script_head.h"
-#include "agent/torch/torchrun_flags.h"
 #include "agent/watch/preempt_rules.h"
+#include "agent/workers/script_head.h"
 #include "base/text.h"
 #include "tests/linear/linear.h"
 

@@ -1,0 +1,40 @@
+// `muster store --host H --port P`: a c10d TCPStore alone.
+#include "rendezvous/store/server.h"
+
+#include <boost/asio/io_context.hpp>
+
+#include "agent/commands/command_line.h"
+#include "agent/commands/commands.h"
+#include "agent/flags/flag_values.h"
+#include "base/exit_codes.h"
+#include "base/log.h"
+#include "base/text.h"
+
+namespace muster::agent {
+
+int StoreCommand(const std::vector<std::string>& arguments) {
+  CLI::App app{"Serve a c10d TCPStore alone", "muster store"};
+  std::string host = "127.0.0.1";
+  int port = 29500;
+  app.add_option("--host", host, "numeric address to listen on; '' is every address")->capture_default_str();
+  app.add_option("--port", port, "0: the kernel chooses")->check(CLI::Range(0, 65535))->capture_default_str();
+  LogFlags log_flags;
+  AddLogFlags(app, &log_flags);
+  if (auto end = ParseCommandLine(app, arguments)) return *end;
+  if (auto end = ConfigureLog(log_flags)) return *end;
+  auto address = ParseListenHost(host);
+  if (!address.ok()) {
+    log::Error(fmt::format("--host: {}", Message(address.status())));
+    return kExitUsage;
+  }
+
+  boost::asio::io_context loop(1);
+  auto store = store::StoreServer::Listen(loop, *address, port);
+  if (!store.ok()) {
+    log::Error(Message(store.status()));
+    return kExitBadConfiguration;
+  }
+  return ServeUntilSignal(loop, *address, (*store)->port());
+}
+
+}  // namespace muster::agent

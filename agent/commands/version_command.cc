@@ -1,0 +1,33 @@
+// `muster version [--json]`
+#include <nlohmann/json.hpp>
+
+#include "agent/commands/command_line.h"
+#include "agent/commands/commands.h"
+#include "base/print.h"
+#include "base/text.h"
+#include "base/version.h"
+
+namespace muster::agent {
+
+int VersionCommand(const std::vector<std::string>& arguments) {
+  CLI::App app{"Print version, commit and protocol versions", "muster version"};
+  bool json = false;
+  app.add_flag("--json", json, "one JSON object");
+  if (auto end = ParseCommandLine(app, arguments)) return *end;
+  constexpr std::string_view kStore = "c10d TCPStore of PyTorch 1.13 to 2.15";
+  if (json) {
+    nlohmann::ordered_json facts;
+    facts["version"] = Version();
+    facts["commit"] = Commit();
+    facts["rendezvous_protocol"] = kRendezvousProtocol;
+    facts["rsh_protocol"] = kRshProtocol;
+    facts["store_protocol"] = kStore;
+    PrintTo(stdout, "{}\n", facts.dump());
+  } else {
+    PrintTo(stdout, "muster {} (commit {})\nrendezvous protocol {}\nrsh protocol {}\nstore protocol: {}\n", Version(),
+            Commit(), kRendezvousProtocol, kRshProtocol, kStore);
+  }
+  return 0;
+}
+
+}  // namespace muster::agent

@@ -1,0 +1,289 @@
+#include "agent/flags/torchrun_flags.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <tuple>
+
+#include "agent/flags/flag_reader.h"
+#include "agent/flags/flag_values.h"
+#include "agent/flags/handover.h"
+#include "agent/flags/inner_torchrun.h"
+#include "agent/flags/plain_flags.h"
+#include "agent/flags/rdzv_conf.h"
+#include "agent/flags/torchrun_flag_table.h"
+#include "base/exit_codes.h"
+#include "base/text.h"
+
+namespace muster::agent {
+namespace {
+
+using Value = FlagValue;
+
+// A random identifier in the form of uuid.uuid4().
+std::string RandomId() {
+  std::array<unsigned char, 16> bytes{};
+  if (getentropy(bytes.data(), bytes.size()) != 0) return fmt::format("muster-{}-{}", getpid(), UnixMillis());
+  bytes[6] = (bytes[6] & 0x0f) | 0x40;
+  bytes[8] = (bytes[8] & 0x3f) | 0x80;
+  std::string id;
+  for (size_t at = 0; at < bytes.size(); ++at) {
+    if (at == 4 || at == 6 || at == 8 || at == 10) id += '-';
+    id += fmt::format("{:02x}", bytes[at]);
+  }
+  return id;
+}
+
+class Reader {
+ public:
+  Reader(const Environment& environment, CommandLine line, CalledAs called_as)
+      : environment_(environment),
+        flags_(environment, std::move(line), called_as),
+        called_as_(called_as),
+        written_for_(called_as) {}
+  // `line`: the flags of `command`, which win over those of the `muster exec` around it.
+  Reader(const Environment& environment, CommandLine line, const InnerTorchrun& command)
+      : Reader(environment, std::move(line), CalledAs::kExec) {
+    written_for_ = command.called_as;
+    options_.launcher = command.launcher;
+  }
+
+  StatusOr<ParsedRun> Run();
+
+ private:
+  Value Get(std::string_view name) const { return flags_.Get(name); }
+  StatusOr<bool> Switch(std::string_view name) const { return flags_.Switch(name); }
+  StatusOr<int> Number(std::string_view name, int lowest, int highest) const {
+    return flags_.Number(name, lowest, highest);
+  }
+
+  Status ReadNodes();
+  Status ReadRendezvous();
+  Status ReadStatic(const Value& endpoint);
+  Status ReadWorkers();
+  void Warn(std::string text) { options_.warnings.push_back(std::move(text)); }
+
+  const Environment& environment_;
+  const FlagReader flags_;
+  const CalledAs called_as_;  // whose defaults count
+  CalledAs written_for_;      // which program the script is for: the torchrun, if `muster exec` was given one
+  std::map<std::string, std::string> conf_;  // --rdzv-conf
+  RunOptions options_;
+};
+
+Status Reader::ReadNodes() {
+  Value nodes = Get("nnodes");
+  auto range = ParseNodeRange(nodes.text);
+  if (!range.ok()) return Bad(nodes, range.status());
+  std::tie(options_.min_nodes, options_.max_nodes) = *range;
+  MUSTER_ASSIGN_OR_RETURN(options_.nodes_on_this_machine, Number("nodes-on-this-machine", 0, 4096));
+  if (options_.nodes_on_this_machine > 0 && !nodes.given()) {
+    options_.min_nodes = options_.max_nodes = options_.nodes_on_this_machine;
+  }
+
+  return flags_.ReadNproc(&options_);
+}
+
+Status Reader::ReadRendezvous() {
+  Value backend = Get("rdzv-backend"), endpoint = Get("rdzv-endpoint"), port = Get("master-port");
+  // Under exec a range of nodes means elastic; torchrun needs --rdzv-backend=c10d, too.
+  const bool range = options_.min_nodes < options_.max_nodes;
+  if (called_as_ == CalledAs::kExec && range && !backend.given() && !options_.standalone) {
+    backend.text = "c10d";
+    Value address = Get("master-addr");
+    if (!endpoint.given() && (address.given() || port.given())) {
+      endpoint = {fmt::format("{}:{}", Strip(address.text), Strip(port.text)), address.origin};
+    }
+  }
+  options_.backend = backend.text == "c10d" ? Backend::kC10d : Backend::kStatic;
+  options_.run_id = Get("rdzv-id").text;
+  const bool is_static = options_.backend == Backend::kStatic;
+  const bool unplaced = Strip(endpoint.text).empty() && !(is_static && port.given());
+  // torchrun's implicit standalone (static, one node, no endpoint or --master-port), and simulated nodes (any port).
+  const bool simulated = options_.nodes_on_this_machine > 0;
+  if (options_.standalone || (unplaced && (simulated || (is_static && options_.max_nodes == 1)))) {
+    options_.standalone = !simulated;
+    options_.backend = Backend::kC10d;
+    options_.endpoint_host = "localhost";
+    options_.endpoint_port = 0;
+    if (!simulated || !Get("rdzv-id").given()) options_.run_id = RandomId();
+    if (options_.standalone && options_.max_nodes > 1) {
+      Warn(fmt::format("--standalone with {}={}: no other node can find this one", Get("nnodes").origin,
+                       Get("nnodes").text));
+    }
+  } else if (options_.backend == Backend::kStatic) {
+    MUSTER_RETURN_IF_ERROR(ReadStatic(endpoint));
+  } else {
+    auto parsed = ParseEndpoint(endpoint.text, kC10dPort);
+    if (!parsed.ok()) return Bad(endpoint, parsed.status());
+    options_.endpoint_host = parsed->host;
+    options_.endpoint_port = parsed->port;
+    if (Value address = Get("master-addr"); address.given() && !endpoint.given()) {
+      Warn(fmt::format("{}={} is only used by the static backend; the endpoint is {}:{}", address.origin, address.text,
+                       parsed->host, parsed->port));
+    }
+  }
+  if (options_.run_id.empty()) {
+    options_.run_id = RandomId();
+    Warn(fmt::format("the run id is empty; this node uses {}, which no other node knows", options_.run_id));
+  }
+
+  Value rank = Get("node-rank");
+  if (options_.max_nodes > 1 && !rank.given()) {
+    // In the pod of an Indexed Job, Kubernetes sets the rank.
+    if (auto index = environment_.Get("JOB_COMPLETION_INDEX")) rank = {*index, "JOB_COMPLETION_INDEX"};
+  }
+  MUSTER_ASSIGN_OR_RETURN(options_.node_rank, ReadNumber(rank, 0, FlagReader::kMost));
+  if (options_.backend == Backend::kStatic) {
+    if (options_.node_rank >= options_.max_nodes) {
+      return Bad(rank,
+                 fmt::format("node ranks go from 0 to {} with {} nodes", options_.max_nodes - 1, options_.max_nodes));
+    }
+  }
+  if (options_.backend == Backend::kStatic || rank.given()) options_.node_index = options_.node_rank;
+  Value local = Get("local-addr");
+  if (Status status = CheckHost(local.text); !status.ok()) return Bad(local, status);
+  options_.local_addr = Strip(local.text);
+  return ReadRdzvConf(Get("rdzv-conf"), conf_, environment_, &options_);
+}
+
+Status Reader::ReadStatic(const Value& endpoint) {
+  Value address = Get("master-addr"), port = Get("master-port");
+  MUSTER_RETURN_IF_ERROR(Number("master-port", 0, 65535).status());
+  bool from_endpoint = !Strip(endpoint.text).empty();
+  Value source = from_endpoint ? endpoint
+                               : Value{fmt::format("{}:{}", Strip(address.text), Strip(port.text)),
+                                       address.given() ? address.origin : port.origin};
+  auto parsed = ParseEndpoint(source.text, kNoPort);
+  if (!parsed.ok()) return Bad(source, parsed.status());
+  if (parsed->port == kNoPort) return Bad(source, "the static backend needs a port: want HOST:PORT");
+  options_.endpoint_host = options_.master_addr = parsed->host;
+  options_.endpoint_port = options_.master_port = parsed->port;
+  if (from_endpoint || port.given()) options_.master_port_origin = from_endpoint ? source.origin : port.origin;
+  options_.min_nodes = options_.max_nodes;  // the static backend always waits for the maximum
+  return absl::OkStatus();
+}
+
+Status Reader::ReadWorkers() {
+  MUSTER_ASSIGN_OR_RETURN(options_.module, Switch("module"));
+  MUSTER_ASSIGN_OR_RETURN(options_.no_python, Switch("no-python"));
+  MUSTER_ASSIGN_OR_RETURN(options_.run_path, Switch("run-path"));
+  MUSTER_ASSIGN_OR_RETURN(options_.virtual_local_rank, Switch("virtual-local-rank"));
+  if (written_for_ == CalledAs::kExec) options_.no_python = true;
+  if (options_.no_python && options_.module && !options_.run_path) {
+    return absl::InvalidArgumentError("--no-python and --module contradict each other: give one of them");
+  }
+  const bool launch = written_for_ == CalledAs::kLaunch;
+  options_.legacy_launch = launch;
+  options_.use_env = !launch;
+  if (launch) {
+    options_.use_env = flags_.line().values.contains("use-env");
+    if (options_.no_python && !options_.use_env) {
+      return absl::InvalidArgumentError("--no-python needs --use-env: only a python script is given --local-rank");
+    }
+    Warn(
+        "torch.distributed.launch is deprecated: use torchrun (or muster run) and read LOCAL_RANK from the "
+        "environment");
+  }
+  if (environment_.Get("TORCHELASTIC_ENABLE_FILE_TIMER") == "1") {
+    Warn("TORCHELASTIC_ENABLE_FILE_TIMER=1 has no effect: muster has no watchdog timer for workers");
+  }
+  Value interval = Get("monitor-interval");
+  auto monitor = ParseDouble(Strip(interval.text));
+  if (!monitor || *monitor <= 0) return Bad(interval, "want seconds, more than 0");
+  options_.monitor_interval = *monitor;
+  options_.start_method = Get("start-method").text;
+  Value events = Get("event-log-handler");
+  options_.event_log_handler = events.text;
+  if (events.text == "console") {
+    Warn(
+        fmt::format("{}=console: muster prints no events; attempt.json in the log folder and the termination message "
+                    "say what happened",
+                    events.origin));
+  }
+  options_.role = Get("role").text;
+  options_.numa_binding = Get("numa-binding").text;
+  options_.script = *flags_.line().script;
+  options_.script_args = flags_.line().script_args;
+  if (options_.script.empty()) return absl::InvalidArgumentError("the script's name is empty");
+  return absl::OkStatus();
+}
+
+StatusOr<ParsedRun> Reader::Run() {
+  ParsedRun run;
+  if (flags_.line().help) {
+    run.outcome = ParsedRun::Outcome::kHelp;
+    run.text = HelpText(written_for_);
+    return run;
+  }
+  MUSTER_ASSIGN_OR_RETURN(options_.standalone, Switch("standalone"));
+  Value conf = Get("rdzv-conf");
+  auto parsed = ParseRdzvConf(conf.text);
+  if (!parsed.ok()) return Bad(conf, parsed.status());
+  conf_ = *std::move(parsed);
+  options_.rdzv_conf = conf.text;
+  MUSTER_ASSIGN_OR_RETURN(std::optional<std::string> reason, HandOverReason(flags_, options_.standalone, conf_));
+  if (reason && called_as_ == CalledAs::kExec) {
+    return absl::InvalidArgumentError(fmt::format(
+        "{}, and --wire=torch has no place for that one; use --wire=plain with that torchrun as the command", *reason));
+  }
+  if (reason) {
+    if (Value nodes = Get("nodes-on-this-machine"); nodes.given()) {
+      return Bad(nodes, fmt::format("{}, and that one simulates no nodes; start one on each machine", *reason));
+    }
+    MUSTER_RETURN_IF_ERROR(flags_.ReadLog(&options_));
+    run.outcome = ParsedRun::Outcome::kHandOver;
+    run.text = *std::move(reason);
+    run.options = std::move(options_);
+    return run;
+  }
+  if (!flags_.line().script) return MissingScript(written_for_);
+  MUSTER_RETURN_IF_ERROR(ReadNodes());
+  MUSTER_RETURN_IF_ERROR(ReadRendezvous());
+  MUSTER_RETURN_IF_ERROR(ReadWorkers());
+  MUSTER_RETURN_IF_ERROR(flags_.ReadLogs(&options_));
+  MUSTER_RETURN_IF_ERROR(flags_.ReadSignals(&options_));
+  options_.job.min_nodes = options_.min_nodes;
+  options_.job.max_nodes = options_.max_nodes;
+  options_.job.indexed = options_.backend == Backend::kStatic;
+  MUSTER_RETURN_IF_ERROR(flags_.ReadCommon(&options_));
+  run.overruled = flags_.OverruledVariables(options_.wire);
+  run.script_at = flags_.line().script_at;
+  run.options = std::move(options_);
+  return run;
+}
+
+}  // namespace
+
+StatusOr<ParsedRun> ParseRun(const std::vector<std::string>& arguments, const Environment& environment,
+                             CalledAs called_as, const HostFacts& facts) {
+  MUSTER_ASSIGN_OR_RETURN(CommandLine line, SplitCommandLine(arguments, called_as));
+  if (FlagReader flags(environment, line, called_as); flags.plain() && !line.help) {
+    ParsedRun run;
+    MUSTER_ASSIGN_OR_RETURN(run.options, ReadPlain(flags, environment, facts));
+    run.overruled = flags.OverruledVariables(run.options.wire);
+    return run;
+  }
+  if (called_as == CalledAs::kExec && !line.help) {
+    if (auto command = FindInnerTorchrun(line)) {
+      MUSTER_ASSIGN_OR_RETURN(CommandLine inner, SplitCommandLine(command->arguments, command->called_as));
+      inner.values.merge(line.values);  // if both have a flag, the inner one stays
+      inner.script_at += arguments.size() - command->arguments.size();
+      return Reader(environment, std::move(inner), *command).Run();
+    }
+  }
+  const bool many = called_as == CalledAs::kExec && NamesTorchrun(line);
+  TorchrunsPart torchruns = WithoutOwnFlags(arguments, line);
+  auto run = Reader(environment, std::move(line), called_as).Run();
+  if (run.ok()) run->torchruns = std::move(torchruns);
+  if (run.ok() && many) {
+    run->options.warnings.emplace_back(
+        "--wire=torch starts the command once per worker, and it names a torchrun: each worker would start one of its "
+        "own; use --wire=plain, whose torchrun inside is Muster too, or give torchrun itself as the command");
+  }
+  return run;
+}
+
+}  // namespace muster::agent
