@@ -16,11 +16,11 @@
 
 #include "base/status.h"
 #include "initializers/archives/unpack.h"
-#include "initializers/lease.h"
-#include "initializers/manifest.h"
-#include "initializers/settings.h"
-#include "initializers/source.h"
-#include "initializers/transfer.h"
+#include "initializers/facts/settings.h"
+#include "initializers/facts/source.h"
+#include "initializers/target/lease.h"
+#include "initializers/target/manifest.h"
+#include "initializers/transfer/transfer.h"
 
 namespace muster::initializers {
 

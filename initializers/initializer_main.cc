@@ -19,11 +19,11 @@
 #include "base/termination_message.h"
 #include "base/text.h"
 #include "base/version.h"
-#include "initializers/after_publish.h"
-#include "initializers/failure.h"
-#include "initializers/hub.h"
+#include "initializers/facts/failure.h"
 #include "initializers/initialize.h"
 #include "initializers/progress_view.h"
+#include "initializers/stores/hub.h"
+#include "initializers/target/after_publish.h"
 
 namespace muster::initializers {
 namespace {

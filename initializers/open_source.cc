@@ -6,12 +6,12 @@
 #include "http/endpoint_url.h"
 #include "initializers/aws/credentials.h"
 #include "initializers/aws/s3.h"
-#include "initializers/ca_bundle.h"
 #include "initializers/google/gcs.h"
-#include "initializers/hub.h"
-#include "initializers/local_folder.h"
-#include "initializers/storage_config.h"
-#include "initializers/web_file.h"
+#include "initializers/stores/ca_bundle.h"
+#include "initializers/stores/hub.h"
+#include "initializers/stores/local_folder.h"
+#include "initializers/stores/storage_config.h"
+#include "initializers/stores/web_file.h"
 
 namespace muster::initializers {
 namespace {

@@ -11,11 +11,11 @@
 
 #include "base/status.h"
 #include "http/conversation.h"
-#include "initializers/disk_pool.h"
-#include "initializers/local_folder.h"
-#include "initializers/provider.h"
-#include "initializers/settings.h"
-#include "initializers/source.h"
+#include "initializers/disk/disk_pool.h"
+#include "initializers/facts/provider.h"
+#include "initializers/facts/settings.h"
+#include "initializers/facts/source.h"
+#include "initializers/stores/local_folder.h"
 
 namespace muster::initializers {
 

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "initializers/initialize.h"
-#include "initializers/verify_folder.h"
+#include "initializers/target/verify_folder.h"
 
 namespace muster::initializers {
 

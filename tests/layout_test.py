@@ -40,6 +40,7 @@ INSIDE = {
     "controller": ["api", "plan", "reconcile", "admission", "kube"],
     "controller/kube": ["client", "jobs", "webhook"],
     "agent": ["workers", "flags", "report", "watch", "probe", ".", "commands"],
+    "initializers": ["facts", "disk", "target", "stores", "aws", "google", "transfer", "archives"],
     "local": ["image", "pod", "network", "state", "container", "cluster"],
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)

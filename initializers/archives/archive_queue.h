@@ -8,7 +8,7 @@
 #include <deque>
 #include <optional>
 
-#include "initializers/mover.h"
+#include "initializers/transfer/mover.h"
 
 namespace muster::initializers {
 

@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "initializers/archives/decompress.h"
 #include "initializers/archives/zip_window.h"
-#include "initializers/entry_path.h"
+#include "initializers/facts/entry_path.h"
 
 namespace muster::initializers {
 namespace {

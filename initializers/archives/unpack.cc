@@ -6,8 +6,8 @@
 #include "base/quoted.h"
 #include "base/text.h"
 #include "initializers/archives/archive_reader.h"
-#include "initializers/disk_pool.h"
-#include "initializers/entry_path.h"
+#include "initializers/disk/disk_pool.h"
+#include "initializers/facts/entry_path.h"
 
 namespace muster::initializers {
 namespace {

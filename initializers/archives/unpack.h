@@ -16,8 +16,8 @@
 
 #include "base/status.h"
 #include "initializers/archives/decompress.h"
-#include "initializers/mover.h"
-#include "initializers/staging.h"
+#include "initializers/target/staging.h"
+#include "initializers/transfer/mover.h"
 
 namespace muster::initializers {
 

@@ -9,9 +9,9 @@
 #include "base/status.h"
 #include "initializers/archives/archive_queue.h"
 #include "initializers/archives/unpack.h"
-#include "initializers/disk_pool.h"
-#include "initializers/mover.h"
-#include "initializers/staging.h"
+#include "initializers/disk/disk_pool.h"
+#include "initializers/target/staging.h"
+#include "initializers/transfer/mover.h"
 
 namespace muster::initializers {
 

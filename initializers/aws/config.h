@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "base/status.h"
-#include "initializers/ini_file.h"
-#include "initializers/settings.h"
+#include "initializers/facts/ini_file.h"
+#include "initializers/facts/settings.h"
 
 namespace muster::initializers {
 

@@ -13,7 +13,7 @@
 #include "http/percent.h"
 #include "initializers/aws/answers.h"
 #include "initializers/aws/s3_answers.h"
-#include "initializers/xml_error.h"
+#include "initializers/stores/xml_error.h"
 
 namespace muster::initializers {
 namespace {

@@ -5,8 +5,8 @@
 #include "base/quoted.h"
 #include "base/text.h"
 #include "initializers/aws/machine.h"
-#include "initializers/command_words.h"
-#include "initializers/digest.h"
+#include "initializers/facts/command_words.h"
+#include "initializers/facts/digest.h"
 
 namespace muster::initializers {
 namespace {

@@ -8,11 +8,11 @@
 #include "http/cloud_clock.h"
 #include "http/date.h"
 #include "http/percent.h"
-#include "initializers/answer_checks.h"
 #include "initializers/aws/s3_answers.h"
 #include "initializers/aws/s3_checksums.h"
-#include "initializers/key_listing.h"
-#include "initializers/xml_error.h"
+#include "initializers/stores/answer_checks.h"
+#include "initializers/stores/key_listing.h"
+#include "initializers/stores/xml_error.h"
 
 namespace muster::initializers {
 namespace {

@@ -13,8 +13,8 @@
 #include "http/conversation.h"
 #include "initializers/aws/settings.h"
 #include "initializers/aws/sigv4.h"
-#include "initializers/provider.h"
-#include "initializers/source.h"
+#include "initializers/facts/provider.h"
+#include "initializers/facts/source.h"
 
 namespace muster::initializers {
 

@@ -7,9 +7,9 @@
 #include "base/quoted.h"
 #include "base/text.h"
 #include "http/percent.h"
-#include "initializers/answer_checks.h"
-#include "initializers/xml_elements.h"
-#include "initializers/xml_error.h"
+#include "initializers/stores/answer_checks.h"
+#include "initializers/stores/xml_elements.h"
+#include "initializers/stores/xml_error.h"
 
 namespace muster::initializers {
 namespace {

@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "http/endpoint_url.h"
 #include "http/percent.h"
-#include "initializers/ca_bundle.h"
+#include "initializers/stores/ca_bundle.h"
 
 namespace muster::initializers {
 namespace {

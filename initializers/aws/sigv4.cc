@@ -11,7 +11,7 @@
 
 #include "base/text.h"
 #include "http/percent.h"
-#include "initializers/digest.h"
+#include "initializers/facts/digest.h"
 
 namespace muster::initializers {
 namespace {

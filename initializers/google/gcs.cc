@@ -8,9 +8,9 @@
 #include "http/cloud_clock.h"
 #include "http/endpoint_url.h"
 #include "http/percent.h"
-#include "initializers/answer_checks.h"
 #include "initializers/google/gcs_answers.h"
-#include "initializers/key_listing.h"
+#include "initializers/stores/answer_checks.h"
+#include "initializers/stores/key_listing.h"
 
 namespace muster::initializers {
 namespace {

@@ -10,9 +10,9 @@
 
 #include "base/status.h"
 #include "http/conversation.h"
+#include "initializers/facts/provider.h"
+#include "initializers/facts/source.h"
 #include "initializers/google/tokens.h"
-#include "initializers/provider.h"
-#include "initializers/source.h"
 
 namespace muster::initializers {
 

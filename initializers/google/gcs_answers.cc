@@ -7,7 +7,7 @@
 #include "base/json_fields.h"
 #include "base/quoted.h"
 #include "base/text.h"
-#include "initializers/xml_error.h"
+#include "initializers/stores/xml_error.h"
 
 namespace muster::initializers {
 namespace {

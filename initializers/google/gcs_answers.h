@@ -9,7 +9,7 @@
 
 #include "base/status.h"
 #include "http/client.h"
-#include "initializers/provider.h"
+#include "initializers/facts/provider.h"
 
 namespace muster::initializers {
 

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "initializers/settings.h"
+#include "initializers/facts/settings.h"
 
 namespace muster::initializers {
 

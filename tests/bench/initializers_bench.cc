@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 #include <zlib.h>
 
-#include "initializers/crc.h"
-#include "initializers/crc_cpu.h"
-#include "initializers/digest.h"
-#include "initializers/entry_path.h"
-#include "initializers/manifest.h"
+#include "initializers/facts/crc.h"
+#include "initializers/facts/crc_cpu.h"
+#include "initializers/facts/digest.h"
+#include "initializers/facts/entry_path.h"
+#include "initializers/target/manifest.h"
 
 namespace muster::initializers {
 namespace {

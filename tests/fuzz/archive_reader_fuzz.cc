@@ -6,7 +6,7 @@
 #include <cstdlib>
 
 #include "initializers/archives/archive_reader.h"
-#include "initializers/entry_path.h"
+#include "initializers/facts/entry_path.h"
 
 using muster::initializers::ArchiveReader;
 using muster::initializers::CheckEntryPath;

@@ -2,7 +2,7 @@
 #include <filesystem>
 
 #include "base/text.h"
-#include "initializers/entry_path.h"
+#include "initializers/facts/entry_path.h"
 #include "tests/fuzz/input.h"
 
 namespace {

@@ -1,7 +1,7 @@
 // libFuzzer: header values of stores: Retry-After, RateLimit, hashes in base64, in hex and in our own notation.
 #include "base/base64.h"
 #include "http/retry.h"
-#include "initializers/digest.h"
+#include "initializers/facts/digest.h"
 #include "tests/fuzz/input.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

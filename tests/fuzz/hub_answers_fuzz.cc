@@ -2,7 +2,7 @@
 // tree.
 #include "base/text.h"
 #include "http/endpoint_url.h"
-#include "initializers/hub_answers.h"
+#include "initializers/stores/hub_answers.h"
 #include "tests/fuzz/input.h"
 
 namespace muster::initializers {

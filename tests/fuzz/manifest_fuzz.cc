@@ -1,7 +1,7 @@
 // libFuzzer: completion manifests.
 #include <cstdlib>
 
-#include "initializers/manifest.h"
+#include "initializers/target/manifest.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace muster::initializers;

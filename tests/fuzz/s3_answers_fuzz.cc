@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "initializers/aws/s3_answers.h"
 #include "initializers/aws/s3_checksums.h"
-#include "initializers/xml_error.h"
+#include "initializers/stores/xml_error.h"
 #include "tests/fuzz/input.h"
 
 namespace muster::initializers {

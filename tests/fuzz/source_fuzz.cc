@@ -1,5 +1,5 @@
 // libFuzzer: source URIs; the first byte is the role.
-#include "initializers/source.h"
+#include "initializers/facts/source.h"
 #include "tests/fuzz/input.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

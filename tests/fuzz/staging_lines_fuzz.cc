@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "initializers/staging_lines.h"
+#include "initializers/target/staging_lines.h"
 
 using muster::initializers::HashLines;
 using muster::initializers::ReadRangeLines;

@@ -2,8 +2,8 @@
 // then headers "name: value", a line each.
 #include "base/base64.h"
 #include "base/text.h"
-#include "initializers/answer_checks.h"
-#include "initializers/web_file.h"
+#include "initializers/stores/answer_checks.h"
+#include "initializers/stores/web_file.h"
 #include "tests/fuzz/input.h"
 
 namespace muster::initializers {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "initializers/provider.h"
+#include "initializers/facts/provider.h"
 
 namespace muster::http {
 namespace {

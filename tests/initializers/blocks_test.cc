@@ -1,4 +1,4 @@
-#include "initializers/blocks.h"
+#include "initializers/disk/blocks.h"
 
 #include <gtest/gtest.h>
 

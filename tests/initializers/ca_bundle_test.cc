@@ -1,4 +1,4 @@
-#include "initializers/ca_bundle.h"
+#include "initializers/stores/ca_bundle.h"
 
 #include <gtest/gtest.h>
 

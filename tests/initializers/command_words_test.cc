@@ -1,5 +1,5 @@
 // The rows were compared with Python's shlex.split, which the AWS CLI uses for credential_process.
-#include "initializers/command_words.h"
+#include "initializers/facts/command_words.h"
 
 #include <gtest/gtest.h>
 

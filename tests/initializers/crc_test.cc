@@ -1,5 +1,5 @@
 // Every implementation of a CRC, against a bitwise one by the definition. digest_test.cc has values of other programs.
-#include "initializers/crc.h"
+#include "initializers/facts/crc.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <memory>
 #include <random>
 
-#include "initializers/crc_cpu.h"
+#include "initializers/facts/crc_cpu.h"
 #include "tests/base/made_bytes.h"
 
 namespace muster::initializers {

@@ -1,6 +1,6 @@
 // Hashes against values of other implementations (Python's hashlib and zlib, AWS's CRCs), whole, in pieces and
 // combined.
-#include "initializers/digest.h"
+#include "initializers/facts/digest.h"
 
 #include <gmock/gmock.h>
 #include <openssl/evp.h>

@@ -1,4 +1,4 @@
-#include "initializers/disk_pool.h"
+#include "initializers/disk/disk_pool.h"
 
 #include <gtest/gtest.h>
 

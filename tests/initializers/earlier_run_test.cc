@@ -1,4 +1,4 @@
-#include "initializers/earlier_run.h"
+#include "initializers/target/earlier_run.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "base/text.h"
-#include "initializers/metadata_files.h"
+#include "initializers/target/metadata_files.h"
 
 namespace muster::initializers {
 namespace {

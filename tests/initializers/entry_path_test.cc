@@ -1,5 +1,5 @@
 // Which paths objects may have, and which objects are wanted.
-#include "initializers/entry_path.h"
+#include "initializers/facts/entry_path.h"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-#include "initializers/entry_queue.h"
+#include "initializers/transfer/entry_queue.h"
 
 #include <gmock/gmock.h>
 

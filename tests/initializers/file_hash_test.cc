@@ -1,4 +1,4 @@
-#include "initializers/file_hash.h"
+#include "initializers/disk/file_hash.h"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 #include <random>
 #include <thread>
 
-#include "initializers/blocks.h"
-#include "initializers/crc.h"
+#include "initializers/disk/blocks.h"
+#include "initializers/facts/crc.h"
 #include "tests/initializers/hash_of.h"
 
 namespace muster::initializers {

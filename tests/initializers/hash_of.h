@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "initializers/digest.h"
+#include "initializers/facts/digest.h"
 
 namespace muster::initializers {
 

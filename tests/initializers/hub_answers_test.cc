@@ -1,5 +1,5 @@
 // Revisions, trees, links and errors as the Hugging Face hub writes them, and malformed ones.
-#include "initializers/hub_answers.h"
+#include "initializers/stores/hub_answers.h"
 
 #include <gmock/gmock.h>
 

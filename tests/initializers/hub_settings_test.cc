@@ -1,5 +1,5 @@
 // The endpoint of the hub and our token, by the rules of huggingface_hub and Kubeflow.
-#include "initializers/hub_settings.h"
+#include "initializers/stores/hub_settings.h"
 
 #include <gmock/gmock.h>
 

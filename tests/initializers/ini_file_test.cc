@@ -1,5 +1,5 @@
 // The shared files of the AWS SDKs. The results were compared with botocore's reader.
-#include "initializers/ini_file.h"
+#include "initializers/facts/ini_file.h"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-#include "initializers/key_listing.h"
+#include "initializers/stores/key_listing.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "initializers/lease.h"
+#include "initializers/target/lease.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

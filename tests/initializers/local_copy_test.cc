@@ -1,4 +1,4 @@
-#include "initializers/local_copy.h"
+#include "initializers/transfer/local_copy.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "base/text.h"
-#include "initializers/local_folder.h"
+#include "initializers/stores/local_folder.h"
 
 namespace muster::initializers {
 namespace {

@@ -1,4 +1,4 @@
-#include "initializers/manifest_files.h"
+#include "initializers/target/manifest_files.h"
 
 #include <gtest/gtest.h>
 

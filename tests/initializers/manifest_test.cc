@@ -1,5 +1,5 @@
 // The completion manifest: it is readable for people, and malformed text is refused.
-#include "initializers/manifest.h"
+#include "initializers/target/manifest.h"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-#include "initializers/needed_room.h"
+#include "initializers/target/needed_room.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "initializers/range_intake.h"
+#include "initializers/transfer/range_intake.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <fstream>
 
 #include "base/text.h"
-#include "initializers/crc.h"
+#include "initializers/facts/crc.h"
 #include "tests/base/made_bytes.h"
 #include "tests/initializers/hash_of.h"
 

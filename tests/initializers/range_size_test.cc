@@ -1,4 +1,4 @@
-#include "initializers/range_size.h"
+#include "initializers/transfer/range_size.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "initializers/request_limit.h"
+#include "initializers/transfer/request_limit.h"
 
 #include <gtest/gtest.h>
 

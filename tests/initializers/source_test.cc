@@ -1,5 +1,5 @@
 // Source URIs: the meaning of each form, and the errors for invalid ones.
-#include "initializers/source.h"
+#include "initializers/facts/source.h"
 
 #include <gmock/gmock.h>
 

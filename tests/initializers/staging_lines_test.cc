@@ -1,4 +1,4 @@
-#include "initializers/staging_lines.h"
+#include "initializers/target/staging_lines.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

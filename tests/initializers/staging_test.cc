@@ -1,4 +1,4 @@
-#include "initializers/staging.h"
+#include "initializers/target/staging.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -12,7 +12,7 @@
 #include <fstream>
 
 #include "base/text.h"
-#include "initializers/disk_pool.h"
+#include "initializers/disk/disk_pool.h"
 
 namespace muster::initializers {
 namespace {

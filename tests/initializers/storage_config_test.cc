@@ -1,4 +1,4 @@
-#include "initializers/storage_config.h"
+#include "initializers/stores/storage_config.h"
 
 #include <gmock/gmock.h>
 

@@ -1,5 +1,5 @@
 // A file's hash from the hashes of its ranges: any order and cut for CRCs, by parts for composite values.
-#include "initializers/verifier.h"
+#include "initializers/facts/verifier.h"
 
 #include <gmock/gmock.h>
 

@@ -1,5 +1,5 @@
-#include "initializers/web_file.h"
-#include "initializers/answer_checks.h"
+#include "initializers/stores/web_file.h"
+#include "initializers/stores/answer_checks.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "initializers/xml_elements.h"
+#include "initializers/stores/xml_elements.h"
 
 #include <gmock/gmock.h>
 

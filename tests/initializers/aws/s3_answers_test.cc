@@ -1,6 +1,6 @@
 // Pages, errors and credentials as AWS, MinIO, Ceph's RGW, Garage, moto and others write them.
 #include "initializers/aws/s3_answers.h"
-#include "initializers/xml_error.h"
+#include "initializers/stores/xml_error.h"
 
 #include <gmock/gmock.h>
 

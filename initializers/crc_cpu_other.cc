@@ -1,7 +1,0 @@
-#include "initializers/crc_cpu.h"
-
-namespace muster::initializers {
-
-std::vector<CrcUpdates> CpuCrcUpdates() { return {}; }
-
-}  // namespace muster::initializers
