@@ -8,7 +8,7 @@
 #include "base/print.h"
 #include "controller/admission/validate_files.h"
 #include "controller/input_file.h"
-#include "controller/plan/convert_files.h"
+#include "controller/plan/convert/convert_files.h"
 
 namespace muster::controller {
 namespace {

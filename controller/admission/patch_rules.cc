@@ -13,6 +13,7 @@
 #include "controller/api/old_shape.h"
 #include "controller/plan/patches.h"
 #include "controller/plan/pod_fields.h"
+#include "controller/plan/train_job_plan.h"
 
 namespace muster::controller {
 namespace {
@@ -80,7 +81,7 @@ void CheckPatchedVariables(const TrainJob& job, const Runtime& runtime, Verdict*
 // Upstream demands a volume named `initializer`. Muster accepts any name; without a volume the data would be lost.
 void CheckInitializerVolumes(const TrainJob& job, const Runtime& runtime, Verdict* verdict) {
   const auto patched = ApplyPatches(job, runtime);
-  if (!patched.ok()) return;  // MakePlan() reports it
+  if (!patched.ok()) return;  // PlanTrainJob() reports it
   for (const ReplicatedJob& of : patched->jobs) {
     const bool dataset = of.step == Step::kDatasetInitializer;
     if (dataset ? !job.dataset : of.step != Step::kModelInitializer || !job.model) continue;

@@ -10,6 +10,7 @@
 #include "controller/api/lenient.h"
 #include "controller/api/limits.h"
 #include "controller/plan/pod_fields.h"
+#include "controller/plan/train_job_plan.h"
 
 namespace muster::controller {
 namespace {
@@ -137,7 +138,7 @@ Verdict ValidateRuntime(const AdmissionRequest& request, const PlanOptions& opti
     verdict.Refuse(kForbidden, std::string(Message(snapshot.status())));
     return verdict;
   }
-  if (const auto plan = MakePlan(plain, *runtime, options); !plan.ok()) {
+  if (const auto plan = PlanTrainJob(plain, *runtime, options); !plan.ok()) {
     verdict.warnings.push_back(
         fmt::format("a TrainJob that adds nothing to this runtime would be refused: {}", Message(plan.status())));
   }

@@ -11,6 +11,7 @@
 #include "controller/api/old_shape.h"
 #include "controller/plan/elastic.h"
 #include "controller/plan/node_count.h"
+#include "controller/plan/train_job_plan.h"
 
 namespace muster::controller {
 namespace {
@@ -140,7 +141,7 @@ class Validator {
     const std::string name = fmt::format("{} {}", job.runtime.kind, job.runtime.name);
     if (!runtime.ok()) return refuse(Annotate(runtime.status(), name));
     if (with_patches) JudgeNewJob(job, *runtime, &verdict_);
-    const auto plan = MakePlan(job, *runtime, options_);
+    const auto plan = PlanTrainJob(job, *runtime, options_);
     if (!plan.ok()) return refuse(plan.status());
     if (request_.operation != "CREATE") return;
     if (const auto snapshot = MakeSnapshot(job, live); !snapshot.ok()) return refuse(snapshot.status());

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "base/json_fields.h"
-#include "controller/plan/framework.h"
+#include "controller/plan/draft.h"
 
 namespace muster::controller {
 

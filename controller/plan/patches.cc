@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "controller/api/lenient.h"
 #include "controller/api/strategic_merge.h"
-#include "controller/plan/framework.h"
+#include "controller/plan/frameworks/framework.h"
 #include "controller/plan/pod_fields.h"
 
 namespace muster::controller {

@@ -1,8 +1,4 @@
-// Plans a TrainJob with its runtime: a Service and batch/v1 Jobs, with the names and labels of Kubeflow Trainer and
-// JobSet. Pure: the same inputs give the same bytes. docs/api.md says what each field does.
-//
-// A container whose command is known runs under the agent, `muster exec`. An init container copies the agent into an
-// emptyDir that both mount. A job without the agent is planned exactly as by upstream.
+// What a TrainJob comes to, a Service and batch/v1 Jobs (train_job_plan.h), and what is asked of its plan.
 #pragma once
 
 #include <map>
@@ -93,10 +89,6 @@ struct Plan {
   std::optional<int64_t> active_deadline_seconds, ttl_seconds;  // the runtime's, for TrainJobs without their own
   std::vector<Notice> notices;
 };
-
-// InvalidArgument: `job` and `runtime` do not fit together, or make more or larger objects than limits.h and sizes.h
-// allow; names the path, the value and the remedy. Takes memory for each template once, however many replicas it has.
-StatusOr<Plan> MakePlan(const TrainJob& job, const Runtime& runtime, const PlanOptions& options);
 
 // ConfigMap <job>-runtime-snapshot. Its key `runtime` keeps the runtime as it is now, to plan the job by from then on.
 std::string SnapshotName(const TrainJob& job);

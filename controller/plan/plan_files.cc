@@ -9,6 +9,7 @@
 #include "controller/api/old_shape.h"
 #include "controller/plan/known_fields.h"
 #include "controller/plan/nearest_names.h"
+#include "controller/plan/train_job_plan.h"
 
 namespace muster::controller {
 namespace {
@@ -79,7 +80,7 @@ StatusOr<const FileObject*> FindRuntime(const FileObject& train_job, const Train
                   nearest.empty() ? "G" : fmt::format("The nearest: {}. Name that, or g", Join(nearest, ", "))));
 }
 
-// If `message` of MakePlan begins with "runtime 'NAME': ", the fault is in the runtime.
+// If `message` of PlanTrainJob begins with "runtime 'NAME': ", the fault is in the runtime.
 Status WrongPlan(const FileObject& train_job, const FileObject& runtime, std::string_view message) {
   const std::string prefix = fmt::format("runtime '{}': ", runtime.name);
   if (message.starts_with(prefix)) return runtime.Wrong(message.substr(prefix.size()));
@@ -103,7 +104,7 @@ StatusOr<PlannedTrainJob> PlanOne(const FileObject& train_job, const std::vector
   auto runtime = ReadRuntime(found->document.object);
   if (!runtime.ok()) return found->Wrong(Message(runtime.status()));
   planned.runtime = *std::move(runtime);
-  auto plan = MakePlan(planned.job, planned.runtime, options);
+  auto plan = PlanTrainJob(planned.job, planned.runtime, options);
   if (!plan.ok()) return WrongPlan(train_job, *found, Message(plan.status()));
   if (hooks.check) MUSTER_RETURN_IF_ERROR(hooks.check(train_job, planned.job, *found, planned.runtime));
   planned.plan = *std::move(plan);

@@ -4,7 +4,7 @@
 
 #include "base/json_fields.h"
 #include "base/status.h"
-#include "controller/plan/framework.h"
+#include "controller/plan/draft.h"
 
 namespace muster::controller {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "controller/plan/framework.h"
+#include "controller/plan/draft.h"
 
 namespace muster::controller {
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/status.h"
-#include "controller/plan/framework.h"
+#include "controller/plan/draft.h"
 
 namespace muster::controller {
 

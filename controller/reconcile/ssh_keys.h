@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/status.h"
-#include "controller/plan/mpi_ssh.h"
+#include "controller/plan/frameworks/mpi_ssh.h"
 
 namespace muster::controller {
 

@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "controller/api/labels.h"
+#include "controller/plan/train_job_plan.h"
 #include "controller/reconcile/decide.h"
 #include "controller/reconcile/finished.h"
 #include "controller/reconcile/pytorch_decide.h"
@@ -152,7 +153,7 @@ StatusOr<std::unique_ptr<LocalJob>> BeginTrainJob(const PlannedTrainJob& planned
   TrainJob job = planned.job;
   if (job.meta.ns.empty()) job.meta.ns = kUsualNamespace;
   MUSTER_ASSIGN_OR_RETURN(job.meta, Place(kTrainerApi, "TrainJob", job.meta, now, world));
-  MUSTER_ASSIGN_OR_RETURN(Plan plan, MakePlan(job, planned.runtime, options));
+  MUSTER_ASSIGN_OR_RETURN(Plan plan, PlanTrainJob(job, planned.runtime, options));
   return std::make_unique<LocalTrainJob>(std::move(job), std::move(plan), world);
 }
 

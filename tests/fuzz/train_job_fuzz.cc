@@ -7,7 +7,7 @@
 #include "controller/api/runtime.h"
 #include "controller/api/strategic_merge.h"
 #include "controller/api/train_job.h"
-#include "controller/plan/convert.h"
+#include "controller/plan/convert/convert.h"
 #include "controller/reconcile/after.h"
 #include "tests/fuzz/input.h"
 

@@ -8,7 +8,7 @@
 #include "controller/api/lenient.h"
 #include "controller/api/strategic_merge.h"
 #include "controller/kube/client/resource.h"
-#include "controller/plan/convert.h"
+#include "controller/plan/convert/convert.h"
 #include "controller/plan/plan.h"
 #include "controller/reconcile/observed.h"
 #include "tests/linear/linear.h"

@@ -7,6 +7,7 @@
 #include "controller/kube/client/answer.h"
 #include "controller/kube/jobs/agent_asks.h"
 #include "controller/kube/jobs/train_job_cache.h"
+#include "controller/plan/train_job_plan.h"
 #include "controller/reconcile/finished.h"
 
 namespace muster::controller {
@@ -118,7 +119,7 @@ class TrainJobs::Impl {
     if (!runtime.ok()) return runtime.status();
     auto read = ReadRuntime(*runtime);
     if (!read.ok()) return Annotate(read.status(), fmt::format("{} {}", job.runtime.kind, job.runtime.name));
-    MUSTER_ASSIGN_OR_RETURN(Plan plan, MakePlan(job, *read, options_.plan));
+    MUSTER_ASSIGN_OR_RETURN(Plan plan, PlanTrainJob(job, *read, options_.plan));
     return Planned{std::move(plan), *std::move(runtime)};
   }
 

@@ -1,7 +1,7 @@
 // The webhooks accept the objects to which PyTorchJobs are converted.
 #include "controller/admission/validate_runtime.h"
 #include "controller/admission/validate_train_job.h"
-#include "controller/plan/convert.h"
+#include "controller/plan/convert/convert.h"
 #include "tests/controller/admission/requests.h"
 #include "tests/controller/plan/pytorch_examples.h"
 

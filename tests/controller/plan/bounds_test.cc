@@ -1,5 +1,6 @@
 // How many and how large objects a job may make. Each row is refused before memory is taken.
 #include "controller/plan/sizes.h"
+#include "controller/plan/train_job_plan.h"
 #include "tests/controller/plan/planned.h"
 #include "tests/controller/plan/pytorch_planned.h"
 
@@ -51,10 +52,10 @@ TEST(Bounds, Counts) {
   const auto with_nodes = [](int nodes, std::string_view runtime) {
     TrainJob job = JobWith("{trainer: {image: i}}");
     job.trainer->num_nodes = nodes;
-    return MakePlan(job, runtime.empty() ? TrainerRuntime() : RuntimeWith(runtime), {}).status();
+    return PlanTrainJob(job, runtime.empty() ? TrainerRuntime() : RuntimeWith(runtime), {}).status();
   };
   const auto with_side = [](int replicas, int pods) {
-    return MakePlan(JobWith(), SideRuntime(replicas, pods, 1), {}).status();
+    return PlanTrainJob(JobWith(), SideRuntime(replicas, pods, 1), {}).status();
   };
   const std::string jobs = "runtime 'runtime': spec.template.spec.replicatedJobs: their ";
   for (const Row& row : std::vector<Row>{
@@ -99,7 +100,7 @@ TEST(Bounds, Sizes) {
     std::string message;  // empty: it is planned
   };
   const auto with_side = [](int replicas, size_t bytes) {
-    return MakePlan(JobWith(), SideRuntime(replicas, 1, bytes), {}).status();
+    return PlanTrainJob(JobWith(), SideRuntime(replicas, 1, bytes), {}).status();
   };
   const auto trained = [](size_t bytes, int jobs) {
     Json list = Json::array();
@@ -112,7 +113,7 @@ TEST(Bounds, Sizes) {
     const Json spec = {{"template", {{"spec", {{"replicatedJobs", std::move(list)}}}}}};
     TrainJob job = JobWith("{trainer: {image: i}}");
     job.trainer->args = std::vector<std::string>{Text(bytes)};
-    return MakePlan(job, RuntimeWith(WriteYaml(spec)), {}).status();
+    return PlanTrainJob(job, RuntimeWith(WriteYaml(spec)), {}).status();
   };
   const std::string side = "spec.template.spec.replicatedJobs: job 'side': ";
   for (const Row& row : std::vector<Row>{

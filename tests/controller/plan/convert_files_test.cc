@@ -1,5 +1,5 @@
 // Conversion of files with PyTorchJobs, and the messages for wrong ones.
-#include "controller/plan/convert_files.h"
+#include "controller/plan/convert/convert_files.h"
 
 #include <gmock/gmock.h>
 

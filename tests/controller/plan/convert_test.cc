@@ -1,5 +1,5 @@
 // Conversion of a PyTorchJob: the variables in the pods stay the same, and the result of each field.
-#include "controller/plan/convert.h"
+#include "controller/plan/convert/convert.h"
 
 #include <gmock/gmock.h>
 

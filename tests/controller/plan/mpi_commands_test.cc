@@ -1,5 +1,5 @@
 // What the commands of an MPI runtime say about ssh.
-#include "controller/plan/mpi_commands.h"
+#include "controller/plan/frameworks/mpi_commands.h"
 
 #include "tests/controller/plan/planned.h"
 

@@ -9,6 +9,7 @@
 #include "base/json_fields.h"
 #include "controller/api/yaml.h"
 #include "controller/plan/plan.h"
+#include "controller/plan/train_job_plan.h"
 #include "tests/controller/api/yaml_of.h"
 
 namespace muster::controller {
@@ -65,14 +66,14 @@ inline Runtime TrainerRuntime(const RuntimeParts& parts = {}) {
 }
 
 inline Plan PlanOf(const TrainJob& job, const Runtime& runtime, const PlanOptions& options = {}) {
-  auto plan = MakePlan(job, runtime, options);
+  auto plan = PlanTrainJob(job, runtime, options);
   if (!plan.ok()) ADD_FAILURE() << Message(plan.status());
   return plan.value_or(Plan());
 }
 
 // The message of a refused plan; empty: the plan was made.
 inline std::string Refusal(const TrainJob& job, const Runtime& runtime) {
-  const auto plan = MakePlan(job, runtime, {});
+  const auto plan = PlanTrainJob(job, runtime, {});
   if (plan.ok()) return "";
   EXPECT_TRUE(absl::IsInvalidArgument(plan.status())) << plan.status();
   return std::string(Message(plan.status()));

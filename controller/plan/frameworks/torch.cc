@@ -5,10 +5,10 @@
 #include "controller/api/fields.h"
 #include "controller/api/lenient.h"
 #include "controller/plan/elastic.h"
-#include "controller/plan/framework.h"
+#include "controller/plan/frameworks/framework.h"
+#include "controller/plan/frameworks/torchtune.h"
 #include "controller/plan/pod_fields.h"
 #include "controller/plan/resources.h"
-#include "controller/plan/torchtune.h"
 
 namespace muster::controller {
 namespace {

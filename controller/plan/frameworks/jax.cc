@@ -1,7 +1,7 @@
 // JAX: one process on each node. The processes find each other through the first node. If there are several nodes,
 // their agents meet, so that all processes begin and restart together.
 #include "base/text.h"
-#include "controller/plan/framework.h"
+#include "controller/plan/frameworks/framework.h"
 #include "controller/plan/pod_fields.h"
 
 namespace muster::controller {

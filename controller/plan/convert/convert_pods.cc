@@ -1,4 +1,4 @@
-#include "controller/plan/convert_pods.h"
+#include "controller/plan/convert/convert_pods.h"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,7 @@
 #include "controller/api/fields.h"
 #include "controller/api/lenient.h"
 #include "controller/plan/agent.h"
-#include "controller/plan/framework.h"
+#include "controller/plan/draft.h"
 #include "controller/plan/names.h"
 #include "controller/plan/pod_fields.h"
 

@@ -6,7 +6,7 @@
 
 #include "base/json_fields.h"
 #include "base/status.h"
-#include "controller/plan/convert.h"
+#include "controller/plan/convert/convert.h"
 #include "controller/plan/file_objects.h"
 
 namespace muster::controller {

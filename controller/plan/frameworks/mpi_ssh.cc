@@ -1,4 +1,4 @@
-#include "controller/plan/mpi_ssh.h"
+#include "controller/plan/frameworks/mpi_ssh.h"
 
 #include "base/text.h"
 #include "controller/api/lenient.h"

@@ -4,7 +4,7 @@
 
 #include "base/text.h"
 #include "controller/api/lenient.h"
-#include "controller/plan/framework.h"
+#include "controller/plan/frameworks/framework.h"
 #include "controller/plan/pod_fields.h"
 #include "controller/plan/resources.h"
 

@@ -1,8 +1,5 @@
-// What a framework adds to a plan: the number of pods of its jobs, variables and ports of their containers, and further
-// objects. Each framework has a file: torch.cc, mpi.cc, jax.cc ... Pure.
-//
-// AddFramework() needs patched and ordered jobs, with spec.trainer in the containers `node` of the trainer step. The
-// agent is added after it.
+// The plan of a TrainJob while it is made: the runtime's jobs, and what the framework and the policies add to them.
+// Pure.
 #pragma once
 
 #include <map>
@@ -11,7 +8,6 @@
 #include <vector>
 
 #include "base/json_fields.h"
-#include "base/status.h"
 #include "controller/api/runtime.h"
 #include "controller/api/train_job.h"
 #include "controller/plan/agent.h"
@@ -48,20 +44,5 @@ std::string FirstHost(const Draft& draft, const ReplicatedJob& of);
 std::string JobId(const TrainJob& job);
 // {name, valueFrom}: a variable with the pod's completion index.
 Json IndexVariable(std::string_view name);
-
-// If the framework is MPI, sets the trainer step and its workers. Call it before spec.trainer goes in.
-void SettleSteps(Draft* draft);
-
-// Adds what the runtime's framework needs. InvalidArgument names the path, the value and the remedy.
-Status AddFramework(Draft* draft);
-
-// Checks that `env` has no variable that Muster sets for `framework`. Neither spec.trainer.env nor a patch may have
-// one. InvalidArgument names `path` and the variables.
-Status CheckReservedNames(Framework framework, std::string_view path, const Json& env);
-
-Status AddTorch(Draft* draft);
-Status AddMpi(Draft* draft);
-Status AddJax(Draft* draft);
-Status AddXgboost(Draft* draft);
 
 }  // namespace muster::controller

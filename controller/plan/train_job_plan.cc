@@ -1,4 +1,4 @@
-#include "controller/plan/plan.h"
+#include "controller/plan/train_job_plan.h"
 
 #include <algorithm>
 
@@ -9,7 +9,7 @@
 #include "controller/api/limits.h"
 #include "controller/plan/agent.h"
 #include "controller/plan/elastic.h"
-#include "controller/plan/framework.h"
+#include "controller/plan/frameworks/framework.h"
 #include "controller/plan/initializers.h"
 #include "controller/plan/job_object.h"
 #include "controller/plan/names.h"
@@ -378,7 +378,7 @@ class Planner {
 
 }  // namespace
 
-StatusOr<Plan> MakePlan(const TrainJob& job, const Runtime& runtime, const PlanOptions& options) {
+StatusOr<Plan> PlanTrainJob(const TrainJob& job, const Runtime& runtime, const PlanOptions& options) {
   return Planner(job, runtime, options).Make();
 }
 

@@ -1,4 +1,4 @@
-#include "controller/plan/convert.h"
+#include "controller/plan/convert/convert.h"
 
 #include <algorithm>
 #include <optional>
@@ -10,9 +10,10 @@
 #include "controller/api/runtime.h"
 #include "controller/api/train_job.h"
 #include "controller/plan/agent.h"
-#include "controller/plan/convert_pods.h"
+#include "controller/plan/convert/convert_pods.h"
 #include "controller/plan/plan.h"
 #include "controller/plan/restart_policy.h"
+#include "controller/plan/train_job_plan.h"
 
 namespace muster::controller {
 namespace {
@@ -265,7 +266,7 @@ class Converter {
     const auto runtime = ReadRuntime(converted.runtime);
     MUSTER_RETURN_IF_ERROR(train_job.status());
     MUSTER_RETURN_IF_ERROR(Annotate(runtime.status(), "spec: as a runtime"));
-    MUSTER_RETURN_IF_ERROR(Annotate(MakePlan(*train_job, *runtime, {}).status(), "spec: as a TrainJob"));
+    MUSTER_RETURN_IF_ERROR(Annotate(PlanTrainJob(*train_job, *runtime, {}).status(), "spec: as a TrainJob"));
     return converted;
   }
 

@@ -1,4 +1,4 @@
-#include "controller/plan/mpi_commands.h"
+#include "controller/plan/frameworks/mpi_commands.h"
 
 #include <algorithm>
 #include <string>

@@ -1,4 +1,4 @@
-#include "controller/plan/convert_files.h"
+#include "controller/plan/convert/convert_files.h"
 
 #include "base/quoted.h"
 #include "base/text.h"

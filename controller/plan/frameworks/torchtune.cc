@@ -1,4 +1,4 @@
-#include "controller/plan/torchtune.h"
+#include "controller/plan/frameworks/torchtune.h"
 
 #include <algorithm>
 #include <array>
