@@ -128,6 +128,18 @@ class Docs(unittest.TestCase):
         page = (ROOT / "docs/restarts.md").read_text()
         self.assertEqual(page, cause_rows.renewed(page), "run e2e/controller/cause_rows.py")
 
+    def test_each_reason_of_an_event_or_a_condition_is_documented(self):
+        """And no other one. The reason of an Event about a state is the state."""
+        header = (ROOT / "controller/api/reasons.h").read_text()
+        reasons = set(re.findall(r'k\w+(?:\[\] = |\{)"(\w+)"', header)) - {"SuccessfulCreate"} | {"SuccessfulCreatePod", "SuccessfulCreateService"}
+        for file in ("summary.h", "conditions.h"):
+            reasons |= set(re.findall(r'inline constexpr char k\w+\[\] = "(\w+)"', (ROOT / "controller/reconcile" / file).read_text()))
+        reasons -= {"Created", "Initializing"}  # states without an Event
+        conditions = (ROOT / "controller/reconcile/pytorch_conditions.h").read_text().partition("kJobCreated")[2].partition(";")[0]
+        reasons |= {f"PyTorchJob{word}" for word in re.findall(r'"(\w+)"', conditions) + ["Created"]}
+        section = (ROOT / "docs/controller.md").read_text().partition("## Events\n")[2].partition("\n## ")[0]
+        self.assertEqual(set(re.findall(r"`([A-Z]\w+)`", section)), reasons)
+
     def test_a_field_without_words_is_seen(self):
         told = api_page.words_of("spec.a: served; one\nspec.b: holds; two\nspec.gone: served; three\nspec.c: holds; four\n")
         listed = [("spec.a", "string"), ("spec.b", None), ("spec.b.x", "string"), ("spec.c", "string")]

@@ -6,6 +6,7 @@
 #include "base/quoted.h"
 #include "base/text.h"
 #include "controller/api/lenient.h"
+#include "controller/api/reasons.h"
 #include "controller/plan/choice.h"
 #include "controller/plan/pod_fields.h"
 #include "controller/plan/restart_policy.h"
@@ -138,7 +139,7 @@ bool SetFailurePolicy(const Runtime& runtime, int max_restarts, RestartPolicy po
   const std::string restart_policy = TextField(pod, "restartPolicy");
   if (!restart_policy.empty() && restart_policy != "Never") {
     if (policy != RestartPolicy::kExitCode) return false;
-    Note("RestartPolicyKept",
+    Note(reason::kRestartPolicyKept,
          fmt::format("{} has restartPolicy {}: the kubelet restarts its containers after every exit code; leave "
                      "restartPolicy out, and the exit codes 1-127 fail the job",
                      where, restart_policy),
@@ -149,14 +150,14 @@ bool SetFailurePolicy(const Runtime& runtime, int max_restarts, RestartPolicy po
   if (FindField(spec, "podFailurePolicy") == nullptr) {
     spec["podFailurePolicy"] = PodFailurePolicyOf(policy, kTrainerContainer);
   } else {
-    Note("PodFailurePolicyKept",
+    Note(reason::kPodFailurePolicyKept,
          fmt::format("{} has a podFailurePolicy of its own, which stays: it decides at which exit codes the Job fails",
                      where),
          notices);
   }
   if (FindField(spec, "backoffLimitPerIndex") != nullptr) return false;
   if (const Json* limit = FindField(spec, "backoffLimit")) {
-    Note("BackoffLimitKept",
+    Note(reason::kBackoffLimitKept,
          fmt::format("{} has backoffLimit {}, which stays: Kubernetes replaces as many failed pods, even if fewer are "
                      "left of the job's {}",
                      where, WriteJson(*limit), Counted(max_restarts, "restart")),
@@ -212,7 +213,7 @@ StatusOr<std::optional<int>> OwnRestarts(std::string_view job_name, const Json& 
 StatusOr<bool> PutAgent(const AgentPlace& place, const PlanOptions& options, const AgentUse& use,
                         std::vector<Notice>* notices) {
   if (place.container == nullptr || (!use.replaces && !CommandIsKnown(*place.container))) {
-    Note("AgentLeftOut",
+    Note(reason::kAgentLeftOut,
          fmt::format("{} runs without the agent: its command is not known, {}, or annotate {}: \"off\"", place.name,
                      place.no_command, kAgentAnnotation),
          notices);

@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "controller/api/labels.h"
 #include "controller/api/lenient.h"
+#include "controller/api/reasons.h"
 #include "controller/plan/job_object.h"
 #include "controller/plan/pod_fields.h"
 
@@ -46,7 +47,7 @@ void AddAutoscaler(Draft* draft) {
   const Json& metrics = PartOf(runtime.ml_policy.policy, "elasticPolicy", "metrics");
   if (metrics.empty() || !draft->nodes.elastic) return;
   if (!Scales(*draft)) {
-    draft->notices.push_back({"ElasticMetricsIgnored",
+    draft->notices.push_back({reason::kElasticMetricsIgnored,
                               fmt::format("no HorizontalPodAutoscaler is made: the job has the label {}, and Kueue has "
                                           "admitted the number of its pods",
                                           kQueueLabel)});

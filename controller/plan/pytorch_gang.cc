@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "controller/api/lenient.h"
+#include "controller/api/reasons.h"
 #include "controller/plan/pod_requests.h"
 #include "controller/plan/pytorch_plan.h"
 
@@ -55,7 +56,7 @@ Status AddPodGroup(const PyTorchJob& job, const PyTorchOptions& options, std::ve
     if (own.empty()) {
       pod["schedulerName"] = options.gang_scheduler;
     } else if (own != options.gang_scheduler) {
-      plan->notices.push_back({"SetPodTemplateSchedulerName",
+      plan->notices.push_back({reason::kSetPodTemplateSchedulerName,
                                fmt::format("{}.template.spec.schedulerName: {} stays, and gang scheduling is by {}: "
                                            "leave it out",
                                            ReplicaPath(type), own, options.gang_scheduler),

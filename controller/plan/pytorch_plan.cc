@@ -8,6 +8,7 @@
 #include "controller/api/labels.h"
 #include "controller/api/lenient.h"
 #include "controller/api/limits.h"
+#include "controller/api/reasons.h"
 #include "controller/plan/agent.h"
 #include "controller/plan/choice.h"
 #include "controller/plan/elastic.h"
@@ -139,7 +140,7 @@ class Planner {
     if (plan_.restart == RestartScope::kPod && replicas.restart == RestartPolicy::kOnFailure) policy = "OnFailure";
     if (plan_.restart == RestartScope::kPod && replicas.restart == RestartPolicy::kAlways) policy = "Always";
     if (const std::string own = TextField(*pod, "restartPolicy"); !own.empty() && own != policy) {
-      plan_.notices.push_back({"SetPodTemplateRestartPolicy",
+      plan_.notices.push_back({reason::kSetPodTemplateRestartPolicy,
                                fmt::format("Restart policy in pod template overridden by restart policy in replica "
                                            "spec: {}.template.spec.restartPolicy: {} becomes {}",
                                            ReplicaPath(replicas.type), own, policy),

@@ -7,6 +7,7 @@
 #include "controller/api/fields.h"
 #include "controller/api/lenient.h"
 #include "controller/api/limits.h"
+#include "controller/api/reasons.h"
 #include "controller/plan/agent.h"
 #include "controller/plan/elastic.h"
 #include "controller/plan/frameworks/framework.h"
@@ -96,7 +97,7 @@ class Planner {
       if (injection.done) return;
     }
     draft_.notices.push_back(
-        {"RestartStrategyIgnored",
+        {reason::kRestartStrategyIgnored,
          fmt::format("runtime '{}': spec.template.spec.failurePolicy.restartStrategy: InPlaceRestart needs the agent, "
                      "and no pod has it: the whole step starts again",
                      runtime_.meta.name)});
@@ -181,10 +182,10 @@ class Planner {
     if (job_.trainer) {
       MUSTER_RETURN_IF_ERROR(CheckReservedNames(runtime_.ml_policy.framework, "spec.trainer.env", job_.trainer->env));
       if (FirstTrainer(draft_) == nullptr) {
-        draft_.notices.push_back(
-            {"TrainerIgnored", fmt::format("spec.trainer changes nothing: no job of runtime '{}' has the label {}: "
-                                           "trainer",
-                                           runtime_.meta.name, kAncestorLabel)});
+        draft_.notices.push_back({reason::kTrainerIgnored,
+                                  fmt::format("spec.trainer changes nothing: no job of runtime '{}' has the label {}: "
+                                              "trainer",
+                                              runtime_.meta.name, kAncestorLabel)});
       }
     }
     for (ReplicatedJob& of : draft_.jobs) {
@@ -238,7 +239,7 @@ class Planner {
 
   void NoteAnyFailureRestarts() {
     draft_.notices.push_back(
-        {"AnyFailureRestarts",
+        {reason::kAnyFailureRestarts,
          fmt::format(
              "runtime '{}': spec.template.spec.failurePolicy.maxRestarts has no rules: after any exit code, also "
              "1-127, the training starts again, until its {} are used up or {} in a row bring no progress; "

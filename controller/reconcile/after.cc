@@ -5,6 +5,7 @@
 #include "base/quoted.h"
 #include "base/text.h"
 #include "controller/api/fields.h"
+#include "controller/api/reasons.h"
 
 namespace muster::controller {
 namespace {
@@ -66,7 +67,7 @@ std::optional<Hold> HoldBy(const Awaited& awaited, const LookUp& look_up) {
   const TrainJob* other = look_up(awaited.job);
   if (other == nullptr) {
     return Hold{
-        "TrainJobMissing",
+        reason::kTrainJobMissing,
         fmt::format("it waits for TrainJob {} {}, and there is no such TrainJob in its namespace; create it, or "
                     "change the annotation {}",
                     awaited.job, Wanted(awaited.until), kAfterAnnotation),
@@ -75,13 +76,14 @@ std::optional<Hold> HoldBy(const Awaited& awaited, const LookUp& look_up) {
   if (IsMet(*other, awaited.until)) return std::nullopt;
   if (other->status.Finished()) {
     return Hold{
-        "TrainJobEndedOtherwise",
+        reason::kTrainJobEndedOtherwise,
         fmt::format(
             "it waits for TrainJob {} {}, which has ended: {}; make that TrainJob anew, or change the annotation {}",
             awaited.job, Wanted(awaited.until), other->status.state, kAfterAnnotation),
         true};
   }
-  return Hold{"WaitingForTrainJob", fmt::format("it waits for TrainJob {} {}", awaited.job, Wanted(awaited.until))};
+  return Hold{reason::kWaitingForTrainJob,
+              fmt::format("it waits for TrainJob {} {}", awaited.job, Wanted(awaited.until))};
 }
 
 }  // namespace
@@ -116,11 +118,11 @@ StatusOr<std::vector<Awaited>> ReadAfter(const TrainJob& job) {
 std::optional<Hold> HoldOf(const TrainJob& job, const LookUp& look_up) {
   if (job.status.start_time) return std::nullopt;
   const auto awaited = ReadAfter(job);
-  if (!awaited.ok()) return Hold{"AfterInvalid", std::string(Message(awaited.status())), true};
+  if (!awaited.ok()) return Hold{reason::kAfterInvalid, std::string(Message(awaited.status())), true};
   size_t visited = 0;
   if (const std::string cycle = CycleFrom({&job}, look_up, &visited); !cycle.empty()) {
     return Hold{
-        "AfterCycle",
+        reason::kAfterCycle,
         fmt::format("TrainJobs wait for each other: {}; change the annotation {} of one", cycle, kAfterAnnotation),
         true};
   }

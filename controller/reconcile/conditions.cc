@@ -4,8 +4,18 @@
 
 #include "base/text.h"
 #include "base/utf8.h"
+#include "controller/api/reasons.h"
 
 namespace muster::controller {
+namespace {
+
+void SetCondition(TrainJobStatus* status, std::string_view type, bool value, const reason::Upstream& why,
+                  int64_t generation, WallTime now) {
+  SetCondition(status, type, value, why.reason, why.message, generation, now);
+}
+
+}  // namespace
+
 void SetCondition(TrainJobStatus* status, std::string_view type, bool value, std::string_view reason,
                   std::string message, int64_t generation, WallTime now) {
   message.resize(Beginning(message, kLongestConditionMessage).size());
@@ -26,16 +36,16 @@ void SetCondition(TrainJobStatus* status, std::string_view type, bool value, std
 void SetSuspended(const TrainJob& job, TrainJobStatus* status, WallTime now) {
   const Condition* before = status->Find(kSuspended);
   if (job.suspend) {
-    SetCondition(status, kSuspended, true, "Suspended", "TrainJob is suspended", job.meta.generation, now);
+    SetCondition(status, kSuspended, true, reason::kSuspended, job.meta.generation, now);
   } else if (before != nullptr && before->status) {
-    SetCondition(status, kSuspended, false, "Resumed", "TrainJob is resumed", job.meta.generation, now);
+    SetCondition(status, kSuspended, false, reason::kResumed, job.meta.generation, now);
   }
 }
 
 void SetComplete(const TrainJob& job, TrainJobStatus* status, WallTime now) {
-  SetCondition(status, kComplete, true, "AllJobsCompleted", "jobset completed successfully", job.meta.generation, now);
+  SetCondition(status, kComplete, true, reason::kAllJobsCompleted, job.meta.generation, now);
   status->state = kComplete;
-  status->reason = "AllJobsCompleted";
+  status->reason = reason::kAllJobsCompleted.reason;
   status->message.clear();
   status->completion_time = now;
 }

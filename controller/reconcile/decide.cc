@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "controller/api/reasons.h"
 #include "controller/plan/elastic.h"
 #include "controller/reconcile/conditions.h"
 #include "controller/reconcile/deciding.h"
@@ -111,7 +112,7 @@ class Deciding {
   // Adds new failures, and the restarts that are used up, to the status.
   void Record() {
     for (const Failure& failure : Remember(failures_, &status().failures)) {
-      Event(true, failure.counted ? "PodFailed" : "PodDisrupted", Explain(failure));
+      Event(true, failure.counted ? reason::kPodFailed : reason::kPodDisrupted, Explain(failure));
     }
     for (const Failure& failure : Remember(overcome_, &status().failures)) {
       decision_.events.push_back(RestartedInPods(failure));
@@ -206,9 +207,9 @@ class Deciding {
     const std::vector<FailedJob> failed_jobs = FailedJobs(all_, failures_, spent, job_.meta.ns);
     if (const auto match = MatchRule(plan_.failure_rules, failed_jobs)) return Follow(*match, why);
     // A fatal code may be the one that used up the budget, if only the policy of the agents restarts after it.
-    if (cause != nullptr && cause->spent) return Fail("ReachedMaxRestarts", cause->failure.job, why);
-    if (cause != nullptr && cause->fatal) return Fail("FailedJobs", cause->failure.job, why);
-    if (spent) return Fail("ReachedMaxRestarts", cause == nullptr ? "" : cause->failure.job, why);
+    if (cause != nullptr && cause->spent) return Fail(reason::kReachedMaxRestarts, cause->failure.job, why);
+    if (cause != nullptr && cause->fatal) return Fail(reason::kFailedJobs, cause->failure.job, why);
+    if (spent) return Fail(reason::kReachedMaxRestarts, cause == nullptr ? "" : cause->failure.job, why);
     if (failed == nullptr) return false;
     const ObservedJob& job = *failed->job;
     const std::string what = WhyOf(job.meta.name, failed->failure->reason, failed->failure->message, why);
@@ -216,10 +217,10 @@ class Deciding {
     const bool has_no_budget = plan_.agents_only && !failed->planned->agent;
     if (IsInitializer(*failed->planned) || has_no_budget || policy == RestartPolicy::kNever ||
         (policy == RestartPolicy::kExitCode && failed->failure->reason == "PodFailurePolicy")) {
-      return Fail("FailedJobs", job.meta.name, what);
+      return Fail(reason::kFailedJobs, job.meta.name, what);
     }
     if (status().restarts >= plan_.max_restarts) {
-      return Fail(plan_.max_restarts == 0 ? "FailedJobs" : "ReachedMaxRestarts", job.meta.name, what);
+      return Fail(plan_.max_restarts == 0 ? reason::kFailedJobs : reason::kReachedMaxRestarts, job.meta.name, what);
     }
     Restart(what);
     return true;
@@ -236,25 +237,24 @@ class Deciding {
         fmt::format("{} (rule {} of the failurePolicy)",
                     WhyOf(match.job->name, match.job->reason, match.job->message, cause), match.rule->name);
     if (match.rule->action == FailureRule::Action::kFail) {
-      return Fail("FailJobSetFailurePolicyAction", match.job->name, what);
+      return Fail(reason::kFailurePolicy, match.job->name, what);
     }
     const bool counted = match.rule->action == FailureRule::Action::kRestart;
-    if (counted && status().restarts >= plan_.max_restarts) return Fail("ReachedMaxRestarts", match.job->name, what);
+    if (counted && status().restarts >= plan_.max_restarts)
+      return Fail(reason::kReachedMaxRestarts, match.job->name, what);
     Restart(what, counted);
     return true;
   }
 
-  bool Fail(std::string_view reason, std::string_view first_job, std::string cause) {
+  bool Fail(const reason::Upstream& why, std::string_view first_job, std::string cause) {
     if (const PodFailure* root = RootCause(failures_); root != nullptr && !root->failure.next_step.empty()) {
       cause += fmt::format("; {}", root->failure.next_step);
     }
-    std::string upstream = reason == "ReachedMaxRestarts" ? "jobset failed due to reaching max number of restarts"
-                           : reason == "FailedJobs"       ? "jobset failed due to one or more job failures"
-                                                          : "applying FailJobSet failure policy action";
+    std::string upstream = why.message;
     if (!first_job.empty()) upstream += fmt::format(" (first failed job: {})", first_job);
     // The failure that exceeded the budget was followed by no restart.
     if (HasAgent()) status().restarts = std::min(status().restarts, plan_.max_restarts);
-    SetFailed(job_, &status(), reason, upstream, cause, now_);
+    SetFailed(job_, &status(), why.reason, upstream, cause, now_);
     Event(true, kFailed, cause.empty() ? upstream : cause);
     Stop();
     return true;
@@ -395,7 +395,7 @@ class Deciding {
         CreateObjects(false);
         Do(Action::Kind::kScaleJob, placed.job->meta.name, placed.job->meta.uid);
         decision_.actions.back().pods = pods;
-        Event(false, "Scaled",
+        Event(false, reason::kScaled,
               fmt::format("Job {}: {} instead of {}", placed.job->meta.name, Counted(pods, "pod"), placed.job->pods));
       }
       for (const ObservedPod* pod : placed.pods) {
@@ -419,7 +419,7 @@ class Deciding {
         decision_.actions.back().job = placed.job->meta.name;
         decision_.actions.back().index = *lost.index;
         if (!replacement.stuck) continue;
-        Event(true, "PodLost",
+        Event(true, reason::kPodLost,
               fmt::format("pod {} (node {}) is still terminating; pod {} replaces it", lost.meta.name, lost.node,
                           replacement.name));
       }
@@ -455,12 +455,12 @@ Decision DecideWithoutPlan(const TrainJob& job, const Status& why, WallTime now)
   decision.reason = Message(why);
   SetSuspended(job, &decision.status, now);
   decision.status.state = job.suspend ? kSuspended : kWaiting;
-  decision.status.reason = "TrainJobResourcesCreationFailed";
+  decision.status.reason = reason::kCreationFailed;
   decision.status.message = Message(why);
   if (EndAtDeadline(job, std::nullopt, now, &decision)) return decision;
   if (decision.status.message != job.status.message) {
-    decision.events.push_back({true, "TrainJobResourcesCreationFailed",
-                               fmt::format("TrainJob resources reconciliation failed: {}", Message(why))});
+    decision.events.push_back(
+        {true, reason::kCreationFailed, fmt::format("TrainJob resources reconciliation failed: {}", Message(why))});
   }
   return decision;
 }

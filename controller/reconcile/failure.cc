@@ -9,6 +9,7 @@
 #include "base/exit_codes.h"
 #include "base/text.h"
 #include "controller/api/pytorch_job.h"
+#include "controller/api/reasons.h"
 #include "controller/plan/pod_fields.h"
 #include "controller/reconcile/deciding.h"
 #include "controller/reconcile/next_step.h"
@@ -329,7 +330,7 @@ std::vector<PodFailure> AllOvercomeBy(const ObservedPod& pod, const PodRules& ru
 }
 
 EventText RestartedInPods(const Failure& failure, bool with_container) {
-  return {true, "Restarted",
+  return {true, reason::kRestarted,
           fmt::format("{}; the training started again in its pods", Describe(failure, with_container))};
 }
 

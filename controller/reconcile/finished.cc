@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "controller/api/reasons.h"
 #include "controller/reconcile/after.h"
 #include "controller/reconcile/conditions.h"
 #include "controller/reconcile/deciding.h"
@@ -99,9 +100,9 @@ bool EndAtDeadline(const TrainJob& job, std::optional<int64_t> of_runtime, WallT
   const bool waits = decision->status.state == kWaiting;
   const std::string cause = waits ? fmt::format("it waited: {}", decision->status.message) : "";
   const std::string remedy = waits ? cause : fmt::format("raise {}", field);
-  SetFailed(job, &decision->status, "DeadlineExceeded", "TrainJob exceeded its active deadline", cause, now);
+  SetFailed(job, &decision->status, reason::kDeadline.reason, reason::kDeadline.message, cause, now);
   decision->status.message = fmt::format("it took longer than {}: {} s; {}", field, *seconds, remedy);
-  decision->events.push_back({true, "DeadlineExceeded", decision->status.message});
+  decision->events.push_back({true, reason::kDeadline.reason, decision->status.message});
   return true;
 }
 

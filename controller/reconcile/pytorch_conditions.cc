@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "base/utf8.h"
+#include "controller/api/reasons.h"
 
 namespace muster::controller {
 namespace {
@@ -57,7 +58,7 @@ void SetSuspended(const PyTorchJob& job, PyTorchJobStatus* status, WallTime now)
 }
 
 void SetResumed(const PyTorchJob& job, PyTorchJobStatus* status, WallTime now) {
-  SetJobCondition(status, kJobSuspended, false, "PyTorchJobResumed",
+  SetJobCondition(status, kJobSuspended, false, reason::kPyTorchJobResumed,
                   fmt::format("PyTorchJob {} is resumed.", job.meta.name), now);
 }
 

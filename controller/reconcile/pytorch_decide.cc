@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "controller/api/reasons.h"
 #include "controller/plan/elastic.h"
 #include "controller/reconcile/deciding.h"
 #include "controller/reconcile/failure.h"
@@ -93,7 +94,7 @@ class Deciding {
   void Run() {
     if (status().Is(kJobSuspended)) {
       SetResumed(job_, &status(), now_);
-      Event(false, "PyTorchJobResumed", fmt::format("PyTorchJob {} is resumed.", job_.meta.name));
+      Event(false, reason::kPyTorchJobResumed, fmt::format("PyTorchJob {} is resumed.", job_.meta.name));
       status().start_time = now_;
     }
     if (!status().start_time) status().start_time = now_;
@@ -129,10 +130,10 @@ class Deciding {
     for (const Failure& failure : charged.overcome) decision_.events.push_back(RestartedInPods(failure, true));
     for (const Failure& failure : charged.failed) {
       if (failure.exit_code != 0) {
-        Event(false, "ExitedWithCode",
+        Event(false, reason::kExitedWithCode,
               fmt::format("Pod: {}.{} exited with code {}", job_.meta.ns, failure.ended_pod(), failure.exit_code));
       }
-      Event(true, failure.counted ? "PodFailed" : "PodDisrupted", CauseAndStep(failure));
+      Event(true, failure.counted ? reason::kPodFailed : reason::kPodDisrupted, CauseAndStep(failure));
     }
   }
 
@@ -208,7 +209,8 @@ class Deciding {
       Do(Action::Kind::kDeletePod, pod->meta);
       deleted.push_back(pod->meta.name);
     }
-    if (!deleted.empty()) Event(false, "SuccessfulDeletePod", fmt::format("Deleted pod: {}", Join(deleted, ", ")));
+    if (!deleted.empty())
+      Event(false, reason::kSuccessfulDeletePod, fmt::format("Deleted pod: {}", Join(deleted, ", ")));
   }
 
   // Deletes failed pods after their pause, to be replaced; all pods, if the job restarts as a whole.
@@ -262,7 +264,7 @@ class Deciding {
     if (replica.old || replica.failure || replica.Succeeded()) return;
     restarting_ = true;
     if (status().Is(kJobRestarting)) return;
-    Event(true, "PodDeleted",
+    Event(true, reason::kPodDeleted,
           fmt::format("pod {} is being deleted; it is made anew, which uses no restart", replica.name));
   }
 
@@ -288,7 +290,7 @@ class Deciding {
     const WallTime lost = *pod.meta.deleted + kLostAfter;
     if (now_ < lost) return decision_.LookAgain(lost);
     Do(Action::Kind::kDropPod, pod.meta);
-    Event(true, "PodLost",
+    Event(true, reason::kPodLost,
           fmt::format("pod {} (node {}) is still terminating; it is deleted by force, and made anew", pod.meta.name,
                       pod.node));
   }
@@ -306,7 +308,7 @@ class Deciding {
     const std::string vanished = Vanished();
     if (vanished.empty()) return;
     restarting_ = true;
-    Event(true, "PodDeleted",
+    Event(true, reason::kPodDeleted,
           fmt::format("pod {} was deleted before its exit code was read; it is made anew, which uses no restart",
                       vanished));
   }
@@ -340,12 +342,12 @@ class Deciding {
     decision_.objects_made = !observed_.has_objects;
     for (const ObservedPod* pod : replicas_.orphans) {
       Do(Action::Kind::kAdoptPod, pod->meta);
-      Event(false, "AdoptedPod",
+      Event(false, reason::kAdoptedPod,
             fmt::format("pod {} has the job's labels and had no owner: the job owns it now", pod->meta.name));
     }
     ServiceSteps services = SettleServices(job_, plan_, observed_);
     if (!services.conflict.empty() && services.conflict != job_.status.message) {
-      Event(true, "ServiceConflict", services.conflict);
+      Event(true, reason::kServiceConflict, services.conflict);
     }
     std::erase_if(services.actions, [this](const Action& action) { return action.object && !MayCreate(); });
     Made("Service", services.actions);
@@ -390,7 +392,7 @@ class Deciding {
     const std::string all = names.size() <= kMostNames
                                 ? Join(names, ", ")
                                 : fmt::format("{} ... {} ({})", names.front(), names.back(), names.size());
-    Event(false, fmt::format("SuccessfulCreate{}", kind), fmt::format("Created {}: {}", Lower(kind), all));
+    Event(false, fmt::format("{}{}", reason::kSuccessfulCreate, kind), fmt::format("Created {}: {}", Lower(kind), all));
   }
 
   // Tells the pods of an elastic job the planned number of pods.
@@ -415,7 +417,7 @@ class Deciding {
       if (!first.reason.empty()) break;
     }
     if (again) decision_.LookAgain(*again);
-    if (IsNews(first, job_.status.message)) Event(true, "Waiting", first.message);
+    if (IsNews(first, job_.status.message)) Event(true, reason::kWaiting, first.message);
     wait_ = std::move(first.message);
   }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "controller/api/reasons.h"
 #include "controller/reconcile/deciding.h"
 #include "controller/reconcile/finished.h"
 #include "controller/reconcile/pytorch_conditions.h"
@@ -25,7 +26,8 @@ void Delete(const PyTorchJob& job, const ObservedReplicas& observed, Goes goes, 
     }
   }
   if (!deleted.empty()) {
-    decision->events.push_back({false, "SuccessfulDeletePod", fmt::format("Deleted pod: {}", Join(deleted, ", "))});
+    decision->events.push_back(
+        {false, reason::kSuccessfulDeletePod, fmt::format("Deleted pod: {}", Join(deleted, ", "))});
   }
 }
 
@@ -39,7 +41,8 @@ void DeletePodGroup(const PyTorchJob& job, const ObservedReplicas& observed, PyT
   if (!observed.pod_group || observed.pod_group->meta.deleted || !observed.pod_group->meta.IsControlledBy(job.meta))
     return;
   DeleteObject(observed.pod_group->api_version, "PodGroup", job.meta, decision);
-  decision->events.push_back({false, "SuccessfulDeletePodGroup", fmt::format("Deleted PodGroup: {}", job.meta.name)});
+  decision->events.push_back(
+      {false, reason::kSuccessfulDeletePodGroup, fmt::format("Deleted PodGroup: {}", job.meta.name)});
 }
 
 }  // namespace

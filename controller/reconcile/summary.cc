@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "controller/api/reasons.h"
 #include "controller/plan/elastic.h"
 #include "controller/reconcile/conditions.h"
 #include "controller/reconcile/deciding.h"
@@ -74,7 +75,7 @@ Wait FirstWait(const std::vector<Placed>& all, WallTime now, std::optional<WallT
     }
     if (const std::string last = LastFailure(placed); first.message.empty() && !last.empty()) first.message = last;
     if (IsRefused(placed)) {
-      return {"FailedCreate",
+      return {reason::kFailedCreate,
               fmt::format("Job {}: its pods cannot be made: {}", placed.job->meta.name, placed.job->refusal)};
     }
   }
@@ -155,9 +156,10 @@ std::vector<EventText> EventsOf(const TrainJob& job, const TrainJobStatus& statu
     events.push_back({true, kWaiting, status.message});
   }
   if (before == after) return events;
-  if (after == kSuspended) events.push_back({false, "Suspended", "its Jobs are suspended, their pods end"});
+  if (after == kSuspended)
+    events.push_back({false, reason::kSuspended.reason, "its Jobs are suspended, their pods end"});
   if (before == kSuspended && !job.suspend) {
-    events.push_back({false, "Resumed", "its Jobs are made anew from their templates"});
+    events.push_back({false, reason::kResumed.reason, "its Jobs are made anew from their templates"});
   }
   if (after == kRunning) {
     events.push_back({false, kRunning, fmt::format("all {} are ready", Counted(status.nodes, "node"))});

@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "controller/api/labels.h"
+#include "controller/api/reasons.h"
 #include "controller/plan/train_job_plan.h"
 #include "controller/reconcile/decide.h"
 #include "controller/reconcile/finished.h"
@@ -111,7 +112,7 @@ class LocalPyTorchJob : public LocalJob {
     PyTorchDecision decision = DecidePyTorchJob(job_, plan_, Observe(), now);
     const Status done = CarryOutAll(decision, kPyTorchJobKind, job_.meta, now, world_);
     has_objects_ = done.ok() && (has_objects_ || decision.objects_made);
-    if (!done.ok()) decision = DecideWithoutPlan(job_, done, "FailedCreatePod", now);
+    if (!done.ok()) decision = DecideWithoutPlan(job_, done, reason::kFailedCreatePod, now);
     job_.status = decision.status;
     return decision;
   }

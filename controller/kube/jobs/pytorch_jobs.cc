@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "controller/api/reasons.h"
 #include "controller/kube/jobs/agent_asks.h"
 #include "controller/kube/jobs/pytorch_job_cache.h"
 #include "controller/reconcile/pytorch_decide.h"
@@ -72,11 +73,11 @@ class PyTorchJobs::Impl {
     if (known == nullptr || known->job.meta.deleted) co_return absl::OkStatus();
     const PyTorchJob job = known->job;
     if (const Status why = known->unreadable; !why.ok()) {
-      co_return co_await CarryOut(job, DecideWithoutPlan(job, why, "InvalidPyTorchJob", WallNow()));
+      co_return co_await CarryOut(job, DecideWithoutPlan(job, why, reason::kInvalidPyTorchJob, WallNow()));
     }
     const auto plan = PlanOf(known);
     if (!plan.ok()) {
-      co_return co_await CarryOut(job, DecideWithoutPlan(job, plan.status(), "InvalidPyTorchJob", WallNow()));
+      co_return co_await CarryOut(job, DecideWithoutPlan(job, plan.status(), reason::kInvalidPyTorchJob, WallNow()));
     }
     const TimePoint begun = MonotonicClock::now();
     const PyTorchDecision decision = DecidePyTorchJob(job, **plan, cache_.Of(*known), WallNow());
@@ -89,7 +90,7 @@ class PyTorchJobs::Impl {
       if (same) known->objects_generation = decision.objects_made ? job.meta.generation : -1;
     }
     if (status.ok() || absl::IsUnavailable(status) || absl::IsAborted(status)) co_return status;
-    const Status told = co_await CarryOut(job, DecideWithoutPlan(job, status, "FailedCreatePod", WallNow()));
+    const Status told = co_await CarryOut(job, DecideWithoutPlan(job, status, reason::kFailedCreatePod, WallNow()));
     co_return told.ok() ? status : told;
   }
 

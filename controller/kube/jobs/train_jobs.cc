@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "controller/api/labels.h"
+#include "controller/api/reasons.h"
 #include "controller/api/runtime.h"
 #include "controller/kube/client/answer.h"
 #include "controller/kube/jobs/agent_asks.h"
@@ -183,7 +184,7 @@ class TrainJobs::Impl {
 
   void SayLost(const TrainJob& job) {
     means_.events.Record(
-        kTrainerApi, "TrainJob", job.meta, true, "SnapshotLost",
+        kTrainerApi, "TrainJob", job.meta, true, reason::kSnapshotLost,
         fmt::format("ConfigMap {} was gone when this controller began, and nothing else holds the "
                     "runtime that the job began with: from now on it is planned by {} {} as that is now",
                     SnapshotName(job), job.runtime.kind, job.runtime.name),

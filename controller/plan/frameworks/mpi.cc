@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "controller/api/lenient.h"
 #include "controller/api/limits.h"
+#include "controller/api/reasons.h"
 #include "controller/plan/choice.h"
 #include "controller/plan/frameworks/framework.h"
 #include "controller/plan/frameworks/mpi_commands.h"
@@ -222,7 +223,8 @@ class MpiDraft {
     if (why.empty()) return true;
     const std::string remedy = lack.empty() ? fmt::format("; or annotate {}: muster", kRshAnnotation) : "";
     draft_.notices.push_back(
-        {"SshKept", fmt::format("mpirun reaches the nodes by ssh, which their image must serve: {}{}", why, remedy)});
+        {reason::kSshKept,
+         fmt::format("mpirun reaches the nodes by ssh, which their image must serve: {}{}", why, remedy)});
     return false;
   }
 
