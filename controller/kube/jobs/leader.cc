@@ -74,8 +74,8 @@ class Leader::Impl : public std::enable_shared_from_this<Leader::Impl> {
   void Looked(StatusOr<Json> lease);
   void Write();
   void Wrote(StatusOr<Json> lease);
-  void TooLong() { Failed(absl::UnavailableError("the API server does not answer in time")); }
-  void Failed(const Status& why);
+  void TooLong() { Failed(absl::UnavailableError("the API server does not answer in time"), true); }
+  void Failed(const Status& why, bool unanswered = false);
   void Later();  // plans the next try of a candidate
   void TooLate() {
     if (MayAct()) return;  // it was renewed after the timer had fired
@@ -171,11 +171,11 @@ void Leader::Impl::Later() {
   At(next_, MonotonicClock::now() + rules_.retry + Spread(rules_.retry, jitter), &Impl::Try);
 }
 
-void Leader::Impl::Failed(const Status& why) {
+void Leader::Impl::Failed(const Status& why, bool unanswered) {
   under_way_.reset();
   limit_.cancel();
   failure_ = Message(why);
-  At(next_, MonotonicClock::now() + rules_.retry, &Impl::Try);
+  At(next_, MonotonicClock::now() + PauseAfterFailure(leads_, unanswered, rules_), &Impl::Try);
   Say(fmt::format("the lease {}/{}: {}; trying again", ns_, name_, failure_));
 }
 

@@ -75,4 +75,8 @@ Json ReleasedLease(const Json& lease, WallTime now) {
   return released;
 }
 
+Duration PauseAfterFailure(bool leads, bool unanswered, const LeaseRules& rules) {
+  return leads && unanswered ? Duration::zero() : rules.retry;
+}
+
 }  // namespace muster::controller

@@ -101,5 +101,13 @@ TEST(ReleasedLease, IsNobodys) {
   EXPECT_EQ(NextLeaseStep(seen, "them", {}, kStart), LeaseStep::kAcquire);
 }
 
+TEST(PauseAfterFailure, IsNoneForALeaderThatGotNoAnswer) {
+  const LeaseRules rules;
+  EXPECT_EQ(PauseAfterFailure(true, true, rules), Duration::zero());
+  EXPECT_EQ(PauseAfterFailure(true, false, rules), rules.retry);
+  EXPECT_EQ(PauseAfterFailure(false, true, rules), rules.retry);
+  EXPECT_EQ(PauseAfterFailure(false, false, rules), rules.retry);
+}
+
 }  // namespace
 }  // namespace muster::controller
