@@ -1,11 +1,43 @@
 #include "base/exit_codes.h"
 
+#include <algorithm>
 #include <csignal>
 #include <cstring>
+#include <iterator>
 
 #include "base/text.h"
 
 namespace muster {
+namespace {
+
+struct ExitCode {
+  int code;  // Classify() says its class
+  std::string_view phrase;
+  CauseIn cause = CauseIn::kNode;
+};
+
+constexpr ExitCode kCodes[] = {
+    {kExitUsage, "wrong usage"},
+    {kExitBadConfiguration, "bad configuration"},
+    {kExitDrillMissed, "a drill did not happen"},
+    {kExitNoProgress, "no progress over several restarts"},
+    {kExitNotExecutable, "command is not executable"},
+    {kExitNotFound, "command not found"},
+    {kExitRendezvousTimeout, "rendezvous not reached in time", CauseIn::kRendezvous},
+    {kExitCoordinatorLost, "coordinator lost", CauseIn::kRendezvous},
+    {kExitPeerFailed, "a peer failed", CauseIn::kPeer},
+    {kExitHang, "hang"},
+    {kExitNodeUnhealthy, "node unhealthy"},
+    {kExitSourceUnreachable, "source unreachable"},
+};
+
+const ExitCode* Find(int code) {
+  const auto found =
+      std::find_if(std::begin(kCodes), std::end(kCodes), [code](const ExitCode& known) { return known.code == code; });
+  return found == std::end(kCodes) ? nullptr : found;
+}
+
+}  // namespace
 
 ExitClass Classify(int code, const ExitCodeOverrides& overrides) {
   if (code == 0) return ExitClass::kSuccess;
@@ -33,37 +65,14 @@ std::optional<ExitClass> ParseExitClass(std::string_view name) {
   return std::nullopt;
 }
 
+CauseIn WhereCauseIs(int code) {
+  const ExitCode* known = Find(code);
+  return known == nullptr ? CauseIn::kNode : known->cause;
+}
+
 std::string DescribeExit(int code) {
-  switch (code) {
-    case 0:
-      return "success";
-    case kExitUsage:
-      return "wrong usage (exit code 64)";
-    case kExitBadConfiguration:
-      return "bad configuration (exit code 78)";
-    case kExitDrillMissed:
-      return "a drill did not happen (exit code 92)";
-    case kExitNoProgress:
-      return "no progress over several restarts (exit code 93)";
-    case kExitNotExecutable:
-      return "command is not executable (exit code 126)";
-    case kExitNotFound:
-      return "command not found (exit code 127)";
-    case kExitRendezvousTimeout:
-      return "rendezvous not reached in time (exit code 200)";
-    case kExitCoordinatorLost:
-      return "coordinator lost (exit code 201)";
-    case kExitPeerFailed:
-      return "a peer failed (exit code 202)";
-    case kExitHang:
-      return "hang (exit code 203)";
-    case kExitNodeUnhealthy:
-      return "node unhealthy (exit code 204)";
-    case kExitSourceUnreachable:
-      return "source unreachable (exit code 205)";
-    default:
-      break;
-  }
+  if (code == 0) return "success";
+  if (const ExitCode* known = Find(code)) return fmt::format("{} (exit code {})", known->phrase, code);
   if (code > 128 && code < 128 + SIGRTMAX && sigabbrev_np(code - 128) != nullptr) {
     return fmt::format("exit code {} (128 + {})", code, SignalName(code - 128));
   }

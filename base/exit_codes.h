@@ -28,6 +28,8 @@ inline constexpr int kExitPeerFailed = 202;         // a peer failed with an unk
 inline constexpr int kExitHang = 203;               // no progress was seen for the hang timeout
 inline constexpr int kExitNodeUnhealthy = 204;      // the node check failed, or the machine lacks what a start needs
 inline constexpr int kExitSourceUnreachable = 205;  // the source of a data set or model failed until retries ran out
+// muster-controller: another replica may hold the Lease now. Started again, it waits for the Lease.
+inline constexpr int kExitLeaseLost = kExitRendezvousTimeout;
 
 // Codes whose class --retry-codes and --fatal-codes change. The flag parser refuses a code that is in both.
 struct ExitCodeOverrides {
@@ -37,6 +39,14 @@ struct ExitCodeOverrides {
 
 // Class of `code` (0..255).
 ExitClass Classify(int code, const ExitCodeOverrides& overrides = {});
+
+// Where the cause of a node's end is, as far as its code says.
+enum class CauseIn {
+  kNode,
+  kRendezvous,  // 200, 201: it gave up the rendezvous by itself, and does not know how the others are
+  kPeer         // 202: a consequence of a peer's failure
+};
+CauseIn WhereCauseIs(int code);
 
 // "success" | "fatal" | "retryable".
 std::string_view ExitClassName(ExitClass exit_class);

@@ -167,7 +167,7 @@ class Running {
                                                       .lost =
                                                           [this](const std::string& why) {
                                                             log::Error(fmt::format("the leadership is lost: {}", why));
-                                                            End(kExitRendezvousTimeout);
+                                                            End(kExitLeaseLost);
                                                           },
                                                       .say = [](const std::string& text) { log::Info(text); }});
     leader_->Begin();

@@ -173,8 +173,7 @@ const JobResult* Recorded(const AttemptSummary& last) {
   for (const AttemptFile* file : last.nodes) {
     const std::optional<JobResult>& job = file->record.job;
     if (!job) continue;
-    bool gave_up = job->exit_code == kExitRendezvousTimeout || job->exit_code == kExitCoordinatorLost;
-    if (!gave_up) return &*job;
+    if (WhereCauseIs(job->exit_code) != CauseIn::kRendezvous) return &*job;
     if (found == nullptr) found = &*job;
   }
   return found;

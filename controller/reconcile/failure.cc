@@ -79,9 +79,7 @@ std::string OriginOf(const TerminationMessage& message, const std::string& pod) 
   if (message.cause) {
     return fmt::format("{} {} {}", message.cause->node, message.cause->pid, message.cause->unix_millis);
   }
-  const bool of_round = message.exit_code == kExitRendezvousTimeout || message.exit_code == kExitCoordinatorLost ||
-                        message.exit_code == kExitPeerFailed;
-  return of_round ? fmt::format("round {}", message.round.value_or(-1)) : pod;
+  return WhereCauseIs(message.exit_code) != CauseIn::kNode ? fmt::format("round {}", message.round.value_or(-1)) : pod;
 }
 
 // True if the agent has ended the job for a reason that no restart changes, under every policy: no progress, or a
@@ -174,7 +172,7 @@ PodFailure FailureBy(const ObservedPod& pod, const ObservedEnd* end, const PodRu
     found.names_preemptor = outside.names_preemptor && !by_worker;
   }
   const bool lost_a_peer = end != nullptr && end->message && end->message->cause && end->message->cause->consequence;
-  found.consequence = lost_a_peer || failure.exit_code == kExitPeerFailed;
+  found.consequence = lost_a_peer || WhereCauseIs(failure.exit_code) == CauseIn::kPeer;
   failure.message = OneLine(failure.message);
   if (failure.reason.empty()) failure.reason = "Error";
   failure.next_step = NextStep(failure, pod, end != nullptr && NeverStarted(*end));

@@ -72,6 +72,15 @@ TEST(ExitCodes, Description) {
   EXPECT_THAT(DescribeExit(kExitNoProgress), HasSubstr("no progress"));
 }
 
+TEST(ExitCodes, SayWhereTheCauseIs) {
+  for (int code = 0; code <= 255; ++code) {
+    const CauseIn expected = code == kExitRendezvousTimeout || code == kExitCoordinatorLost ? CauseIn::kRendezvous
+                             : code == kExitPeerFailed                                      ? CauseIn::kPeer
+                                                                                            : CauseIn::kNode;
+    EXPECT_EQ(WhereCauseIs(code), expected) << code;
+  }
+}
+
 TEST(ExitCodes, Signals) {
   EXPECT_EQ(SignalName(15), "SIGTERM");
   EXPECT_EQ(SignalName(99), "signal 99");
