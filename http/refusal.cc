@@ -13,9 +13,14 @@ Refusal RefusalOf(const TransferEnd& end, std::string_view where) {
     case TransferEnd::Kind::kUntrusted:
     case TransferEnd::Kind::kInvalid:
       return {Refusal::Kind::kFatal, absl::FailedPreconditionError(what), {}};
-    default:
-      return {Refusal::Kind::kTransient, absl::UnavailableError(what), {}};
+    case TransferEnd::Kind::kWhole:
+    case TransferEnd::Kind::kCut:
+    case TransferEnd::Kind::kUnreachable:
+    case TransferEnd::Kind::kStalled:
+    case TransferEnd::Kind::kRefused:
+      break;
   }
+  return {Refusal::Kind::kTransient, absl::UnavailableError(what), {}};
 }
 
 std::optional<Duration> AskedBy(const ResponseHead& head, int64_t unix_now) {

@@ -156,9 +156,8 @@ StatusOr<OpenedSource> OpenSource(asio::io_context& loop, DiskPool& pool, const 
     case Scheme::kPvc:
     case Scheme::kFile:
       return OpenFolder(std::move(opening));
-    default:
-      return absl::UnimplementedError(fmt::format("{}: this kind of source is not served yet", source.uri));
   }
+  return absl::InternalError("a source of no scheme");
 }
 
 }  // namespace muster::initializers

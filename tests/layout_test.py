@@ -111,6 +111,22 @@ def wrong_includes_inside(path, source):
     return wrong
 
 
+FOREIGN = ("absl::", "grpc::", "asio::", "beast::")
+
+
+def defaults_of_own_enums(source):
+    """The last case before each `default:` of a switch over an enum of Muster."""
+    cases, found = [], []
+    for line in map(str.strip, source.splitlines()):
+        if re.match(r"case \w+::.*:$", line):
+            cases.append(line)
+        elif line.startswith("case "):
+            cases.append("")
+        elif line == "default:" and cases and cases[-1] and not cases[-1].startswith(tuple(f"case {name}" for name in FOREIGN)):
+            found.append(cases[-1])
+    return found
+
+
 TYPE = re.compile(r"^(?:struct|class|enum class|enum) (\w+)(?: final)?(?: : [^{;]*)? \{")
 
 
@@ -328,6 +344,19 @@ class Layout(unittest.TestCase):
         shown = {"tests": [entry("a", "quick"), entry("b", "full", "other"), entry("none", "other"), entry("both", "quick", "full"),
                            {"name": "bare", "properties": []}, {"name": "x_test_NOT_BUILT", "properties": []}]}
         self.assertEqual(unlabelled(shown), ["none", "both", "bare"])
+
+    def test_a_switch_over_an_own_enum_has_no_default(self):
+        """So the compiler names the places that a new value needs."""
+        for room in ALLOWED:
+            for path in tracked(room):
+                if path.suffix in SOURCES:
+                    self.assertEqual(defaults_of_own_enums(text(path)), [], f"{path}: name all values instead of `default:`")
+
+    def test_the_scan_sees_a_default(self):
+        own = "    case Kind::kOne:\n      return 1;\n    default:\n"
+        self.assertEqual(defaults_of_own_enums(own), ["case Kind::kOne:"])
+        self.assertEqual(defaults_of_own_enums(own.replace("Kind", "absl::StatusCode")), [])
+        self.assertEqual(defaults_of_own_enums("    case kExitUsage:\n    default:\n    case 'R':\n    default:\n"), [])
 
     def test_headers_are_guarded(self):
         for room in ALLOWED:

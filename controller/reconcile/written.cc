@@ -62,7 +62,19 @@ Json PatchOf(const Action& action) {
     case Action::Kind::kTellPod:
       patch["metadata"]["annotations"][kNodesAnnotation] = fmt::format("{}", action.pods);
       break;
-    default:
+    case Action::Kind::kCreateService:
+    case Action::Kind::kCreateObject:
+    case Action::Kind::kCreateJob:
+    case Action::Kind::kCreatePod:
+    case Action::Kind::kCreatePodOfJob:
+    case Action::Kind::kAdoptPod:
+    case Action::Kind::kDeleteJob:
+    case Action::Kind::kDeletePod:
+    case Action::Kind::kDropPod:
+    case Action::Kind::kDeleteService:
+    case Action::Kind::kDeleteObject:
+    case Action::Kind::kDeleteJobSet:
+    case Action::Kind::kDeleteOwner:
       break;
   }
   return patch;

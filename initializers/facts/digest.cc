@@ -70,9 +70,12 @@ const EVP_MD* OpenSslHash(HashKind kind) {
       return EVP_sha1();
     case HashKind::kMd5:
       return EVP_md5();
-    default:
-      return nullptr;
+    case HashKind::kCrc32:
+    case HashKind::kCrc32c:
+    case HashKind::kCrc64Nvme:
+      break;
   }
+  return nullptr;
 }
 
 struct FreeContext {
@@ -144,7 +147,10 @@ std::unique_ptr<Hasher> Hasher::Make(HashKind kind, uint64_t size) {
       return std::make_unique<Crc32cHasher>();
     case HashKind::kCrc64Nvme:
       return std::make_unique<CrcHasher<uint64_t, Crc64Nvme>>();
-    default:
+    case HashKind::kSha256:
+    case HashKind::kSha1:
+    case HashKind::kGitBlob:
+    case HashKind::kMd5:
       break;
   }
   auto hasher = std::make_unique<OpenSslHasher>(kind);

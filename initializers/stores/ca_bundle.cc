@@ -18,9 +18,13 @@ std::vector<std::string_view> InOrder(Scheme scheme) {
       return {kAws, kFolder, kRequests, kCurl, kOpenSsl};
     case Scheme::kHttp:
       return {kCurl, kOpenSsl, kRequests, kAws, kFolder};
-    default:
-      return {kRequests, kCurl, kOpenSsl, kFolder};
+    case Scheme::kGcs:
+    case Scheme::kHuggingFace:
+    case Scheme::kPvc:
+    case Scheme::kFile:
+      break;
   }
+  return {kRequests, kCurl, kOpenSsl, kFolder};
 }
 
 std::string Value(const Environment& environment, std::string_view name) {

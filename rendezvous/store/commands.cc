@@ -131,9 +131,22 @@ size_t Changes(const Request& request) {
       return 1;
     case Op::kMultiSet:
       return request.args.size();
-    default:
-      return 0;
+    case Op::kValidate:
+    case Op::kGet:
+    case Op::kCheck:
+    case Op::kWait:
+    case Op::kGetNumKeys:
+    case Op::kMultiGet:
+    case Op::kCancelWait:
+    case Op::kPing:
+    case Op::kQueuePush:
+    case Op::kQueuePop:
+    case Op::kQueueLen:
+    case Op::kListKeys:
+    case Op::kWatchKey:
+      break;
   }
+  return 0;
 }
 
 using MaybeText = std::optional<std::string_view>;
