@@ -81,7 +81,7 @@ std::vector<std::string> LocalNodeArguments(const ParsedRun& parsed, const std::
     if (arguments[i] != "--" && !IsStandalone(arguments[i], called_as)) node.push_back(arguments[i]);
   }
   auto add = [&](std::string_view flag, std::string value) { node.push_back(fmt::format("{}={}", flag, value)); };
-  add("--nnodes", fmt::format("{}:{}", options.min_nodes, options.max_nodes));
+  add("--nnodes", fmt::format("{}:{}", options.job.min_nodes, options.job.max_nodes));
   add("--nodes-on-this-machine", "0");
   add("--rdzv-backend", "c10d");
   add("--rdzv-endpoint", JoinHostPort(kHere, port));

@@ -285,7 +285,7 @@ void NodeAgent::Impl::StartRound(const Assignment& assignment) {
   if (going_signal_ != 0 || verdict_) return;
   ForgetTerminationMessage(options_);  // written by a run inside the last round's command
   watch_.ledger().RoundArrived(assignment, MonotonicClock::now());
-  if (options_.max_nodes > 1 || assignment.id.number > 0) {
+  if (options_.job.max_nodes > 1 || assignment.id.number > 0) {
     log::Info(fmt::format("round {}: this is node {} of {}, {} of {}; {}", assignment.id.number, assignment.node_rank,
                           assignment.node_count, Counted(assignment.seat.node.slots, "worker"), assignment.world_size,
                           assignment.reason));
@@ -526,7 +526,7 @@ void NodeAgent::Impl::FinishWith(int code) {
   if (going_signal_ != 0) SayHowItLeft(code);
   if (attempt_ && verdict_) {
     attempt_->JobEnded(verdict_->exit_code, verdict_->reason);
-  } else if (attempt_ && options_.max_nodes == 1) {  // told to leave; for a single node that is the job's end
+  } else if (attempt_ && options_.job.max_nodes == 1) {  // told to leave; for a single node that is the job's end
     attempt_->JobEnded(code, reason_);
   }
   if (wiring_.end && verdict_) {

@@ -144,7 +144,7 @@ class NodeCheck::Impl {
  private:
   Status Start() {
     launcher::WorkerSpec spec;
-    bool alone = options_.standalone || options_.max_nodes == 1 || options_.endpoint_host.empty();
+    bool alone = options_.standalone || options_.job.max_nodes == 1 || options_.endpoint_host.empty();
     std::vector<std::string> peers;
     if (!alone) peers.push_back(JoinHostPort(options_.endpoint_host, options_.endpoint_port));
     bool folder = options_.log_dir && *options_.log_dir != "/dev/null";

@@ -130,7 +130,7 @@ struct Search : std::enable_shared_from_this<Search> {
     rendezvous::Coordinator::Options conducting;
     conducting.self_node = node_name;
     conducting.only_run_id = options.run_id;
-    if (host && options.max_nodes > 1) {
+    if (host && options.job.max_nodes > 1) {
       conducting.endpoint_hint = EndpointHint(options.endpoint_host, ServedByName() ? ThisMachine() : MachineNames{});
     }
     place.coordinator = std::make_unique<rendezvous::Coordinator>(loop, conducting);
@@ -215,7 +215,7 @@ void FindRendezvousPlace(boost::asio::io_context& loop, const RunOptions& option
                          const std::string& node_name, KeptDescriptors keep,
                          std::function<void(StatusOr<RendezvousPlace>)> done) {
   bool elsewhere = options.is_host == false && !options.endpoint_host.empty();
-  if (options.max_nodes == 1 && !elsewhere) {
+  if (options.job.max_nodes == 1 && !elsewhere) {
     RendezvousPlace place;
     place.address = options.local_addr.empty() ? "127.0.0.1" : options.local_addr;
     rendezvous::Coordinator::Options conducting;

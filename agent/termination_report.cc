@@ -38,7 +38,7 @@ std::optional<TerminationMessage> Together(TerminationMessage ours, const Termin
 }  // namespace
 
 bool IsOneCommand(const RunOptions& options) {
-  return options.wire != Wire::kTorch && options.max_nodes == 1 && options.nproc == 1 && !options.serve_rsh;
+  return options.wire != Wire::kTorch && options.job.max_nodes == 1 && options.nproc == 1 && !options.serve_rsh;
 }
 
 std::optional<TerminationMessage> InnerRun(const RunOptions& options, std::string_view text) {
@@ -60,7 +60,7 @@ TerminationMessage MessageOf(const JobEnd& end, const RunOptions& options) {
   message.exit_code = end.exit_code;
   message.exit_class = end.exit_class.value_or(Classify(end.exit_code, options.job.overrides));
   message.reason = end.verdict ? end.verdict->reason : end.reason;
-  if (options.wire == Wire::kTorch || options.max_nodes > 1) message.run_id = options.run_id;
+  if (options.wire == Wire::kTorch || options.job.max_nodes > 1) message.run_id = options.run_id;
   message.node = end.node;
   message.host = end.host;
   message.max_restarts = options.job.max_restarts;

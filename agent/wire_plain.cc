@@ -111,7 +111,7 @@ Wiring PlainWiring(const RunOptions& options) {
   wiring.store = false;
   // mpirun that gets a signal ends with a number of its own: Open MPI with 1, MPICH with 15. In a job of several nodes
   // the others wait for the pod that takes the place of this one: a 0 would say that none is needed.
-  wiring.own_code = options.wire != Wire::kMpi && options.max_nodes == 1;
+  wiring.own_code = options.wire != Wire::kMpi && options.job.max_nodes == 1;
   // Processes that such a command leaves behind delay the pod's end no longer than after a signal.
   if (wiring.own_code) wiring.grace = std::min(wiring.grace, options.shutdown_timeout);
   return wiring;

@@ -61,7 +61,6 @@ Status ReadMeeting(const FlagReader& flags, const Environment& environment, cons
   if (!place.warning.empty()) options->warnings.push_back(place.warning);
   if (place.nodes == 1) return absl::OkStatus();
   options->standalone = false;
-  options->min_nodes = options->max_nodes = place.nodes;
   options->job.min_nodes = options->job.max_nodes = place.nodes;
   options->job.indexed = true;
   options->node_rank = place.node_rank;

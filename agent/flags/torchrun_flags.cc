@@ -77,10 +77,10 @@ Status Reader::ReadNodes() {
   Value nodes = Get("nnodes");
   auto range = ParseNodeRange(nodes.text);
   if (!range.ok()) return Bad(nodes, range.status());
-  std::tie(options_.min_nodes, options_.max_nodes) = *range;
+  std::tie(options_.job.min_nodes, options_.job.max_nodes) = *range;
   MUSTER_ASSIGN_OR_RETURN(options_.nodes_on_this_machine, Number("nodes-on-this-machine", 0, 4096));
   if (options_.nodes_on_this_machine > 0 && !nodes.given()) {
-    options_.min_nodes = options_.max_nodes = options_.nodes_on_this_machine;
+    options_.job.min_nodes = options_.job.max_nodes = options_.nodes_on_this_machine;
   }
 
   return flags_.ReadNproc(&options_);
@@ -89,7 +89,7 @@ Status Reader::ReadNodes() {
 Status Reader::ReadRendezvous() {
   Value backend = Get("rdzv-backend"), endpoint = Get("rdzv-endpoint"), port = Get("master-port");
   // Under exec a range of nodes means elastic; torchrun needs --rdzv-backend=c10d, too.
-  const bool range = options_.min_nodes < options_.max_nodes;
+  const bool range = options_.job.min_nodes < options_.job.max_nodes;
   if (called_as_ == CalledAs::kExec && range && !backend.given() && !options_.standalone) {
     backend.text = "c10d";
     Value address = Get("master-addr");
@@ -103,13 +103,13 @@ Status Reader::ReadRendezvous() {
   const bool unplaced = Strip(endpoint.text).empty() && !(is_static && port.given());
   // torchrun's implicit standalone (static, one node, no endpoint or --master-port), and simulated nodes (any port).
   const bool simulated = options_.nodes_on_this_machine > 0;
-  if (options_.standalone || (unplaced && (simulated || (is_static && options_.max_nodes == 1)))) {
+  if (options_.standalone || (unplaced && (simulated || (is_static && options_.job.max_nodes == 1)))) {
     options_.standalone = !simulated;
     options_.backend = Backend::kC10d;
     options_.endpoint_host = "localhost";
     options_.endpoint_port = 0;
     if (!simulated || !Get("rdzv-id").given()) options_.run_id = RandomId();
-    if (options_.standalone && options_.max_nodes > 1) {
+    if (options_.standalone && options_.job.max_nodes > 1) {
       Warn(fmt::format("--standalone with {}={}: no other node can find this one", Get("nnodes").origin,
                        Get("nnodes").text));
     }
@@ -131,15 +131,15 @@ Status Reader::ReadRendezvous() {
   }
 
   Value rank = Get("node-rank");
-  if (options_.max_nodes > 1 && !rank.given()) {
+  if (options_.job.max_nodes > 1 && !rank.given()) {
     // In the pod of an Indexed Job, Kubernetes sets the rank.
     if (auto index = environment_.Get("JOB_COMPLETION_INDEX")) rank = {*index, "JOB_COMPLETION_INDEX"};
   }
   MUSTER_ASSIGN_OR_RETURN(options_.node_rank, ReadNumber(rank, 0, FlagReader::kMost));
   if (options_.backend == Backend::kStatic) {
-    if (options_.node_rank >= options_.max_nodes) {
-      return Bad(rank,
-                 fmt::format("node ranks go from 0 to {} with {} nodes", options_.max_nodes - 1, options_.max_nodes));
+    if (options_.node_rank >= options_.job.max_nodes) {
+      return Bad(rank, fmt::format("node ranks go from 0 to {} with {} nodes", options_.job.max_nodes - 1,
+                                   options_.job.max_nodes));
     }
   }
   if (options_.backend == Backend::kStatic || rank.given()) options_.node_index = options_.node_rank;
@@ -162,7 +162,7 @@ Status Reader::ReadStatic(const Value& endpoint) {
   options_.endpoint_host = options_.master_addr = parsed->host;
   options_.endpoint_port = options_.master_port = parsed->port;
   if (from_endpoint || port.given()) options_.master_port_origin = from_endpoint ? source.origin : port.origin;
-  options_.min_nodes = options_.max_nodes;  // the static backend always waits for the maximum
+  options_.job.min_nodes = options_.job.max_nodes;  // the static backend always waits for the maximum
   return absl::OkStatus();
 }
 
@@ -245,8 +245,6 @@ StatusOr<ParsedRun> Reader::Run() {
   MUSTER_RETURN_IF_ERROR(ReadWorkers());
   MUSTER_RETURN_IF_ERROR(flags_.ReadLogs(&options_));
   MUSTER_RETURN_IF_ERROR(flags_.ReadSignals(&options_));
-  options_.job.min_nodes = options_.min_nodes;
-  options_.job.max_nodes = options_.max_nodes;
   options_.job.indexed = options_.backend == Backend::kStatic;
   MUSTER_RETURN_IF_ERROR(flags_.ReadCommon(&options_));
   run.overruled = flags_.OverruledVariables(options_.wire);

@@ -48,8 +48,6 @@ enum class Backend { kStatic, kC10d };
 enum class Wire { kTorch, kPlain, kJax, kMpi, kXgboost };
 
 struct RunOptions {
-  int min_nodes = 1;
-  int max_nodes = 1;
   std::string nproc_per_node = "1";               // number, auto, cpu, gpu, xpu: host_facts.h resolves it
   std::string nproc_origin = "--nproc-per-node";  // or the variable that gave it
   int nproc = 1;                                  // resolved

@@ -8,13 +8,13 @@
 #include "controller/api/lenient.h"
 #include "controller/plan/elastic.h"
 #include "controller/plan/pod_fields.h"
+#include "controller/plan/pod_object.h"
 #include "controller/plan/pytorch_plan.h"
 
 namespace muster::controller {
 namespace {
 
 constexpr char kJobNameLabel[] = "batch.kubernetes.io/job-name";
-constexpr char kJobTrackingFinalizer[] = "batch.kubernetes.io/job-tracking";
 constexpr int kMostAttempts = 1'000'000;
 constexpr size_t kMostMessage = 4096;  // bytes of a termination message: the kubelet cuts the rest off
 constexpr size_t kMostQuantity = 32;   // bytes of a quantity: more digits than any machine has
@@ -367,7 +367,7 @@ StatusOr<ObservedPod> ReadPod(const Json& object) {
   pod.index = IndexOf(pod.meta);
   pod.made_here = !pod.meta.Annotation(kAttemptAnnotation).empty();
   const Json& finalizers = ListField(PartOf(object, "metadata"), "finalizers");
-  pod.tracked = std::find(finalizers.begin(), finalizers.end(), kJobTrackingFinalizer) != finalizers.end();
+  pod.tracked = std::find(finalizers.begin(), finalizers.end(), kTrackingFinalizer) != finalizers.end();
   if (pod.meta.deleted) {
     const int grace = CountField(PartOf(object, "metadata"), "deletionGracePeriodSeconds");
     pod.told_to_end = *pod.meta.deleted - std::chrono::seconds(grace);

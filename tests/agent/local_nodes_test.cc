@@ -30,8 +30,8 @@ TEST(LocalNodes, EachNodeJoinsTheOthers) {
                            "--log-dir", "logs", "train.py", "--nnodes", "9"});
   const RunOptions& options = node.options;
   EXPECT_EQ(options.nodes_on_this_machine, 0);
-  EXPECT_EQ(options.min_nodes, 3);
-  EXPECT_EQ(options.max_nodes, 3);
+  EXPECT_EQ(options.job.min_nodes, 3);
+  EXPECT_EQ(options.job.max_nodes, 3);
   EXPECT_EQ(options.endpoint_host, "127.0.0.1");
   EXPECT_EQ(options.endpoint_port, 4321);
   EXPECT_EQ(options.is_host, false);
@@ -46,8 +46,8 @@ TEST(LocalNodes, EachNodeJoinsTheOthers) {
 
 TEST(LocalNodes, ElasticRangeAndRunIdAreKept) {
   ParsedRun node = NodeOf({"--nnodes", "1:3", "--rdzv-id", "mine", "--nodes-on-this-machine", "2", "train.py"});
-  EXPECT_EQ(node.options.min_nodes, 1);
-  EXPECT_EQ(node.options.max_nodes, 3);
+  EXPECT_EQ(node.options.job.min_nodes, 1);
+  EXPECT_EQ(node.options.job.max_nodes, 3);
   EXPECT_EQ(node.options.run_id, "mine");
 }
 

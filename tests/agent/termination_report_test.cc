@@ -60,9 +60,9 @@ TEST(LastWords, TheClassFollowsTheJobsOwnRules) {
 TEST(LastWords, ARunThatOthersAreInHasAName) {
   RunOptions options = Options();
   options.wire = Wire::kJax;
-  options.max_nodes = 2;
+  options.job.max_nodes = 2;
   EXPECT_EQ(MessageOf(Failed(), options).run_id, "job-7");
-  options.max_nodes = 1;
+  options.job.max_nodes = 1;
   EXPECT_EQ(MessageOf(Failed(), options).run_id, "");
 }
 
@@ -240,7 +240,7 @@ TEST(RunInside, OnlyOneCommandHasOne) {
   options.serve_rsh = true;
   EXPECT_EQ(InnerRun(options, text), std::nullopt);
   options = OneCommand();
-  options.max_nodes = 2;
+  options.job.max_nodes = 2;
   EXPECT_EQ(InnerRun(options, text), std::nullopt);
   options = OneCommand();
   options.nproc = 2;

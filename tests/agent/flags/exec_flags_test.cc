@@ -32,7 +32,7 @@ TEST(ExecFlags, ACommandIsTakenAsItIs) {
   EXPECT_EQ(plain.script, "python");
   EXPECT_THAT(plain.script_args, ElementsAre("t.py", "--", "-m", "${local_rank}", "--nnodes", "4"));
   EXPECT_EQ(plain.log_dir, "/dev/null");
-  EXPECT_EQ(plain.max_nodes, 1);
+  EXPECT_EQ(plain.job.max_nodes, 1);
   EXPECT_TRUE(plain.standalone);
   EXPECT_EQ(Good({"sleep", "1"}).script, "sleep");
 }
@@ -190,7 +190,7 @@ TEST(ExecFlags, ThePodsOwnNamesCountLast) {
                            {"TRAINER_JOB_ID", "uid"},
                            {"JOB_COMPLETION_INDEX", "2"}};
   auto tell = [](const RunOptions& o) {
-    return fmt::format("{}x{} {} {}:{} {}", o.max_nodes, o.nproc, o.node_rank, o.endpoint_host, o.endpoint_port,
+    return fmt::format("{}x{} {} {}:{} {}", o.job.max_nodes, o.nproc, o.node_rank, o.endpoint_host, o.endpoint_port,
                        o.run_id);
   };
   const struct {
@@ -218,7 +218,7 @@ TEST(ExecFlags, ThePodsOwnNamesCountLast) {
       Good({"--wire=torch", "--", "true"}, {{"TRAINER_NNODES", "1"}, {"TRAINER_NODE_0_HOSTNAME", "h"}}).standalone,
       true);
   RunOptions plain = Good({"--", "true"}, pod);  // the variables are for a torchrun inside
-  EXPECT_EQ(plain.max_nodes, 1);
+  EXPECT_EQ(plain.job.max_nodes, 1);
   EXPECT_EQ(plain.nproc, 1);
 }
 
@@ -231,7 +231,7 @@ TEST(ExecFlags, PodsOfOtherFrameworksMeetBesideTheirOwnPort) {
   const Environment xgboost = {
       {"MUSTER_WIRE", "xgboost"}, {"DMLC_NUM_WORKER", "3"}, {"DMLC_TASK_ID", "2"}, {"DMLC_TRACKER_URI", "n0"}};
   auto tell = [](const RunOptions& o) {
-    return fmt::format("{}/{} {}:{} {} {} {}", o.node_rank, o.max_nodes, o.endpoint_host, o.endpoint_port, o.run_id,
+    return fmt::format("{}/{} {}:{} {} {} {}", o.node_rank, o.job.max_nodes, o.endpoint_host, o.endpoint_port, o.run_id,
                        o.is_host.value_or(false) ? "serves" : "dials", o.job.max_restarts);
   };
   const struct {
@@ -259,8 +259,8 @@ TEST(ExecFlags, PodsOfOtherFrameworksMeetBesideTheirOwnPort) {
       RunOptions options = Good(words, environment);
       EXPECT_EQ(tell(options), row.expected) << Join(words, " ");
       EXPECT_TRUE(options.job.indexed);
-      EXPECT_EQ(options.job.min_nodes, options.max_nodes);
-      EXPECT_EQ(options.job.max_nodes, options.max_nodes);
+      EXPECT_EQ(options.job.min_nodes, options.job.max_nodes);
+      EXPECT_EQ(options.job.max_nodes, options.job.max_nodes);
       EXPECT_FALSE(options.standalone);
       EXPECT_EQ(options.framework_env.size(), 1U);
     }
@@ -284,7 +284,7 @@ TEST(ExecFlags, HowPodsOfOtherFrameworksWaitForEachOther) {
     RunOptions alone = Good({wire, "--nnodes=1", "--", "true"}, pod);
     EXPECT_TRUE(alone.standalone);
     EXPECT_EQ(alone.run_id, "exec");
-    EXPECT_EQ(alone.max_nodes, 1);
+    EXPECT_EQ(alone.job.max_nodes, 1);
     EXPECT_FALSE(alone.job.indexed);
     EXPECT_EQ(alone.credentials.token, "");
     const struct {
@@ -344,7 +344,7 @@ TEST(ExecFlags, APlainCommandMeetsNobody) {
   for (const char* wire : {"--wire=plain", "--wire=mpi"}) {
     RunOptions alone = Good({wire, "--", "true"}, pod);
     EXPECT_TRUE(alone.standalone);
-    EXPECT_EQ(alone.max_nodes, 1);
+    EXPECT_EQ(alone.job.max_nodes, 1);
     EXPECT_EQ(alone.credentials.token, "");
     EXPECT_FALSE(Parse({wire, "--rdzv-endpoint=h:1", "--", "true"}, pod).ok());
   }
@@ -375,7 +375,7 @@ TEST(ExecFlags, ATorchrunWiredAsTorchIsReadAsOurOwn) {
     EXPECT_EQ(run.nproc, 2);
     EXPECT_EQ(run.job.max_restarts, 3);
     EXPECT_EQ(run.job.policy, rendezvous::RestartPolicy::kExitCode);
-    EXPECT_EQ(run.max_nodes, 1);
+    EXPECT_EQ(run.job.max_nodes, 1);
     EXPECT_EQ(run.script, "t.py");
     EXPECT_THAT(run.script_args, ElementsAre("--nnodes", "9"));
     EXPECT_EQ(run.launcher, row.launcher);

@@ -43,8 +43,8 @@ const std::vector<Row>& Rows() {
     };
   };
   static const std::vector<Row> rows = {
-      {"nnodes", "PET_NNODES", "2:4", [](auto& o) { return fmt::format("{}:{}", o.min_nodes, o.max_nodes); }, "4:4",
-       "1:2:3"},
+      {"nnodes", "PET_NNODES", "2:4", [](auto& o) { return fmt::format("{}:{}", o.job.min_nodes, o.job.max_nodes); },
+       "4:4", "1:2:3"},
       {"nproc-per-node", "PET_NPROC_PER_NODE", "8", text(&RunOptions::nproc), "8", "0"},
       {"rdzv-endpoint", "PET_RDZV_ENDPOINT", "h:77", text(&RunOptions::endpoint_host), "h", "h:x"},
       {"rdzv-id", "PET_RDZV_ID", "job7", text(&RunOptions::run_id), "job7", ""},
@@ -256,7 +256,7 @@ TEST(TorchrunFlags, ScriptAndTheRestVerbatim) {
   RunOptions run = Good({"--nproc-per-node", "2", "train.py", "--nnodes", "9", "-m", "--", "x.py"});
   EXPECT_EQ(run.script, "train.py");
   EXPECT_EQ(run.nproc, 2);
-  EXPECT_EQ(run.max_nodes, 1);
+  EXPECT_EQ(run.job.max_nodes, 1);
   EXPECT_THAT(run.script_args, ElementsAre("--nnodes", "9", "-m", "--", "x.py"));
   // argparse drops the first "--", before or just after the script.
   run = Good({"--", "--odd.py", "--", "a", "x.py"});
@@ -501,13 +501,13 @@ TEST(TorchrunFlags, TheNodesIndex) {
 
 TEST(TorchrunFlags, NodesOnThisMachine) {
   RunOptions run = Good({"--nodes-on-this-machine=3"});
-  EXPECT_EQ(run.min_nodes, 3);
-  EXPECT_EQ(run.max_nodes, 3);
+  EXPECT_EQ(run.job.min_nodes, 3);
+  EXPECT_EQ(run.job.max_nodes, 3);
   EXPECT_EQ(run.backend, Backend::kC10d);
   EXPECT_FALSE(run.standalone);
   EXPECT_EQ(run.endpoint_port, 0);
   run = Good({"--nodes-on-this-machine=3", "--nnodes=1:3", "--rdzv-backend=c10d", "--rdzv-endpoint=localhost:5000"});
-  EXPECT_EQ(run.min_nodes, 1);
+  EXPECT_EQ(run.job.min_nodes, 1);
   EXPECT_EQ(run.endpoint_port, 5000);
 }
 
