@@ -5,7 +5,7 @@ JOBS ?= $(shell nproc)
 TEST_JOBS ?= $(shell echo $$((2 * $(JOBS) + 2)))
 INITIALIZER_PACKAGES = $(shell grep -v '^\#' images/initializer-packages.txt)
 
-.PHONY: all deps data build demo test quick check asan tsan e2e bench fuzz lint images clean
+.PHONY: all deps data build demo test quick format check asan tsan e2e bench fuzz lint images clean
 all: build
 
 deps:
@@ -14,6 +14,7 @@ deps:
 # The digits of scikit-learn and the newest PyTorch, in the user's cache directory. Without the newest its tests skip, loudly.
 data: deps
 	@build-support/setup-torch-data
+	@build-support/setup-venv ruff >/dev/null || echo "ruff could not be set up: its check will be skipped" >&2
 	@build-support/setup-venv s3-server >/dev/null || echo "an S3 server could not be set up: its tests will be skipped" >&2
 	@build-support/setup-venv hub-client >/dev/null || echo "the hub's client could not be set up: its tests will be skipped" >&2
 	@build-support/setup-go-server minio >/dev/null || echo "a strict S3 server could not be built: its tests will be skipped" >&2
@@ -40,9 +41,15 @@ demo: deps
 test: data build
 	@ctest --test-dir build --output-on-failure -j $(TEST_JOBS)
 
-# The pure tests alone: under a minute, and nothing is set up for them.
+# The pure tests alone, and the checks of the layout: under a minute.
 quick: build
+	@build-support/setup-venv ruff >/dev/null || echo "ruff could not be set up: its check will be skipped" >&2
 	@ctest --test-dir build --output-on-failure -j $(JOBS) -L quick
+
+# The layout of the C++ and of the Python, in place. `make quick` checks it.
+format: deps
+	@build-support/setup-venv ruff >/dev/null
+	@build-support/formatting.py
 
 # Everything that CI runs, and the same suite under the sanitizers.
 check: test asan tsan
@@ -84,11 +91,10 @@ fuzz: deps
 	@for target in build/fuzz/bin/*_fuzz; do \
 	  "$$target" -max_total_time=$${FUZZ_SECONDS:-60} -timeout=10 "$$(mktemp -d)" tests/fuzz/corpus/$$(basename $$target) || exit 1; done
 
-# Only reports. FILES limits clang-tidy to some sources; all of them take an hour.
+# Only reports. FILES limits it to some sources; all of them take an hour.
 lint: deps
 	@build-support/install-deps debian-packages-lint.txt
 	@cmake --preset lint && cmake --build build/lint --target muster_proto muster_rsh_proto muster_version
-	@git ls-files '*.h' '*.cc' | xargs clang-format-16 --dry-run -Werror
 	@run-clang-tidy-16 -quiet -p build/lint -j $(JOBS) $(or $(FILES),'^$(CURDIR)/(base|net|http|rendezvous|launcher|rsh|agent|initializers|controller|local)/.*\.cc$$')
 
 # Archives in build/images for docker, podman, containerd and kind. REGISTRY stands before their names.

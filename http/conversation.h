@@ -21,9 +21,9 @@
 
 namespace muster::http {
 
-// Runs the coroutine. Destroying the last copy of the handle cancels it, on the loop or while the loop does not run: the
-// coroutine does nothing more, and the loop destroys it later. So destructors of objects on its stack may use only what
-// the coroutine owns. It must not throw unless it is cancelled.
+// Runs the coroutine. Destroying the last copy of the handle cancels it, on the loop or while the loop does not run:
+// the coroutine does nothing more, and the loop destroys it later. So destructors of objects on its stack may use only
+// what the coroutine owns. It must not throw unless it is cancelled.
 std::shared_ptr<void> Converse(boost::asio::io_context& loop, boost::asio::awaitable<void> conversation);
 
 // Keeps each conversation until it ends. Its destructor cancels those that still run.

@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+"""Formats the C++ (clang-format) and the Python (ruff) of this checkout in place. tests/format_test.py checks the same files.
+
+A script without a suffix counts by its first line.
+"""
+
+import concurrent.futures
+import os
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
+CLANG_FORMAT = "clang-format-16"
+SHELLCHECK = "shellcheck"
+RUFF = str(CACHE / "muster" / "ruff" / "bin" / "ruff")  # setup-venv ruff
+FOREIGN = ("tests/fuzz/corpus/",)  # inputs of the fuzz targets: heads of other people's scripts
+CORES = len(os.sched_getaffinity(0))
+
+
+def interpreter(head):
+    """"sh", "bash", "python3", ... of a script that begins with the bytes `head`; "" if it names none."""
+    if not head.startswith(b"#!"):
+        return ""
+    words = [word.rsplit("/", 1)[-1] for word in head.split(b"\n")[0][2:].decode(errors="replace").split()]
+    if words[:1] == ["env"]:
+        words = [word for word in words[1:] if not word.startswith("-")]
+    return words[0] if words else ""
+
+
+def language(name, head):
+    """"c++", "python", "shell" or "" of the file `name` that begins with the bytes `head`."""
+    suffix = pathlib.PurePath(name).suffix
+    if suffix in (".h", ".cc"):
+        return "c++"
+    by = interpreter(head)
+    if suffix == ".py" or by.startswith("python"):
+        return "python"
+    return "shell" if suffix == ".sh" or by in ("sh", "bash", "dash") else ""
+
+
+def head_of(path):
+    with open(path, "rb") as file:
+        return file.read(200)
+
+
+def listed():
+    """The files that git tracks or would add: name -> language."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    names = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
+    names = [name for name in names if not name.startswith(FOREIGN) and (ROOT / name).is_file()]
+    return {name: language(name, head_of(ROOT / name)) for name in names if not (ROOT / name).is_symlink()}
+
+
+def run_on(command, names):
+    """Runs `command` on shares of `names`, one for each core. Returns (whether all succeeded, what they wrote)."""
+    def run(share):
+        return subprocess.run([*command, *share], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+    shares = [names[i::CORES] for i in range(min(CORES, len(names)))]
+    with concurrent.futures.ThreadPoolExecutor(CORES) as pool:
+        done = list(pool.map(run, shares))
+    return not any(one.returncode for one in done), "".join(one.stdout for one in done)
+
+
+def main():
+    files = listed()
+    for wanted, command in (("c++", [CLANG_FORMAT, "-i"]), ("python", [RUFF, "format", "--quiet"])):
+        succeeded, output = run_on(command, [name for name in files if files[name] == wanted])
+        if not succeeded:
+            sys.exit(output)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,56 @@
+"""The layout of the sources: clang-format checks the C++, ruff the Python, shellcheck the scripts of shells."""
+import pathlib
+import shutil
+import sys
+import unittest
+
+import class_runner
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.dont_write_bytecode = True  # no __pycache__ in build-support
+sys.path.insert(0, str(ROOT / "build-support"))
+import formatting  # noqa: E402
+
+
+class FormatCase(unittest.TestCase):
+    def check(self, language, command, setup, remedy):
+        """Runs `command` on all files of `language`; it must find no fault. `setup` installs the command."""
+        if not (ROOT / ".git").exists():
+            self.skipTest("only a clone knows its files: run it in one made by git")
+        if shutil.which(command[0]) is None:
+            self.skipTest(f"{command[0]} is missing: run {setup}")
+        names = [name for name, of in formatting.listed().items() if of == language]
+        self.assertTrue(names, f"git lists no file of {language}")
+        succeeded, output = formatting.run_on(command, names)
+        self.assertTrue(succeeded, f"{remedy}:\n{output}")
+
+
+class Cpp(FormatCase):
+    def test_clang_format_changes_nothing(self):
+        self.check("c++", [formatting.CLANG_FORMAT, "--dry-run", "-Werror"], "make deps", "run make format")
+
+
+class Shell(FormatCase):
+    def test_shellcheck_finds_nothing(self):
+        self.check("shell", [formatting.SHELLCHECK], "make deps", "mend the script, or disable a check in place with the reason")
+
+
+class Languages(unittest.TestCase):
+    def test_a_script_counts_by_its_first_line(self):
+        for name, head, language in (
+            ("base/log.h", b"#pragma once\n", "c++"),
+            ("tests/x.py", b"", "python"),
+            ("e2e/demo/run", b"#!/usr/bin/python3\nimport os\n", "python"),
+            ("x", b"#!/usr/bin/env -S python3.11 -u\n", "python"),
+            ("build-support/setup-venv", b"#!/usr/bin/env bash\n", "shell"),
+            ("x", b"#!/bin/sh -e\n", "shell"),
+            ("x.sh", b"set -e\n", "shell"),
+            ("x", b"#!\n", ""),
+            ("x", b"#!/usr/bin/env\n", ""),
+            ("Makefile", b"# Thin\n", ""),
+        ):
+            self.assertEqual(formatting.language(name, head), language, name)
+
+
+if __name__ == "__main__":
+    class_runner.main()
