@@ -12,18 +12,39 @@ KINDS = {
     "TrainJob": "A training job: what is trained, and on how many nodes. How its pods look is in the runtime that it refers to.",
     "TrainingRuntime": "How the pods of TrainJobs look and how they find each other, for the TrainJobs of its namespace.",
     "ClusterTrainingRuntime": "How the pods of TrainJobs look and how they find each other, for the TrainJobs of all namespaces.",
-    "PyTorchJob": "A training job of PyTorch: its replicas Master and Worker, and how they run."}
+    "PyTorchJob": "A training job of PyTorch: its replicas Master and Worker, and how they run.",
+}
 
 # Kubernetes' own types, by the end of the path: the page has one line for all fields inside.
 TYPES = {
-    "env": "EnvVar[]", "claims": "ResourceClaim[]", "metrics": "MetricSpec[]", "affinity": "Affinity", "tolerations": "Toleration[]", "volumes": "Volume[]",
-    "volumeMounts": "VolumeMount[]", "imagePullSecrets": "LocalObjectReference[]", "schedulingGates": "PodSchedulingGate[]",
-    "securityContext": "PodSecurityContext", "containers[].securityContext": "SecurityContext", "initContainers[].securityContext": "SecurityContext",
-    "podFailurePolicy": "PodFailurePolicy", "selector": "LabelSelector", "template.spec.successPolicy": "JobSuccessPolicy",
-    "template.spec.template.spec": "PodSpec", "KEY.template.spec": "PodSpec", "labelSelector": "LabelSelector", "templates[].spec": "PersistentVolumeClaimSpec"}
+    "env": "EnvVar[]",
+    "claims": "ResourceClaim[]",
+    "metrics": "MetricSpec[]",
+    "affinity": "Affinity",
+    "tolerations": "Toleration[]",
+    "volumes": "Volume[]",
+    "volumeMounts": "VolumeMount[]",
+    "imagePullSecrets": "LocalObjectReference[]",
+    "schedulingGates": "PodSchedulingGate[]",
+    "securityContext": "PodSecurityContext",
+    "containers[].securityContext": "SecurityContext",
+    "initContainers[].securityContext": "SecurityContext",
+    "podFailurePolicy": "PodFailurePolicy",
+    "selector": "LabelSelector",
+    "template.spec.successPolicy": "JobSuccessPolicy",
+    "template.spec.template.spec": "PodSpec",
+    "KEY.template.spec": "PodSpec",
+    "labelSelector": "LabelSelector",
+    "templates[].spec": "PersistentVolumeClaimSpec",
+}
 # Fields with such a path that are the Trainer's own.
-NO_TYPES = ("spec.runtimePatches[].trainingRuntimeSpec.template.spec.replicatedJobs[].template.spec.template.spec", "status.trainerStatus.metrics",
-            "status.selector", "status.replicaStatuses.KEY.selector", "spec.template.spec.successPolicy")
+NO_TYPES = (
+    "spec.runtimePatches[].trainingRuntimeSpec.template.spec.replicatedJobs[].template.spec.template.spec",
+    "status.trainerStatus.metrics",
+    "status.selector",
+    "status.replicaStatuses.KEY.selector",
+    "spec.template.spec.successPolicy",
+)
 
 FAILURES = """\
 status.failures[].time: written; when it failed
@@ -44,7 +65,8 @@ status.failures[].counted: written; whether it counts for the budget of restarts
 status.failures[].origin: written; one key for all pods that ended for the same failure
 """
 
-TRAIN_JOB = """
+TRAIN_JOB = (
+    """
 spec: holds; what is trained, on how many nodes, by which runtime
 spec.runtimeRef: holds; the runtime by which the pods are made; immutable
 spec.runtimeRef.name: served; name of the runtime. The webhooks refuse a job whose runtime does not exist. Without webhooks the job waits for it, and `status.message` says so
@@ -166,7 +188,10 @@ status.restarts: written; how many restarts of the budget were used ([restarts.m
 status.failures: holds; the newest 10 failures, the newest last: what failed and why
 status.completedJobs: written; the Jobs that have ended with success, as the [containers that decide](restarts.md#other-containers) say, though Kubernetes does not see it
 """.replace("POD.", "PATCHED.template.spec.template.spec.").replace(
-    "PATCHED.", "spec.runtimePatches[].trainingRuntimeSpec.template.spec.replicatedJobs[].") + FAILURES
+        "PATCHED.", "spec.runtimePatches[].trainingRuntimeSpec.template.spec.replicatedJobs[]."
+    )
+    + FAILURES
+)
 
 MISPLACED = "refused; a common mistake: it belongs in"
 
@@ -299,7 +324,8 @@ JOB.spec.template.restartPolicy: {MISPLACED} `spec`
 JOB.spec.template.spec: served; the spec of the pods. The default of `restartPolicy` is `OnFailure`; with the agent, or beside a `podFailurePolicy`, it is `Never`
 """.replace("JOB.", "spec.template.spec.replicatedJobs[].template.")
 
-PYTORCH_JOB = """
+PYTORCH_JOB = (
+    """
 spec: holds; the replicas, and how they run
 spec.pytorchReplicaSpecs: holds; the replicas, by `Master` and `Worker`
 spec.pytorchReplicaSpecs.KEY.replicas: served; number of pods. KEY is `Master` or `Worker`, spelled like this. Default 1 for Workers; a Master must set it. `kubectl scale` changes the number of Workers
@@ -363,8 +389,11 @@ status.message: written; Muster's own field, as those below: why the job does no
 status.attempt: written; how often all pods were created again
 status.restarts: written; how many restarts of `backoffLimit` were used
 status.failures: holds; the newest 10 failures, the newest last: what failed and why
-""" + FAILURES + """status.failures[].podUID: written; the uid of the pod that failed
+"""
+    + FAILURES
+    + """status.failures[].podUID: written; the uid of the pod that failed
 status.countedPods: holds; restarts that were counted for pods that still exist
 status.countedPods[].uid: written; the uid of the pod
 status.countedPods[].restarts: written; restarts of its containers that were counted
 """
+)

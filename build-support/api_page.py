@@ -4,6 +4,7 @@
 Fields and types come from the definitions in controller/manifests; api_fields.py says what each field is.
 tests/docs_test.py fails if the page differs from what this script makes, or if a definition and api_fields.py have different fields.
 """
+
 import json
 import os
 import re
@@ -14,25 +15,38 @@ from api_fields import NO_TYPES, PYTORCH_JOB, RUNTIME, TRAIN_JOB, TYPES, VERDICT
 
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 PAGE = os.path.join(ROOT, "docs", "api.md")
-KINDS = {"trainjobs": TRAIN_JOB, "trainingruntimes": RUNTIME, "clustertrainingruntimes": RUNTIME, "pytorchjobs": PYTORCH_JOB}
+KINDS = {
+    "trainjobs": TRAIN_JOB,
+    "trainingruntimes": RUNTIME,
+    "clustertrainingruntimes": RUNTIME,
+    "pytorchjobs": PYTORCH_JOB,
+}
 FILES = {"pytorchjobs": "components/pytorchjob/crd.yaml"}  # else base/crds/KIND.yaml
 PATCHED_POD = "spec.runtimePatches[].trainingRuntimeSpec.template.spec.replicatedJobs[].template.spec.template.spec"
 # Heading, kind, and the prefix of the table's paths. A field is in the table with the longest prefix that fits.
-TABLES = [("TrainJob: `spec`", "trainjobs", "spec."),
-          ("TrainJob: `spec.runtimePatches[]`", "trainjobs", "spec.runtimePatches[]."),
-          ("TrainJob: the pod of a patch, `replicatedJobs[].template.spec.template.spec`", "trainjobs", PATCHED_POD + "."),
-          ("TrainJob: `status`", "trainjobs", "status."),
-          ("Runtime: `spec`", "trainingruntimes", "spec."),
-          ("Runtime: `spec.template.spec`, which is JobSet's", "trainingruntimes", "spec.template.spec."),
-          ("Runtime: `spec.template.spec.replicatedJobs[].template`, a Job's", "trainingruntimes", "spec.template.spec.replicatedJobs[].template."),
-          ("PyTorchJob: `spec`", "pytorchjobs", "spec."),
-          ("PyTorchJob: `status`", "pytorchjobs", "status.")]
+TABLES = [
+    ("TrainJob: `spec`", "trainjobs", "spec."),
+    ("TrainJob: `spec.runtimePatches[]`", "trainjobs", "spec.runtimePatches[]."),
+    ("TrainJob: the pod of a patch, `replicatedJobs[].template.spec.template.spec`", "trainjobs", PATCHED_POD + "."),
+    ("TrainJob: `status`", "trainjobs", "status."),
+    ("Runtime: `spec`", "trainingruntimes", "spec."),
+    ("Runtime: `spec.template.spec`, which is JobSet's", "trainingruntimes", "spec.template.spec."),
+    (
+        "Runtime: `spec.template.spec.replicatedJobs[].template`, a Job's",
+        "trainingruntimes",
+        "spec.template.spec.replicatedJobs[].template.",
+    ),
+    ("PyTorchJob: `spec`", "pytorchjobs", "spec."),
+    ("PyTorchJob: `status`", "pytorchjobs", "status."),
+]
 BEGIN, END = "<!-- Made by build-support/api_page.py: -->\n", "<!-- end of what is made -->\n"
 
 
 def read_yaml(text):
     """Parses the YAML that make-crds writes: two spaces a level, lists at the level of their key, scalars that are JSON or a word."""
-    lines = [(len(line) - len(line.lstrip(" ")), line.strip()) for line in text.splitlines() if not line.startswith("#")]
+    lines = [
+        (len(line) - len(line.lstrip(" ")), line.strip()) for line in text.splitlines() if not line.startswith("#")
+    ]
     words = {"null": None, "true": True, "false": False, "{}": {}, "[]": []}
 
     def scalar(word):
@@ -75,7 +89,11 @@ def type_of(path):
 
 def type_words(schema):
     if schema.get("type") == "array":
-        return ("list of " if "enum" in schema["items"] else "") + type_words(schema["items"]) + ("" if "enum" in schema["items"] else "[]")
+        return (
+            ("list of " if "enum" in schema["items"] else "")
+            + type_words(schema["items"])
+            + ("" if "enum" in schema["items"] else "[]")
+        )
     if "additionalProperties" in schema:
         return f"map of {type_words(schema['additionalProperties'])}"
     if schema.get("x-kubernetes-int-or-string"):
@@ -84,7 +102,11 @@ def type_words(schema):
     values = [f"`{value}`" for value in schema.get("enum", ()) if value != ""]
     if values:
         words = ", ".join(values)
-    return words + (f"; default `{str(schema['default']).lower() if schema['type'] == 'boolean' else schema['default']}`" if "default" in schema else "")
+    return words + (
+        f"; default `{str(schema['default']).lower() if schema['type'] == 'boolean' else schema['default']}`"
+        if "default" in schema
+        else ""
+    )
 
 
 def fields(schema, path=""):
@@ -92,7 +114,11 @@ def fields(schema, path=""):
     Kubernetes' own is one line, without its inner fields. In a map of records KEY stands for any key."""
     inner, below = schema, path
     while inner.get("type") == "array" or "properties" in inner.get("additionalProperties", ()):
-        inner, below = (inner["items"], below + "[]") if inner["type"] == "array" else (inner["additionalProperties"], below + ".KEY")
+        inner, below = (
+            (inner["items"], below + "[]")
+            if inner["type"] == "array"
+            else (inner["additionalProperties"], below + ".KEY")
+        )
     whole = type_of(path)
     if whole or "properties" not in inner:
         yield path, whole or type_words(schema)
@@ -111,7 +137,10 @@ def described(schema, told, path=""):
         if isinstance(schema.get(inner), dict):
             schema[inner] = described(schema[inner], told, below)
     if "properties" in schema:
-        schema["properties"] = {name: described(part, told, f"{path}.{name}" if path else name) for name, part in schema["properties"].items()}
+        schema["properties"] = {
+            name: described(part, told, f"{path}.{name}" if path else name)
+            for name, part in schema["properties"].items()
+        }
     if path not in told:
         return schema
     schema.pop("description", None)
@@ -133,7 +162,9 @@ def words_of(text):
         path, _, rest = line.partition(": ")
         verdict, _, words = rest.partition("; ")
         if verdict not in VERDICTS or not words:
-            raise ValueError(f"api_fields.py: {path}: want one of {', '.join(VERDICTS)}, then '; ' and words, not {rest!r}")
+            raise ValueError(
+                f"api_fields.py: {path}: want one of {', '.join(VERDICTS)}, then '; ' and words, not {rest!r}"
+            )
         if path in told:
             raise ValueError(f"api_fields.py: {path} is there twice")
         told[path] = (verdict, words)
@@ -144,10 +175,15 @@ def mistakes(listed, told):
     """Sentences about each field of `listed` ((path, type) of a definition) without a line of `told`, each line without a field, and each line
     whose verdict is for another kind of field."""
     known = dict(listed)
-    return ([f"api_fields.py has no line for {path}, which the definition has" for path in known if path not in told] +
-            [f"api_fields.py has {path}, and the definition has no such field" for path in told if path not in known] +
-            [f"api_fields.py says {verdict} of {path}" for path, (verdict, _) in told.items()
-             if path in known and (known[path] is None) != (verdict == "holds")])
+    return (
+        [f"api_fields.py has no line for {path}, which the definition has" for path in known if path not in told]
+        + [f"api_fields.py has {path}, and the definition has no such field" for path in told if path not in known]
+        + [
+            f"api_fields.py says {verdict} of {path}"
+            for path, (verdict, _) in told.items()
+            if path in known and (known[path] is None) != (verdict == "holds")
+        ]
+    )
 
 
 def rows(listed, told, begin, others):
@@ -174,7 +210,11 @@ def renewed(page):
 
 
 def main():
-    wrong = [f"{kind}: {what}" for kind, text in KINDS.items() for what in mistakes(list(fields(schema_of(kind))), words_of(text))]
+    wrong = [
+        f"{kind}: {what}"
+        for kind, text in KINDS.items()
+        for what in mistakes(list(fields(schema_of(kind))), words_of(text))
+    ]
     if wrong:
         sys.exit("api_page.py: " + "\n".join(wrong))
     with open(PAGE) as file:

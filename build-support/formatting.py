@@ -20,7 +20,7 @@ CORES = len(os.sched_getaffinity(0))
 
 
 def interpreter(head):
-    """"sh", "bash", "python3", ... of a script that begins with the bytes `head`; "" if it names none."""
+    """ "sh", "bash", "python3", ... of a script that begins with the bytes `head`; "" if it names none."""
     if not head.startswith(b"#!"):
         return ""
     words = [word.rsplit("/", 1)[-1] for word in head.split(b"\n")[0][2:].decode(errors="replace").split()]
@@ -30,7 +30,7 @@ def interpreter(head):
 
 
 def language(name, head):
-    """"c++", "python", "shell" or "" of the file `name` that begins with the bytes `head`."""
+    """ "c++", "python", "shell" or "" of the file `name` that begins with the bytes `head`."""
     suffix = pathlib.PurePath(name).suffix
     if suffix in (".h", ".cc"):
         return "c++"
@@ -55,6 +55,7 @@ def listed():
 
 def run_on(command, names):
     """Runs `command` on shares of `names`, one for each core. Returns (whether all succeeded, what they wrote)."""
+
     def run(share):
         return subprocess.run([*command, *share], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 

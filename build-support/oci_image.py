@@ -1,5 +1,6 @@
 """Makes container images from folders, in the format of the Open Container Initiative, without a daemon and a registry. The same
 files give the same bytes: owners are 0, times are given, modes are one of 0644, 0755 and 1777."""
+
 import datetime
 import gzip
 import hashlib
@@ -14,6 +15,7 @@ MEDIA = "application/vnd.oci.image."
 
 def layer(root, moment):
     """A tar of the content of the folder `root`, sorted by name. Every file has the time `moment` (seconds since 1970)."""
+
     def plain(member):
         member.uid = member.gid = 0
         member.uname = member.gname = ""
@@ -50,18 +52,53 @@ def write(folder, reference, layers, config, moment):
 
     created = datetime.datetime.fromtimestamp(moment, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
     layer_blobs = [save_blob("layer.v1.tar+gzip", compressed(content)) for content in layers]
-    config_blob = save_blob("config.v1+json", as_json({
-        "created": created, "architecture": "amd64", "os": "linux", "config": config,
-        "rootfs": {"type": "layers", "diff_ids": [f"sha256:{hashlib.sha256(content).hexdigest()}" for content in layers]},
-        "history": [{"created": created, "created_by": "make-images"} for _ in layers]}))
-    manifest_blob = save_blob("manifest.v1+json", as_json({
-        "schemaVersion": 2, "mediaType": f"{MEDIA}manifest.v1+json", "config": config_blob, "layers": layer_blobs}))
-    save("index.json", as_json({"schemaVersion": 2, "mediaType": f"{MEDIA}index.v1+json", "manifests": [{
-        **manifest_blob, "platform": {"architecture": "amd64", "os": "linux"},
-        "annotations": {"io.containerd.image.name": reference, "org.opencontainers.image.ref.name": reference.rpartition(":")[2]}}]}))
+    config_blob = save_blob(
+        "config.v1+json",
+        as_json(
+            {
+                "created": created,
+                "architecture": "amd64",
+                "os": "linux",
+                "config": config,
+                "rootfs": {
+                    "type": "layers",
+                    "diff_ids": [f"sha256:{hashlib.sha256(content).hexdigest()}" for content in layers],
+                },
+                "history": [{"created": created, "created_by": "make-images"} for _ in layers],
+            }
+        ),
+    )
+    manifest_blob = save_blob(
+        "manifest.v1+json",
+        as_json(
+            {"schemaVersion": 2, "mediaType": f"{MEDIA}manifest.v1+json", "config": config_blob, "layers": layer_blobs}
+        ),
+    )
+    save(
+        "index.json",
+        as_json(
+            {
+                "schemaVersion": 2,
+                "mediaType": f"{MEDIA}index.v1+json",
+                "manifests": [
+                    {
+                        **manifest_blob,
+                        "platform": {"architecture": "amd64", "os": "linux"},
+                        "annotations": {
+                            "io.containerd.image.name": reference,
+                            "org.opencontainers.image.ref.name": reference.rpartition(":")[2],
+                        },
+                    }
+                ],
+            }
+        ),
+    )
     save("oci-layout", as_json({"imageLayoutVersion": "1.0.0"}))
     path_of = lambda blob: blob["digest"].replace("sha256:", "blobs/sha256/")  # noqa: E731
-    save("manifest.json", as_json([{"Config": path_of(config_blob), "RepoTags": [reference], "Layers": list(map(path_of, layer_blobs))}]))
+    save(
+        "manifest.json",
+        as_json([{"Config": path_of(config_blob), "RepoTags": [reference], "Layers": list(map(path_of, layer_blobs))}]),
+    )
     with open(f"{folder}.tar", "wb") as file:
         file.write(layer(folder, moment))
     return manifest_blob["digest"]

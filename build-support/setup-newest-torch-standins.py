@@ -8,6 +8,7 @@ NEEDED and that is not on this machine, the script makes a shared object of that
 own RPATH. The object defines every symbol (with its version) that torch needs from the library; each function returns 100, CUDA's
 "no device". torch itself is not changed; torch.cuda.is_available() is False.
 """
+
 import collections
 import glob
 import os
@@ -66,7 +67,19 @@ def write_stand_in(folder, soname, symbols):
     if versioned and "" in symbols:
         symbols[""] -= set().union(*(group for version, group in symbols.items() if version))
     target = os.path.join(folder, soname)
-    command = ["gcc", "-shared", "-fPIC", "-O0", "-w", "-fno-builtin", "-nostdlib", f"-Wl,-soname,{soname}", "-o", target, source]
+    command = [
+        "gcc",
+        "-shared",
+        "-fPIC",
+        "-O0",
+        "-w",
+        "-fno-builtin",
+        "-nostdlib",
+        f"-Wl,-soname,{soname}",
+        "-o",
+        target,
+        source,
+    ]
     if versioned:
         command.append(f"-Wl,--version-script={script}")
     subprocess.run(command, check=True)

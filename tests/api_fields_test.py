@@ -3,6 +3,7 @@
 A job is planned without the field and with an example of it. `served`, `mapped`, `kept`: the two plans differ. `ignored`: they are the
 same. `refused`: there is no plan with the field, and the message names it.
 """
+
 import copy
 import json
 import os
@@ -22,24 +23,51 @@ STEP = "trainer.kubeflow.org/trainjob-ancestor-step"
 
 
 def step(name, label=None, **container):
-    pod = {"containers": [{"name": name, "image": "i", "volumeMounts": [{"name": "scratch", "mountPath": "/s"}], **container}],
-           "initContainers": [{"name": "setup", "image": "i"}], "volumes": [{"name": "scratch", "emptyDir": {}}]}
+    pod = {
+        "containers": [
+            {"name": name, "image": "i", "volumeMounts": [{"name": "scratch", "mountPath": "/s"}], **container}
+        ],
+        "initContainers": [{"name": "setup", "image": "i"}],
+        "volumes": [{"name": "scratch", "emptyDir": {}}],
+    }
     template = {"spec": {"template": {"spec": pod}}}
     if label:
         template["metadata"] = {"labels": {STEP: label}}
     return {"name": name, "template": template}
 
 
-JOB = {"apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJob", "metadata": {"name": "job", "namespace": "ns"}, "spec": {"runtimeRef": {"name": "runtime"}}}
+JOB = {
+    "apiVersion": "trainer.kubeflow.org/v1alpha1",
+    "kind": "TrainJob",
+    "metadata": {"name": "job", "namespace": "ns"},
+    "spec": {"runtimeRef": {"name": "runtime"}},
+}
 # An example is put into the last item of a list, so examples of replicatedJobs[] go into `other`.
-RUNTIME = {"apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "ClusterTrainingRuntime", "metadata": {"name": "runtime"}, "spec": {
-    "mlPolicy": {"torch": {}}, "template": {"spec": {"replicatedJobs": [
-        step("dataset-initializer", "dataset-initializer"), step("model-initializer", "model-initializer"),
-        step("node", "trainer", command=["torchrun", "train.py"], resources={"claims": [{"name": "own"}]}), step("other")]}}}}
+RUNTIME = {
+    "apiVersion": "trainer.kubeflow.org/v1alpha1",
+    "kind": "ClusterTrainingRuntime",
+    "metadata": {"name": "runtime"},
+    "spec": {
+        "mlPolicy": {"torch": {}},
+        "template": {
+            "spec": {
+                "replicatedJobs": [
+                    step("dataset-initializer", "dataset-initializer"),
+                    step("model-initializer", "model-initializer"),
+                    step("node", "trainer", command=["torchrun", "train.py"], resources={"claims": [{"name": "own"}]}),
+                    step("other"),
+                ]
+            }
+        },
+    },
+}
 # Fields that must be set for a field to have an effect, by the beginning of its path.
 PATCH = "spec.runtimePatches[].trainingRuntimeSpec.template.spec.replicatedJobs[]."
 POD = PATCH + "template.spec.template.spec."
-MPI = {"mlPolicy": {"mpi": {}}, "template": {"spec": {"replicatedJobs": [step("node"), step("launcher", "trainer", command=["mpirun"])]}}}
+MPI = {
+    "mlPolicy": {"mpi": {}},
+    "template": {"spec": {"replicatedJobs": [step("node"), step("launcher", "trainer", command=["mpirun"])]}},
+}
 for each in MPI["template"]["spec"]["replicatedJobs"]:
     each["template"]["spec"]["template"]["spec"]["containers"][0]["name"] = "node"
 BESIDE = {
@@ -48,54 +76,168 @@ BESIDE = {
     POD + "containers[].": {POD + "containers": [{"name": "node"}]},
     POD + "initContainers[].": {POD + "initContainers": [{"name": "setup"}]},
     "spec.podTemplateOverrides[].": {"spec.podTemplateOverrides[].targetJobs": [{"name": "node"}]},
-    "spec.podSpecOverrides[].": {"spec.podSpecOverrides": [{"targetJobs": [{"name": "node"}], "nodeSelector": {"a": "b"}}]},
+    "spec.podSpecOverrides[].": {
+        "spec.podSpecOverrides": [{"targetJobs": [{"name": "node"}], "nodeSelector": {"a": "b"}}]
+    },
     "spec.podTemplateOverrides[].targetJobs": {"spec.podTemplateOverrides[].metadata.labels": {"a": "b"}},
     "spec.mlPolicy.torch.elasticPolicy.": {"spec.mlPolicy.torch.elasticPolicy": {"minNodes": 2, "maxNodes": 4}},
-    "spec.mlPolicy.torch.envInjection.": {"spec.mlPolicy.torch.envInjection.targets": [{"jobName": "other", "containerNames": ["setup"]}]},
-    "spec.mlPolicy.mpi.": {"spec.mlPolicy": MPI["mlPolicy"], "spec.template": MPI["template"], "metadata.annotations": {"muster.dev/rsh": "ssh"}},
-    "spec.mlPolicy.jax": {"spec.mlPolicy": {}}, "spec.mlPolicy.xgboost": {"spec.mlPolicy": {}}, "spec.mlPolicy.flux.": {"spec.mlPolicy": {}},
+    "spec.mlPolicy.torch.envInjection.": {
+        "spec.mlPolicy.torch.envInjection.targets": [{"jobName": "other", "containerNames": ["setup"]}]
+    },
+    "spec.mlPolicy.mpi.": {
+        "spec.mlPolicy": MPI["mlPolicy"],
+        "spec.template": MPI["template"],
+        "metadata.annotations": {"muster.dev/rsh": "ssh"},
+    },
+    "spec.mlPolicy.jax": {"spec.mlPolicy": {}},
+    "spec.mlPolicy.xgboost": {"spec.mlPolicy": {}},
+    "spec.mlPolicy.flux.": {"spec.mlPolicy": {}},
     "spec.podGroupPolicy.volcano.": {"spec.podGroupPolicy.volcano": {}},
-    "spec.template.spec.replicatedJobs[].dependsOn[].": {"spec.template.spec.replicatedJobs[].dependsOn": [{"name": "node", "status": "Ready"}]},
+    "spec.template.spec.replicatedJobs[].dependsOn[].": {
+        "spec.template.spec.replicatedJobs[].dependsOn": [{"name": "node", "status": "Ready"}]
+    },
     "spec.template.spec.network.enableDNSHostnames": {"spec.mlPolicy": {}},
     "spec.template.spec.failurePolicy.rules[].": {"spec.template.spec.failurePolicy.rules": [{"action": "FailJobSet"}]},
-    "spec.template.spec.coordinator.": {"spec.template.spec.coordinator": {"replicatedJob": "node"}, "spec.mlPolicy.numNodes": 2,
-                                        "spec.template.spec.replicatedJobs[].replicas": 2},
+    "spec.template.spec.coordinator.": {
+        "spec.template.spec.coordinator": {"replicatedJob": "node"},
+        "spec.mlPolicy.numNodes": 2,
+        "spec.template.spec.replicatedJobs[].replicas": 2,
+    },
     "spec.template.spec.coordinator.jobIndex": {"spec.template.spec.coordinator": {"replicatedJob": "other"}},
-    "spec.template.spec.volumeClaimPolicies[].": {"spec.template.spec.volumeClaimPolicies": [
-        {"templates": [{"metadata": {"name": "claim"}, "spec": {"accessModes": ["ReadWriteOnce"]}}]}]}}
+    "spec.template.spec.volumeClaimPolicies[].": {
+        "spec.template.spec.volumeClaimPolicies": [
+            {"templates": [{"metadata": {"name": "claim"}, "spec": {"accessModes": ["ReadWriteOnce"]}}]}
+        ]
+    },
+}
 
 LABELS, ENV, SECONDS = {"a": "c"}, [{"name": "EXAMPLE", "value": "1"}], 77
 # Examples by the end of a path; the longest end that fits counts.
 EXAMPLES = {
-    "labels": LABELS, "annotations": LABELS, "finalizers": ["example.com/a"], "env": ENV, "metadata.name": "other-name", "metadata.namespace": "other",
-    "runtimeRef.name": "runtime", "apiGroup": "trainer.kubeflow.org", "kind": "ClusterTrainingRuntime", "storageUri": "hf://a/b", "secretRef.name": "secret",
-    "image": "j", "command": ["python"], "args": ["--a"], "numNodes": 3, "numProcPerNode": 5, "claims": [{"name": "gpu"}],
-    "limits": {"cpu": "3"}, "requests": {"cpu": "2"}, "suspend": True, "activeDeadlineSeconds": SECONDS, "ttlSecondsAfterFinished": SECONDS,
-    "spec.managedBy": "trainer.kubeflow.org/trainjob-controller", "targetJobs[].name": "other", "podTemplateOverrides[].spec": {"nodeSelector": LABELS},
-    "manager": "example.com/n", "time": "2026-01-01T00:00:00Z", "replicatedJobs[].name": "renamed", PATCH + "name": "other", "serviceAccountName": "s", "nodeSelector": LABELS,
-    "affinity": {"nodeAffinity": {}}, "tolerations": [{"operator": "Exists"}], "schedulingGates": [{"name": "example.com/a"}],
-    "volumes": [{"name": "v", "emptyDir": {}}], "imagePullSecrets": [{"name": "s"}], "securityContext": {"runAsUser": 7},
-    "terminationGracePeriodSeconds": SECONDS, "containers[].name": "node", "initContainers[].name": "setup", "volumeMounts": [{"name": "scratch", "mountPath": "/t"}],
-    "minNodes": 1, "maxNodes": 5, "maxRestarts": 9, "metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization"}}}],
-    "jobName": "dataset-initializer", "containerNames": ["other"], "mpiImplementation": "Intel", "sshAuthMountPath": "/ssh", "runLauncherAsNode": True, "jax": {}, "xgboost": {},
-    "scheduleTimeoutSeconds": SECONDS, "mode": "soft", "highestTierAllowed": 2, "topologyKey": "zone", "networkPolicy": "Strict", "failurePolicy": {},
-    "groupName": "g", "replicas": 3, "dependsOn[].name": "model-initializer", "dependsOn[].status": "Complete", "enableDNSHostnames": False, "subdomain": "sub",
-    "publishNotReadyAddresses": False, "operator": "Any", "targetReplicatedJobs": ["node"], "restartStrategy": "BlockingRecreate", "rules[].name": "r",
-    "action": "RestartJobSet", "onJobFailureReasons": ["FailedIndexes"], "onJobFailureMessagePatterns": ["a.*"], "startupPolicyOrder": "InOrder",
-    "coordinator.replicatedJob": "other", "jobIndex": 1, "podIndex": 1, "templates[].spec": {"accessModes": ["ReadWriteMany"]}, "whenDeleted": "Retain",
-    "backoffLimit": 3, "backoffLimitPerIndex": 3, "completionMode": "NonIndexed", "completions": 4, "template.spec.managedBy": "example.com/a", "manualSelector": True,
-    "maxFailedIndexes": 3, "parallelism": 4, "podFailurePolicy": {"rules": []}, "podReplacementPolicy": "Failed", "selector": {"matchLabels": LABELS},
-    "template.spec.successPolicy": {"rules": [{"succeededCount": 1}]}, "restartPolicy": "Never", "template.spec.template.spec": {"containers": [{"name": "o", "image": "k"}]}}
+    "labels": LABELS,
+    "annotations": LABELS,
+    "finalizers": ["example.com/a"],
+    "env": ENV,
+    "metadata.name": "other-name",
+    "metadata.namespace": "other",
+    "runtimeRef.name": "runtime",
+    "apiGroup": "trainer.kubeflow.org",
+    "kind": "ClusterTrainingRuntime",
+    "storageUri": "hf://a/b",
+    "secretRef.name": "secret",
+    "image": "j",
+    "command": ["python"],
+    "args": ["--a"],
+    "numNodes": 3,
+    "numProcPerNode": 5,
+    "claims": [{"name": "gpu"}],
+    "limits": {"cpu": "3"},
+    "requests": {"cpu": "2"},
+    "suspend": True,
+    "activeDeadlineSeconds": SECONDS,
+    "ttlSecondsAfterFinished": SECONDS,
+    "spec.managedBy": "trainer.kubeflow.org/trainjob-controller",
+    "targetJobs[].name": "other",
+    "podTemplateOverrides[].spec": {"nodeSelector": LABELS},
+    "manager": "example.com/n",
+    "time": "2026-01-01T00:00:00Z",
+    "replicatedJobs[].name": "renamed",
+    PATCH + "name": "other",
+    "serviceAccountName": "s",
+    "nodeSelector": LABELS,
+    "affinity": {"nodeAffinity": {}},
+    "tolerations": [{"operator": "Exists"}],
+    "schedulingGates": [{"name": "example.com/a"}],
+    "volumes": [{"name": "v", "emptyDir": {}}],
+    "imagePullSecrets": [{"name": "s"}],
+    "securityContext": {"runAsUser": 7},
+    "terminationGracePeriodSeconds": SECONDS,
+    "containers[].name": "node",
+    "initContainers[].name": "setup",
+    "volumeMounts": [{"name": "scratch", "mountPath": "/t"}],
+    "minNodes": 1,
+    "maxNodes": 5,
+    "maxRestarts": 9,
+    "metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization"}}}],
+    "jobName": "dataset-initializer",
+    "containerNames": ["other"],
+    "mpiImplementation": "Intel",
+    "sshAuthMountPath": "/ssh",
+    "runLauncherAsNode": True,
+    "jax": {},
+    "xgboost": {},
+    "scheduleTimeoutSeconds": SECONDS,
+    "mode": "soft",
+    "highestTierAllowed": 2,
+    "topologyKey": "zone",
+    "networkPolicy": "Strict",
+    "failurePolicy": {},
+    "groupName": "g",
+    "replicas": 3,
+    "dependsOn[].name": "model-initializer",
+    "dependsOn[].status": "Complete",
+    "enableDNSHostnames": False,
+    "subdomain": "sub",
+    "publishNotReadyAddresses": False,
+    "operator": "Any",
+    "targetReplicatedJobs": ["node"],
+    "restartStrategy": "BlockingRecreate",
+    "rules[].name": "r",
+    "action": "RestartJobSet",
+    "onJobFailureReasons": ["FailedIndexes"],
+    "onJobFailureMessagePatterns": ["a.*"],
+    "startupPolicyOrder": "InOrder",
+    "coordinator.replicatedJob": "other",
+    "jobIndex": 1,
+    "podIndex": 1,
+    "templates[].spec": {"accessModes": ["ReadWriteMany"]},
+    "whenDeleted": "Retain",
+    "backoffLimit": 3,
+    "backoffLimitPerIndex": 3,
+    "completionMode": "NonIndexed",
+    "completions": 4,
+    "template.spec.managedBy": "example.com/a",
+    "manualSelector": True,
+    "maxFailedIndexes": 3,
+    "parallelism": 4,
+    "podFailurePolicy": {"rules": []},
+    "podReplacementPolicy": "Failed",
+    "selector": {"matchLabels": LABELS},
+    "template.spec.successPolicy": {"rules": [{"succeededCount": 1}]},
+    "restartPolicy": "Never",
+    "template.spec.template.spec": {"containers": [{"name": "o", "image": "k"}]},
+}
 # Served fields that do not change the printed plan: the controller uses them later, or the job has the example's value anyway.
 NOT_IN_A_PLAN = {
-    "trainjobs": {"spec.runtimeRef.name", "spec.runtimeRef.apiGroup", "spec.runtimeRef.kind", "spec.activeDeadlineSeconds", "spec.ttlSecondsAfterFinished", "spec.managedBy",
-                  "spec.runtimePatches[].manager", "spec.runtimePatches[].time", PATCH + "name", POD + "containers[].name", POD + "initContainers[].name"},
-    "trainingruntimes": {"spec.runPolicy.activeDeadlineSeconds", "spec.runPolicy.ttlSecondsAfterFinished", "spec.template.spec.replicatedJobs[].dependsOn[].name",
-                         "spec.template.spec.replicatedJobs[].dependsOn[].status", "spec.template.spec.successPolicy.operator", "spec.template.spec.startupPolicy.startupPolicyOrder",
-                         "spec.template.spec.successPolicy.targetReplicatedJobs", "spec.template.spec.failurePolicy.restartStrategy",
-                         "spec.template.spec.volumeClaimPolicies[].retentionPolicy.whenDeleted",
-                         *(f"spec.template.spec.failurePolicy.rules[].{name}" for name in
-                           ("name", "action", "onJobFailureReasons", "onJobFailureMessagePatterns", "targetReplicatedJobs"))}}
+    "trainjobs": {
+        "spec.runtimeRef.name",
+        "spec.runtimeRef.apiGroup",
+        "spec.runtimeRef.kind",
+        "spec.activeDeadlineSeconds",
+        "spec.ttlSecondsAfterFinished",
+        "spec.managedBy",
+        "spec.runtimePatches[].manager",
+        "spec.runtimePatches[].time",
+        PATCH + "name",
+        POD + "containers[].name",
+        POD + "initContainers[].name",
+    },
+    "trainingruntimes": {
+        "spec.runPolicy.activeDeadlineSeconds",
+        "spec.runPolicy.ttlSecondsAfterFinished",
+        "spec.template.spec.replicatedJobs[].dependsOn[].name",
+        "spec.template.spec.replicatedJobs[].dependsOn[].status",
+        "spec.template.spec.successPolicy.operator",
+        "spec.template.spec.startupPolicy.startupPolicyOrder",
+        "spec.template.spec.successPolicy.targetReplicatedJobs",
+        "spec.template.spec.failurePolicy.restartStrategy",
+        "spec.template.spec.volumeClaimPolicies[].retentionPolicy.whenDeleted",
+        *(
+            f"spec.template.spec.failurePolicy.rules[].{name}"
+            for name in ("name", "action", "onJobFailureReasons", "onJobFailureMessagePatterns", "targetReplicatedJobs")
+        ),
+    },
+}
 
 
 def put(place, path, value):
@@ -130,7 +272,9 @@ class ApiFields(unittest.TestCase):
         done = subprocess.run([CONTROLLER, "plan", "-f", path, "-o", "json"], capture_output=True, text=True)
         if done.returncode:
             return None, done.stderr
-        return [each for each in json.loads(done.stdout)["items"] if each["metadata"]["name"] != "job-runtime-snapshot"], done.stderr
+        return [
+            each for each in json.loads(done.stdout)["items"] if each["metadata"]["name"] != "job-runtime-snapshot"
+        ], done.stderr
 
     def check(self, kind, path, verdict):
         objects = {"trainjobs": copy.deepcopy(JOB), "trainingruntimes": copy.deepcopy(RUNTIME)}

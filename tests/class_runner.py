@@ -3,6 +3,7 @@
 It exits with 1 if a test failed or there was none, 0 if at least one passed, and 77 (ctest: skipped) if all were skipped, so that a
 skipped class does not count as passed. The reason of each skip is printed last.
 """
+
 import sys
 import unittest
 
@@ -26,7 +27,9 @@ def exit_code(result):
 
 
 def main():
-    result = unittest.main(verbosity=2, exit=False, testRunner=unittest.TextTestRunner(verbosity=2, resultclass=Result)).result
+    result = unittest.main(
+        verbosity=2, exit=False, testRunner=unittest.TextTestRunner(verbosity=2, resultclass=Result)
+    ).result
     for test, reason in result.skipped:
         print(f"SKIPPED: {test.id()}: {reason.removeprefix('SKIPPED: ')}", file=sys.stderr)
     sys.exit(exit_code(result))

@@ -1,4 +1,5 @@
 """Strangers on the webhook port of a real controller: what they cost, and who is answered meanwhile. There is no API server."""
+
 import json
 import os
 import re
@@ -30,10 +31,25 @@ done"""
 
 
 def review(runtime_kind="TrainingRuntime", runtime="none", name="train"):
-    return json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {
-        "uid": "1", "operation": "CREATE", "resource": {"resource": "trainjobs"}, "namespace": "ns", "name": name,
-        "object": {"apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJob", "metadata": {"name": name, "namespace": "ns"},
-                   "spec": {"runtimeRef": {"kind": runtime_kind, "name": runtime}}}}}).encode()
+    return json.dumps(
+        {
+            "apiVersion": "admission.k8s.io/v1",
+            "kind": "AdmissionReview",
+            "request": {
+                "uid": "1",
+                "operation": "CREATE",
+                "resource": {"resource": "trainjobs"},
+                "namespace": "ns",
+                "name": name,
+                "object": {
+                    "apiVersion": "trainer.kubeflow.org/v1alpha1",
+                    "kind": "TrainJob",
+                    "metadata": {"name": name, "namespace": "ns"},
+                    "spec": {"runtimeRef": {"kind": runtime_kind, "name": runtime}},
+                },
+            },
+        }
+    ).encode()
 
 
 class WebhookPort(unittest.TestCase):
@@ -51,8 +67,22 @@ class WebhookPort(unittest.TestCase):
 
     def serve(self, *flags):
         self.controller = subprocess.Popen(
-            [CONTROLLER, "run", "--kubeconfig", os.path.join(self.folder, "kubeconfig"), "--listen", "127.0.0.1:0",
-             "--webhook-listen", "127.0.0.1:0", "--webhook-cert-dir", self.folder, *flags], stderr=subprocess.PIPE, text=True)
+            [
+                CONTROLLER,
+                "run",
+                "--kubeconfig",
+                os.path.join(self.folder, "kubeconfig"),
+                "--listen",
+                "127.0.0.1:0",
+                "--webhook-listen",
+                "127.0.0.1:0",
+                "--webhook-cert-dir",
+                self.folder,
+                *flags,
+            ],
+            stderr=subprocess.PIPE,
+            text=True,
+        )
         self.addCleanup(self.controller.wait)
         self.addCleanup(self.controller.kill)
         alarm = threading.Timer(DEADLINE, self.controller.kill)

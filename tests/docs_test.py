@@ -1,4 +1,5 @@
 """The pages: every link has a target, README links to every page, and the pages name every subcommand, exit code, alert and field."""
+
 import pathlib
 import re
 import subprocess
@@ -19,7 +20,11 @@ HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 
 def pages():
     listed = subprocess.run(["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True)
-    names = listed.stdout.split() if listed.returncode == 0 else [p.relative_to(ROOT) for p in ROOT.glob("docs/*.md")] + ["README.md"]
+    names = (
+        listed.stdout.split()
+        if listed.returncode == 0
+        else [p.relative_to(ROOT) for p in ROOT.glob("docs/*.md")] + ["README.md"]
+    )
     return {pathlib.Path(name): (ROOT / name).read_text(encoding="utf-8") for name in names if (ROOT / name).is_file()}
 
 
@@ -47,7 +52,7 @@ def broken_links(page, texts):
         if re.match(r"[a-z]+:", link):
             continue
         path, _, place = link.partition("#")
-        target = pathlib.Path(*(ROOT / page.parent / path).resolve().parts[len(ROOT.parts):]) if path else page
+        target = pathlib.Path(*(ROOT / page.parent / path).resolve().parts[len(ROOT.parts) :]) if path else page
         if not (ROOT / target).exists():
             broken.append(link)
         elif place and place not in map(anchor, HEADING.findall(CODE_BLOCK.sub("", texts.get(target, "")))):
@@ -83,7 +88,9 @@ class Docs(unittest.TestCase):
         codes = re.findall(r"int kExit\w+ = (\d+);", (ROOT / "base/exit_codes.h").read_text())
         self.assertGreater(len(codes), 5)
         for code in codes:
-            self.assertRegex(docs[pathlib.Path("docs/exit-codes.md")], rf"(?m)^\| {code} \|", f"docs/exit-codes.md lacks {code}")
+            self.assertRegex(
+                docs[pathlib.Path("docs/exit-codes.md")], rf"(?m)^\| {code} \|", f"docs/exit-codes.md lacks {code}"
+            )
 
     def test_images_have_the_version(self):
         """As `make images` makes them."""
@@ -111,9 +118,14 @@ class Docs(unittest.TestCase):
             listed = list(api_page.fields(schema))
             self.assertGreater(len(listed), 50, kind)
             self.assertEqual(api_page.mistakes(listed, told), [])
-            self.assertTrue(api_page.described(schema, told) == schema, f"{kind} has other descriptions than api_fields.py: run make-crds")
+            self.assertTrue(
+                api_page.described(schema, told) == schema,
+                f"{kind} has other descriptions than api_fields.py: run make-crds",
+            )
             self.assertEqual(list(fields_without_description(schema)), [])
-        of_namespace, of_cluster = (api_page.schema_of(kind)["properties"] for kind in ("trainingruntimes", "clustertrainingruntimes"))
+        of_namespace, of_cluster = (
+            api_page.schema_of(kind)["properties"] for kind in ("trainingruntimes", "clustertrainingruntimes")
+        )
         self.assertTrue(of_namespace == of_cluster, "the page has one table for both")
 
     def test_the_tables_of_fields_are_what_the_script_makes(self):
@@ -131,32 +143,71 @@ class Docs(unittest.TestCase):
     def test_each_reason_of_an_event_or_a_condition_is_documented(self):
         """And no other one. The reason of an Event about a state is the state."""
         header = (ROOT / "controller/api/reasons.h").read_text()
-        reasons = set(re.findall(r'k\w+(?:\[\] = |\{)"(\w+)"', header)) - {"SuccessfulCreate"} | {"SuccessfulCreatePod", "SuccessfulCreateService"}
+        reasons = set(re.findall(r'k\w+(?:\[\] = |\{)"(\w+)"', header)) - {"SuccessfulCreate"} | {
+            "SuccessfulCreatePod",
+            "SuccessfulCreateService",
+        }
         for file in ("summary.h", "conditions.h"):
-            reasons |= set(re.findall(r'inline constexpr char k\w+\[\] = "(\w+)"', (ROOT / "controller/reconcile" / file).read_text()))
+            reasons |= set(
+                re.findall(
+                    r'inline constexpr char k\w+\[\] = "(\w+)"', (ROOT / "controller/reconcile" / file).read_text()
+                )
+            )
         reasons -= {"Created", "Initializing"}  # states without an Event
-        conditions = (ROOT / "controller/reconcile/pytorch_conditions.h").read_text().partition("kJobCreated")[2].partition(";")[0]
+        conditions = (
+            (ROOT / "controller/reconcile/pytorch_conditions.h")
+            .read_text()
+            .partition("kJobCreated")[2]
+            .partition(";")[0]
+        )
         reasons |= {f"PyTorchJob{word}" for word in re.findall(r'"(\w+)"', conditions) + ["Created"]}
         section = (ROOT / "docs/controller.md").read_text().partition("## Events\n")[2].partition("\n## ")[0]
         self.assertEqual(set(re.findall(r"`([A-Z]\w+)`", section)), reasons)
 
     def test_a_field_without_words_is_seen(self):
-        told = api_page.words_of("spec.a: served; one\nspec.b: holds; two\nspec.gone: served; three\nspec.c: holds; four\n")
+        told = api_page.words_of(
+            "spec.a: served; one\nspec.b: holds; two\nspec.gone: served; three\nspec.c: holds; four\n"
+        )
         listed = [("spec.a", "string"), ("spec.b", None), ("spec.b.x", "string"), ("spec.c", "string")]
-        self.assertEqual(api_page.mistakes(listed, told), [
-            "api_fields.py has no line for spec.b.x, which the definition has", "api_fields.py has spec.gone, and the definition has no such field",
-            "api_fields.py says holds of spec.c"])
+        self.assertEqual(
+            api_page.mistakes(listed, told),
+            [
+                "api_fields.py has no line for spec.b.x, which the definition has",
+                "api_fields.py has spec.gone, and the definition has no such field",
+                "api_fields.py says holds of spec.c",
+            ],
+        )
         self.assertEqual(list(api_page.rows(listed, told, "spec.", ("spec.gone",))), ["| `a` | string | served: one |"])
         for line in ("spec.a: done; x", "spec.a: served"):
             self.assertRaisesRegex(ValueError, "want one of served", api_page.words_of, line)
 
     def test_descriptions(self):
-        schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": {
-            "a": {"type": "array", "items": {"type": "object", "properties": {"b": {"type": "string"}, "c": {"type": "string", "description": "Own."}}}}}}}}
-        told = api_page.words_of("spec.a: holds; some ([page.md](page.md#x))\nspec.a[].b: refused; see [that](page.md)\n")
+        schema = {
+            "type": "object",
+            "properties": {
+                "spec": {
+                    "type": "object",
+                    "properties": {
+                        "a": {
+                            "type": "array",
+                            "items": {
+                                "type": "object",
+                                "properties": {"b": {"type": "string"}, "c": {"type": "string", "description": "Own."}},
+                            },
+                        }
+                    },
+                }
+            },
+        }
+        told = api_page.words_of(
+            "spec.a: holds; some ([page.md](page.md#x))\nspec.a[].b: refused; see [that](page.md)\n"
+        )
         made = api_page.described(schema, told)["properties"]["spec"]
         self.assertEqual(made["properties"]["a"]["description"], "Some.")
-        self.assertEqual([part["description"] for part in made["properties"]["a"]["items"]["properties"].values()], ["Refused: see that.", "Own."])
+        self.assertEqual(
+            [part["description"] for part in made["properties"]["a"]["items"]["properties"].values()],
+            ["Refused: see that.", "Own."],
+        )
         self.assertEqual(list(fields_without_description({"properties": {"spec": made}})), [".spec"])
 
 

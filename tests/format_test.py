@@ -1,4 +1,5 @@
 """The layout of the sources: clang-format checks the C++, ruff the Python, shellcheck the scripts of shells."""
+
 import pathlib
 import shutil
 import sys
@@ -32,7 +33,12 @@ class Cpp(FormatCase):
 
 class Shell(FormatCase):
     def test_shellcheck_finds_nothing(self):
-        self.check("shell", [formatting.SHELLCHECK], "make deps", "mend the script, or disable a check in place with the reason")
+        self.check(
+            "shell",
+            [formatting.SHELLCHECK],
+            "make deps",
+            "mend the script, or disable a check in place with the reason",
+        )
 
 
 class Languages(unittest.TestCase):

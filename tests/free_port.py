@@ -1,4 +1,5 @@
 """Finds a TCP port on which no program listens."""
+
 import random
 import socket
 

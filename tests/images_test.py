@@ -1,5 +1,6 @@
 """build-support/make-images: two runs give the same images, the images follow the format, and their binaries run. And
 build-support/flags.cmake: a build has the same bytes in every folder."""
+
 import gzip
 import hashlib
 import io
@@ -23,8 +24,12 @@ with open(os.path.join(ROOT, "CMakeLists.txt")) as sources:
 
 
 def make_images(out, *flags):
-    return subprocess.run([os.path.join(ROOT, "build-support", "make-images"), "--bin", BIN, "--out", out, *flags], capture_output=True, text=True,
-                          env={**os.environ, "SOURCE_DATE_EPOCH": str(TIME)})
+    return subprocess.run(
+        [os.path.join(ROOT, "build-support", "make-images"), "--bin", BIN, "--out", out, *flags],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "SOURCE_DATE_EPOCH": str(TIME)},
+    )
 
 
 def paths_in(content, *folders):
@@ -46,7 +51,8 @@ target_link_libraries(program PRIVATE part)
     "room/part.h": "#include <vector>\nstd::vector<int> Part();\ninline const char* Header() { return __FILE__; }\n",
     "room/part.cc": '#include "room/part.h"\n#include <cassert>\nstd::vector<int> Part() { std::vector<int> made(3); assert(made.size() == 3); return made; }\n',
     "main.cc": '#include <cstdio>\n#include "room/part.h"\n#include "room/written.h"\n'
-               'int main() { std::printf("%s %s %s %d", __FILE__, Header(), Written(), int(Part().size())); }\n'}
+    'int main() { std::printf("%s %s %s %d", __FILE__, Header(), Written(), int(Part().size())); }\n',
+}
 
 
 class Image:
@@ -63,7 +69,10 @@ class Image:
 
     def blob(self, descriptor):
         content = self.files["blobs/" + descriptor["digest"].replace(":", "/")]
-        if (len(content), f"sha256:{hashlib.sha256(content).hexdigest()}") != (descriptor["size"], descriptor["digest"]):
+        if (len(content), f"sha256:{hashlib.sha256(content).hexdigest()}") != (
+            descriptor["size"],
+            descriptor["digest"],
+        ):
             raise AssertionError(f"{descriptor} is not what its blob is")
         return content
 
@@ -89,7 +98,9 @@ class Images(unittest.TestCase):
         old = os.umask(0o077)
         cls.first = make_images(os.path.join(cls.folder, "first"))
         os.umask(old)
-        cls.second = make_images(os.path.join(cls.folder, "second"), "--registry", "registry.example.com/team", "--tag", "1")
+        cls.second = make_images(
+            os.path.join(cls.folder, "second"), "--registry", "registry.example.com/team", "--tag", "1"
+        )
         if cls.first.returncode or cls.second.returncode:
             raise AssertionError(cls.first.stderr + cls.second.stderr)
         cls.images = {name: Image(os.path.join(cls.folder, "first", f"{name}.tar")) for name in NAMES}
@@ -104,11 +115,21 @@ class Images(unittest.TestCase):
         for name, image in self.images.items():
             with self.subTest(name):
                 self.assertEqual(json.loads(image.files["oci-layout"]), {"imageLayoutVersion": "1.0.0"})
-                self.assertEqual(image.entry["annotations"]["io.containerd.image.name"], f"docker.io/library/{name}:{VERSION}")
-                self.assertEqual(image.config["rootfs"]["diff_ids"], [f"sha256:{hashlib.sha256(layer).hexdigest()}" for layer in image.layers])
+                self.assertEqual(
+                    image.entry["annotations"]["io.containerd.image.name"], f"docker.io/library/{name}:{VERSION}"
+                )
+                self.assertEqual(
+                    image.config["rootfs"]["diff_ids"],
+                    [f"sha256:{hashlib.sha256(layer).hexdigest()}" for layer in image.layers],
+                )
                 [docker] = json.loads(image.files["manifest.json"])
-                self.assertEqual([docker["Config"], *docker["Layers"]], ["blobs/" + blob["digest"].replace(":", "/")
-                                                                         for blob in (image.manifest["config"], *image.manifest["layers"])])
+                self.assertEqual(
+                    [docker["Config"], *docker["Layers"]],
+                    [
+                        "blobs/" + blob["digest"].replace(":", "/")
+                        for blob in (image.manifest["config"], *image.manifest["layers"])
+                    ],
+                )
                 self.assertLessEqual({docker["Config"], *docker["Layers"]}, set(image.files))
                 for place, content in image.files.items():
                     with open(os.path.join(self.folder, "first", name, place), "rb") as file:
@@ -127,20 +148,28 @@ class Images(unittest.TestCase):
     def test_files_tell_nothing_of_the_machine(self):
         for name, image in self.images.items():
             for member in image.members():
-                self.assertEqual((member.uid, member.gid, member.uname, member.gname, member.mtime), (0, 0, "", "", TIME), member.name)
+                self.assertEqual(
+                    (member.uid, member.gid, member.uname, member.gname, member.mtime),
+                    (0, 0, "", "", TIME),
+                    member.name,
+                )
                 self.assertIn(member.mode, (0o644, 0o755, 0o1777), member.name)
             for content in image.layers[-1:]:
                 self.assertNotIn(ROOT.encode(), content, f"{name} has a path of this build")
 
     def test_the_agent_is_alone(self):
-        self.assertEqual([member.name for member in self.images["muster"].members() if member.isfile()], ["usr/local/bin/muster"])
+        self.assertEqual(
+            [member.name for member in self.images["muster"].members() if member.isfile()], ["usr/local/bin/muster"]
+        )
 
     def test_the_packages_are_those_of_the_lists(self):
         """Each package of images/*-packages.txt, the list for those who install packages, is in the image."""
         for name in NAMES[1:]:
             with open(os.path.join(ROOT, "images", f"{name.removeprefix('muster-')}-packages.txt")) as file:
                 listed = {line.strip() for line in file if not line.startswith("#")}
-            in_image = {member.name.rpartition("/")[2] for member in self.images[name].members() if "/status.d/" in member.name}
+            in_image = {
+                member.name.rpartition("/")[2] for member in self.images[name].members() if "/status.d/" in member.name
+            }
             self.assertLessEqual(listed, in_image, name)
 
     def test_they_run(self):
@@ -150,7 +179,12 @@ class Images(unittest.TestCase):
             with self.subTest(name):
                 root = os.path.join(self.folder, f"root-{name}")
                 image.unpack(root)
-                said = subprocess.run([shutil.which("chroot"), "--userspec=65532:65532", root, f"/usr/local/bin/{name}", "--version"], capture_output=True, text=True, env={})
+                said = subprocess.run(
+                    [shutil.which("chroot"), "--userspec=65532:65532", root, f"/usr/local/bin/{name}", "--version"],
+                    capture_output=True,
+                    text=True,
+                    env={},
+                )
                 self.assertEqual((said.returncode, said.stderr), (0, ""))
                 self.assertRegex(said.stdout, rf"^{name} ")
 
@@ -165,7 +199,12 @@ class Images(unittest.TestCase):
         done = subprocess.run([script, "--bin", empty, "--out", empty], capture_output=True, text=True)
         self.assertEqual(done.returncode, 1)
         self.assertIn(f"make-images: {empty}/muster cannot be run: No such file", done.stderr)
-        done = subprocess.run([script, "--bin", BIN, "--out", empty], capture_output=True, text=True, env={**os.environ, "SOURCE_DATE_EPOCH": "now"})
+        done = subprocess.run(
+            [script, "--bin", BIN, "--out", empty],
+            capture_output=True,
+            text=True,
+            env={**os.environ, "SOURCE_DATE_EPOCH": "now"},
+        )
         self.assertIn("SOURCE_DATE_EPOCH is 'now'; want seconds since 1970", done.stderr)
 
 
@@ -186,25 +225,49 @@ class Folders(unittest.TestCase):
         """Compiles a program in two folders, once without ccache and once with an empty ccache."""
         with tempfile.TemporaryDirectory(prefix="muster-folders-test-") as folder:
             made = {}
-            for place, cache in (("main", {"CCACHE_DISABLE": "1"}), ("deeper/inside/other", {"CCACHE_DIR": os.path.join(folder, "cache")})):
+            for place, cache in (
+                ("main", {"CCACHE_DISABLE": "1"}),
+                ("deeper/inside/other", {"CCACHE_DIR": os.path.join(folder, "cache")}),
+            ):
                 source = os.path.join(folder, place)
                 for name, content in PROGRAM.items():
                     path = os.path.join(source, name)
                     os.makedirs(os.path.dirname(path), exist_ok=True)
                     with open(path, "w") as file:
                         file.write(content)
-                shutil.copytree(os.path.join(ROOT, "build-support"), os.path.join(source, "build-support"), ignore=shutil.ignore_patterns("__pycache__"))
+                shutil.copytree(
+                    os.path.join(ROOT, "build-support"),
+                    os.path.join(source, "build-support"),
+                    ignore=shutil.ignore_patterns("__pycache__"),
+                )
                 build = os.path.join(source, "build")
-                for command in (["cmake", "-G", "Ninja", "-S", source, "-B", build, "-DCMAKE_BUILD_TYPE=Release", "-DMUSTER_PRECOMPILE=OFF"],
-                                ["cmake", "--build", build]):
-                    done = subprocess.run(command, cwd=source, capture_output=True, text=True, env={**os.environ, **cache})
+                for command in (
+                    [
+                        "cmake",
+                        "-G",
+                        "Ninja",
+                        "-S",
+                        source,
+                        "-B",
+                        build,
+                        "-DCMAKE_BUILD_TYPE=Release",
+                        "-DMUSTER_PRECOMPILE=OFF",
+                    ],
+                    ["cmake", "--build", build],
+                ):
+                    done = subprocess.run(
+                        command, cwd=source, capture_output=True, text=True, env={**os.environ, **cache}
+                    )
                     self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
                 with open(os.path.join(build, "bin", "program"), "rb") as file:
                     made[place] = file.read()
                 self.assertEqual(paths_in(made[place], folder), [])
             one, other = made.values()
             self.assertIn(b"room/part.h", one, "the program names no source: nothing is compared")
-            self.assertTrue(one == other, "the bytes differ: build one twice and compare them with diffoscope, or readelf --debug-dump")
+            self.assertTrue(
+                one == other,
+                "the bytes differ: build one twice and compare them with diffoscope, or readelf --debug-dump",
+            )
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 The plan's command runs as a kubelet starts it, as it is and joined, with the real agent: both do what the user's command does.
 """
+
 import json
 import os
 import pathlib
@@ -17,7 +18,7 @@ BIN = os.environ.get("MUSTER_BIN", os.path.join(ROOT, "build", "bin"))
 TORCH = os.path.join(ROOT, "controller", "manifests", "runtimes", "torch-distributed.yaml")
 
 # The form in which Kubeflow's SDK sends a function: a script for bash, with a program for Python in it.
-FUNCTION = '''
+FUNCTION = """
 if ! [ -x "$(command -v python3)" ]; then echo "Python is missing" && exit 1; fi
 read -r -d '' SCRIPT << EOM
 
@@ -30,13 +31,36 @@ train({'lr': 0.1, "it's": 2})
 EOM
 printf "%s" "$SCRIPT" > "train.py"
 python3 "train.py"; echo "loss=$(cat trained | cut -d' ' -f1)"
-'''
+"""
 WORDS = "import sys; print(sys.argv[1:])"
 COMMANDS = {
-    "a script of a shell": ["bash", "-c", "python3 -c 'print(\"loss=0.1\"); open(\"trained\", \"w\")' && echo $HOME; exit 0"],
+    "a script of a shell": [
+        "bash",
+        "-c",
+        'python3 -c \'print("loss=0.1"); open("trained", "w")\' && echo $HOME; exit 0',
+    ],
     "a function of the SDK": ["bash", "-c", FUNCTION],
-    "words that a shell changes": ["python3", "-c", WORDS, "a  b", "", "*", "$HOME", "$(date)", "$$(LR)", "`date`", "it's", "x;y", "a\tb\nc",
-                                   "~", "#", "\\", "{a,b}", "\u00e9", "MUSTER_ARG_3"],
+    "words that a shell changes": [
+        "python3",
+        "-c",
+        WORDS,
+        "a  b",
+        "",
+        "*",
+        "$HOME",
+        "$(date)",
+        "$$(LR)",
+        "`date`",
+        "it's",
+        "x;y",
+        "a\tb\nc",
+        "~",
+        "#",
+        "\\",
+        "{a,b}",
+        "\u00e9",
+        "MUSTER_ARG_3",
+    ],
     "references": ["python3", "-c", WORDS, "$(LR)", "--text=$(TEXT)", "$(LATER)", "$(NONE)", "$$(TEXT)", "$$$$"],
 }
 VARIABLES = [{"name": "LR", "value": "0.1"}, {"name": "TEXT", "value": "two  words; $(LR) $HOME"}]
@@ -44,8 +68,10 @@ VARIABLES = [{"name": "LR", "value": "0.1"}, {"name": "TEXT", "value": "two  wor
 
 def expanded(text, variables):
     """As Kubernetes replaces $(NAME)."""
+
     def one(found):
         return "$" if found[0] == "$$" else variables.get(found[1], found[0])
+
     return re.sub(r"\$\$|\$\(([^)]*)\)", one, text)
 
 
@@ -62,22 +88,51 @@ class Joined(unittest.TestCase):
     def container(self, *jobs, runtime=True):
         """The container that trains, in the plan of a job."""
         files = ["-f", TORCH] if runtime else []
-        done = subprocess.run([os.path.join(BIN, "muster-controller"), "plan", "-o", "json", "-f", "-", *files], input="\n---\n".join(map(json.dumps, jobs)),
-                              capture_output=True, text=True, timeout=60)
+        done = subprocess.run(
+            [os.path.join(BIN, "muster-controller"), "plan", "-o", "json", "-f", "-", *files],
+            input="\n---\n".join(map(json.dumps, jobs)),
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
         self.assertEqual(done.returncode, 0, done.stderr)
-        [pod] = [one["spec"].get("template", {}).get("spec") or one["spec"] for one in json.loads(done.stdout)["items"] if one["kind"] in ("Job", "Pod")]
+        [pod] = [
+            one["spec"].get("template", {}).get("spec") or one["spec"]
+            for one in json.loads(done.stdout)["items"]
+            if one["kind"] in ("Job", "Pod")
+        ]
         return pod["containers"][0]
 
     def train_job(self, command, args):
-        return self.container({
-            "apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJob", "metadata": {"name": "trial"}, "spec": {
-                "runtimeRef": {"name": "torch-distributed"},
-                "trainer": {"image": "i", "numNodes": 1, "command": command, "args": args, "env": VARIABLES}}})
+        return self.container(
+            {
+                "apiVersion": "trainer.kubeflow.org/v1alpha1",
+                "kind": "TrainJob",
+                "metadata": {"name": "trial"},
+                "spec": {
+                    "runtimeRef": {"name": "torch-distributed"},
+                    "trainer": {"image": "i", "numNodes": 1, "command": command, "args": args, "env": VARIABLES},
+                },
+            }
+        )
 
     def pytorch_job(self, command, args):
-        template = {"spec": {"containers": [{"name": "pytorch", "image": "i", "command": command, "args": args, "env": VARIABLES}]}}
-        return self.container({"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": "trial"}, "spec": {
-            "pytorchReplicaSpecs": {"Master": {"replicas": 1, "restartPolicy": "Never", "template": template}}}}, runtime=False)
+        template = {
+            "spec": {
+                "containers": [{"name": "pytorch", "image": "i", "command": command, "args": args, "env": VARIABLES}]
+            }
+        }
+        return self.container(
+            {
+                "apiVersion": "kubeflow.org/v1",
+                "kind": "PyTorchJob",
+                "metadata": {"name": "trial"},
+                "spec": {
+                    "pytorchReplicaSpecs": {"Master": {"replicas": 1, "restartPolicy": "Never", "template": template}}
+                },
+            },
+            runtime=False,
+        )
 
     def outcome(self, container, agent=True):
         """Runs the container's command as a kubelet does. Returns the code, what it has written, and its files."""
@@ -91,8 +146,14 @@ class Joined(unittest.TestCase):
             words = [word.replace("/muster-agent/muster ", os.path.join(BIN, "muster") + " ") for word in words]
             words[0] = words[0].replace("/muster-agent", BIN)
         with tempfile.TemporaryDirectory() as folder:
-            done = subprocess.run(words, cwd=folder, env={**mine, **variables, "MUSTER_HTTP_PORT": "off"}, stdin=subprocess.DEVNULL,
-                                  capture_output=True, timeout=60)
+            done = subprocess.run(
+                words,
+                cwd=folder,
+                env={**mine, **variables, "MUSTER_HTTP_PORT": "off"},
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=60,
+            )
             files = {path.name: path.read_bytes() for path in pathlib.Path(folder).iterdir()}
         return done.returncode, files.pop("metrics.log", done.stdout), files
 
@@ -111,7 +172,10 @@ class Joined(unittest.TestCase):
 
     def test_a_command_without_such_words_is_in_the_pod_as_it_is(self):
         container = self.train_job(["torchrun", "train.py"], ["--lr=0.1"])
-        self.assertEqual(container["command"] + container["args"], ["/muster-agent/muster", "exec", "--", "torchrun", "train.py", "--lr=0.1"])
+        self.assertEqual(
+            container["command"] + container["args"],
+            ["/muster-agent/muster", "exec", "--", "torchrun", "train.py", "--lr=0.1"],
+        )
         self.assertNotIn("MUSTER_ARG", json.dumps(container))
 
     def test_programs_do_not_get_the_variables(self):
@@ -126,9 +190,16 @@ class Joined(unittest.TestCase):
         container["env"] = []
         with tempfile.TemporaryDirectory() as folder:
             words = [os.path.join(BIN, "muster"), *container["command"][1:]]
-            done = subprocess.run(words, cwd=folder, env={"PATH": os.environ["PATH"]}, capture_output=True, text=True, timeout=60)
-        self.assertEqual((done.returncode, done.stderr), (
-            64, "muster exec: --args-from-env: the variable MUSTER_ARG_2 is not set; it has a word of the command, and the pod's template sets it\n"))
+            done = subprocess.run(
+                words, cwd=folder, env={"PATH": os.environ["PATH"]}, capture_output=True, text=True, timeout=60
+            )
+        self.assertEqual(
+            (done.returncode, done.stderr),
+            (
+                64,
+                "muster exec: --args-from-env: the variable MUSTER_ARG_2 is not set; it has a word of the command, and the pod's template sets it\n",
+            ),
+        )
 
 
 if __name__ == "__main__":

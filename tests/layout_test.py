@@ -1,8 +1,9 @@
 """Which room may include which, read from the #include lines; no sleep in tests; every test is run and has a label.
 
-    base < {net, http, launcher}; net < rendezvous; {rendezvous, launcher} < rsh < agent; http < {initializers, controller};
-    {launcher, parts of controller} < local; the agent uses only those parts of http that the static binary can link (a < b: files of b may include files of a)
+base < {net, http, launcher}; net < rendezvous; {rendezvous, launcher} < rsh < agent; http < {initializers, controller};
+{launcher, parts of controller} < local; the agent uses only those parts of http that the static binary can link (a < b: files of b may include files of a)
 """
+
 import ast
 import io
 import json
@@ -32,8 +33,16 @@ ALLOWED = {
     "local": {"base", "launcher", "controller"},  # of controller: PARTS
 }
 # A room and the parts of another room to which it is limited.
-PARTS = {("local", "controller"): ("controller/api/", "controller/plan/", "controller/reconcile/", "controller/admission/",
-                                   "controller/command_line.h", "controller/input_file.h")}
+PARTS = {
+    ("local", "controller"): (
+        "controller/api/",
+        "controller/plan/",
+        "controller/reconcile/",
+        "controller/admission/",
+        "controller/command_line.h",
+        "controller/input_file.h",
+    )
+}
 # Folders inside a folder: each may include those before it. ".": the files beside the folders; if it is not named, they may
 # include all.
 INSIDE = {
@@ -48,24 +57,42 @@ CPP_SLEEPS = re.compile(r"\bsleep_(?:for|until)\b")
 SLEEPS = re.compile(r"\bsleep_for\b|\bsleep_until\b|\b(?:u|nano)?sleep\s*\(\s*\d|\btime\.sleep\(")
 # The wall clock can be set and then jumps. Deadlines use the monotonic clock only. A decision about times that other machines read
 # gets `now` from one of WALL_CLOCK_READERS.
-WALL_CLOCK_READERS = {"base/clock.h", "http/cloud_clock.h", "controller/kube/jobs/leader.cc", "controller/kube/webhook/own_certificates.cc",
-                      "controller/kube/jobs/passes.cc", "controller/kube/jobs/pytorch_jobs.cc", "controller/kube/jobs/train_jobs.cc", "controller/kube/webhook/webhooks.cc",
-                      "local/container/pod_run.cc", "local/inputs.cc", "local/ps_command.cc", "local/run.cc", "local/session.cc"}
-WALL_CLOCK = re.compile(r"\bsystem_clock\b|\bhigh_resolution_clock\b|\bgettimeofday\b|\bCLOCK_REALTIME\b|\bCLOCK_TAI\b|"
-                        r"\bTFD_TIMER_CANCEL_ON_SET\b|\btime\((?:nullptr|NULL|0)\)|\babsl::Now\b|\bpthread_cond_timedwait\b|"
-                        r"\bfile_clock\b|\bdeadline_timer\b|\bsystem_timer\b|\bUnixMillis\(\)|\bWallNow\(\)")
+WALL_CLOCK_READERS = {
+    "base/clock.h",
+    "http/cloud_clock.h",
+    "controller/kube/jobs/leader.cc",
+    "controller/kube/webhook/own_certificates.cc",
+    "controller/kube/jobs/passes.cc",
+    "controller/kube/jobs/pytorch_jobs.cc",
+    "controller/kube/jobs/train_jobs.cc",
+    "controller/kube/webhook/webhooks.cc",
+    "local/container/pod_run.cc",
+    "local/inputs.cc",
+    "local/ps_command.cc",
+    "local/run.cc",
+    "local/session.cc",
+}
+WALL_CLOCK = re.compile(
+    r"\bsystem_clock\b|\bhigh_resolution_clock\b|\bgettimeofday\b|\bCLOCK_REALTIME\b|\bCLOCK_TAI\b|"
+    r"\bTFD_TIMER_CANCEL_ON_SET\b|\btime\((?:nullptr|NULL|0)\)|\babsl::Now\b|\bpthread_cond_timedwait\b|"
+    r"\bfile_clock\b|\bdeadline_timer\b|\bsystem_timer\b|\bUnixMillis\(\)|\bWallNow\(\)"
+)
 WALL_CLOCK_FOR_PEOPLE = re.compile(
     r'unix_ms = UnixMillis\(\);|unix_millis = UnixMillis\(\);|record\["time_ms"\] = UnixMillis\(\);|'  # records, the log
     r'"muster-\{\}-\{\}", getpid\(\), UnixMillis\(\)|'  # a unique name, which nothing parses
-    r"->Shutdown\(std::chrono::system_clock::now\(\)\)")  # gRPC's way to say "at once"
+    r"->Shutdown\(std::chrono::system_clock::now\(\)\)"
+)  # gRPC's way to say "at once"
 
 
 def wall_clock_lines(path, source):
     """Lines of `source` that read the wall clock, except for records that people read."""
     if path in WALL_CLOCK_READERS:
         return []
-    return [line.strip() for line in source.splitlines() if WALL_CLOCK.search(line.split("//")[0]) and
-            not WALL_CLOCK_FOR_PEOPLE.search(line)]
+    return [
+        line.strip()
+        for line in source.splitlines()
+        if WALL_CLOCK.search(line.split("//")[0]) and not WALL_CLOCK_FOR_PEOPLE.search(line)
+    ]
 
 
 def tracked(*folders):
@@ -96,7 +123,7 @@ def part_of(folder, path):
     path = str(path)
     if not path.startswith(folder + "/"):
         return None
-    below = path[len(folder) + 1:].split("/")
+    below = path[len(folder) + 1 :].split("/")
     return below[0] if len(below) > 1 else "."
 
 
@@ -104,10 +131,15 @@ def wrong_includes_inside(path, source):
     """Included paths of `source` that the file at `path` may not include, because of the folder in which each of them is."""
     wrong = []
     for folder, order in INSIDE.items():
-        ranks = {part: rank for rank, part in enumerate([*order, "."])} | {part: rank for rank, part in enumerate(order)}
+        ranks = {part: rank for rank, part in enumerate([*order, "."])} | {
+            part: rank for rank, part in enumerate(order)
+        }
         own = ranks.get(part_of(folder, path))
-        wrong += [included for included in INCLUDE.findall(source)
-                  if own is not None and ranks.get(part_of(folder, included), -1) > own]
+        wrong += [
+            included
+            for included in INCLUDE.findall(source)
+            if own is not None and ranks.get(part_of(folder, included), -1) > own
+        ]
     return wrong
 
 
@@ -122,7 +154,12 @@ def defaults_of_own_enums(source):
             cases.append(line)
         elif line.startswith("case "):
             cases.append("")
-        elif line == "default:" and cases and cases[-1] and not cases[-1].startswith(tuple(f"case {name}" for name in FOREIGN)):
+        elif (
+            line == "default:"
+            and cases
+            and cases[-1]
+            and not cases[-1].startswith(tuple(f"case {name}" for name in FOREIGN))
+        ):
             found.append(cases[-1])
     return found
 
@@ -162,8 +199,10 @@ def folders_in_a_loop(files):
     for path, source in files.items():
         unit = unit_of(path, branches)
         includes.setdefault(unit, set()).update(
-            unit_of(other, branches) for other in INCLUDE.findall(source)
-            if other.split("/")[0] == path.split("/")[0] and unit_of(other, branches) != unit)
+            unit_of(other, branches)
+            for other in INCLUDE.findall(source)
+            if other.split("/")[0] == path.split("/")[0] and unit_of(other, branches) != unit
+        )
 
     def reached(unit):
         found, left = set(), [unit]
@@ -186,16 +225,21 @@ def classes_with_tests(files):
             if isinstance(node, ast.ClassDef):
                 classes[file, node.name] = node
             elif isinstance(node, ast.ImportFrom):
-                imported.update({(file, name.asname or name.name): (f"{node.module}.py", name.name) for name in node.names})
+                imported.update(
+                    {(file, name.asname or name.name): (f"{node.module}.py", name.name) for name in node.names}
+                )
 
     def has_tests(place):
         place = imported.get(place, place)
         node = classes.get(place)
         return node is not None and (
-            any(isinstance(part, ast.FunctionDef) and part.name.startswith("test_") for part in node.body) or
-            any(has_tests((place[0], ast.unparse(base))) for base in node.bases))
+            any(isinstance(part, ast.FunctionDef) and part.name.startswith("test_") for part in node.body)
+            or any(has_tests((place[0], ast.unparse(base))) for base in node.bases)
+        )
 
-    return [place for place, node in classes.items() if place[0].endswith("_test.py") and node.bases and has_tests(place)]
+    return [
+        place for place, node in classes.items() if place[0].endswith("_test.py") and node.bases and has_tests(place)
+    ]
 
 
 def is_run(listing, file, name):
@@ -207,10 +251,15 @@ def is_run(listing, file, name):
 
 def unlabelled(shown):
     """Names of the tests in ctest's JSON without exactly one of the labels `quick` and `full`. A binary that is not built has no labels."""
+
     def labels(test):
         return {label for of in test["properties"] if of["name"] == "LABELS" for label in of["value"]}
-    return [test["name"] for test in shown["tests"]
-            if not test["name"].endswith("_NOT_BUILT") and len(labels(test) & {"quick", "full"}) != 1]
+
+    return [
+        test["name"]
+        for test in shown["tests"]
+        if not test["name"].endswith("_NOT_BUILT") and len(labels(test) & {"quick", "full"}) != 1
+    ]
 
 
 class Layout(unittest.TestCase):
@@ -219,22 +268,37 @@ class Layout(unittest.TestCase):
             for path in tracked(room):
                 if path.suffix in SOURCES:
                     self.assertEqual(wrong_includes(room, text(path)), [], f"{path} includes what {room}/ may not")
-                    self.assertEqual(wrong_includes_inside(path, text(path)), [], f"{path} includes what its folder may not")
+                    self.assertEqual(
+                        wrong_includes_inside(path, text(path)), [], f"{path} includes what its folder may not"
+                    )
 
     def test_arrows_inside_a_room(self):
         includes = '#include "base/log.h"\n#include "controller/plan/plan.h"\n#include "controller/health.h"\n'
-        self.assertEqual(wrong_includes_inside("controller/api/x.cc", includes), ["controller/plan/plan.h", "controller/health.h"])
+        self.assertEqual(
+            wrong_includes_inside("controller/api/x.cc", includes), ["controller/plan/plan.h", "controller/health.h"]
+        )
         self.assertEqual(wrong_includes_inside("controller/kube/x.cc", includes), ["controller/health.h"])
         self.assertEqual(wrong_includes_inside("controller/x.cc", includes), [])
         includes = '#include "controller/kube/webhook/webhooks.h"\n#include "controller/kube/client/informer.h"\n'
-        self.assertEqual(wrong_includes_inside("controller/kube/jobs/x.cc", includes), ["controller/kube/webhook/webhooks.h"])
+        self.assertEqual(
+            wrong_includes_inside("controller/kube/jobs/x.cc", includes), ["controller/kube/webhook/webhooks.h"]
+        )
 
     def test_each_type_is_defined_once(self):
-        self.assertEqual(types_defined_twice({str(path): text(path) for room in ALLOWED for path in tracked(room) if path.suffix in SOURCES}), {})
+        self.assertEqual(
+            types_defined_twice(
+                {str(path): text(path) for room in ALLOWED for path in tracked(room) if path.suffix in SOURCES}
+            ),
+            {},
+        )
 
     def test_the_scan_sees_a_type_of_two_files(self):
-        files = {"a.h": "namespace m::x {\nstruct Rule {\n};\n}  // namespace m::x\n", "b.h": "namespace m::x {\nclass Rule final : public A {\n",
-                 "c.cc": "namespace m::x {\nnamespace {\nstruct Rule {\n};\n}  // namespace\n", "d.h": "namespace m::y {\nstruct Rule {\n"}
+        files = {
+            "a.h": "namespace m::x {\nstruct Rule {\n};\n}  // namespace m::x\n",
+            "b.h": "namespace m::x {\nclass Rule final : public A {\n",
+            "c.cc": "namespace m::x {\nnamespace {\nstruct Rule {\n};\n}  // namespace\n",
+            "d.h": "namespace m::y {\nstruct Rule {\n",
+        }
         self.assertEqual(types_defined_twice(files), {"m::x::Rule": ["a.h", "b.h"]})
 
     def test_a_folder_inside_a_room_is_in_no_loop(self):
@@ -244,19 +308,31 @@ class Layout(unittest.TestCase):
             self.assertEqual(folders_in_a_loop(files), [])
 
     def test_the_scan_sees_a_loop(self):
-        files = {"agent/flags/x.cc": '#include "agent/a.h"\n', "agent/a.h": '#include "agent/b.h"\n', "agent/b.cc": '#include "agent/watch/w.h"\n'}
+        files = {
+            "agent/flags/x.cc": '#include "agent/a.h"\n',
+            "agent/a.h": '#include "agent/b.h"\n',
+            "agent/b.cc": '#include "agent/watch/w.h"\n',
+        }
         self.assertEqual(folders_in_a_loop(files), [])
         files["agent/b.cc"] += '#include "agent/flags/x.h"\n'
         self.assertEqual(folders_in_a_loop(files), ["agent/flags"])
 
     def test_the_scan_sees_a_wrong_arrow(self):
-        self.assertEqual(wrong_includes("launcher", '#include "base/log.h"\n#  include "rendezvous/round.h"\n'),
-                         ["rendezvous/round.h"])
+        self.assertEqual(
+            wrong_includes("launcher", '#include "base/log.h"\n#  include "rendezvous/round.h"\n'),
+            ["rendezvous/round.h"],
+        )
         self.assertEqual(wrong_includes("base", '#include "agent/run_options.h"\n'), ["agent/run_options.h"])
-        self.assertEqual(wrong_includes("agent", '#include "tests/base/fake_machine.h"\n'), ["tests/base/fake_machine.h"])
+        self.assertEqual(
+            wrong_includes("agent", '#include "tests/base/fake_machine.h"\n'), ["tests/base/fake_machine.h"]
+        )
         self.assertEqual(wrong_includes("agent", '#include "launcher/reaper.h"\n#include <base/x.h>\n'), [])
-        self.assertEqual(wrong_includes("local", '#include "controller/plan/plan.h"\n#include "controller/kube/client/informer.h"\n'),
-                         ["controller/kube/client/informer.h"])
+        self.assertEqual(
+            wrong_includes(
+                "local", '#include "controller/plan/plan.h"\n#include "controller/kube/client/informer.h"\n'
+            ),
+            ["controller/kube/client/informer.h"],
+        )
 
     def test_every_room_is_known(self):
         folders = {path.parts[0] for path in tracked(".") if path.suffix in SOURCES and len(path.parts) > 1}
@@ -286,8 +362,13 @@ class Layout(unittest.TestCase):
                     self.assertEqual(wall_clock_lines(str(path), text(path)), [], f"{path} reads the wall clock")
 
     def test_the_scan_sees_a_wall_clock(self):
-        for line in ("auto now = std::chrono::system_clock::now();", "if (UnixMillis() > until) return;",
-                     "time_t t = time(nullptr);", "Renew(lease, WallNow());", "clock_gettime(CLOCK_REALTIME, &now);"):
+        for line in (
+            "auto now = std::chrono::system_clock::now();",
+            "if (UnixMillis() > until) return;",
+            "time_t t = time(nullptr);",
+            "Renew(lease, WallNow());",
+            "clock_gettime(CLOCK_REALTIME, &now);",
+        ):
             self.assertEqual(wall_clock_lines("agent/x.cc", line), [line])
         self.assertEqual(wall_clock_lines("agent/x.cc", "record_.ended_unix_ms = UnixMillis();  // shown"), [])
 
@@ -299,9 +380,11 @@ class Layout(unittest.TestCase):
             self.assertEqual(forgotten, [], f"{folder}/CMakeLists.txt does not name them: they never run")
 
     def test_the_scan_sees_a_class_that_is_not_run(self):
-        files = {"faults.py": "class Faults:\n  def test_a(self): pass\n",
-                 "x_test.py": "from faults import Faults\nclass Case(TestCase): pass\n"
-                              "class Mixed(Faults, Case): pass\nclass Own(Case):\n  def test_b(self): pass\n"}
+        files = {
+            "faults.py": "class Faults:\n  def test_a(self): pass\n",
+            "x_test.py": "from faults import Faults\nclass Case(TestCase): pass\n"
+            "class Mixed(Faults, Case): pass\nclass Own(Case):\n  def test_b(self): pass\n",
+        }
         self.assertEqual(classes_with_tests(files), [("x_test.py", "Mixed"), ("x_test.py", "Own")])
         listing = "muster_outer_test(x Mixed)\nmuster_outer_test(y Own)\nadd_test(COMMAND python3 ${HERE}/z_test.py)\n"
         self.assertTrue(is_run(listing, "x_test.py", "Mixed"))
@@ -324,8 +407,13 @@ class Layout(unittest.TestCase):
             def setUpClass(cls):
                 raise unittest.SkipTest("all of it")
 
-        for cases, code in (((Some("test_skips"), Some("test_skips")), class_runner.SKIPPED), ((Whole("test_fails"),), class_runner.SKIPPED),
-                            ((Some("test_skips"), Some("test_passes")), 0), ((Some("test_skips"), Some("test_fails")), 1), ((), 1)):
+        for cases, code in (
+            ((Some("test_skips"), Some("test_skips")), class_runner.SKIPPED),
+            ((Whole("test_fails"),), class_runner.SKIPPED),
+            ((Some("test_skips"), Some("test_passes")), 0),
+            ((Some("test_skips"), Some("test_fails")), 1),
+            ((), 1),
+        ):
             result = class_runner.Result(unittest.runner._WritelnDecorator(io.StringIO()), False, 0)
             unittest.TestSuite(cases).run(result)
             self.assertEqual(class_runner.exit_code(result), code, cases)
@@ -335,14 +423,28 @@ class Layout(unittest.TestCase):
         build = os.environ.get("MUSTER_BUILD")
         if build is None:
             self.skipTest("MUSTER_BUILD names no build")
-        shown = subprocess.run(["ctest", "--test-dir", build, "--show-only=json-v1"], capture_output=True, text=True, check=True)
+        shown = subprocess.run(
+            ["ctest", "--test-dir", build, "--show-only=json-v1"], capture_output=True, text=True, check=True
+        )
         self.assertEqual(unlabelled(json.loads(shown.stdout)), [])
 
     def test_the_scan_sees_a_test_without_a_label(self):
         def entry(name, *labels):
-            return {"name": name, "properties": [{"name": "TIMEOUT", "value": 5.0}, {"name": "LABELS", "value": list(labels)}]}
-        shown = {"tests": [entry("a", "quick"), entry("b", "full", "other"), entry("none", "other"), entry("both", "quick", "full"),
-                           {"name": "bare", "properties": []}, {"name": "x_test_NOT_BUILT", "properties": []}]}
+            return {
+                "name": name,
+                "properties": [{"name": "TIMEOUT", "value": 5.0}, {"name": "LABELS", "value": list(labels)}],
+            }
+
+        shown = {
+            "tests": [
+                entry("a", "quick"),
+                entry("b", "full", "other"),
+                entry("none", "other"),
+                entry("both", "quick", "full"),
+                {"name": "bare", "properties": []},
+                {"name": "x_test_NOT_BUILT", "properties": []},
+            ]
+        }
         self.assertEqual(unlabelled(shown), ["none", "both", "bare"])
 
     def test_a_switch_over_an_own_enum_has_no_default(self):
@@ -350,7 +452,9 @@ class Layout(unittest.TestCase):
         for room in ALLOWED:
             for path in tracked(room):
                 if path.suffix in SOURCES:
-                    self.assertEqual(defaults_of_own_enums(text(path)), [], f"{path}: name all values instead of `default:`")
+                    self.assertEqual(
+                        defaults_of_own_enums(text(path)), [], f"{path}: name all values instead of `default:`"
+                    )
 
     def test_the_scan_sees_a_default(self):
         own = "    case Kind::kOne:\n      return 1;\n    default:\n"

@@ -1,5 +1,6 @@
 """The controller's rights (controller/manifests) are those that its calls need: each call of the API client in the code has
 its right, and no right is without a call. A call that this test cannot read fails it."""
+
 import collections
 import itertools
 import pathlib
@@ -13,17 +14,38 @@ MANIFESTS = ROOT / "controller" / "manifests"
 BASE, PYTORCH, STATUS = "base", "components/pytorchjob", "components/status-server"
 
 # Verbs of the methods of ApiClient, and of the functions of actions.cc that call them.
-CLIENT = {"Get": ["get"], "List": ["list"], "Create": ["create"], "Apply": ["patch"], "Merge": ["patch"], "Replace": ["update"],
-          "Delete": ["delete"], "Watch": ["watch"]}
-ACTIONS = {"Post": ["create"], "Get": ["get"], "GetOwn": ["get"], "Merge": ["patch"],
-           "means.Create": ["create", "get", "patch"], "means.Change": ["patch"], "means.Delete": ["delete"]}
+CLIENT = {
+    "Get": ["get"],
+    "List": ["list"],
+    "Create": ["create"],
+    "Apply": ["patch"],
+    "Merge": ["patch"],
+    "Replace": ["update"],
+    "Delete": ["delete"],
+    "Watch": ["watch"],
+}
+ACTIONS = {
+    "Post": ["create"],
+    "Get": ["get"],
+    "GetOwn": ["get"],
+    "Merge": ["patch"],
+    "means.Create": ["create", "get", "patch"],
+    "means.Change": ["patch"],
+    "means.Delete": ["delete"],
+}
 # A cache watches a kind by an informer, which lists and watches. The status is applied to the owner of a pass.
 WATCHES = ["list", "watch"]
 
 # Calls whose resource is a variable: (file, expression) -> the resources.
 CHOSEN = {
     ("own_certificates.cc", "configuration.resource"): ["kValidatingWebhooks", "kMutatingWebhooks"],
-    ("webhooks.cc", "resource"): ["kTrainJobs", "kPyTorchJobs", "kConfigMaps", "kTrainingRuntimes", "kClusterTrainingRuntimes"],
+    ("webhooks.cc", "resource"): [
+        "kTrainJobs",
+        "kPyTorchJobs",
+        "kConfigMaps",
+        "kTrainingRuntimes",
+        "kClusterTrainingRuntimes",
+    ],
     ("passes.cc", "owner.resource"): ["kTrainJobs", "kPyTorchJobs"],
     ("runtime_cache.cc", "*resource"): ["kTrainingRuntimes", "kClusterTrainingRuntimes"],
     ("own_certificates.cc", "resource"): ["kSecrets", "kValidatingWebhooks", "kMutatingWebhooks"],
@@ -31,18 +53,40 @@ CHOSEN = {
     ("actions.cc", "job.resource"): ["kTrainJobs", "kPyTorchJobs"],
 }
 # Wrappers, whose calls are read where they are called.
-WRAPPED = {("informer.cc", "resource_"), ("actions.cc", "resource"), ("actions.cc", "*resource"),
-           ("train_job_cache.cc", "resource"), ("pytorch_job_cache.cc", "resource")}
+WRAPPED = {
+    ("informer.cc", "resource_"),
+    ("actions.cc", "resource"),
+    ("actions.cc", "*resource"),
+    ("train_job_cache.cc", "resource"),
+    ("pytorch_job_cache.cc", "resource"),
+}
 # Plan::objects, by kind and by what is done if one is there (controller/plan): kept as it is, or updated.
-PLANNED = {"kSecrets": ["create"], "kClaims": ["create"], "kConfigMaps": ["create", "get", "patch"],
-           "kAutoscalers": ["create", "get", "patch", "delete"], "kPodGroups": ["create", "get", "patch", "delete"],
-           "kVolcanoPodGroups": ["create", "get", "patch", "delete"]}
+PLANNED = {
+    "kSecrets": ["create"],
+    "kClaims": ["create"],
+    "kConfigMaps": ["create", "get", "patch"],
+    "kAutoscalers": ["create", "get", "patch", "delete"],
+    "kPodGroups": ["create", "get", "patch", "delete"],
+    "kVolcanoPodGroups": ["create", "get", "patch", "delete"],
+}
 # To own an object with blockOwnerDeletion, where OwnerReferencesPermissionEnforcement checks it.
-OWNERS = {("trainer.kubeflow.org", "trainjobs/finalizers", "update"), ("batch", "jobs/finalizers", "update"),
-          ("kubeflow.org", "pytorchjobs/finalizers", "update")}
+OWNERS = {
+    ("trainer.kubeflow.org", "trainjobs/finalizers", "update"),
+    ("batch", "jobs/finalizers", "update"),
+    ("kubeflow.org", "pytorchjobs/finalizers", "update"),
+}
 # Calls of shared files that only PyTorchJobs make.
-OF_PYTORCH = {("", "services", "delete"), *((group, plural, "delete") for group, plural in (
-    ("autoscaling", "horizontalpodautoscalers"), ("scheduling.x-k8s.io", "podgroups"), ("scheduling.volcano.sh", "podgroups")))}
+OF_PYTORCH = {
+    ("", "services", "delete"),
+    *(
+        (group, plural, "delete")
+        for group, plural in (
+            ("autoscaling", "horizontalpodautoscalers"),
+            ("scheduling.x-k8s.io", "podgroups"),
+            ("scheduling.volcano.sh", "podgroups"),
+        )
+    ),
+}
 
 
 def resources():
@@ -124,7 +168,10 @@ def given(folder):
     rights = collections.defaultdict(set)
     text = re.sub(r"^\s*#[^\n]*\n", "", (MANIFESTS / folder / "rbac.yaml").read_text(), flags=re.MULTILINE)
     for rule in re.findall(r"^- apiGroups: (?:.*\n)(?:  .*\n?)*", text, re.MULTILINE):
-        fields = {name: [word.strip(' "') for word in value.split(",")] for name, value in re.findall(r"(\w+): \[(.*)\]", rule)}
+        fields = {
+            name: [word.strip(' "') for word in value.split(",")]
+            for name, value in re.findall(r"(\w+): \[(.*)\]", rule)
+        }
         for right in itertools.product(fields["apiGroups"], fields["resources"], fields["verbs"]):
             rights[right].update(fields.get("resourceNames", [None]))
     return rights

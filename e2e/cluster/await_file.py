@@ -1,4 +1,5 @@
 """Waits until there is a file, by inotify, which also tells of files that a pod makes in a folder of the machine."""
+
 import ctypes
 import os
 import select

@@ -1,4 +1,5 @@
 """Waits until a GET of the URL is answered with 200, then exits with 0: await_url.py URL [CA CERTIFICATE KEY]"""
+
 import ssl
 import sys
 import time

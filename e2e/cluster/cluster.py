@@ -11,6 +11,7 @@ Several clusters can run at the same time. Each has its own loopback address and
 network namespace, its own network. node.py adds a real node to a cluster in a namespace. Without a namespace no root is
 needed. Everything is in `folder`: logs/, processes/, certificates/, etcd/. Not thread-safe.
 """
+
 import base64
 import json
 import os
@@ -41,8 +42,12 @@ KWOK_STAGES = os.path.join(HERE, "manifests", "kwok.yaml")
 
 def binaries(build=False):
     """The folder of setup-kubernetes. Broken: the programs are not built and `build` is false, or the build fails."""
-    done = subprocess.run([SETUP] + ([] if build else ["--cached"]), stdout=subprocess.PIPE, text=True,
-                          stderr=None if build else subprocess.PIPE)
+    done = subprocess.run(
+        [SETUP] + ([] if build else ["--cached"]),
+        stdout=subprocess.PIPE,
+        text=True,
+        stderr=None if build else subprocess.PIPE,
+    )
     if done.returncode:
         raise Broken((done.stderr or "").strip() or "setup-kubernetes failed")
     return done.stdout.strip()
@@ -60,7 +65,11 @@ class Cluster:
         self.processes = Processes(folder, namespace)
         self.certificates = Certificates(os.path.join(folder, "certificates"))
         # No other program listens on this address, and the kernel chooses the ports.
-        self.address = "127.0.0.1" if namespace else f"127.{random.randint(1, 254)}.{random.randint(0, 255)}.{random.randint(1, 254)}"
+        self.address = (
+            "127.0.0.1"
+            if namespace
+            else f"127.{random.randint(1, 254)}.{random.randint(0, 255)}.{random.randint(1, 254)}"
+        )
         self.ports = {}
         self.server = f"https://{self.address}:{443 if namespace else self.port('api')}"
         self.kubeconfig = self.certificates.kubeconfig("admin", self.server, "admin", ["system:masters"])
@@ -112,8 +121,11 @@ class Cluster:
 
     def compact(self):
         """Makes etcd drop its history until now. The API server may still have it in memory."""
+
         def ask(path, **body):
-            request = urllib.request.Request(f"http://{self.address}:{self.port('etcd')}/v3/kv/{path}", json.dumps(body).encode())
+            request = urllib.request.Request(
+                f"http://{self.address}:{self.port('etcd')}/v3/kv/{path}", json.dumps(body).encode()
+            )
             with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=30) as answer:
                 return json.load(answer)
 
@@ -128,49 +140,135 @@ class Cluster:
 
     def _start_etcd(self):
         clients, peers = (f"http://{self.address}:{self.port(name)}" for name in ("etcd", "etcd-peer"))
-        self._run_component("etcd", "--name", "etcd", "--data-dir", os.path.join(self.folder, "etcd"), "--log-level", "warn",
-                            "--unsafe-no-fsync",  # the data need not survive a crash of the machine
-                            "--listen-client-urls", clients, "--advertise-client-urls", clients, "--listen-peer-urls", peers,
-                            "--initial-advertise-peer-urls", peers, "--initial-cluster", f"etcd={peers}")
+        self._run_component(
+            "etcd",
+            "--name",
+            "etcd",
+            "--data-dir",
+            os.path.join(self.folder, "etcd"),
+            "--log-level",
+            "warn",
+            "--unsafe-no-fsync",  # the data need not survive a crash of the machine
+            "--listen-client-urls",
+            clients,
+            "--advertise-client-urls",
+            clients,
+            "--listen-peer-urls",
+            peers,
+            "--initial-advertise-peer-urls",
+            peers,
+            "--initial-cluster",
+            f"etcd={peers}",
+        )
         self._await_ready("etcd", f"{clients}/readyz")
 
     def start_api_server(self):
         keys = self.certificates.path
-        self.certificates.serve("server", "/CN=kube-apiserver", [
-            *(f"IP:{address}" for address in dict.fromkeys([self.address, "127.0.0.1", API_SERVICE, BRIDGE])), "DNS:localhost",
-            *(f"DNS:kubernetes{part}" for part in ("", ".default", ".default.svc", ".default.svc.cluster.local"))])
-        self.certificates.issue("kubelet-client", "/O=system:masters/CN=kube-apiserver-kubelet-client", "extendedKeyUsage=clientAuth")
+        self.certificates.serve(
+            "server",
+            "/CN=kube-apiserver",
+            [
+                *(f"IP:{address}" for address in dict.fromkeys([self.address, "127.0.0.1", API_SERVICE, BRIDGE])),
+                "DNS:localhost",
+                *(f"DNS:kubernetes{part}" for part in ("", ".default", ".default.svc", ".default.svc.cluster.local")),
+            ],
+        )
+        self.certificates.issue(
+            "kubelet-client", "/O=system:masters/CN=kube-apiserver-kubelet-client", "extendedKeyUsage=clientAuth"
+        )
         if self.namespace:
             where = ["--bind-address", "0.0.0.0", "--advertise-address", BRIDGE, "--secure-port", "443"]
         else:  # 192.0.2.1 belongs to no host, and no endpoint is written
-            where = ["--bind-address", self.address, "--advertise-address", "192.0.2.1", "--secure-port", str(self.port("api")),
-                     "--endpoint-reconciler-type", "none"]
+            where = [
+                "--bind-address",
+                self.address,
+                "--advertise-address",
+                "192.0.2.1",
+                "--secure-port",
+                str(self.port("api")),
+                "--endpoint-reconciler-type",
+                "none",
+            ]
         self._run_component(
-            "kube-apiserver", *where, "--etcd-servers", f"http://{self.address}:{self.port('etcd')}",
-            "--tls-cert-file", keys("server.crt"), "--tls-private-key-file", keys("server.key"), "--client-ca-file", keys("ca.crt"),
-            "--authorization-mode", "Node,RBAC", "--enable-admission-plugins", "NodeRestriction,OwnerReferencesPermissionEnforcement",
-            "--allow-privileged", "--service-cluster-ip-range", SERVICES,
+            "kube-apiserver",
+            *where,
+            "--etcd-servers",
+            f"http://{self.address}:{self.port('etcd')}",
+            "--tls-cert-file",
+            keys("server.crt"),
+            "--tls-private-key-file",
+            keys("server.key"),
+            "--client-ca-file",
+            keys("ca.crt"),
+            "--authorization-mode",
+            "Node,RBAC",
+            "--enable-admission-plugins",
+            "NodeRestriction,OwnerReferencesPermissionEnforcement",
+            "--allow-privileged",
+            "--service-cluster-ip-range",
+            SERVICES,
             "--enable-aggregator-routing",  # webhooks are reached by the addresses of their pods: no kube-proxy is needed
-            "--service-account-issuer", "https://kubernetes.default.svc", "--service-account-key-file", keys("accounts.pub"),
-            "--service-account-signing-key-file", keys("accounts.key"),
-            "--kubelet-preferred-address-types", "InternalIP", "--kubelet-certificate-authority", keys("ca.crt"),
-            "--kubelet-client-certificate", keys("kubelet-client.crt"), "--kubelet-client-key", keys("kubelet-client.key"))
+            "--service-account-issuer",
+            "https://kubernetes.default.svc",
+            "--service-account-key-file",
+            keys("accounts.pub"),
+            "--service-account-signing-key-file",
+            keys("accounts.key"),
+            "--kubelet-preferred-address-types",
+            "InternalIP",
+            "--kubelet-certificate-authority",
+            keys("ca.crt"),
+            "--kubelet-client-certificate",
+            keys("kubelet-client.crt"),
+            "--kubelet-client-key",
+            keys("kubelet-client.key"),
+        )
         self._await_ready("kube-apiserver", f"{self.server}/readyz")  # then its roles and priority classes exist
 
     def _client_flags(self, name):
         config = self.certificates.kubeconfig(name, self.server, f"system:{name}")
-        return ["--kubeconfig", config, "--authentication-kubeconfig", config, "--authorization-kubeconfig", config,
-                "--bind-address", self.address, "--secure-port", str(self.port(name)), "--leader-elect=false",
-                "--tls-cert-file", self.certificates.path("server.crt"), "--tls-private-key-file", self.certificates.path("server.key"),
-                "--kube-api-qps", "500", "--kube-api-burst", "1000"]
+        return [
+            "--kubeconfig",
+            config,
+            "--authentication-kubeconfig",
+            config,
+            "--authorization-kubeconfig",
+            config,
+            "--bind-address",
+            self.address,
+            "--secure-port",
+            str(self.port(name)),
+            "--leader-elect=false",
+            "--tls-cert-file",
+            self.certificates.path("server.crt"),
+            "--tls-private-key-file",
+            self.certificates.path("server.key"),
+            "--kube-api-qps",
+            "500",
+            "--kube-api-burst",
+            "1000",
+        ]
 
     def _start_controller_manager(self):
         keys = self.certificates.path
         self._run_component(
-            "kube-controller-manager", *self._client_flags("kube-controller-manager"), "--use-service-account-credentials",
-            "--service-account-private-key-file", keys("accounts.key"), "--root-ca-file", keys("ca.crt"),
-            "--cluster-signing-cert-file", keys("ca.crt"), "--cluster-signing-key-file", keys("ca.key"), "--concurrent-job-syncs", "20")
-        self._await_ready("kube-controller-manager", f"https://{self.address}:{self.port('kube-controller-manager')}/healthz")
+            "kube-controller-manager",
+            *self._client_flags("kube-controller-manager"),
+            "--use-service-account-credentials",
+            "--service-account-private-key-file",
+            keys("accounts.key"),
+            "--root-ca-file",
+            keys("ca.crt"),
+            "--cluster-signing-cert-file",
+            keys("ca.crt"),
+            "--cluster-signing-key-file",
+            keys("ca.key"),
+            "--concurrent-job-syncs",
+            "20",
+        )
+        self._await_ready(
+            "kube-controller-manager", f"https://{self.address}:{self.port('kube-controller-manager')}/healthz"
+        )
 
     def _start_scheduler(self):
         self._run_component("kube-scheduler", *self._client_flags("kube-scheduler"))
@@ -182,14 +280,43 @@ class Cluster:
         """Adds fake nodes of 32 CPUs, 256 GiB, 8 GPUs and 500 pods each. A pod runs once it is scheduled. It ends when
         its annotation e2e.muster.dev/finish says "succeeded" or "failed" (then e2e.muster.dev/exit-code, default 1, and
         e2e.muster.dev/message, its termination message)."""
-        self.start_program("kwok", [self.program("kwok"), "--kubeconfig", self.kubeconfig, "--config", KWOK_STAGES,
-                                    "--manage-nodes-with-label-selector", "type=kwok", "--node-lease-duration-seconds", "40", "--cidr", PODS,
-                                    "--node-ip", "192.0.2.2", "--server-address", f"{self.address}:{self.port('kwok')}"])
+        self.start_program(
+            "kwok",
+            [
+                self.program("kwok"),
+                "--kubeconfig",
+                self.kubeconfig,
+                "--config",
+                KWOK_STAGES,
+                "--manage-nodes-with-label-selector",
+                "type=kwok",
+                "--node-lease-duration-seconds",
+                "40",
+                "--cidr",
+                PODS,
+                "--node-ip",
+                "192.0.2.2",
+                "--server-address",
+                f"{self.address}:{self.port('kwok')}",
+            ],
+        )
         room = {"cpu": "32", "memory": "256Gi", "pods": "500", "nvidia.com/gpu": "8"}
-        nodes = [{"apiVersion": "v1", "kind": "Node", "status": {"allocatable": room, "capacity": room},
-                  "metadata": {"name": name, "labels": {"type": "kwok", "kubernetes.io/hostname": name,
-                                                        "topology.kubernetes.io/zone": f"zone-{number % 2}"}}}
-                 for number, name in ((number, f"kwok-{number:03}") for number in range(count))]
+        nodes = [
+            {
+                "apiVersion": "v1",
+                "kind": "Node",
+                "status": {"allocatable": room, "capacity": room},
+                "metadata": {
+                    "name": name,
+                    "labels": {
+                        "type": "kwok",
+                        "kubernetes.io/hostname": name,
+                        "topology.kubernetes.io/zone": f"zone-{number % 2}",
+                    },
+                },
+            }
+            for number, name in ((number, f"kwok-{number:03}") for number in range(count))
+        ]
         self.apply(nodes)
         self.kubectl("wait", "--for=condition=Ready", "node", "-l", "type=kwok", f"--timeout={WAIT}s")
 
@@ -201,8 +328,14 @@ class Cluster:
         return self.certificates.write_kubeconfig(f"{namespace}-{name}", self.server, f"token: {token}")
 
     def try_kubectl(self, *arguments, content=None, seconds=LONG):
-        return subprocess.run(self.inside([self.program("kubectl"), *arguments]), input=content, capture_output=True, text=True,
-                              env=self.environment, timeout=seconds)
+        return subprocess.run(
+            self.inside([self.program("kubectl"), *arguments]),
+            input=content,
+            capture_output=True,
+            text=True,
+            env=self.environment,
+            timeout=seconds,
+        )
 
     def kubectl(self, *arguments, content=None, seconds=LONG):
         """Runs kubectl and returns its output. Broken: it failed."""
@@ -212,7 +345,13 @@ class Cluster:
         return done.stdout
 
     def apply(self, objects):
-        self.kubectl("apply", "--server-side", "-f", "-", content=json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+        self.kubectl(
+            "apply",
+            "--server-side",
+            "-f",
+            "-",
+            content=json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}),
+        )
 
     def get(self, *arguments):
         return json.loads(self.kubectl("get", *arguments, "-o", "json"))
@@ -220,11 +359,30 @@ class Cluster:
     def await_object(self, name, wanted, namespace="default", seconds=WAIT):
         """The object `name` ("job/x") as soon as wanted(object) is true, by a watch. Broken contains its last state."""
         kind, _, name = name.partition("/")
-        command = [self.program("kubectl"), "get", kind, "-n", namespace, "--field-selector", f"metadata.name={name}", "--watch", "-o", "json",
-                   "--output-watch-events"]
+        command = [
+            self.program("kubectl"),
+            "get",
+            kind,
+            "-n",
+            namespace,
+            "--field-selector",
+            f"metadata.name={name}",
+            "--watch",
+            "-o",
+            "json",
+            "--output-watch-events",
+        ]
         until, last = time.monotonic() + seconds, None
-        with tempfile.TemporaryFile("w+") as errors, subprocess.Popen(self.inside(command), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                                                      stderr=errors, env=self.environment) as watch:
+        with (
+            tempfile.TemporaryFile("w+") as errors,
+            subprocess.Popen(
+                self.inside(command),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                env=self.environment,
+            ) as watch,
+        ):
             try:
                 for event in json_stream(watch.stdout, until):
                     last = event["object"]
@@ -233,8 +391,10 @@ class Cluster:
             finally:
                 watch.kill()
             errors.seek(0)
-            raise Broken(f"{kind}/{name} in {namespace} did not become what was awaited within {seconds} s; it was last: "
-                         f"{json.dumps((last or {}).get('status', last))} {errors.read().strip()}")
+            raise Broken(
+                f"{kind}/{name} in {namespace} did not become what was awaited within {seconds} s; it was last: "
+                f"{json.dumps((last or {}).get('status', last))} {errors.read().strip()}"
+            )
 
 
 def json_stream(pipe, until):

@@ -8,6 +8,7 @@
 Ready when it is constructed. A cluster has one at a time. As a program, hub.py ADDRESS PORT NAME FOLDER HOLD_FROM
 serves the files of a folder until it is killed, and prints a JSON line for each range of bytes that a client asks for.
 """
+
 import json
 import os
 import signal
@@ -26,7 +27,9 @@ class Hub:
     def __init__(self, cluster, name, folder, hold_from):
         self.cluster = cluster
         self.url = f"http://{BRIDGE}:{PORT}"
-        cluster.start_program(NAME, [sys.executable, os.path.abspath(__file__), BRIDGE, str(PORT), name, folder, str(hold_from)])
+        cluster.start_program(
+            NAME, [sys.executable, os.path.abspath(__file__), BRIDGE, str(PORT), name, folder, str(hold_from)]
+        )
         cluster.processes.await_url(NAME, f"{self.url}/api/models/{name}/revision/main")
 
     def ranges(self):

@@ -1,4 +1,5 @@
 """The images that a test cluster needs in addition to Muster's."""
+
 import os
 import shutil
 import subprocess

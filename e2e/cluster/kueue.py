@@ -5,6 +5,7 @@
 
 Keywords are fields of Kueue's configuration. Ready when it is constructed. A cluster has one at a time.
 """
+
 import json
 import os
 import subprocess
@@ -36,15 +37,27 @@ class Kueue:
         program = binary()
         files = f"{program}-files"
         cluster.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}])
-        cluster.kubectl("apply", "--server-side", "-k", os.path.join(ROOT, "controller", "manifests", "components", "kueue"))
+        cluster.kubectl(
+            "apply", "--server-side", "-k", os.path.join(ROOT, "controller", "manifests", "components", "kueue")
+        )
         cluster.kubectl("apply", "--server-side", "-f", os.path.join(files, "crd", "bases"))
         cluster.kubectl("wait", "--for=condition=Established", "--timeout=180s", "crd", "--all")
         certificates = self._certificates()
         # Kueue reads the certificate of its metrics only from this folder.
-        script = f"mount -t tmpfs none /etc && mkdir -p /etc/kueue/metrics && ln -s {certificates} /etc/kueue/metrics/certs && exec \"$@\""
+        script = f'mount -t tmpfs none /etc && mkdir -p /etc/kueue/metrics && ln -s {certificates} /etc/kueue/metrics/certs && exec "$@"'
         command = ["unshare", "--mount", "--", "sh", "-c", script, "kueue"]
-        cluster.start_program(NAME, [*command, program, "--config", self._config(certificates, configuration), "--feature-gates", "VisibilityOnDemand=false"],
-                              {**cluster.environment, "POD_NAMESPACE": NAMESPACE})
+        cluster.start_program(
+            NAME,
+            [
+                *command,
+                program,
+                "--config",
+                self._config(certificates, configuration),
+                "--feature-gates",
+                "VisibilityOnDemand=false",
+            ],
+            {**cluster.environment, "POD_NAMESPACE": NAMESPACE},
+        )
         cluster.processes.await_url(NAME, f"http://127.0.0.1:{HEALTH}/readyz", seconds=180)
         self._configure_webhooks(os.path.join(files, "webhook", "manifests.yaml"))
 
@@ -67,11 +80,21 @@ class Kueue:
     def _config(self, certificates, configuration):
         path = os.path.join(self.cluster.folder, "kueue.yaml")
         with open(path, "w") as file:
-            json.dump({"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration", "namespace": NAMESPACE,
-                       "health": {"healthProbeBindAddress": f"127.0.0.1:{HEALTH}"}, "metrics": {"bindAddress": f"127.0.0.1:{METRICS}"},
-                       "webhook": {"port": WEBHOOKS, "host": "127.0.0.1", "certDir": certificates}, "leaderElection": {"leaderElect": False},
-                       "internalCertManagement": {"enable": False}, "integrations": {"frameworks": ["trainer.kubeflow.org/trainjob"]},
-                       **configuration}, file)
+            json.dump(
+                {
+                    "apiVersion": "config.kueue.x-k8s.io/v1beta2",
+                    "kind": "Configuration",
+                    "namespace": NAMESPACE,
+                    "health": {"healthProbeBindAddress": f"127.0.0.1:{HEALTH}"},
+                    "metrics": {"bindAddress": f"127.0.0.1:{METRICS}"},
+                    "webhook": {"port": WEBHOOKS, "host": "127.0.0.1", "certDir": certificates},
+                    "leaderElection": {"leaderElect": False},
+                    "internalCertManagement": {"enable": False},
+                    "integrations": {"frameworks": ["trainer.kubeflow.org/trainjob"]},
+                    **configuration,
+                },
+                file,
+            )
         return path
 
     def _configure_webhooks(self, path):
@@ -84,6 +107,8 @@ class Kueue:
             made["metadata"] = {"name": "kueue"}
             made["webhooks"] = [hook for hook in made["webhooks"] if set(hook["rules"][0]["resources"]) <= set(KINDS)]
             for hook in made["webhooks"]:
-                hook["clientConfig"] = {"url": f"https://127.0.0.1:{WEBHOOKS}{hook['clientConfig']['service']['path']}",
-                                        "caBundle": inline(self.cluster.certificates.path("ca.crt"))}
+                hook["clientConfig"] = {
+                    "url": f"https://127.0.0.1:{WEBHOOKS}{hook['clientConfig']['service']['path']}",
+                    "caBundle": inline(self.cluster.certificates.path("ca.crt")),
+                }
             self.cluster.apply([made])

@@ -13,6 +13,7 @@ A place is what a node uses on its machine: a temporary folder, a network namesp
 name. Several nodes can run at the same time. clean_leftovers() removes the places of killed runs: their mounts, and the
 processes of their containers, which outlive a run.
 """
+
 import fcntl
 import glob
 import json
@@ -67,10 +68,24 @@ disabled_plugins = ["io.containerd.nri.v1.nri", "io.containerd.snapshotter.v1.bl
 # The bridge gets a fixed MAC address. Without one it takes the lowest address of its ports, which changes when that pod
 # ends. The other pods would then not reach the bridge until their ARP entries expire, half a minute later.
 BRIDGE_MAC = "0a:58:0a:55:00:01"
-NETWORK = {"cniVersion": "1.0.0", "name": "pods", "plugins": [
-    {"type": "bridge", "bridge": "cni0", "isGateway": True, "ipMasq": False, "hairpinMode": True,
-     "ipam": {"type": "host-local", "routes": [{"dst": "0.0.0.0/0"}],
-              "ranges": [[{"subnet": PODS, "rangeStart": "10.85.0.10", "gateway": BRIDGE}]]}}]}
+NETWORK = {
+    "cniVersion": "1.0.0",
+    "name": "pods",
+    "plugins": [
+        {
+            "type": "bridge",
+            "bridge": "cni0",
+            "isGateway": True,
+            "ipMasq": False,
+            "hairpinMode": True,
+            "ipam": {
+                "type": "host-local",
+                "routes": [{"dst": "0.0.0.0/0"}],
+                "ranges": [[{"subnet": PODS, "rangeStart": "10.85.0.10", "gateway": BRIDGE}]],
+            },
+        }
+    ],
+}
 COREDNS = """.:53 {{
   bind {bridge}
   errors
@@ -89,9 +104,16 @@ def why_not():
     if os.geteuid() != 0:
         return "a node takes root"
     missing = [name for name in ("curl", "runc", "ip", "nsenter", "setpriv", "openssl") if shutil.which(name) is None]
-    missing += [name for name in ("busybox-static", "containernetworking-plugins")
-                if subprocess.run(["dpkg", "-L", name], capture_output=True).returncode]
-    return f"missing: {', '.join(missing)}; build-support/install-deps debian-packages-e2e.txt installs them" if missing else None
+    missing += [
+        name
+        for name in ("busybox-static", "containernetworking-plugins")
+        if subprocess.run(["dpkg", "-L", name], capture_output=True).returncode
+    ]
+    return (
+        f"missing: {', '.join(missing)}; build-support/install-deps debian-packages-e2e.txt installs them"
+        if missing
+        else None
+    )
 
 
 def read_words(path):
@@ -127,13 +149,15 @@ class Place:
     def _make_network(self):
         """Makes the network namespace, with the bridge of the pods and the API server's service address."""
         name = self.name
-        for command in (["ip", "netns", "add", name],
-                        ["ip", "-n", name, "link", "set", "lo", "up"],
-                        ["ip", "-n", name, "addr", "add", f"{API_SERVICE}/32", "dev", "lo"],
-                        ["ip", "-n", name, "link", "add", "cni0", "address", BRIDGE_MAC, "type", "bridge"],
-                        ["ip", "-n", name, "addr", "add", f"{BRIDGE}/16", "dev", "cni0"],
-                        ["ip", "-n", name, "link", "set", "cni0", "up"],
-                        ["nsenter", f"--net=/run/netns/{name}", "sysctl", "-qw", "net.ipv4.ip_forward=1"]):
+        for command in (
+            ["ip", "netns", "add", name],
+            ["ip", "-n", name, "link", "set", "lo", "up"],
+            ["ip", "-n", name, "addr", "add", f"{API_SERVICE}/32", "dev", "lo"],
+            ["ip", "-n", name, "link", "add", "cni0", "address", BRIDGE_MAC, "type", "bridge"],
+            ["ip", "-n", name, "addr", "add", f"{BRIDGE}/16", "dev", "cni0"],
+            ["ip", "-n", name, "link", "set", "cni0", "up"],
+            ["nsenter", f"--net=/run/netns/{name}", "sysctl", "-qw", "net.ipv4.ip_forward=1"],
+        ):
             subprocess.run(command, check=True)
 
     def clean(self):
@@ -228,7 +252,9 @@ class Node:
         for process in filter(str.isdigit, os.listdir("/proc")):
             try:
                 with open(f"/proc/{process}/cgroup") as file:
-                    if not any(line.rstrip().split(":", 2)[2].startswith(f"/{self.cluster.namespace}/") for line in file):
+                    if not any(
+                        line.rstrip().split(":", 2)[2].startswith(f"/{self.cluster.namespace}/") for line in file
+                    ):
                         continue
                 words, variables = (read_words(f"/proc/{process}/{name}") for name in ("cmdline", "environ"))
             except OSError:  # it has just ended
@@ -249,12 +275,20 @@ class Node:
             raise Broken(f"ctr images {' '.join(arguments)}: {done.stderr.strip()}")
 
     def _start_containerd(self):
-        plugins = subprocess.run(["dpkg", "-L", "containernetworking-plugins"], check=True, capture_output=True, text=True).stdout.split()
+        plugins = subprocess.run(
+            ["dpkg", "-L", "containernetworking-plugins"], check=True, capture_output=True, text=True
+        ).stdout.split()
         NETWORK["plugins"][0]["ipam"]["dataDir"] = self.path("addresses")
         self.write("cni/10-pods.conflist", json.dumps(NETWORK))
-        config = self.write("containerd.toml", CONTAINERD.format(
-            node=self.folder, pause=images.PAUSE, runc=shutil.which("runc"),
-            plugins=os.path.dirname(next(path for path in plugins if path.endswith("/bridge")))))
+        config = self.write(
+            "containerd.toml",
+            CONTAINERD.format(
+                node=self.folder,
+                pause=images.PAUSE,
+                runc=shutil.which("runc"),
+                plugins=os.path.dirname(next(path for path in plugins if path.endswith("/bridge"))),
+            ),
+        )
         self.cluster.start_program("containerd", [self.cluster.program("containerd"), "--config", config])
         self.cluster.processes.await_socket("containerd", self.socket)
 
@@ -262,7 +296,10 @@ class Node:
         root = self.path("busybox")
         images.busybox_root(root)
         layers = [oci_image.layer(root, 0)]
-        for reference, name, command in ((images.BUSYBOX, "busybox", {"Cmd": ["sh"]}), (images.PAUSE, "pause", {"Entrypoint": ["sleep", "infinity"]})):
+        for reference, name, command in (
+            (images.BUSYBOX, "busybox", {"Cmd": ["sh"]}),
+            (images.PAUSE, "pause", {"Entrypoint": ["sleep", "infinity"]}),
+        ):
             folder = self.path(f"image-{name}")
             oci_image.write(folder, reference, layers, {"Env": ["PATH=/bin"], **command}, 0)
             self.load_image(f"{folder}.tar")
@@ -277,29 +314,80 @@ class Node:
 
     def start_kubelet(self):
         cluster, keys = self.cluster, self.cluster.certificates.path
-        cluster.certificates.serve("kubelet-server", f"/O=system:nodes/CN=system:node:{NAME}", [f"DNS:{NAME}", f"IP:{BRIDGE}", "IP:127.0.0.1"])
+        cluster.certificates.serve(
+            "kubelet-server", f"/O=system:nodes/CN=system:node:{NAME}", [f"DNS:{NAME}", f"IP:{BRIDGE}", "IP:127.0.0.1"]
+        )
         config = {
-            "apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
-            "address": BRIDGE, "port": 12250, "healthzPort": 12248, "readOnlyPort": 0,
-            "authentication": {"anonymous": {"enabled": False}, "webhook": {"enabled": True}, "x509": {"clientCAFile": keys("ca.crt")}},
+            "apiVersion": "kubelet.config.k8s.io/v1beta1",
+            "kind": "KubeletConfiguration",
+            "address": BRIDGE,
+            "port": 12250,
+            "healthzPort": 12248,
+            "readOnlyPort": 0,
+            "authentication": {
+                "anonymous": {"enabled": False},
+                "webhook": {"enabled": True},
+                "x509": {"clientCAFile": keys("ca.crt")},
+            },
             "authorization": {"mode": "Webhook"},
-            "tlsCertFile": keys("kubelet-server.crt"), "tlsPrivateKeyFile": keys("kubelet-server.key"),
-            "containerRuntimeEndpoint": f"unix://{self.socket}", "podLogsDir": self.path("podlogs"),
-            "volumePluginDir": self.path("kubelet/plugins"), "resolvConf": self.write("resolv.conf", ""),
-            "clusterDNS": [BRIDGE], "clusterDomain": "cluster.local",
+            "tlsCertFile": keys("kubelet-server.crt"),
+            "tlsPrivateKeyFile": keys("kubelet-server.key"),
+            "containerRuntimeEndpoint": f"unix://{self.socket}",
+            "podLogsDir": self.path("podlogs"),
+            "volumePluginDir": self.path("kubelet/plugins"),
+            "resolvConf": self.write("resolv.conf", ""),
+            "clusterDNS": [BRIDGE],
+            "clusterDomain": "cluster.local",
             # The machine may be a container itself: accept version 1 control groups, swap and the limits that exist.
-            "cgroupDriver": "cgroupfs", "cgroupRoot": f"/{cluster.namespace}", "failCgroupV1": False, "enforceNodeAllocatable": ["none"], "failSwapOn": False, "oomScoreAdj": 0,
-            "makeIPTablesUtilChains": False, "volumeStatsAggPeriod": "5s", "featureGates": {"KubeletInUserNamespace": True},
+            "cgroupDriver": "cgroupfs",
+            "cgroupRoot": f"/{cluster.namespace}",
+            "failCgroupV1": False,
+            "enforceNodeAllocatable": ["none"],
+            "failSwapOn": False,
+            "oomScoreAdj": 0,
+            "makeIPTablesUtilChains": False,
+            "volumeStatsAggPeriod": "5s",
+            "featureGates": {"KubeletInUserNamespace": True},
             "imageGCHighThresholdPercent": 100,
-            "evictionHard": {resource: "0%" for resource in ("memory.available", "nodefs.available", "nodefs.inodesFree",
-                                                             "imagefs.available", "imagefs.inodesFree")},
-            "nodeStatusUpdateFrequency": "5s", "syncFrequency": "5s", "serializeImagePulls": False,
+            "evictionHard": {
+                resource: "0%"
+                for resource in (
+                    "memory.available",
+                    "nodefs.available",
+                    "nodefs.inodesFree",
+                    "imagefs.available",
+                    "imagefs.inodesFree",
+                )
+            },
+            "nodeStatusUpdateFrequency": "5s",
+            "syncFrequency": "5s",
+            "serializeImagePulls": False,
             "nodeLeaseDurationSeconds": 20,  # s; the kubelet renews it every 5 s
         }
         kubeconfig = cluster.certificates.kubeconfig("kubelet", cluster.server, f"system:node:{NAME}", ["system:nodes"])
-        cluster.start_program("kubelet", [cluster.program("kubelet"), "--config", self.write("kubelet.json", json.dumps(config)),
-                                          "--kubeconfig", kubeconfig, "--hostname-override", NAME, "--node-ip", BRIDGE,
-                                          "--root-dir", self.path("kubelet"), "--cert-dir", self.path("kubelet/pki")])
+        cluster.start_program(
+            "kubelet",
+            [
+                cluster.program("kubelet"),
+                "--config",
+                self.write("kubelet.json", json.dumps(config)),
+                "--kubeconfig",
+                kubeconfig,
+                "--hostname-override",
+                NAME,
+                "--node-ip",
+                BRIDGE,
+                "--root-dir",
+                self.path("kubelet"),
+                "--cert-dir",
+                self.path("kubelet/pki"),
+            ],
+        )
         cluster.processes.await_url("kubelet", "http://127.0.0.1:12248/healthz")
-        cluster.await_object(f"node/{NAME}", lambda node: any(condition["type"] == "Ready" and condition["status"] == "True"
-                                                              for condition in node["status"].get("conditions", [])))
+        cluster.await_object(
+            f"node/{NAME}",
+            lambda node: any(
+                condition["type"] == "Ready" and condition["status"] == "True"
+                for condition in node["status"].get("conditions", [])
+            ),
+        )

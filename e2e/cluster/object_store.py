@@ -6,6 +6,7 @@
 
 Ready when it is constructed. A cluster has one at a time.
 """
+
 import os
 import shutil
 import signal
@@ -36,9 +37,26 @@ class ObjectStore:
         self.folder = tempfile.mkdtemp(prefix="minio-", dir=cluster.folder)
         certificates = os.path.join(self.folder, "no-certificates")
         os.makedirs(certificates)
-        cluster.start_program(NAME, [binary(), "server", os.path.join(self.folder, "data"), "--address", f"{BRIDGE}:{PORT}", "--certs-dir", certificates],
-                              {"PATH": os.environ["PATH"], "HOME": self.folder, "MINIO_ROOT_USER": KEY, "MINIO_ROOT_PASSWORD": SECRET,
-                               "MINIO_BROWSER": "off", "MINIO_UPDATE": "off"})
+        cluster.start_program(
+            NAME,
+            [
+                binary(),
+                "server",
+                os.path.join(self.folder, "data"),
+                "--address",
+                f"{BRIDGE}:{PORT}",
+                "--certs-dir",
+                certificates,
+            ],
+            {
+                "PATH": os.environ["PATH"],
+                "HOME": self.folder,
+                "MINIO_ROOT_USER": KEY,
+                "MINIO_ROOT_PASSWORD": SECRET,
+                "MINIO_BROWSER": "off",
+                "MINIO_UPDATE": "off",
+            },
+        )
         cluster.processes.await_url(NAME, f"{self.url}/minio/health/ready")
 
     def put(self, bucket, key, path):
@@ -58,7 +76,21 @@ class ObjectStore:
         shutil.rmtree(self.folder)
 
     def _request(self, *arguments):
-        command = ["curl", "-sS", "--fail-with-body", "--noproxy", "*", "--max-time", "60", "--aws-sigv4", "aws:amz:us-east-1:s3", "--user", f"{KEY}:{SECRET}"]
+        command = [
+            "curl",
+            "-sS",
+            "--fail-with-body",
+            "--noproxy",
+            "*",
+            "--max-time",
+            "60",
+            "--aws-sigv4",
+            "aws:amz:us-east-1:s3",
+            "--user",
+            f"{KEY}:{SECRET}",
+        ]
         done = subprocess.run(self.cluster.inside([*command, *arguments]), capture_output=True, text=True)
         if done.returncode:
-            raise Broken(f"{arguments[-1]}: {done.stdout} {done.stderr.strip()}; the server's log is {self.cluster.processes.log(NAME)}")
+            raise Broken(
+                f"{arguments[-1]}: {done.stdout} {done.stderr.strip()}; the server's log is {self.cluster.processes.log(NAME)}"
+            )

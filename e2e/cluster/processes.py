@@ -2,6 +2,7 @@
 
 The kernel ends them together with the program that started them, so a killed test leaves none of them running. Not thread-safe.
 """
+
 import json
 import os
 import selectors
@@ -64,8 +65,14 @@ class Processes:
 
     def start(self, name, command, environment=None):
         with open(self.log(name), "ab") as log:
-            child = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", "--", *self.inside(command)], stdin=subprocess.DEVNULL,
-                                     stdout=log, stderr=subprocess.STDOUT, start_new_session=True, env=environment)
+            child = subprocess.Popen(
+                ["setpriv", "--pdeathsig", "KILL", "--", *self.inside(command)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                env=environment,
+            )
         self.children[name] = child
         with open(os.path.join(self.records, name), "w") as file:
             json.dump({"pid": child.pid, "began": start_time(child.pid)}, file)

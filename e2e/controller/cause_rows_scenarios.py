@@ -1,4 +1,5 @@
 """Runs the table of cause_rows.py in a cluster with a real kubelet. Every place names the same cause and next step."""
+
 import dataclasses
 import json
 import os
@@ -18,7 +19,10 @@ from scenario import Scenario, shell
 
 PORT = 29400  # the same for all, as each pod has its own network
 OF_PODS = ("PodFailed", "PodDisrupted")  # reasons of events
-OF_JOBS = {"Failed": ("Failed", "PyTorchJobFailed", "DeadlineExceeded"), "Waiting": ("Waiting",)}  # of a job in that state
+OF_JOBS = {
+    "Failed": ("Failed", "PyTorchJobFailed", "DeadlineExceeded"),
+    "Waiting": ("Waiting",),
+}  # of a job in that state
 AT_A_TIME = 10
 SECONDS = 300  # for these
 
@@ -29,8 +33,24 @@ class Watch:
     def __init__(self, cluster, namespace, kinds):
         self.versions, self.changed, self.watches = {kind: {} for kind in kinds}, threading.Condition(), []
         for kind in kinds:
-            command = [cluster.program("kubectl"), "get", kind, "-n", namespace, "--watch", "-o", "json", "--output-watch-events"]
-            watch = subprocess.Popen(cluster.inside(command), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=cluster.environment)
+            command = [
+                cluster.program("kubectl"),
+                "get",
+                kind,
+                "-n",
+                namespace,
+                "--watch",
+                "-o",
+                "json",
+                "--output-watch-events",
+            ]
+            watch = subprocess.Popen(
+                cluster.inside(command),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=cluster.environment,
+            )
             reader = threading.Thread(target=self.read, args=(kind, watch), daemon=True)
             self.watches.append((watch, reader))
             reader.start()
@@ -38,13 +58,21 @@ class Watch:
     def read(self, kind, watch):
         for event in json_stream(watch.stdout, time.monotonic() + 3600):
             with self.changed:
-                self.versions[kind].setdefault(event["object"]["metadata"]["name"], []).append((time.monotonic(), event["object"]))
+                self.versions[kind].setdefault(event["object"]["metadata"]["name"], []).append(
+                    (time.monotonic(), event["object"])
+                )
                 self.changed.notify_all()
 
     def first(self, kind, name, wanted):
         """(moment, object): the first version of an object whose name matches `name` for which `wanted` is true. None: there is none."""
         with self.changed:
-            found = [version for each, versions in self.versions[kind].items() if re.fullmatch(name, each) for version in versions if wanted(version[1])]
+            found = [
+                version
+                for each, versions in self.versions[kind].items()
+                if re.fullmatch(name, each)
+                for version in versions
+                if wanted(version[1])
+            ]
         return min(found, key=lambda version: version[0], default=None)
 
     def await_(self, kind, name, wanted, until):
@@ -66,16 +94,25 @@ def version(found):
 
 
 def condition(job, kind):
-    return next((each for each in job.get("status", {}).get("conditions", []) if each["type"] == kind and each["status"] == "True"), None)
+    return next(
+        (
+            each
+            for each in job.get("status", {}).get("conditions", [])
+            if each["type"] == kind and each["status"] == "True"
+        ),
+        None,
+    )
 
 
 def has_come(row):
     """Whether a job is where the row ends."""
+
     def wanted(job):
         status = job.get("status", {})
         if row.state == "Waiting":
             return row.words in status.get("message", "")
         return len(status.get("failures", [])) >= row.failures and (row.state == "Running" or condition(job, row.state))
+
     return wanted
 
 
@@ -84,7 +121,10 @@ def has_ended(pod):
     if pod["status"].get("phase") == "Failed":
         return True
     statuses = [*pod["status"].get("containerStatuses", []), *pod["status"].get("initContainerStatuses", [])]
-    return any((each.get("state", {}).get("terminated") or each.get("lastState", {}).get("terminated") or {}).get("exitCode") for each in statuses)
+    return any(
+        (each.get("state", {}).get("terminated") or each.get("lastState", {}).get("terminated") or {}).get("exitCode")
+        for each in statuses
+    )
 
 
 class Causes(Scenario):
@@ -108,12 +148,33 @@ class Causes(Scenario):
 
     def evict(self, row, kind, pod):
         asked = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod, "namespace": self.namespace}}
-        self.cluster.kubectl("create", "--raw", f"/api/v1/namespaces/{self.namespace}/pods/{pod}/eviction", "-f", "-", content=json.dumps(asked))
+        self.cluster.kubectl(
+            "create",
+            "--raw",
+            f"/api/v1/namespaces/{self.namespace}/pods/{pod}/eviction",
+            "-f",
+            "-",
+            content=json.dumps(asked),
+        )
 
     def preempt(self, row, kind, pod):
-        made = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "important"}, "spec": {
-            "priorityClassName": "important", "terminationGracePeriodSeconds": 0,
-            "containers": [{"name": "main", "image": BUSYBOX, "command": shell("exec sleep 1000"), "resources": {"limits": {cause_rows.SLOT: "1"}}}]}}
+        made = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "important"},
+            "spec": {
+                "priorityClassName": "important",
+                "terminationGracePeriodSeconds": 0,
+                "containers": [
+                    {
+                        "name": "main",
+                        "image": BUSYBOX,
+                        "command": shell("exec sleep 1000"),
+                        "resources": {"limits": {cause_rows.SLOT: "1"}},
+                    }
+                ],
+            },
+        }
         self.create(made)
         self.addCleanup(self.kubectl, "delete", "pod", "important", "--wait=false")
 
@@ -123,15 +184,36 @@ class Causes(Scenario):
 
     def kill_agent(self, row, kind, pod):
         host = f"{row.name}-node-0-1" if kind == cause_rows.TRAIN else pod
-        agents = {process for name in ("muster", "torchrun") for process in self.node.processes_in_pods(name, f"HOSTNAME={host}")}
-        first, = (process for process in agents if parent_of(process) not in agents)
+        agents = {
+            process
+            for name in ("muster", "torchrun")
+            for process in self.node.processes_in_pods(name, f"HOSTNAME={host}")
+        }
+        (first,) = (process for process in agents if parent_of(process) not in agents)
         os.kill(first, signal.SIGKILL)
 
     def make_room(self):
         """The node's slots and the priority class for the row `preempted`."""
-        self.cluster.kubectl("patch", "node", "node", "--subresource=status", "--type=json", "-p", json.dumps(
-            [{"op": "add", "path": f"/status/{field}/{cause_rows.SLOT.replace('/', '~1')}", "value": "2"} for field in ("capacity", "allocatable")]))
-        made = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "important"}, "value": 1000}
+        self.cluster.kubectl(
+            "patch",
+            "node",
+            "node",
+            "--subresource=status",
+            "--type=json",
+            "-p",
+            json.dumps(
+                [
+                    {"op": "add", "path": f"/status/{field}/{cause_rows.SLOT.replace('/', '~1')}", "value": "2"}
+                    for field in ("capacity", "allocatable")
+                ]
+            ),
+        )
+        made = {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": "important"},
+            "value": 1000,
+        }
         self.cluster.kubectl("apply", "-f", "-", content=json.dumps(made))
 
     def run_rows(self, kind):
@@ -142,8 +224,14 @@ class Causes(Scenario):
         self.addCleanup(self.watch.end)
         wrong, delays = [], []
         for i in range(0, len(rows), AT_A_TIME):
-            self.run_some(rows[i:i + AT_A_TIME], kind, wrong, delays)
-        print("\n".join(f"  {kind} {name}: {milliseconds:.0f} ms from the pod's end to the status" for name, milliseconds in delays), flush=True)
+            self.run_some(rows[i : i + AT_A_TIME], kind, wrong, delays)
+        print(
+            "\n".join(
+                f"  {kind} {name}: {milliseconds:.0f} ms from the pod's end to the status"
+                for name, milliseconds in delays
+            ),
+            flush=True,
+        )
         self.assertFalse(wrong, "\n".join(wrong))
         latest = max(milliseconds for _, milliseconds in delays)
         self.remark = f"{len(rows)} rows; the status names the cause at most {latest:.0f} ms after the pod's end"
@@ -151,7 +239,10 @@ class Causes(Scenario):
     def run_some(self, rows, kind, wrong, delays):
         until = time.monotonic() + SECONDS
         objects = [row.objects(kind, self.folder_of(row), PORT) for row in rows]
-        for part in ([made for each in objects for made in each[:-1]], [each[-1] for each in objects]):  # runtimes first
+        for part in (
+            [made for each in objects for made in each[:-1]],
+            [each[-1] for each in objects],
+        ):  # runtimes first
             if not part:
                 continue
             self.made.update((made["kind"], made["metadata"]["name"]) for made in part)
@@ -165,7 +256,9 @@ class Causes(Scenario):
         for row in rows:
             found = self.watch.await_(kind.lower() + "s", row.name, has_come(row), until)
             if found is None:
-                wrong.append(f"{row.name}: not {row.state}: {json.dumps(self.cluster.get(kind.lower(), row.name, '-n', self.namespace).get('status'))}")
+                wrong.append(
+                    f"{row.name}: not {row.state}: {json.dumps(self.cluster.get(kind.lower(), row.name, '-n', self.namespace).get('status'))}"
+                )
                 continue
             wrong += self.check(row, kind, found[1])
             delays += self.check_order(row, kind, wrong)
@@ -189,9 +282,13 @@ class Causes(Scenario):
             sentences["kubectl get"] = self.first_line(row, kind)
         events = self.warnings(row, kind)
         if row.failures:
-            sentences["the pod's event"] = next((text for reason, text in events if reason in OF_PODS), f"none of {events}")
+            sentences["the pod's event"] = next(
+                (text for reason, text in events if reason in OF_PODS), f"none of {events}"
+            )
         if row.state in OF_JOBS:
-            sentences["the job's event"] = next((text for reason, text in reversed(events) if reason in OF_JOBS[row.state]), f"none of {events}")
+            sentences["the job's event"] = next(
+                (text for reason, text in reversed(events) if reason in OF_JOBS[row.state]), f"none of {events}"
+            )
         if row.state == "Suspended" and events:
             wrong.append(f"{row.name}: events: {events}")
         if row.state == "Running" and status.get("restarts", 0):
@@ -217,7 +314,11 @@ class Causes(Scenario):
         if row.reason:
             expected["reason"] = row.reason
         got = {key: failure.get(key) for key in expected}
-        if got != expected or not re.fullmatch(row.pod(kind), failure["pod"]) or row.words not in failure.get("message", ""):
+        if (
+            got != expected
+            or not re.fullmatch(row.pod(kind), failure["pod"])
+            or row.words not in failure.get("message", "")
+        ):
             wrong.append(f"{row.name}: failures: not {expected}, or not {row.pod(kind)}, or not {row.words}: {failure}")
         if row.step == cause_rows.LOGS:
             done = self.cluster.try_kubectl(*failure.get("nextStep", "").removeprefix("see kubectl ").split())
@@ -226,7 +327,10 @@ class Causes(Scenario):
             if not is_gone and (done.returncode or (row.torchrun and row.words not in done.stdout + done.stderr)):
                 wrong.append(f"{row.name}: next step {failure.get('nextStep')}: {done.stderr or done.stdout}")
         told = self.termination_message(failure)
-        if told is not None and ((row.code and told["exit_code"] != row.code) or (not row.reason and row.words not in json.dumps(told, ensure_ascii=False).replace('\\"', '"'))):
+        if told is not None and (
+            (row.code and told["exit_code"] != row.code)
+            or (not row.reason and row.words not in json.dumps(told, ensure_ascii=False).replace('\\"', '"'))
+        ):
             wrong.append(f"{row.name}: termination message: {told}")
         return wrong
 
@@ -244,13 +348,21 @@ class Causes(Scenario):
 
     def warnings(self, row, kind):
         """[(reason, message)] of the Warning events about the job, the oldest first. Waits for those that must come."""
-        about = lambda event: event["type"] == "Warning" and (event["involvedObject"]["kind"], event["involvedObject"]["name"]) == (kind, row.name)
+        about = lambda event: (
+            event["type"] == "Warning"
+            and (event["involvedObject"]["kind"], event["involvedObject"]["name"]) == (kind, row.name)
+        )
         due = [*([OF_PODS] if row.failures else []), *([OF_JOBS[row.state]] if row.state in OF_JOBS else [])]
         for reasons in due:
-            self.watch.await_("events", ".*", lambda event: about(event) and event["reason"] in reasons, time.monotonic() + 60)
+            self.watch.await_(
+                "events", ".*", lambda event: about(event) and event["reason"] in reasons, time.monotonic() + 60
+            )
         with self.watch.changed:
             found = [versions[-1][1] for versions in self.watch.versions["events"].values() if about(versions[-1][1])]
-        return [(event["reason"], event["message"]) for event in sorted(found, key=lambda event: int(event["metadata"]["resourceVersion"]))]
+        return [
+            (event["reason"], event["message"])
+            for event in sorted(found, key=lambda event: int(event["metadata"]["resourceVersion"]))
+        ]
 
     def check_order(self, row, kind, wrong):
         """The pod ends, then the status names it. Returns [(row, milliseconds between the two)]."""
@@ -276,10 +388,17 @@ class Causes(Scenario):
         self.addCleanup(self.kubelet_runs)
         self.node.kill_kubelet()
         for kind, row in rows.items():
-            job = self.cluster.await_object(f"{kind.lower()}/{row.name}", lambda job: "not ready" in job.get("status", {}).get("message", ""), self.namespace)
+            job = self.cluster.await_object(
+                f"{kind.lower()}/{row.name}",
+                lambda job: "not ready" in job.get("status", {}).get("message", ""),
+                self.namespace,
+            )
             status = job["status"]
             self.assertRegex(status["message"], f"pod {row.name}-.*: its node node is not ready, and does not answer")
-            self.assertEqual((status.get("reason", "NodeNotReady"), status.get("restarts", 0), status.get("failures", [])), ("NodeNotReady", 0, []))
+            self.assertEqual(
+                (status.get("reason", "NodeNotReady"), status.get("restarts", 0), status.get("failures", [])),
+                ("NodeNotReady", 0, []),
+            )
 
     def kubelet_runs(self):
         if not self.cluster.processes.alive("kubelet"):

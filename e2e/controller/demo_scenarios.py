@@ -1,4 +1,5 @@
 """The demo's job.yaml in a cluster, with faults like the demo's. `make demo` runs it by `muster local`."""
+
 import json
 import os
 import subprocess
@@ -26,16 +27,28 @@ class Demo(Scenario):
         data = subprocess.run([SETUP_DATA], check=True, capture_output=True, text=True).stdout.strip()
         self.cluster.kubectl("create", "configmap", "digits", f"--from-file={data}", "-n", self.namespace)
         self.made.add(("ConfigMap", "digits"))
-        volume = {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": self.namespace}, "spec": {
-            **CLAIM, "hostPath": {"path": self.shared()}, "claimRef": {"namespace": self.namespace, "name": "digits"}}}
+        volume = {
+            "apiVersion": "v1",
+            "kind": "PersistentVolume",
+            "metadata": {"name": self.namespace},
+            "spec": {
+                **CLAIM,
+                "hostPath": {"path": self.shared()},
+                "claimRef": {"namespace": self.namespace, "name": "digits"},
+            },
+        }
         self.addCleanup(self.cluster.try_kubectl, "delete", "persistentvolume", self.namespace, "--wait=false")
         self.create(volume, *self.objects())
-        self.cluster.await_object("trainjob/digits", lambda job: job.get("status", {}).get("readyNodes") == 2, self.namespace, 300)
+        self.cluster.await_object(
+            "trainjob/digits", lambda job: job.get("status", {}).get("readyNodes") == 2, self.namespace, 300
+        )
         self.until_epoch(5)
         for pod in self.pods():
             self.cluster.kubectl("exec", pod, "-n", self.namespace, "-c", "node", "--", *shell(CRASH))
         self.until_epoch(10)
-        self.cluster.kubectl("delete", "pod", self.pods()[1], "-n", self.namespace, "--force", "--grace-period=0", "--wait=false")
+        self.cluster.kubectl(
+            "delete", "pod", self.pods()[1], "-n", self.namespace, "--force", "--grace-period=0", "--wait=false"
+        )
 
         job = self.finished("digits", 300)
         self.condition(job, "Complete")
@@ -48,19 +61,31 @@ class Demo(Scenario):
         self.assertGreaterEqual(events[-1]["accuracy"], MIN_ACCURACY)
         worlds = [event["world"] for event in events if event["event"] == "start"]
         self.assertEqual(worlds[:2], [4, 4])
-        self.assertGreaterEqual(len(worlds), 3)  # the job is elastic: it may end before the deleted pod's replacement joins
+        self.assertGreaterEqual(
+            len(worlds), 3
+        )  # the job is elastic: it may end before the deleted pod's replacement joins
         with open(os.path.join(self.shared(), "dataset", ".muster", "manifest.json")) as file:
             self.assertEqual(json.load(file)["source"], "file:///source/digits.csv.gz")
 
     def until_epoch(self, number):
         """Waits until that epoch is done."""
-        self.cluster.kubectl("exec", "job/digits-node-0", "-n", self.namespace, "-c", "node", "--",
-                             *shell(f"until grep -qs '\"epoch\": {number},' /workspace/events.jsonl; do sleep 0.1; done"))
+        self.cluster.kubectl(
+            "exec",
+            "job/digits-node-0",
+            "-n",
+            self.namespace,
+            "-c",
+            "node",
+            "--",
+            *shell(f"until grep -qs '\"epoch\": {number},' /workspace/events.jsonl; do sleep 0.1; done"),
+        )
 
     def pods(self):
         """The names of the nodes, by index."""
         index = "batch.kubernetes.io/job-completion-index"
-        pods = self.cluster.get("pods", "-n", self.namespace, "-l", "jobset.sigs.k8s.io/replicatedjob-name=node")["items"]
+        pods = self.cluster.get("pods", "-n", self.namespace, "-l", "jobset.sigs.k8s.io/replicatedjob-name=node")[
+            "items"
+        ]
         return [pod["metadata"]["name"] for pod in sorted(pods, key=lambda pod: int(pod["metadata"]["labels"][index]))]
 
     def objects(self):
@@ -70,8 +95,10 @@ class Demo(Scenario):
         mounts[-1]["mountPath"] = "/e2e/digits"  # job.yaml's path is relative, and the container runs in /
         objects["TrainJob"]["spec"]["trainer"]["image"] = BUSYBOX
         objects["TrainJob"]["spec"]["trainer"]["env"].append({"name": "PATH", "value": "/usr/local/bin:/usr/bin:/bin"})
-        initializer, node = (step["template"]["spec"]["template"]["spec"] for step in
-                             objects["TrainingRuntime"]["spec"]["template"]["spec"]["replicatedJobs"])
+        initializer, node = (
+            step["template"]["spec"]["template"]["spec"]
+            for step in objects["TrainingRuntime"]["spec"]["template"]["spec"]["replicatedJobs"]
+        )
         initializer["containers"][0].update(image=INITIALIZER_IMAGE, imagePullPolicy="IfNotPresent")
         node["volumes"] += volumes
         node["containers"][0]["volumeMounts"] += mounts

@@ -1,4 +1,5 @@
 """Trains the digits with Debian's PyTorch on 2 nodes x 2 workers. Scenarios of several modules use it."""
+
 import os
 import re
 import subprocess
@@ -40,26 +41,59 @@ class Digits(Scenario):
         for name, folder in (("checkpoints", self.checkpoints), ("dataset", self.dataset)):
             volumes.append({"name": name, "hostPath": {"path": folder}})
             mounts.append({"name": name, "mountPath": f"/workspace/{name}"})
-        container = {"volumeMounts": mounts, "env": [{"name": "PATH", "value": "/usr/local/bin:/usr/bin:/bin"}], "resources": {"requests": {"cpu": "100m"}}}
+        container = {
+            "volumeMounts": mounts,
+            "env": [{"name": "PATH", "value": "/usr/local/bin:/usr/bin:/bin"}],
+            "resources": {"requests": {"cpu": "100m"}},
+        }
         data = f"/workspace/dataset/{os.path.basename(KEY_OF_DATA)}" if store else self.data
-        command = ["torchrun", os.path.join(TRAINING, "train.py"), "--data", data, "--checkpoints", "/workspace/checkpoints",
-                   "--epochs", str(epochs), "--min-accuracy", str(MIN_ACCURACY), *options]
+        command = [
+            "torchrun",
+            os.path.join(TRAINING, "train.py"),
+            "--data",
+            data,
+            "--checkpoints",
+            "/workspace/checkpoints",
+            "--epochs",
+            str(epochs),
+            "--min-accuracy",
+            str(MIN_ACCURACY),
+            *options,
+        ]
         made = runtime("digits", 1, {"torch": {}}, container=container, pod={"volumes": volumes, **(pod or {})})
         job = train_job("digits", "digits", trainer={"numNodes": 2, "numProcPerNode": 2, "command": command})
         if store:
-            self.create({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s3-keys"},
-                         "stringData": {"ACCESS_KEY_ID": KEY, "SECRET_ACCESS_KEY": SECRET}})
+            self.create(
+                {
+                    "apiVersion": "v1",
+                    "kind": "Secret",
+                    "metadata": {"name": "s3-keys"},
+                    "stringData": {"ACCESS_KEY_ID": KEY, "SECRET_ACCESS_KEY": SECRET},
+                }
+            )
             self.bring_data(store, made, job)
         self.create(made, job)
 
     def bring_data(self, store, made, job):
         """Adds an initializer of the data set."""
-        container = {"name": INITIALIZER, "image": INITIALIZER_IMAGE, "imagePullPolicy": "IfNotPresent",
-                     "volumeMounts": [{"name": "dataset", "mountPath": "/workspace/dataset"}]}
-        put_before(made, INITIALIZER, {"containers": [container], "volumes": [{"name": "dataset", "hostPath": {"path": self.dataset}}]})
-        job["spec"]["initializer"] = {"dataset": {
-            "storageUri": f"s3://{BUCKET}/{os.path.dirname(KEY_OF_DATA)}/", "secretRef": {"name": "s3-keys"},
-            "env": [{"name": "ENDPOINT", "value": store.url}]}}
+        container = {
+            "name": INITIALIZER,
+            "image": INITIALIZER_IMAGE,
+            "imagePullPolicy": "IfNotPresent",
+            "volumeMounts": [{"name": "dataset", "mountPath": "/workspace/dataset"}],
+        }
+        put_before(
+            made,
+            INITIALIZER,
+            {"containers": [container], "volumes": [{"name": "dataset", "hostPath": {"path": self.dataset}}]},
+        )
+        job["spec"]["initializer"] = {
+            "dataset": {
+                "storageUri": f"s3://{BUCKET}/{os.path.dirname(KEY_OF_DATA)}/",
+                "secretRef": {"name": "s3-keys"},
+                "env": [{"name": "ENDPOINT", "value": store.url}],
+            }
+        }
 
     def check_accuracy(self):
         said = re.findall(r"test accuracy ([0-9.]+) after", "".join(self.logs("digits")))

@@ -3,6 +3,7 @@
 failure_rows_scenarios.py runs the rows in a cluster, tests/local/failures_test.py by `muster local`, with
 the same objects and the same expected ends. Scripts need only a shell. They write to /shared, a folder of their row.
 """
+
 import dataclasses
 import glob
 import os
@@ -18,14 +19,17 @@ WHOLE = {"muster.dev/restart": "job"}
 POLICY = "muster.dev/restart-policy"
 UID, ROW = "POD_UID", "ROW"  # variables in the containers' environment
 # Each life of a container, or of torchrun's worker, adds a line with its pod's UID to lives-RANK.
-BEGIN = ('who=${WHO:-${RANK:-$JOB_COMPLETION_INDEX}}; echo $POD_UID >> /shared/lives-$who; life=$(wc -l < /shared/lives-$who)\n'
-         'await() { until [ -e /shared/$1 ]; do sleep 0.1; done; }\n')
+BEGIN = (
+    "who=${WHO:-${RANK:-$JOB_COMPLETION_INDEX}}; echo $POD_UID >> /shared/lives-$who; life=$(wc -l < /shared/lives-$who)\n"
+    "await() { until [ -e /shared/$1 ]; do sleep 0.1; done; }\n"
+)
 HANGS = ": > /shared/hangs; exec sleep 1000"
 
 
 @dataclasses.dataclass
 class Row:
     """`code`: of the failure that ended the job; 0: success; 1: no pod failed. `lives`: rank -> (pods, starts)."""
+
     name: str
     objects: list  # the job comes last
     state: str
@@ -55,32 +59,65 @@ def once(how, who=1, others="exit 0", then="exit 0"):
 
 def container(row, text, torchrun=False, env=(), **more):
     command = script(text)
-    return {"command": ["torchrun", "--no-python", *command] if torchrun else command,
-            "volumeMounts": [{"name": "shared", "mountPath": "/shared"}],
-            "env": [{"name": ROW, "value": row}, {"name": UID, "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}}, *env], **more}
+    return {
+        "command": ["torchrun", "--no-python", *command] if torchrun else command,
+        "volumeMounts": [{"name": "shared", "mountPath": "/shared"}],
+        "env": [
+            {"name": ROW, "value": row},
+            {"name": UID, "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}},
+            *env,
+        ],
+        **more,
+    }
 
 
 def volumes(folder):
     return [{"name": "shared", "hostPath": {"path": folder}}]
 
 
-def train(folder, name, text, annotations=None, policy=None, max_restarts=2, rules=None, torchrun=False, port=None, before=None, job=None, pod=None):
+def train(
+    folder,
+    name,
+    text,
+    annotations=None,
+    policy=None,
+    max_restarts=2,
+    rules=None,
+    torchrun=False,
+    port=None,
+    before=None,
+    job=None,
+    pod=None,
+):
     """A runtime and its TrainJob `name`. `policy`: restart policy of its nodes; None: exit-code under the agent, unless
     rules decide. `before`: an initializer's script."""
     if policy is None and annotations != OFF and not rules:
         policy = "exit-code"  # max_restarts alone would restart after any code
     env = [{"name": "PET_MASTER_PORT", "value": str(port)}] if port else []
-    made = runtime(name, 2, {"torch": {"numProcPerNode": 1}} if torchrun else None, annotations=annotations,
-                   container=container(name, text, torchrun=torchrun, env=env), job=job,
-                   pod={"volumes": volumes(folder), "terminationGracePeriodSeconds": 1, **(pod or {})})
+    made = runtime(
+        name,
+        2,
+        {"torch": {"numProcPerNode": 1}} if torchrun else None,
+        annotations=annotations,
+        container=container(name, text, torchrun=torchrun, env=env),
+        job=job,
+        pod={"volumes": volumes(folder), "terminationGracePeriodSeconds": 1, **(pod or {})},
+    )
     spec = made["spec"]["template"]["spec"]
     spec["failurePolicy"] = {"maxRestarts": max_restarts, **({"rules": rules} if rules else {})}
     if policy:
         spec["replicatedJobs"][0]["template"]["metadata"]["annotations"] = {POLICY: policy}
     if before:
         first = container(name, before, env=[{"name": "WHO", "value": "first"}])
-        put_before(made, INITIALIZER, {"volumes": volumes(folder), "restartPolicy": "Never", "containers": [
-            {"name": INITIALIZER, "image": BUSYBOX, "imagePullPolicy": "IfNotPresent", **first}]})
+        put_before(
+            made,
+            INITIALIZER,
+            {
+                "volumes": volumes(folder),
+                "restartPolicy": "Never",
+                "containers": [{"name": INITIALIZER, "image": BUSYBOX, "imagePullPolicy": "IfNotPresent", **first}],
+            },
+        )
         spec["replicatedJobs"][0]["template"]["spec"]["backoffLimit"] = 1
     return [made, train_job(name, name)]
 
@@ -92,6 +129,7 @@ def both(pods, starts, other=(1, 1)):
 
 def train_rows(folder_of, port):
     """`folder_of`: name -> the folder of the row. `port`: returns a port that no other job has."""
+
     def row(name, text, state, code, restarts, lives, most=9, killed=None, **more):
         return Row(name, train(folder_of(name), name, text, **more), state, code, restarts, lives, most, killed)
 
@@ -101,42 +139,148 @@ def train_rows(folder_of, port):
     hang = "exec sleep 1000"
     again, stays = "Complete", both(2, 2)
     die = "sh -c 'kill -9 $PPID'; exit 0"
-    rules = {action: [{"name": "rule", "action": action}] for action in ("FailJobSet", "RestartJobSet", "RestartJobSetAndIgnoreMaxRestarts")}
+    rules = {
+        action: [{"name": "rule", "action": action}]
+        for action in ("FailJobSet", "RestartJobSet", "RestartJobSetAndIgnoreMaxRestarts")
+    }
     whole = once("exit 3", others="[ $life = 1 ] || exit 0; exec sleep 1000")
     return [
         # With the agent.
         row("worker-killed", worker(die), again, 0, 1, both(1, 2, (1, 2)), torchrun=True, port=port()),
         row("worker-retryable", worker("exit 143"), again, 0, 1, both(1, 2, (1, 2)), torchrun=True, port=port()),
         row("worker-fatal", worker("exit 3"), "Failed", 3, 0, both(1, 1), torchrun=True, port=port()),
-        row("worker-budget", "[ $who = 1 ] || exec sleep 1000; await lives-0; until [ $(wc -l < /shared/lives-0) = $life ]; do sleep 0.1; done; exit 143", "Failed", 143, 2, both(1, 3, (1, 3)), torchrun=True, port=port()),
+        row(
+            "worker-budget",
+            "[ $who = 1 ] || exec sleep 1000; await lives-0; until [ $(wc -l < /shared/lives-0) = $life ]; do sleep 0.1; done; exit 143",
+            "Failed",
+            143,
+            2,
+            both(1, 3, (1, 3)),
+            torchrun=True,
+            port=port(),
+        ),
         row("command-retryable", once("exit 143"), again, 0, 1, stays),
         row("command-killed", once(die), again, 0, 1, stays),
         row("command-fatal", once("exit 3"), "Failed", 3, 0, both(1, 1)),
         row("command-not-found", once("exec nothing-of-that-name"), "Failed", 127, 0, both(1, 1)),
         row("command-budget", once("exit 143", then="exit 137"), "Failed", 137, 1, stays, max_restarts=1),
         row("agent-killed", once(HANGS), again, 0, 1, stays, killed="1"),
-        row("agent-of-workers-killed", worker(HANGS), again, 0, 1, both(2, 2, (1, 2)), killed="1", torchrun=True, port=port()),
+        row(
+            "agent-of-workers-killed",
+            worker(HANGS),
+            again,
+            0,
+            1,
+            both(2, 2, (1, 2)),
+            killed="1",
+            torchrun=True,
+            port=port(),
+        ),
         row("initializer-fatal", "exit 0", "Failed", 3, 0, {"first": (2, 2)}, before="exit 3"),
-        row("initializer-again", "exit 0", again, 0, 0, {"first": (2, 2), **both(1, 1)}, before="[ $life = 2 ] || exit 3"),
-        row("kubelets-own-fatal", once("exit 3", others=hang, then=hang), "Failed", 3, 0, both(1, 1), most=1, pod={"restartPolicy": "OnFailure"}),
+        row(
+            "initializer-again",
+            "exit 0",
+            again,
+            0,
+            0,
+            {"first": (2, 2), **both(1, 1)},
+            before="[ $life = 2 ] || exit 3",
+        ),
+        row(
+            "kubelets-own-fatal",
+            once("exit 3", others=hang, then=hang),
+            "Failed",
+            3,
+            0,
+            both(1, 1),
+            most=1,
+            pod={"restartPolicy": "OnFailure"},
+        ),
         # Policies of roles, with the agent.
         row("on-failure-fatal", once("exit 3"), again, 0, 1, stays, policy="on-failure"),
         row("max-restarts-fatal", once("exit 3"), again, 0, 1, stays, policy=""),
-        row("max-restarts-worker", worker("exit 3"), again, 0, 1, both(1, 2, (1, 2)), policy="", torchrun=True, port=port()),
-        row("on-failure-budget", once("exit 3", then="exit 4"), "Failed", 4, 1, stays, policy="on-failure", max_restarts=1),
+        row(
+            "max-restarts-worker",
+            worker("exit 3"),
+            again,
+            0,
+            1,
+            both(1, 2, (1, 2)),
+            policy="",
+            torchrun=True,
+            port=port(),
+        ),
+        row(
+            "on-failure-budget",
+            once("exit 3", then="exit 4"),
+            "Failed",
+            4,
+            1,
+            stays,
+            policy="on-failure",
+            max_restarts=1,
+        ),
         row("never-retryable", once("exit 143"), "Failed", 143, 0, both(1, 1), policy="never"),
         row("never-fatal", once("exit 3"), "Failed", 3, 0, both(1, 1), policy="never"),
         # Rules of the runtime, with the agent.
         row("rule-fails", whole, "Failed", 3, 0, both(1, 1), rules=rules["FailJobSet"]),
         row("rule-restarts", whole, again, 0, 1, both(2, 2, (2, 2)), rules=rules["RestartJobSet"]),
-        row("rule-restarts-free", whole, again, 0, 0, both(2, 2, (2, 2)), rules=rules["RestartJobSetAndIgnoreMaxRestarts"]),
+        row(
+            "rule-restarts-free",
+            whole,
+            again,
+            0,
+            0,
+            both(2, 2, (2, 2)),
+            rules=rules["RestartJobSetAndIgnoreMaxRestarts"],
+        ),
         row("rule-without-budget", whole, "Failed", 3, 0, both(1, 1), rules=rules["RestartJobSet"], max_restarts=0),
         # Without the agent.
-        row("off-replaced", once("exit 3"), again, 0, 0, stays, annotations=OFF, job={"backoffLimit": 2}, pod={"restartPolicy": "Never"}),
-        row("off-again-in-its-pod", once("exit 3"), again, 0, 0, both(1, 2), annotations=OFF, job={"backoffLimit": 2}, pod={"restartPolicy": "OnFailure"}),
-        row("off-step-anew", whole, again, 0, 1, both(2, 2, (2, 2)), annotations=OFF, job={"backoffLimit": 0}, pod={"restartPolicy": "Never"}),
-        row("off-budget", once("exit 3", others="[ $life = 1 ] || : > /shared/again; exec sleep 1000", then="await again; exit 4"), "Failed", 4, 1,
-            both(2, 2, (2, 2)), annotations=OFF, max_restarts=1, job={"backoffLimit": 0}, pod={"restartPolicy": "Never"}),
+        row(
+            "off-replaced",
+            once("exit 3"),
+            again,
+            0,
+            0,
+            stays,
+            annotations=OFF,
+            job={"backoffLimit": 2},
+            pod={"restartPolicy": "Never"},
+        ),
+        row(
+            "off-again-in-its-pod",
+            once("exit 3"),
+            again,
+            0,
+            0,
+            both(1, 2),
+            annotations=OFF,
+            job={"backoffLimit": 2},
+            pod={"restartPolicy": "OnFailure"},
+        ),
+        row(
+            "off-step-anew",
+            whole,
+            again,
+            0,
+            1,
+            both(2, 2, (2, 2)),
+            annotations=OFF,
+            job={"backoffLimit": 0},
+            pod={"restartPolicy": "Never"},
+        ),
+        row(
+            "off-budget",
+            once("exit 3", others="[ $life = 1 ] || : > /shared/again; exec sleep 1000", then="await again; exit 4"),
+            "Failed",
+            4,
+            1,
+            both(2, 2, (2, 2)),
+            annotations=OFF,
+            max_restarts=1,
+            job={"backoffLimit": 0},
+            pod={"restartPolicy": "Never"},
+        ),
         row("off-exit-code-fatal", once("exit 3"), "Failed", 3, 0, both(1, 1), annotations=OFF, policy="exit-code"),
         row("off-exit-code-retryable", once("exit 143"), again, 0, 0, stays, annotations=OFF, policy="exit-code"),
         row("off-on-failure", once("exit 3"), again, 0, 0, both(1, 2), annotations=OFF, policy="on-failure"),
@@ -145,12 +289,30 @@ def train_rows(folder_of, port):
 
 
 # restartPolicy -> code -> effect. None: the job fails; "pod": the pod is replaced; "container": it restarts in its pod.
-PYTORCH = {"ExitCode": {3: None, 143: "pod"}, "OnFailure": {3: "container", 143: "container"}, "Never": {3: None, 143: None}}
+PYTORCH = {
+    "ExitCode": {3: None, 143: "pod"},
+    "OnFailure": {3: "container", 143: "container"},
+    "Never": {3: None, 143: None},
+}
 
 
 def pytorch_rows(folder_of, port):
     """Master: rank 0, Worker: rank 1. The Master ends with 0 once the failed rank's next life made /shared/over."""
-    def row(name, text, state, code, restarts, lives, killed=None, restart="ExitCode", limit=1, most=9, torchrun=False, **more):
+
+    def row(
+        name,
+        text,
+        state,
+        code,
+        restarts,
+        lives,
+        killed=None,
+        restart="ExitCode",
+        limit=1,
+        most=9,
+        torchrun=False,
+        **more,
+    ):
         folder = folder_of(name)
         made = container(name, text, torchrun=torchrun, ports=[{"name": "pytorchjob-port", "containerPort": port()}])
         pod = {"volumes": volumes(folder), "terminationGracePeriodSeconds": 1}
@@ -163,24 +325,112 @@ def pytorch_rows(folder_of, port):
         for code, anew in codes.items():
             for who, role in enumerate(("master", "worker")):
                 ends = "Succeeded" if anew else "Failed", 0 if anew else code, 1 if anew else 0
-                rows.append(row(f"{policy.lower()}-{code}-{role}", once(f"exit {code}", who, others="await over", then=over), *ends,
-                                {str(1 - who): (1, 1), str(who): {None: (1, 1), "pod": (2, 2), "container": (1, 2)}[anew]}, restart=policy))
+                rows.append(
+                    row(
+                        f"{policy.lower()}-{code}-{role}",
+                        once(f"exit {code}", who, others="await over", then=over),
+                        *ends,
+                        {str(1 - who): (1, 1), str(who): {None: (1, 1), "pod": (2, 2), "container": (1, 2)}[anew]},
+                        restart=policy,
+                    )
+                )
     die, go_on = "sh -c 'kill -9 $PPID'; exit 0", "[ $life = 1 ] && exec sleep 1000; await again"
     again = ": > /shared/again"
     return [
         *rows,
         row("exitcode-limit", once("exit 143", others="await over", then="exit 137"), "Failed", 137, 1, both(2, 2)),
-        row("onfailure-limit", once("exit 3", others="await over", then="exit 4"), "Failed", 4, 1, both(1, 2), most=2, restart="OnFailure"),
-        row("always-fatal", once("exit 3", others="await nothing", then="exit 4"), "Failed", 4, 1, both(1, 2), most=2, restart="Always"),
-        row("always-again-after-0", once("exit 0", others="await nothing"), "Failed", 1, 1, both(1, 2), most=2, restart="Always"),
-        row("onfailure-agent-killed", once("exit 3", others="await over", then=HANGS), "Failed", 137, 1, both(1, 2), most=2, restart="OnFailure", killed="1"),
+        row(
+            "onfailure-limit",
+            once("exit 3", others="await over", then="exit 4"),
+            "Failed",
+            4,
+            1,
+            both(1, 2),
+            most=2,
+            restart="OnFailure",
+        ),
+        row(
+            "always-fatal",
+            once("exit 3", others="await nothing", then="exit 4"),
+            "Failed",
+            4,
+            1,
+            both(1, 2),
+            most=2,
+            restart="Always",
+        ),
+        row(
+            "always-again-after-0",
+            once("exit 0", others="await nothing"),
+            "Failed",
+            1,
+            1,
+            both(1, 2),
+            most=2,
+            restart="Always",
+        ),
+        row(
+            "onfailure-agent-killed",
+            once("exit 3", others="await over", then=HANGS),
+            "Failed",
+            137,
+            1,
+            both(1, 2),
+            most=2,
+            restart="OnFailure",
+            killed="1",
+        ),
         row("master-first", "[ $who = 1 ] && await nothing; await lives-1", "Succeeded", 0, 0, both(1, 1)),
-        row("exitcode-agent-killed", once(HANGS, others="await over", then=over), "Succeeded", 0, 1, both(2, 2), killed="1"),
-        row("whole-job", once("exit 143", others=go_on, then=again), "Succeeded", 0, 1, both(2, 2, (2, 2)), annotations=WHOLE),
+        row(
+            "exitcode-agent-killed",
+            once(HANGS, others="await over", then=over),
+            "Succeeded",
+            0,
+            1,
+            both(2, 2),
+            killed="1",
+        ),
+        row(
+            "whole-job",
+            once("exit 143", others=go_on, then=again),
+            "Succeeded",
+            0,
+            1,
+            both(2, 2, (2, 2)),
+            annotations=WHOLE,
+        ),
         row("whole-job-fatal", once("exit 3", others=go_on), "Failed", 3, 0, both(1, 1), annotations=WHOLE),
-        row("whole-job-of-torchrun", once(die, others=go_on, then=again), "Succeeded", 0, 1, both(1, 2, (1, 2)), annotations=WHOLE, torchrun=True, processes=1),
-        row("exitcode-torchrun", once("exit 143", others=go_on, then=again), "Succeeded", 0, 1, both(2, 2, (2, 2)), torchrun=True, processes=1),
-        row("exitcode-torchrun-fatal", once("exit 3", others=go_on), "Failed", 3, 0, both(1, 1), torchrun=True, processes=1),
+        row(
+            "whole-job-of-torchrun",
+            once(die, others=go_on, then=again),
+            "Succeeded",
+            0,
+            1,
+            both(1, 2, (1, 2)),
+            annotations=WHOLE,
+            torchrun=True,
+            processes=1,
+        ),
+        row(
+            "exitcode-torchrun",
+            once("exit 143", others=go_on, then=again),
+            "Succeeded",
+            0,
+            1,
+            both(2, 2, (2, 2)),
+            torchrun=True,
+            processes=1,
+        ),
+        row(
+            "exitcode-torchrun-fatal",
+            once("exit 3", others=go_on),
+            "Failed",
+            3,
+            0,
+            both(1, 1),
+            torchrun=True,
+            processes=1,
+        ),
     ]
 
 
@@ -205,14 +455,17 @@ def agent_of(folder, rank):
     with open(os.path.join(folder, f"lives-{rank}")) as file:
         entries = {f"{UID}={file.read().split()[-1]}".encode(), f"{ROW}={os.path.basename(folder)}".encode()}
     agents = {pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if is_agent(pid, entries)}
-    first, = (pid for pid in agents if parent_of(pid) not in agents)
+    (first,) = (pid for pid in agents if parent_of(pid) not in agents)
     return first
 
 
 def is_agent(pid, entries):
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
-            return entries <= set(file.read().split(b"\0")) and os.path.basename(os.readlink(f"/proc/{pid}/exe")) == "muster"
+            return (
+                entries <= set(file.read().split(b"\0"))
+                and os.path.basename(os.readlink(f"/proc/{pid}/exe")) == "muster"
+            )
     except OSError:
         return False
 

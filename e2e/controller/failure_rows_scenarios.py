@@ -1,4 +1,5 @@
 """Runs the table of failure_rows.py in a cluster with a real kubelet. Each row must end as under `muster local`."""
+
 import os
 
 import failure_rows
@@ -28,8 +29,13 @@ class FailureTable(Scenario):
     def outcome(self, row):
         """Waits for the end of a row. Returns its (state, code, restarts, lives)."""
         ends = ("Complete", "Succeeded", "Failed")
-        job = self.cluster.await_object(f"{row.kind.lower()}/{row.name}", lambda job: any(is_true(job, end) for end in ends), self.namespace, SECONDS)
-        state, = (end for end in ends if is_true(job, end))
+        job = self.cluster.await_object(
+            f"{row.kind.lower()}/{row.name}",
+            lambda job: any(is_true(job, end) for end in ends),
+            self.namespace,
+            SECONDS,
+        )
+        (state,) = (end for end in ends if is_true(job, end))
         status = job["status"]
         code = status.get("failures", [{"exitCode": 1}])[-1]["exitCode"] if state == "Failed" else 0
         return state, code, status.get("restarts", 0), failure_rows.lives(row, self.folder_of(row.name))

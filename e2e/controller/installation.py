@@ -1,4 +1,5 @@
 """Installs Muster on a real node: images of this build's binaries, then the manifests. Waits for the controller."""
+
 import os
 import re
 import shutil
@@ -21,7 +22,11 @@ def missing_binaries(folder):
 def load_images(node, folder):
     """Builds images of the binaries in `folder`, as `make images` does."""
     out = node.path("images")
-    made = subprocess.run([os.path.join(ROOT, "build-support", "make-images"), "--bin", folder, "--out", out, "--tag", TAG], capture_output=True, text=True)
+    made = subprocess.run(
+        [os.path.join(ROOT, "build-support", "make-images"), "--bin", folder, "--out", out, "--tag", TAG],
+        capture_output=True,
+        text=True,
+    )
     if made.returncode:
         raise Broken(made.stderr.strip())
     for binary in BINARIES:
@@ -47,10 +52,22 @@ def save(cluster, namespace, folder):
             file.write(done.stdout + done.stderr)
 
     for space in (namespace, NAMESPACE):
-        for kind in ("trainjobs", "pytorchjobs", "trainingruntimes", "jobs", "pods", "services", "configmaps", "events"):
+        for kind in (
+            "trainjobs",
+            "pytorchjobs",
+            "trainingruntimes",
+            "jobs",
+            "pods",
+            "services",
+            "configmaps",
+            "events",
+        ):
             write(f"{space}-{kind}.yaml", cluster.try_kubectl("get", kind, "-n", space, "-o", "yaml"))
         for pod in cluster.try_kubectl("get", "pods", "-n", space, "-o", "name").stdout.split():
-            write(f"{space}-{pod.rpartition('/')[2]}.log", cluster.try_kubectl("logs", "-n", space, "--all-containers", "--prefix", pod))
+            write(
+                f"{space}-{pod.rpartition('/')[2]}.log",
+                cluster.try_kubectl("logs", "-n", space, "--all-containers", "--prefix", pod),
+            )
             before = cluster.try_kubectl("logs", "-n", space, "--all-containers", "--prefix", "--previous", pod)
             if before.returncode == 0:
                 write(f"{space}-{pod.rpartition('/')[2]}-before.log", before)

@@ -1,4 +1,5 @@
 """The real Kueue and PyTorchJobs."""
+
 import json
 
 from images import BUSYBOX
@@ -17,7 +18,9 @@ class PyTorchQueue(Queued, PyTorchJobs):
     def submit_job(self, name, script):
         """Creates a job with a Master and a Worker, which request 0.1 CPU each."""
         container = {"image": BUSYBOX, "command": shell(script), "resources": {"requests": {"cpu": "100m"}}, **SHARED}
-        job = pytorch_job(name, 1, container, pod={"volumes": [{"name": "shared", "hostPath": {"path": self.shared()}}]})
+        job = pytorch_job(
+            name, 1, container, pod={"volumes": [{"name": "shared", "hostPath": {"path": self.shared()}}]}
+        )
         job["metadata"]["labels"] = {QUEUE_NAME: "team"}
         self.create(job)
 
@@ -33,16 +36,25 @@ class PyTorchQueue(Queued, PyTorchJobs):
         self.await_workload(workload, lambda found: verdict(found, "Admitted")[0] == "True")
         self.submit_job("second", until("second"))
         self.await_pytorch("second", is_suspended)
-        self.cluster.kubectl("patch", workload, "-n", self.namespace, "--type=merge", "-p", json.dumps({"spec": {"active": False}}))
-        self.await_pytorch("first", lambda job: is_suspended(job) and not any(
-            counts.get("active") for counts in job["status"]["replicaStatuses"].values()))
+        self.cluster.kubectl(
+            "patch", workload, "-n", self.namespace, "--type=merge", "-p", json.dumps({"spec": {"active": False}})
+        )
+        self.await_pytorch(
+            "first",
+            lambda job: (
+                is_suspended(job)
+                and not any(counts.get("active") for counts in job["status"]["replicaStatuses"].values())
+            ),
+        )
         self.await_running("second", 1)
         pods = self.cluster.get("pods", "-n", self.namespace, "-l", "training.kubeflow.org/job-name=second")["items"]
         selectors = [pod["spec"]["nodeSelector"] for pod in pods]
         self.assertEqual(selectors, [{NODE_LABEL: "linux"}] * 2)
         self.let_go("second", "first")
         self.succeeded("second")
-        self.cluster.kubectl("patch", workload, "-n", self.namespace, "--type=merge", "-p", json.dumps({"spec": {"active": True}}))
+        self.cluster.kubectl(
+            "patch", workload, "-n", self.namespace, "--type=merge", "-p", json.dumps({"spec": {"active": True}})
+        )
         self.succeeded("first")
         self.await_workload(workload, lambda found: verdict(found, "Finished")[0] == "True")
 

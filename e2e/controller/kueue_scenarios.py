@@ -1,4 +1,5 @@
 """The real Kueue and Muster together: Kueue reads the status of TrainJobs, and Muster does what Kueue asks for."""
+
 import json
 
 import kueue
@@ -28,11 +29,19 @@ def until(name):
 
 def verdict(found, kind):
     """(status, reason) of an object's condition; (None, None): it has none of that type."""
-    return next(((each["status"], each["reason"]) for each in found.get("status", {}).get("conditions", []) if each["type"] == kind), (None, None))
+    return next(
+        (
+            (each["status"], each["reason"])
+            for each in found.get("status", {}).get("conditions", [])
+            if each["type"] == kind
+        ),
+        (None, None),
+    )
 
 
 class Queued(Scenario):
     """All scenarios of a class use one Kueue. They are skipped if Kueue cannot be built."""
+
     configuration = {}  # fields of Kueue's configuration
     kueue = None
 
@@ -52,11 +61,30 @@ class Queued(Scenario):
 
     def queue(self, cpu, name="team", **spec):
         """Creates a LocalQueue and its ClusterQueue of so many CPUs. `spec`: further fields of the latter's spec."""
-        flavor = {"apiVersion": KUEUE, "kind": "ResourceFlavor", "metadata": {"name": "linux"}, "spec": {"nodeLabels": {NODE_LABEL: "linux"}}}
-        quota = {"coveredResources": ["cpu"], "flavors": [{"name": "linux", "resources": [{"name": "cpu", "nominalQuota": cpu}]}]}
-        self.cluster.apply([flavor, {"apiVersion": KUEUE, "kind": "ClusterQueue", "metadata": {"name": name},
-                                     "spec": {"namespaceSelector": {}, "resourceGroups": [quota], **spec}}])
-        self.create({"apiVersion": KUEUE, "kind": "LocalQueue", "metadata": {"name": name}, "spec": {"clusterQueue": name}})
+        flavor = {
+            "apiVersion": KUEUE,
+            "kind": "ResourceFlavor",
+            "metadata": {"name": "linux"},
+            "spec": {"nodeLabels": {NODE_LABEL: "linux"}},
+        }
+        quota = {
+            "coveredResources": ["cpu"],
+            "flavors": [{"name": "linux", "resources": [{"name": "cpu", "nominalQuota": cpu}]}],
+        }
+        self.cluster.apply(
+            [
+                flavor,
+                {
+                    "apiVersion": KUEUE,
+                    "kind": "ClusterQueue",
+                    "metadata": {"name": name},
+                    "spec": {"namespaceSelector": {}, "resourceGroups": [quota], **spec},
+                },
+            ]
+        )
+        self.create(
+            {"apiVersion": KUEUE, "kind": "LocalQueue", "metadata": {"name": name}, "spec": {"clusterQueue": name}}
+        )
 
     def submit(self, name, script, nodes=2, initializer=None, queue="team", container=None, **spec):
         """Creates a TrainJob whose pods request 0.1 CPU each. `initializer`: the script of a step before the nodes."""
@@ -64,7 +92,13 @@ class Queued(Scenario):
         pod = {"volumes": [{"name": "shared", "hostPath": {"path": self.shared()}}]}
         made = runtime(name, nodes, container={"command": shell(script), **resources, **(container or {})}, pod=pod)
         if initializer:
-            first = {"name": INITIALIZER, "image": BUSYBOX, "imagePullPolicy": "IfNotPresent", "command": shell(initializer), **resources}
+            first = {
+                "name": INITIALIZER,
+                "image": BUSYBOX,
+                "imagePullPolicy": "IfNotPresent",
+                "command": shell(initializer),
+                **resources,
+            }
             put_before(made, INITIALIZER, {"containers": [first], **pod})
         job = train_job(name, name, trainer={"numNodes": nodes}, **spec)
         job["metadata"]["labels"] = {QUEUE_NAME: queue}
@@ -75,8 +109,11 @@ class Queued(Scenario):
 
     def workload(self, name):
         """The name of Kueue's Workload for the TrainJob. Call it when the TrainJob has a status."""
-        found = [item["metadata"]["name"] for item in self.cluster.get("workloads", "-n", self.namespace)["items"]
-                 if item["metadata"]["ownerReferences"][0]["name"] == name]
+        found = [
+            item["metadata"]["name"]
+            for item in self.cluster.get("workloads", "-n", self.namespace)["items"]
+            if item["metadata"]["ownerReferences"][0]["name"] == name
+        ]
         self.assertEqual(len(found), 1, f"Kueue's Workloads for {name}")
         return f"workload/{found[0]}"
 
@@ -89,8 +126,13 @@ class Queued(Scenario):
                 pass
 
     def pods(self, name):
-        return [pod for pod in self.cluster.get("pods", "-n", self.namespace, "-l", f"jobset.sigs.k8s.io/jobset-name={name}")["items"]
-                if "deletionTimestamp" not in pod["metadata"]]
+        return [
+            pod
+            for pod in self.cluster.get("pods", "-n", self.namespace, "-l", f"jobset.sigs.k8s.io/jobset-name={name}")[
+                "items"
+            ]
+            if "deletionTimestamp" not in pod["metadata"]
+        ]
 
 
 class Kueue(Queued):
@@ -103,14 +145,18 @@ class Kueue(Queued):
         self.assertEqual(self.pods("second"), [])
         # An eviction deletes the pods, and the next job in the queue gets the quota.
         workload = self.workload("first")
-        self.cluster.kubectl("patch", workload, "-n", self.namespace, "--type=merge", "-p", json.dumps({"spec": {"active": False}}))
+        self.cluster.kubectl(
+            "patch", workload, "-n", self.namespace, "--type=merge", "-p", json.dumps({"spec": {"active": False}})
+        )
         self.await_job("first", lambda job: is_suspended(job) and job["status"]["jobsStatus"][0]["active"] == 0)
         running = self.await_job("second", is_running)
         self.assertEqual([patch["manager"] for patch in running["spec"]["runtimePatches"]], ["kueue.x-k8s.io/manager"])
         self.assertEqual([pod["spec"]["nodeSelector"] for pod in self.pods("second")], [{NODE_LABEL: "linux"}] * 2)
         self.let_go("second", "first")
         self.condition(self.finished("second"), "Complete")
-        self.cluster.kubectl("patch", workload, "-n", self.namespace, "--type=merge", "-p", json.dumps({"spec": {"active": True}}))
+        self.cluster.kubectl(
+            "patch", workload, "-n", self.namespace, "--type=merge", "-p", json.dumps({"spec": {"active": True}})
+        )
         self.condition(self.finished("first"), "Complete")
         self.await_workload(workload, lambda found: verdict(found, "Finished")[0] == "True")
 
@@ -136,10 +182,29 @@ class Kueue(Queued):
         """Kueue or the user gives the job to MultiKueue. Muster creates and writes nothing for it, although Kueue
         admits it here. The cluster where MultiKueue would run it is not part of this scenario."""
         self.queue("300m")
-        self.cluster.apply([
-            {"apiVersion": KUEUE, "kind": "MultiKueueConfig", "metadata": {"name": "others"}, "spec": {"clusters": ["other"]}},
-            {"apiVersion": KUEUE, "kind": "AdmissionCheck", "metadata": {"name": "others"}, "spec": {
-                "controllerName": MULTIKUEUE, "parameters": {"apiGroup": KUEUE.partition("/")[0], "kind": "MultiKueueConfig", "name": "others"}}}])
+        self.cluster.apply(
+            [
+                {
+                    "apiVersion": KUEUE,
+                    "kind": "MultiKueueConfig",
+                    "metadata": {"name": "others"},
+                    "spec": {"clusters": ["other"]},
+                },
+                {
+                    "apiVersion": KUEUE,
+                    "kind": "AdmissionCheck",
+                    "metadata": {"name": "others"},
+                    "spec": {
+                        "controllerName": MULTIKUEUE,
+                        "parameters": {
+                            "apiGroup": KUEUE.partition("/")[0],
+                            "kind": "MultiKueueConfig",
+                            "name": "others",
+                        },
+                    },
+                },
+            ]
+        )
         self.queue("300m", "others", admissionChecksStrategy={"admissionChecks": [{"name": "others"}]})
         self.cluster.await_object("localqueue/others", lambda queue: verdict(queue, "Active")[0], self.namespace)
         self.submit("by-kueue", "true", nodes=1, queue="others")

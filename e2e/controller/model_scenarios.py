@@ -1,4 +1,5 @@
 """The model initializer fetches a model from a hub, and Debian's PyTorch trains with its weights."""
+
 import hashlib
 import os
 import re
@@ -9,7 +10,16 @@ import threading
 
 from digits import MIN_ACCURACY, SETUP_DATA, TRAINING
 from hub import Hub
-from scenario import DEBIAN, INITIALIZER_IMAGE, MODEL_INITIALIZER, Scenario, host_folders, put_before, runtime, train_job
+from scenario import (
+    DEBIAN,
+    INITIALIZER_IMAGE,
+    MODEL_INITIALIZER,
+    Scenario,
+    host_folders,
+    put_before,
+    runtime,
+    train_job,
+)
 
 MODEL = "muster/features"
 WIDTH = 2048  # features of the model: 8.5 MiB of weights
@@ -32,14 +42,16 @@ class Model(Scenario):
 
         self.await_words(f"{RANGE >> 20}.0 MiB of")
         before = hub.ranges()
-        initializer, = self.node.processes_in_pods("muster-initializer")
+        (initializer,) = self.node.processes_in_pods("muster-initializer")
         os.kill(initializer, signal.SIGKILL)
         hub.release()
         job = self.finished("tune")
         self.condition(job, "Complete")
-        after = hub.ranges()[len(before):]
+        after = hub.ranges()[len(before) :]
         self.assertEqual(min(before)[0], 0)
-        self.assertEqual(min(after)[0], RANGE, f"the second life asks for {after}, and the first one had the bytes before {RANGE}")
+        self.assertEqual(
+            min(after)[0], RANGE, f"the second life asks for {after}, and the first one had the bytes before {RANGE}"
+        )
         log = self.logs("tune")[0]
         with open(os.path.join(files, WEIGHTS), "rb") as file:
             self.assertIn(f"weights of sha256 {hashlib.sha256(file.read()).hexdigest()}", log)
@@ -50,30 +62,94 @@ class Model(Scenario):
     def claim_workspace(self):
         """Creates a PersistentVolumeClaim on a folder of the machine."""
         room = {"storage": "1Gi"}
-        self.cluster.apply([{"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": self.namespace}, "spec": {
-            "capacity": room, "accessModes": ["ReadWriteMany"], "hostPath": {"path": self.shared()}, "storageClassName": "",
-            "claimRef": {"namespace": self.namespace, "name": "workspace"}}}])
+        self.cluster.apply(
+            [
+                {
+                    "apiVersion": "v1",
+                    "kind": "PersistentVolume",
+                    "metadata": {"name": self.namespace},
+                    "spec": {
+                        "capacity": room,
+                        "accessModes": ["ReadWriteMany"],
+                        "hostPath": {"path": self.shared()},
+                        "storageClassName": "",
+                        "claimRef": {"namespace": self.namespace, "name": "workspace"},
+                    },
+                }
+            ]
+        )
         self.addCleanup(self.cluster.try_kubectl, "delete", "persistentvolume", self.namespace, "--wait=false")
-        self.create({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "workspace"}, "spec": {
-            "accessModes": ["ReadWriteMany"], "resources": {"requests": room}, "storageClassName": "", "volumeName": self.namespace}})
+        self.create(
+            {
+                "apiVersion": "v1",
+                "kind": "PersistentVolumeClaim",
+                "metadata": {"name": "workspace"},
+                "spec": {
+                    "accessModes": ["ReadWriteMany"],
+                    "resources": {"requests": room},
+                    "storageClassName": "",
+                    "volumeName": self.namespace,
+                },
+            }
+        )
 
     def train(self, hub, data):
         volumes, mounts = host_folders([*DEBIAN, TRAINING, os.path.dirname(data)])
         workspace = {"name": "workspace", "persistentVolumeClaim": {"claimName": "workspace"}}
         mount = {"name": "workspace", "mountPath": WORKSPACE}
-        container = {"volumeMounts": [*mounts, mount], "env": [{"name": "PATH", "value": "/usr/local/bin:/usr/bin:/bin"}],
-                     "command": ["torchrun", SCRIPT, "--model", f"{WORKSPACE}/model", "--data", data, "--min-accuracy", str(MIN_ACCURACY)]}
-        made = runtime("tune", 2, {"torch": {"numProcPerNode": 1}}, container=container, pod={"volumes": [*volumes, workspace]})
-        initializer = {"name": MODEL_INITIALIZER, "image": INITIALIZER_IMAGE, "imagePullPolicy": "IfNotPresent", "volumeMounts": [mount]}
-        put_before(made, MODEL_INITIALIZER, {"restartPolicy": "OnFailure", "containers": [initializer], "volumes": [workspace]})
-        self.create(made, train_job("tune", "tune", initializer={
-            "model": {"storageUri": f"hf://{MODEL}", "env": [{"name": "HF_ENDPOINT", "value": hub.url}]}}))
+        container = {
+            "volumeMounts": [*mounts, mount],
+            "env": [{"name": "PATH", "value": "/usr/local/bin:/usr/bin:/bin"}],
+            "command": [
+                "torchrun",
+                SCRIPT,
+                "--model",
+                f"{WORKSPACE}/model",
+                "--data",
+                data,
+                "--min-accuracy",
+                str(MIN_ACCURACY),
+            ],
+        }
+        made = runtime(
+            "tune", 2, {"torch": {"numProcPerNode": 1}}, container=container, pod={"volumes": [*volumes, workspace]}
+        )
+        initializer = {
+            "name": MODEL_INITIALIZER,
+            "image": INITIALIZER_IMAGE,
+            "imagePullPolicy": "IfNotPresent",
+            "volumeMounts": [mount],
+        }
+        put_before(
+            made, MODEL_INITIALIZER, {"restartPolicy": "OnFailure", "containers": [initializer], "volumes": [workspace]}
+        )
+        self.create(
+            made,
+            train_job(
+                "tune",
+                "tune",
+                initializer={
+                    "model": {"storageUri": f"hf://{MODEL}", "env": [{"name": "HF_ENDPOINT", "value": hub.url}]}
+                },
+            ),
+        )
 
     def await_words(self, words, seconds=120):
         """Waits until a line of the initializer's log has these words."""
-        self.cluster.await_object(f"job/tune-{MODEL_INITIALIZER}-0", lambda job: job["status"].get("ready") == 1, self.namespace)
-        command = [self.cluster.program("kubectl"), "logs", "--follow", f"job/tune-{MODEL_INITIALIZER}-0", "-n", self.namespace]
-        with subprocess.Popen(self.cluster.inside(command), stdout=subprocess.PIPE, text=True, env=self.cluster.environment) as follow:
+        self.cluster.await_object(
+            f"job/tune-{MODEL_INITIALIZER}-0", lambda job: job["status"].get("ready") == 1, self.namespace
+        )
+        command = [
+            self.cluster.program("kubectl"),
+            "logs",
+            "--follow",
+            f"job/tune-{MODEL_INITIALIZER}-0",
+            "-n",
+            self.namespace,
+        ]
+        with subprocess.Popen(
+            self.cluster.inside(command), stdout=subprocess.PIPE, text=True, env=self.cluster.environment
+        ) as follow:
             deadline = threading.Timer(seconds, follow.kill)
             deadline.start()
             found = any(words in line for line in follow.stdout)

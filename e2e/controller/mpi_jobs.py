@@ -1,5 +1,6 @@
 """TrainJobs of Debian's Open MPI without sshd and keys: a launcher reaches its nodes by `muster rsh`. Scenarios of several modules
 and the table of causes use them."""
+
 import os
 import shutil
 import subprocess
@@ -10,7 +11,10 @@ PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "
 MPIRUN, MPICC = "/usr/bin/mpirun.openmpi", "/usr/bin/mpicc.openmpi"
 LAUNCHER = "launcher"
 # No search for InfiniBand, which a pod's network lacks. runc's /dev/shm is large enough for these messages.
-QUIET = [{"name": f"OMPI_MCA_{name}", "value": value} for name, value in (("btl", "tcp,self"), ("pml", "ob1"), ("btl_base_warn_component_unused", "0"))]
+QUIET = [
+    {"name": f"OMPI_MCA_{name}", "value": value}
+    for name, value in (("btl", "tcp,self"), ("pml", "ob1"), ("btl_base_warn_component_unused", "0"))
+]
 
 
 def missing():
@@ -31,18 +35,30 @@ def mpi_job(name, folder, command, nodes, slots, max_restarts=None):
     mounts.append({"name": "shared", "mountPath": "/shared"})
     container = {"volumeMounts": mounts, "env": [{"name": "PATH", "value": "/usr/local/bin:/usr/bin:/bin"}, *QUIET]}
     policy = {"mpi": {"runLauncherAsNode": True, "numProcPerNode": slots}}
-    made = runtime(name, 1, policy, container={**container, "command": ["/usr/sbin/sshd", "-De"],
-                                               "readinessProbe": {"tcpSocket": {"port": 2222}}}, pod={"volumes": volumes})
+    made = runtime(
+        name,
+        1,
+        policy,
+        container={**container, "command": ["/usr/sbin/sshd", "-De"], "readinessProbe": {"tcpSocket": {"port": 2222}}},
+        pod={"volumes": volumes},
+    )
     job_set = made["spec"]["template"]["spec"]
     job_set["successPolicy"] = {"operator": "All", "targetReplicatedJobs": [LAUNCHER]}
     if max_restarts is not None:
         job_set["failurePolicy"] = {"maxRestarts": max_restarts}
-    node, = job_set["replicatedJobs"]
+    (node,) = job_set["replicatedJobs"]
     node["template"]["metadata"] = {}
     launcher = {**node["template"]["spec"]["template"]["spec"]["containers"][0]}
     for field in ("command", "readinessProbe"):
         launcher.pop(field)
-    job_set["replicatedJobs"].append({
-        "name": LAUNCHER, "dependsOn": [{"name": "node", "status": "Ready"}],
-        "template": {"metadata": {"labels": {ANCESTOR: "trainer"}}, "spec": {"template": {"spec": {"containers": [launcher], "volumes": volumes}}}}})
+    job_set["replicatedJobs"].append(
+        {
+            "name": LAUNCHER,
+            "dependsOn": [{"name": "node", "status": "Ready"}],
+            "template": {
+                "metadata": {"labels": {ANCESTOR: "trainer"}},
+                "spec": {"template": {"spec": {"containers": [launcher], "volumes": volumes}}},
+            },
+        }
+    )
     return [made, train_job(name, name, trainer={"numNodes": nodes, "command": command})]

@@ -1,4 +1,5 @@
 """Debian's Open MPI without sshd and keys: a launcher reaches its nodes by `muster rsh`."""
+
 import os
 import re
 
@@ -23,7 +24,16 @@ class Mpi(Scenario):
         self.create(*mpi_jobs.mpi_job("solve", self.folder, command, NODES, SLOTS))
 
     def launcher_log(self):
-        return self.cluster.kubectl("logs", "-n", self.namespace, "-c", "node", "-l", "jobset.sigs.k8s.io/replicatedjob-name=launcher", "--tail=-1")
+        return self.cluster.kubectl(
+            "logs",
+            "-n",
+            self.namespace,
+            "-c",
+            "node",
+            "-l",
+            "jobset.sigs.k8s.io/replicatedjob-name=launcher",
+            "--tail=-1",
+        )
 
     def check_ranks(self):
         """Checks that all ranks have met since the last restart, on all nodes, also in the launcher's pod."""
@@ -51,11 +61,15 @@ class Mpi(Scenario):
     def test_a_node_is_lost(self):
         """mpirun is started again in the launcher's pod when another pod has replaced the lost one."""
         self.start("firsthangs", "/shared/mark")
-        self.cluster.await_object("trainjob/solve", lambda job: job.get("status", {}).get("state") == "Running", self.namespace)
+        self.cluster.await_object(
+            "trainjob/solve", lambda job: job.get("status", {}).get("state") == "Running", self.namespace
+        )
         await_file(os.path.join(self.folder, "mark"), 180)  # they hang
         selector = "jobset.sigs.k8s.io/replicatedjob-name=node,batch.kubernetes.io/job-completion-index=1"
-        lost, = self.cluster.get("pods", "-n", self.namespace, "-l", selector)["items"]
-        self.cluster.kubectl("delete", "pod", lost["metadata"]["name"], "-n", self.namespace, "--grace-period=0", "--force")
+        (lost,) = self.cluster.get("pods", "-n", self.namespace, "-l", selector)["items"]
+        self.cluster.kubectl(
+            "delete", "pod", lost["metadata"]["name"], "-n", self.namespace, "--grace-period=0", "--force"
+        )
         job = self.finished("solve", 240)
         self.condition(job, "Complete")
         self.assertEqual((job["status"]["restarts"], job["status"]["attempt"]), (1, 0), job["status"])

@@ -1,4 +1,5 @@
 """The kubelet, the controller or the API server is killed while a job runs. The controller is upgraded."""
+
 import contextlib
 import os
 import signal
@@ -25,22 +26,42 @@ class Kubelet(Scenario):
     def test_the_kubelet_is_killed(self):
         """The kubelet is away until its node is not ready. One pod runs on, one ends. None is replaced or counted."""
         folder = self.shared()
-        self.create(runtime("wait", 2, pod={"volumes": [{"name": "shared", "hostPath": {"path": folder}}]}, container={
-            "command": shell("until [ -e /shared/$JOB_COMPLETION_INDEX ]; do sleep 0.1; done; touch /shared/$JOB_COMPLETION_INDEX.done"),
-            "volumeMounts": [{"name": "shared", "mountPath": "/shared"}]}), train_job("wait", "wait"))
-        self.cluster.await_object("trainjob/wait", lambda job: job.get("status", {}).get("state") == "Running", self.namespace)
+        self.create(
+            runtime(
+                "wait",
+                2,
+                pod={"volumes": [{"name": "shared", "hostPath": {"path": folder}}]},
+                container={
+                    "command": shell(
+                        "until [ -e /shared/$JOB_COMPLETION_INDEX ]; do sleep 0.1; done; touch /shared/$JOB_COMPLETION_INDEX.done"
+                    ),
+                    "volumeMounts": [{"name": "shared", "mountPath": "/shared"}],
+                },
+            ),
+            train_job("wait", "wait"),
+        )
+        self.cluster.await_object(
+            "trainjob/wait", lambda job: job.get("status", {}).get("state") == "Running", self.namespace
+        )
         before = self.pods()
         self.addCleanup(self.kubelet_runs)
         self.node.kill_kubelet()
-        self.cluster.await_object("node/node", lambda node: any(
-            condition["type"] == "Ready" and condition["status"] == "Unknown" for condition in node["status"]["conditions"]))
+        self.cluster.await_object(
+            "node/node",
+            lambda node: any(
+                condition["type"] == "Ready" and condition["status"] == "Unknown"
+                for condition in node["status"]["conditions"]
+            ),
+        )
         touch(os.path.join(folder, "1"))
         self.node.start_kubelet()
         self.cluster.await_object("trainjob/wait", lambda job: job["status"]["state"] == "Running", self.namespace)
         touch(os.path.join(folder, "0"))
         job = self.finished("wait")
         self.condition(job, "Complete")
-        self.assertEqual((job["status"]["restarts"], job["status"]["attempt"], job["status"].get("failures", [])), (0, 0, []))
+        self.assertEqual(
+            (job["status"]["restarts"], job["status"]["attempt"], job["status"].get("failures", [])), (0, 0, [])
+        )
         self.assertEqual(self.pods(), before)
 
     def pods(self):
@@ -103,20 +124,29 @@ class Outages(Digits):
 
     def pods(self):
         """[(uid, image of the agent)]"""
-        return sorted((pod["metadata"]["uid"], pod["spec"]["initContainers"][0]["image"]) for pod in self.cluster.get("pods", "-n", self.namespace)["items"])
+        return sorted(
+            (pod["metadata"]["uid"], pod["spec"]["initContainers"][0]["image"])
+            for pod in self.cluster.get("pods", "-n", self.namespace)["items"]
+        )
 
     def upgrade(self, tag):
         """Installs images of `tag`, and waits until a new controller leads, whose plans have the agent of that tag."""
         install(self.cluster, tag)
-        new = {pod["metadata"]["name"] for pod in self.cluster.get("pods", "-n", NAMESPACE)["items"]
-               if pod["spec"]["containers"][0]["image"].endswith(f"{CONTROLLER}:{tag}") and "deletionTimestamp" not in pod["metadata"]}
+        new = {
+            pod["metadata"]["name"]
+            for pod in self.cluster.get("pods", "-n", NAMESPACE)["items"]
+            if pod["spec"]["containers"][0]["image"].endswith(f"{CONTROLLER}:{tag}")
+            and "deletionTimestamp" not in pod["metadata"]
+        }
         self.assertEqual(len(new), 2)
-        self.cluster.await_object(LEASE, lambda lease: lease["spec"].get("holderIdentity", "").rpartition("_")[0] in new, NAMESPACE)
+        self.cluster.await_object(
+            LEASE, lambda lease: lease["spec"].get("holderIdentity", "").rpartition("_")[0] in new, NAMESPACE
+        )
 
     @contextlib.contextmanager
     def held(self, rank):
         """Stops one worker, for which all others then wait."""
-        worker, = self.node.processes_in_pods("train.py", f"RANK={rank}")
+        (worker,) = self.node.processes_in_pods("train.py", f"RANK={rank}")
         os.kill(worker, signal.SIGSTOP)
         try:
             yield
@@ -129,10 +159,21 @@ class Outages(Digits):
         self.addCleanup(training.close)
         store = self.store_with_data()
         store.hold()
-        wait = {"name": "wait", "image": BUSYBOX, "command": shell("until [ -e /workspace/checkpoints/begin ]; do sleep 0.1; done"),
-                "volumeMounts": [{"name": "checkpoints", "mountPath": "/workspace/checkpoints"}]}
-        self.train("--events", "/workspace/checkpoints/events.pipe", "--epoch-seconds", str(epoch_seconds), store=store, epochs=EPOCHS,
-                   pod={"initContainers": [wait]})
+        wait = {
+            "name": "wait",
+            "image": BUSYBOX,
+            "command": shell("until [ -e /workspace/checkpoints/begin ]; do sleep 0.1; done"),
+            "volumeMounts": [{"name": "checkpoints", "mountPath": "/workspace/checkpoints"}],
+        }
+        self.train(
+            "--events",
+            "/workspace/checkpoints/events.pipe",
+            "--epoch-seconds",
+            str(epoch_seconds),
+            store=store,
+            epochs=EPOCHS,
+            pod={"initContainers": [wait]},
+        )
 
         self.await_job("dataset-initializer", lambda job: job["status"].get("ready") == 1)
         with without():
@@ -167,10 +208,14 @@ class Outages(Digits):
         return self.cluster.await_object(f"job/digits-{step}-0", wanted, self.namespace)
 
     def node_jobs(self):
-        return [job for job in self.cluster.get("jobs", "-n", self.namespace)["items"] if job["metadata"]["name"] == "digits-node-0"]
+        return [
+            job
+            for job in self.cluster.get("jobs", "-n", self.namespace)["items"]
+            if job["metadata"]["name"] == "digits-node-0"
+        ]
 
     def kill_worker(self, rank):
-        worker, = self.node.processes_in_pods("train.py", f"RANK={rank}")
+        (worker,) = self.node.processes_in_pods("train.py", f"RANK={rank}")
         os.kill(worker, signal.SIGKILL)
 
     def leader(self):
@@ -182,11 +227,13 @@ class Outages(Digits):
     def without_controller(self):
         """Kills the leader and deletes its pod, since the kubelet's back-off for its container grows each time."""
         pod, dead = self.leader()
-        process, = self.node.processes_in_pods(CONTROLLER, f"HOSTNAME={pod}")
+        (process,) = self.node.processes_in_pods(CONTROLLER, f"HOSTNAME={pod}")
         os.kill(process, signal.SIGKILL)
         self.cluster.kubectl("delete", "pod", pod, "-n", NAMESPACE, "--grace-period=0", "--force")
         yield
-        self.cluster.await_object(LEASE, lambda lease: lease["spec"].get("holderIdentity") not in (None, "", dead), NAMESPACE)
+        self.cluster.await_object(
+            LEASE, lambda lease: lease["spec"].get("holderIdentity") not in (None, "", dead), NAMESPACE
+        )
 
     @contextlib.contextmanager
     def without_api_server(self):

@@ -1,4 +1,5 @@
 """Commands in busybox, with and without the agent."""
+
 import json
 
 from scenario import Scenario, runtime, shell, train_job
@@ -6,7 +7,9 @@ from scenario import Scenario, runtime, shell, train_job
 OFF = {"muster.dev/agent": "off"}
 HELLO = shell('echo "index $JOB_COMPLETION_INDEX of $(hostname)"')
 # Each node finds the other by its name, through the headless Service.
-PEERS = shell('for i in 0 1; do until nslookup -type=a "$HOSTNAME_OF_ALL-$i.$SUBDOMAIN.$NAMESPACE.svc.cluster.local"; do sleep 1; done; done; echo found')
+PEERS = shell(
+    'for i in 0 1; do until nslookup -type=a "$HOSTNAME_OF_ALL-$i.$SUBDOMAIN.$NAMESPACE.svc.cluster.local"; do sleep 1; done; done; echo found'
+)
 THREE = shell('[ "$JOB_COMPLETION_INDEX" = 0 ] && exec sleep 600; echo "about to fail" >&2; exit 3')
 # SIGTERM does not end the first process of a container, so its pod takes the whole grace period to end.
 ONCE = {"pod": {"restartPolicy": "Never", "terminationGracePeriodSeconds": 1}, "job": {"backoffLimit": 0}}
@@ -14,11 +17,18 @@ ONCE = {"pod": {"restartPolicy": "Never", "terminationGracePeriodSeconds": 1}, "
 
 class Plain(Scenario):
     def completes(self, annotations):
-        self.create(runtime("hello", 2, container={"command": HELLO}, annotations=annotations), train_job("hello", "hello"))
+        self.create(
+            runtime("hello", 2, container={"command": HELLO}, annotations=annotations), train_job("hello", "hello")
+        )
         job = self.finished("hello")
         self.assertEqual(self.condition(job, "Complete"), ("AllJobsCompleted", "jobset completed successfully"))
-        self.assertEqual(job["status"]["jobsStatus"], [{"name": "node", "ready": 0, "succeeded": 1, "failed": 0, "active": 0, "suspended": 0}])
-        self.assertEqual((job["status"]["state"], job["status"]["nodes"], job["status"]["restarts"]), ("Complete", 2, 0))
+        self.assertEqual(
+            job["status"]["jobsStatus"],
+            [{"name": "node", "ready": 0, "succeeded": 1, "failed": 0, "active": 0, "suspended": 0}],
+        )
+        self.assertEqual(
+            (job["status"]["state"], job["status"]["nodes"], job["status"]["restarts"]), ("Complete", 2, 0)
+        )
         logs = self.logs("hello")
         for rank in range(2):
             self.assertIn(f"index {rank} of hello-node-0-{rank}", logs[rank])
@@ -30,25 +40,39 @@ class Plain(Scenario):
         self.completes({})
 
     def test_the_jobs_own_command(self):
-        self.create(runtime("any", 1), train_job("mine", "any", trainer={"numNodes": 2, "command": HELLO, "env": [{"name": "A", "value": "b"}]}))
+        self.create(
+            runtime("any", 1),
+            train_job("mine", "any", trainer={"numNodes": 2, "command": HELLO, "env": [{"name": "A", "value": "b"}]}),
+        )
         job = self.finished("mine")
         self.condition(job, "Complete")
         self.assertEqual(job["status"]["nodes"], 2)
 
     def test_names_of_peers(self):
-        environment = [{"name": "HOSTNAME_OF_ALL", "value": "peers-node-0"}, {"name": "SUBDOMAIN", "value": "peers"},
-                       {"name": "NAMESPACE", "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}}]
-        self.create(runtime("peers", 2, container={"command": PEERS, "env": environment}, annotations=OFF), train_job("peers", "peers"))
+        environment = [
+            {"name": "HOSTNAME_OF_ALL", "value": "peers-node-0"},
+            {"name": "SUBDOMAIN", "value": "peers"},
+            {"name": "NAMESPACE", "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}},
+        ]
+        self.create(
+            runtime("peers", 2, container={"command": PEERS, "env": environment}, annotations=OFF),
+            train_job("peers", "peers"),
+        )
         self.condition(self.finished("peers"), "Complete")
         self.assertTrue(all("found" in log for log in self.logs("peers")))
 
     def test_failure_without_agent(self):
-        self.create(runtime("three", 2, container={"command": THREE}, annotations=OFF, **ONCE), train_job("three", "three"))
+        self.create(
+            runtime("three", 2, container={"command": THREE}, annotations=OFF, **ONCE), train_job("three", "three")
+        )
         job = self.finished("three")
         reason, message = self.condition(job, "Failed")
         self.assertEqual(reason, "FailedJobs")
-        self.assertRegex(message, r"^jobset failed due to one or more job failures \(first failed job: three-node-0\): "
-                                  r"node 1: pod three-node-0-1-\w+ \(node node\) ended with exit code 3; see kubectl logs -n \S+ three-node-0-1-\w+ -c node$")
+        self.assertRegex(
+            message,
+            r"^jobset failed due to one or more job failures \(first failed job: three-node-0\): "
+            r"node 1: pod three-node-0-1-\w+ \(node node\) ended with exit code 3; see kubectl logs -n \S+ three-node-0-1-\w+ -c node$",
+        )
         first = job["status"]["failures"][0]
         self.assertEqual((first["exitCode"], first["nodeRank"], first["node"]), (3, 1, "node"), first)
 
@@ -61,16 +85,33 @@ class Plain(Scenario):
         first = job["status"]["failures"][0]
         self.assertEqual((first["exitCode"], first["nodeRank"]), (3, 1), first)
         self.assertIn("about to fail", first["message"])
-        self.cluster.await_object("job/three-node-0", lambda job: any(
-            condition["type"] == "Failed" and condition["status"] == "True" for condition in job["status"].get("conditions", [])), self.namespace)
+        self.cluster.await_object(
+            "job/three-node-0",
+            lambda job: any(
+                condition["type"] == "Failed" and condition["status"] == "True"
+                for condition in job["status"].get("conditions", [])
+            ),
+            self.namespace,
+        )
         self.assertIn("about to fail", self.cluster.kubectl("logs", first["pod"], "-n", self.namespace, "-c", "node"))
 
     def test_suspended_and_resumed(self):
-        self.create(runtime("hello", 2, container={"command": HELLO}, annotations=OFF), train_job("later", "hello", suspend=True))
-        self.cluster.await_object("trainjob/later", lambda job: any(
-            condition["type"] == "Suspended" and condition["status"] == "True" for condition in job.get("status", {}).get("conditions", [])), self.namespace)
+        self.create(
+            runtime("hello", 2, container={"command": HELLO}, annotations=OFF),
+            train_job("later", "hello", suspend=True),
+        )
+        self.cluster.await_object(
+            "trainjob/later",
+            lambda job: any(
+                condition["type"] == "Suspended" and condition["status"] == "True"
+                for condition in job.get("status", {}).get("conditions", [])
+            ),
+            self.namespace,
+        )
         self.assertEqual(self.cluster.get("pods", "-n", self.namespace)["items"], [])
-        self.cluster.kubectl("patch", "trainjob", "later", "-n", self.namespace, "--type=merge", "-p", '{"spec":{"suspend":false}}')
+        self.cluster.kubectl(
+            "patch", "trainjob", "later", "-n", self.namespace, "--type=merge", "-p", '{"spec":{"suspend":false}}'
+        )
         self.condition(self.finished("later"), "Complete")
 
     def test_unknown_runtime(self):
@@ -79,9 +120,14 @@ class Plain(Scenario):
         of_cluster["spec"]["runtimeRef"]["kind"] = "ClusterTrainingRuntime"
         refused = self.cluster.try_kubectl("create", "-n", self.namespace, "-f", "-", content=json.dumps(of_cluster))
         self.assertEqual(refused.returncode, 1)
-        self.assertIn("spec.runtimeRef: Invalid value: 'hello': specified clusterTrainingRuntime must be created before the TrainJob is created", refused.stderr)
+        self.assertIn(
+            "spec.runtimeRef: Invalid value: 'hello': specified clusterTrainingRuntime must be created before the TrainJob is created",
+            refused.stderr,
+        )
         self.create(train_job("early", "hello"))
-        job = self.cluster.await_object("trainjob/early", lambda job: job.get("status", {}).get("message"), self.namespace)
+        job = self.cluster.await_object(
+            "trainjob/early", lambda job: job.get("status", {}).get("message"), self.namespace
+        )
         self.assertIn("hello", job["status"]["message"])
         self.create(runtime("hello", 1, container={"command": HELLO}))
         self.condition(self.finished("early"), "Complete")
@@ -89,7 +135,9 @@ class Plain(Scenario):
     def test_a_secret_that_comes_later(self):
         container = {"command": HELLO, "envFrom": [{"secretRef": {"name": "keys"}}]}
         self.create(runtime("hello", 1, container=container), train_job("waits", "hello"))
-        job = self.cluster.await_object("trainjob/waits", lambda job: job.get("status", {}).get("state") == "Waiting", self.namespace)
+        job = self.cluster.await_object(
+            "trainjob/waits", lambda job: job.get("status", {}).get("state") == "Waiting", self.namespace
+        )
         self.assertEqual(job["status"]["reason"], "CreateContainerConfigError")
         self.assertIn('secret "keys" not found', job["status"]["message"])
         self.create({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "keys"}, "stringData": {"A": "b"}})

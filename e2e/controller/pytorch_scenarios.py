@@ -1,4 +1,5 @@
 """PyTorchJobs of kubeflow.org/v1: failures and what they cost, and real training that goes on after them."""
+
 import os
 import re
 
@@ -26,18 +27,44 @@ class PyTorchTraining(PyTorchJobs, Digits):
         volumes, mounts = host_folders([*DEBIAN, TRAINING, os.path.dirname(self.data)])
         volumes.append({"name": "checkpoints", "hostPath": {"path": self.checkpoints}})
         mounts.append({"name": "checkpoints", "mountPath": "/workspace/checkpoints"})
-        container = {"command": [*command, os.path.join(TRAINING, "train.py"), "--data", self.data, "--checkpoints", "/workspace/checkpoints",
-                                 "--epochs", "24", "--min-accuracy", str(MIN_ACCURACY), *options],
-                     "volumeMounts": mounts, "env": [{"name": "PATH", "value": "/usr/local/bin:/usr/bin:/bin"}],
-                     "resources": {"requests": {"cpu": "100m"}}}
-        self.create(pytorch_job("digits", 2, container, policy=policy or {"backoffLimit": 6}, annotations=annotations,
-                                pod={"volumes": volumes}, processes=1))
+        container = {
+            "command": [
+                *command,
+                os.path.join(TRAINING, "train.py"),
+                "--data",
+                self.data,
+                "--checkpoints",
+                "/workspace/checkpoints",
+                "--epochs",
+                "24",
+                "--min-accuracy",
+                str(MIN_ACCURACY),
+                *options,
+            ],
+            "volumeMounts": mounts,
+            "env": [{"name": "PATH", "value": "/usr/local/bin:/usr/bin:/bin"}],
+            "resources": {"requests": {"cpu": "100m"}},
+        }
+        self.create(
+            pytorch_job(
+                "digits",
+                2,
+                container,
+                policy=policy or {"backoffLimit": 6},
+                annotations=annotations,
+                pod={"volumes": volumes},
+                processes=1,
+            )
+        )
 
     def end_in_the_middle(self, pod):
         """Ends the process of a worker with SIGTERM (code 143), as soon as a checkpoint exists."""
         self.await_running("digits", 2)
-        self.in_pod(pod, """until [ -e /workspace/checkpoints/epoch_0003.pt ]; do sleep 0.1; done
-            for process in /proc/[0-9]*; do case $(readlink $process/exe) in */python3*) kill -TERM ${process#/proc/};; esac; done""")
+        self.in_pod(
+            pod,
+            """until [ -e /workspace/checkpoints/epoch_0003.pt ]; do sleep 0.1; done
+            for process in /proc/[0-9]*; do case $(readlink $process/exe) in */python3*) kill -TERM ${process#/proc/};; esac; done""",
+        )
 
     def check_training(self):
         """Checks that training went on from a checkpoint, with all workers, and is as accurate as without a failure."""
@@ -76,7 +103,15 @@ class PyTorchTraining(PyTorchJobs, Digits):
 
     def test_whole_job_restart_of_torchrun(self):
         """SIGKILL ends a rank. The agents restart all ranks in their pods."""
-        self.start(["torchrun"], "--epoch-seconds", "0.4", "--fault", "kill:rank=2,epoch=5", annotations=WHOLE_JOB, policy={"backoffLimit": 3})
+        self.start(
+            ["torchrun"],
+            "--epoch-seconds",
+            "0.4",
+            "--fault",
+            "kill:rank=2,epoch=5",
+            annotations=WHOLE_JOB,
+            policy={"backoffLimit": 3},
+        )
         self.await_running("digits", 2)
         pods = self.uids("digits")
         status = self.check_training()
@@ -87,9 +122,21 @@ class PyTorchTraining(PyTorchJobs, Digits):
 class PyTorchInPlace(PyTorchJobs):
     def test_whole_job_restart_is_fast(self):
         """Workers of busybox start at once. The table shows the time from the kill to the last worker's start."""
-        container = {"command": ["torchrun", "--no-python", *DIES_ONCE], "volumeMounts": [{"name": "shared", "mountPath": "/shared"}]}
-        self.create(pytorch_job("back", 1, container, policy={"backoffLimit": 3}, annotations=WHOLE_JOB, processes=2,
-                                pod={"volumes": [{"name": "shared", "hostPath": {"path": self.shared()}}]}))
+        container = {
+            "command": ["torchrun", "--no-python", *DIES_ONCE],
+            "volumeMounts": [{"name": "shared", "mountPath": "/shared"}],
+        }
+        self.create(
+            pytorch_job(
+                "back",
+                1,
+                container,
+                policy={"backoffLimit": 3},
+                annotations=WHOLE_JOB,
+                processes=2,
+                pod={"volumes": [{"name": "shared", "hostPath": {"path": self.shared()}}]},
+            )
+        )
         self.await_running("back", 1)
         pods = self.uids("back")
         with open(os.path.join(self.shared(), "go"), "w"):
@@ -98,8 +145,13 @@ class PyTorchInPlace(PyTorchJobs):
         self.assertEqual((status["restarts"], status["attempt"]), (1, 0))
         self.assertEqual(self.uids("back"), pods)
         said = moments(self.logs("back"))
-        self.assertEqual(sorted((what, attempt) for what, attempt, _ in said), [("end", "0"), *[("start", "0")] * 4, *[("start", "1")] * 4])
-        self.remark = f"{till_last_start(said) * 1000:.0f} ms from a worker's death to the last start of the next attempt"
+        self.assertEqual(
+            sorted((what, attempt) for what, attempt, _ in said),
+            [("end", "0"), *[("start", "0")] * 4, *[("start", "1")] * 4],
+        )
+        self.remark = (
+            f"{till_last_start(said) * 1000:.0f} ms from a worker's death to the last start of the next attempt"
+        )
 
 
 class PyTorchFailures(PyTorchJobs):
@@ -107,8 +159,16 @@ class PyTorchFailures(PyTorchJobs):
 
     def start(self, worker, policy=None, restart="ExitCode", **container):
         script = f'[ "$RANK" = 0 ] && {{ until [ -e /shared/go ]; do sleep 0.1; done; exit 0; }}\n{worker}'
-        self.create(pytorch_job("job", 2, {"command": shell(script), "volumeMounts": [{"name": "shared", "mountPath": "/shared"}], **container},
-                                restart, policy, pod={"volumes": [{"name": "shared", "hostPath": {"path": self.shared()}}]}))
+        self.create(
+            pytorch_job(
+                "job",
+                2,
+                {"command": shell(script), "volumeMounts": [{"name": "shared", "mountPath": "/shared"}], **container},
+                restart,
+                policy,
+                pod={"volumes": [{"name": "shared", "hostPath": {"path": self.shared()}}]},
+            )
+        )
 
     def go(self):
         with open(os.path.join(self.shared(), "go"), "w"):
@@ -133,16 +193,27 @@ class PyTorchFailures(PyTorchJobs):
 
     def test_a_pod_out_of_memory_is_made_anew(self):
         """The second pod of worker 0 lets the Master end."""
-        self.start('[ "$RANK" = 1 ] || exec sleep 600\n[ -e /shared/mark ] && { touch /shared/go; exec sleep 600; }\n'
-                   "touch /shared/mark; exec tail /dev/zero", {"backoffLimit": 2}, resources={"limits": {"memory": "64Mi"}})
+        self.start(
+            '[ "$RANK" = 1 ] || exec sleep 600\n[ -e /shared/mark ] && { touch /shared/go; exec sleep 600; }\n'
+            "touch /shared/mark; exec tail /dev/zero",
+            {"backoffLimit": 2},
+            resources={"limits": {"memory": "64Mi"}},
+        )
         status = self.succeeded("job")
         failure = status["failures"][-1]
-        self.assertEqual((failure["pod"], failure["exitCode"], failure["oom"], status["restarts"]), ("job-worker-0", 137, True, 1), failure)
+        self.assertEqual(
+            (failure["pod"], failure["exitCode"], failure["oom"], status["restarts"]),
+            ("job-worker-0", 137, True, 1),
+            failure,
+        )
         self.assertNotEqual(self.uids("job")["job-worker-0"], failure["podUID"])
 
     def test_backoff_limit_of_exit_codes(self):
         """training-operator v1 would restart such a pod for ever."""
-        self.start('[ "$RANK" = 1 ] || exec sleep 600; echo "no luck" >&2; exit 143', {"backoffLimit": 1, "cleanPodPolicy": "Running"})
+        self.start(
+            '[ "$RANK" = 1 ] || exec sleep 600; echo "no luck" >&2; exit 143',
+            {"backoffLimit": 1, "cleanPodPolicy": "Running"},
+        )
         job = self.finished("job")
         reason, message = self.condition(job, "Failed")
         self.assertEqual(reason, "PyTorchJobFailed")
@@ -158,8 +229,11 @@ class PyTorchFailures(PyTorchJobs):
         for pod in ("job-worker-0", "job-master-0"):
             before = self.uids("job")
             self.cluster.kubectl("delete", "pod", pod, "-n", self.namespace, "--timeout=180s")
-            self.cluster.await_object(f"pod/{pod}", lambda found: found["metadata"]["uid"] != before[pod] and found["status"].get("phase") == "Running",
-                                      self.namespace)
+            self.cluster.await_object(
+                f"pod/{pod}",
+                lambda found: found["metadata"]["uid"] != before[pod] and found["status"].get("phase") == "Running",
+                self.namespace,
+            )
             after = self.uids("job")
             self.assertEqual({name for name in before if before[name] != after[name]}, {pod})
         self.await_running("job", 2)
@@ -178,8 +252,11 @@ class PyTorchFailures(PyTorchJobs):
         self.assertEqual(self.condition(job, "Suspended"), ("PyTorchJobSuspended", "PyTorchJob job is suspended."))
         self.suspend(False)
         job = self.await_running("job", 2)
-        resumed, = (condition for condition in job["status"]["conditions"] if condition["type"] == "Suspended")
-        self.assertEqual((resumed["status"], resumed["reason"], resumed["message"]), ("False", "PyTorchJobResumed", "PyTorchJob job is resumed."))
+        (resumed,) = (condition for condition in job["status"]["conditions"] if condition["type"] == "Suspended")
+        self.assertEqual(
+            (resumed["status"], resumed["reason"], resumed["message"]),
+            ("False", "PyTorchJobResumed", "PyTorchJob job is resumed."),
+        )
         self.assertEqual(set(before.values()) & set(self.uids("job").values()), set())
         self.go()
         status = self.succeeded("job")

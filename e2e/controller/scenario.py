@@ -1,4 +1,5 @@
 """The base of all scenarios: a namespace for each, short ways to write objects, waiting for the controller."""
+
 import json
 import os
 import time
@@ -21,29 +22,54 @@ def shell(script):
 def runtime(name, nodes, policy=None, pod=None, job=None, container=None, annotations=None):
     """A TrainingRuntime with one step `node` of busybox. `job`, `pod`, `container`: further fields of their specs."""
     node = {"name": "node", "image": BUSYBOX, "imagePullPolicy": "IfNotPresent", **(container or {})}
-    return {"apiVersion": API, "kind": "TrainingRuntime", "metadata": {"name": name, "annotations": annotations or {}},
-            "spec": {"mlPolicy": {"numNodes": nodes, **(policy or {})}, "template": {"spec": {"replicatedJobs": [
-                {"name": "node", "template": {"metadata": {"labels": {ANCESTOR: "trainer"}}, "spec": {**(job or {}), "template": {
-                    "spec": {"containers": [node], **(pod or {})}}}}}]}}}}
+    return {
+        "apiVersion": API,
+        "kind": "TrainingRuntime",
+        "metadata": {"name": name, "annotations": annotations or {}},
+        "spec": {
+            "mlPolicy": {"numNodes": nodes, **(policy or {})},
+            "template": {
+                "spec": {
+                    "replicatedJobs": [
+                        {
+                            "name": "node",
+                            "template": {
+                                "metadata": {"labels": {ANCESTOR: "trainer"}},
+                                "spec": {**(job or {}), "template": {"spec": {"containers": [node], **(pod or {})}}},
+                            },
+                        }
+                    ]
+                }
+            },
+        },
+    }
 
 
 def put_before(made, name, pod):
     """Adds a step of one pod to a runtime, which must succeed before the nodes start."""
     steps = made["spec"]["template"]["spec"]["replicatedJobs"]
     steps[-1].setdefault("dependsOn", []).append({"name": name, "status": "Complete"})
-    steps.insert(0, {"name": name, "template": {"metadata": {"labels": {ANCESTOR: name}}, "spec": {"template": {"spec": pod}}}})
+    steps.insert(
+        0, {"name": name, "template": {"metadata": {"labels": {ANCESTOR: name}}, "spec": {"template": {"spec": pod}}}}
+    )
 
 
 def train_job(name, runtime_name, annotations=None, **spec):
-    return {"apiVersion": API, "kind": "TrainJob", "metadata": {"name": name, "annotations": annotations or {}},
-            "spec": {"runtimeRef": {"name": runtime_name, "kind": "TrainingRuntime"}, **spec}}
+    return {
+        "apiVersion": API,
+        "kind": "TrainJob",
+        "metadata": {"name": name, "annotations": annotations or {}},
+        "spec": {"runtimeRef": {"name": runtime_name, "kind": "TrainingRuntime"}, **spec},
+    }
 
 
 def host_folders(paths):
     """(volumes, volumeMounts) that mount folders of the machine read-only at the same paths."""
     names = {path: path.strip("/").replace("/", "-").replace(".", "-").lower()[-60:].strip("-") for path in paths}
-    return ([{"name": name, "hostPath": {"path": path}} for path, name in names.items()],
-            [{"name": name, "mountPath": path, "readOnly": True} for path, name in names.items()])
+    return (
+        [{"name": name, "hostPath": {"path": path}} for path, name in names.items()],
+        [{"name": name, "mountPath": path, "readOnly": True} for path, name in names.items()],
+    )
 
 
 class Scenario(unittest.TestCase):
@@ -85,20 +111,38 @@ class Scenario(unittest.TestCase):
 
     def finished(self, name, seconds=120):
         """Waits until the TrainJob is Complete or Failed, and returns it."""
-        return self.cluster.await_object(f"trainjob/{name}", lambda job: any(
-            condition["type"] in ("Complete", "Failed") and condition["status"] == "True" for condition in job.get("status", {}).get("conditions", [])),
-            self.namespace, seconds)
+        return self.cluster.await_object(
+            f"trainjob/{name}",
+            lambda job: any(
+                condition["type"] in ("Complete", "Failed") and condition["status"] == "True"
+                for condition in job.get("status", {}).get("conditions", [])
+            ),
+            self.namespace,
+            seconds,
+        )
 
     def condition(self, job, kind):
         """(reason, message) of a condition, which must be true."""
-        found = [condition for condition in job["status"]["conditions"] if condition["type"] == kind and condition["status"] == "True"]
+        found = [
+            condition
+            for condition in job["status"]["conditions"]
+            if condition["type"] == kind and condition["status"] == "True"
+        ]
         self.assertEqual(len(found), 1, f"{kind} among {job['status']['conditions']}")
         return found[0]["reason"], found[0]["message"]
 
     def logs(self, job):
         """The logs of all nodes by rank: of the container `node` in the newest pod."""
-        pods = self.cluster.get("pods", "-n", self.namespace, "-l", f"jobset.sigs.k8s.io/jobset-name={job},jobset.sigs.k8s.io/replicatedjob-name=node")
+        pods = self.cluster.get(
+            "pods",
+            "-n",
+            self.namespace,
+            "-l",
+            f"jobset.sigs.k8s.io/jobset-name={job},jobset.sigs.k8s.io/replicatedjob-name=node",
+        )
         newest = {}
         for pod in sorted(pods["items"], key=lambda pod: pod["metadata"]["creationTimestamp"]):
             newest[int(pod["metadata"]["labels"]["batch.kubernetes.io/job-completion-index"])] = pod["metadata"]["name"]
-        return [self.cluster.kubectl("logs", "-n", self.namespace, newest[rank], "-c", "node") for rank in sorted(newest)]
+        return [
+            self.cluster.kubectl("logs", "-n", self.namespace, newest[rank], "-c", "node") for rank in sorted(newest)
+        ]

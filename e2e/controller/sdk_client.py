@@ -2,6 +2,7 @@
 
 Prints what the SDK returned as one JSON object.
 """
+
 import json
 import sys
 import time
@@ -20,17 +21,30 @@ def train(word):
 def main():
     kubeconfig, namespace, runtime = sys.argv[1:]
     client = TrainerClient(KubernetesBackendConfig(namespace=namespace, config_file=kubeconfig))
-    given = {"runtimes": sorted(found.name for found in client.list_runtimes()),
-             "framework": client.get_runtime(runtime).trainer.framework}
-    name = client.train(runtime=client.get_runtime(runtime), trainer=CustomTrainer(func=train, func_args={"word": "hello"}, num_nodes=2))
+    given = {
+        "runtimes": sorted(found.name for found in client.list_runtimes()),
+        "framework": client.get_runtime(runtime).trainer.framework,
+    }
+    name = client.train(
+        runtime=client.get_runtime(runtime), trainer=CustomTrainer(func=train, func_args={"word": "hello"}, num_nodes=2)
+    )
     states = []
-    job = client.wait_for_job_status(name, {"Complete"}, timeout=240, polling_interval=1, callbacks=[lambda seen: states.append(seen.status)])
+    job = client.wait_for_job_status(
+        name, {"Complete"}, timeout=240, polling_interval=1, callbacks=[lambda seen: states.append(seen.status)]
+    )
     given["states"] = [state for at, state in enumerate(states) if at == 0 or states[at - 1] != state]
-    given["job"] = {"name": name, "status": job.status, "nodes": job.num_nodes, "steps": {step.name: step.status for step in job.steps}}
+    given["job"] = {
+        "name": name,
+        "status": job.status,
+        "nodes": job.num_nodes,
+        "steps": {step.name: step.status for step in job.steps},
+    }
     given["jobs"] = [listed.name for listed in client.list_jobs()]
     given["logs"] = {step: list(client.get_job_logs(name, step=step)) for step in ("node-0", "node-1")}
     until = time.monotonic() + 60
-    while "Complete" not in given.get("events", ()) and time.monotonic() < until:  # the controller writes it after the status
+    while (
+        "Complete" not in given.get("events", ()) and time.monotonic() < until
+    ):  # the controller writes it after the status
         given["events"] = sorted({event.reason for event in client.get_job_events(name)})
     client.delete_job(name)
     given["jobs_after"] = [listed.name for listed in client.list_jobs()]

@@ -1,4 +1,5 @@
 """A real PyTorch that fails, for the table of causes: two ranks reduce by gloo, and rank 1 does something else."""
+
 import functools
 import os
 import subprocess
@@ -46,8 +47,11 @@ def command(fault, python=PYTHON):
 
 @functools.lru_cache
 def missing(python=PYTHON):
-    """"": that Python has PyTorch."""
-    has_torch = os.path.exists(python) and subprocess.run([python, "-c", "import torch.distributed"], capture_output=True).returncode == 0
+    """ "": that Python has PyTorch."""
+    has_torch = (
+        os.path.exists(python)
+        and subprocess.run([python, "-c", "import torch.distributed"], capture_output=True).returncode == 0
+    )
     return "" if has_torch else f"no PyTorch of {python}"
 
 

@@ -1,4 +1,5 @@
 """Debian's PyTorch trains the digits on 2 nodes x 2 workers."""
+
 import json
 import os
 
@@ -17,7 +18,9 @@ class Torch(Digits):
         self.assertIn("with 4 workers", self.logs("digits")[0])
         with open(os.path.join(self.dataset, ".muster", "manifest.json")) as file:
             self.assertEqual(json.load(file)["source"], "s3://digits/train/")
-        initializer, node = (self.cluster.get(f"job/digits-{name}-0", "-n", self.namespace)["status"] for name in (INITIALIZER, "node"))
+        initializer, node = (
+            self.cluster.get(f"job/digits-{name}-0", "-n", self.namespace)["status"] for name in (INITIALIZER, "node")
+        )
         self.assertLessEqual(initializer["completionTime"], node["startTime"])
 
     def test_digits_with_a_killed_worker(self):

@@ -1,4 +1,5 @@
 """The unmodified `kubeflow-training` SDK of PyPI, which users of PyTorchJobs use, against Muster."""
+
 import json
 import os
 import subprocess
@@ -17,8 +18,12 @@ class TrainingSdk(PyTorchJobs):
         if found.returncode != 0:
             self.skipTest(f"the kubeflow-training SDK could not be set up: {found.stderr.strip()}")
         python = os.path.join(found.stdout.strip(), "python")
-        done = subprocess.run(self.cluster.inside([python, CLIENT, self.cluster.kubeconfig, self.namespace, self.shared()]),
-                              capture_output=True, text=True, timeout=600)
+        done = subprocess.run(
+            self.cluster.inside([python, CLIENT, self.cluster.kubeconfig, self.namespace, self.shared()]),
+            capture_output=True,
+            text=True,
+            timeout=600,
+        )
         self.assertEqual(done.returncode, 0, done.stderr[-4000:])
         given = json.loads(done.stdout)
         self.check_objects(given["objects"])
@@ -30,18 +35,39 @@ class TrainingSdk(PyTorchJobs):
 
     def check_objects(self, given):
         """A job made of the SDK's objects, while it runs and after its end."""
-        self.assertEqual(given["running"], {"created": True, "running": True, "restarting": False, "succeeded": False, "failed": False})
-        self.assertEqual(given["ended"], {"created": True, "running": False, "restarting": False, "succeeded": True, "failed": False})
-        self.assertEqual((given["jobs"], given["labels"], given["times"]), (["objects"], {"team": "vision"}, [True, True]))
+        self.assertEqual(
+            given["running"],
+            {"created": True, "running": True, "restarting": False, "succeeded": False, "failed": False},
+        )
+        self.assertEqual(
+            given["ended"], {"created": True, "running": False, "restarting": False, "succeeded": True, "failed": False}
+        )
+        self.assertEqual(
+            (given["jobs"], given["labels"], given["times"]), (["objects"], {"team": "vision"}, [True, True])
+        )
         self.assertEqual(given["counts"]["Master"], [0, 1, 0])
         self.assertEqual([condition[0] for condition in given["conditions"]], ["Created", "Running", "Succeeded"])
-        self.assertEqual(given["conditions"][-1], ["Succeeded", "True", "PyTorchJobSucceeded", "PyTorchJob objects is successfully completed."])
+        self.assertEqual(
+            given["conditions"][-1],
+            ["Succeeded", "True", "PyTorchJobSucceeded", "PyTorchJob objects is successfully completed."],
+        )
         self.assertEqual((given["masters"], given["worker 1"]), (["objects-master-0"], ["objects-worker-1"]))
-        self.assertEqual({name: (labels[LABEL + "operator-name"], labels[LABEL + "replica-type"], labels[LABEL + "replica-index"],
-                                 labels.get(LABEL + "job-role")) for name, labels in given["pods"].items()},
-                         {"objects-master-0": ("pytorchjob-controller", "master", "0", "master"),
-                          "objects-worker-0": ("pytorchjob-controller", "worker", "0", None),
-                          "objects-worker-1": ("pytorchjob-controller", "worker", "1", None)})
+        self.assertEqual(
+            {
+                name: (
+                    labels[LABEL + "operator-name"],
+                    labels[LABEL + "replica-type"],
+                    labels[LABEL + "replica-index"],
+                    labels.get(LABEL + "job-role"),
+                )
+                for name, labels in given["pods"].items()
+            },
+            {
+                "objects-master-0": ("pytorchjob-controller", "master", "0", "master"),
+                "objects-worker-0": ("pytorchjob-controller", "worker", "0", None),
+                "objects-worker-1": ("pytorchjob-controller", "worker", "1", None),
+            },
+        )
         self.assertIn("rank 0 of 3", given["followed"]["objects-master-0"])
         for rank, pod in enumerate(PODS):
             self.assertIn(f"rank {rank} of 3", given["logs"][f"objects-{pod}"])
@@ -51,13 +77,18 @@ class TrainingSdk(PyTorchJobs):
         self.assertEqual((given["processes"], given["replicas"]), ("1", {"Master": 1, "Worker": 1}))
         self.assertEqual(given["states"][-1], "Succeeded")
         self.assertLessEqual(set(given["states"]), {"Created", "Running", "Succeeded"})
-        self.assertEqual((list(given["master"]), sorted(given["logs"])), (["function-master-0"], ["function-master-0", "function-worker-0"]))
+        self.assertEqual(
+            (list(given["master"]), sorted(given["logs"])),
+            (["function-master-0"], ["function-master-0", "function-worker-0"]),
+        )
         self.assertEqual(given["logs"]["function-master-0"], given["master"]["function-master-0"])
         for rank, pod in enumerate(("function-master-0", "function-worker-0")):
             self.assertIn(f"hello from rank {rank} of 2", given["logs"][pod])
 
     def check_failure(self, given):
-        self.assertEqual(given["ended"], {"created": True, "running": False, "restarting": False, "succeeded": False, "failed": True})
+        self.assertEqual(
+            given["ended"], {"created": True, "running": False, "restarting": False, "succeeded": False, "failed": True}
+        )
         self.assertIn("is Failed", given["raised"])
         for part in ("exit code 2", "fails-master-0", "pytorch"):
             self.assertIn(part, given["message"])

@@ -4,6 +4,7 @@
 A model is a folder with config.json (`width` of its features) and pytorch_model.bin: a table with a row for each value
 of each pixel. `--make` writes a model with random weights; its features are good enough for digits.
 """
+
 import argparse
 import hashlib
 import json

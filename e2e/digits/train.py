@@ -11,6 +11,7 @@ Started by `muster run` or torchrun: reads only their environment. What makes it
 Faults for tests, any number of `--fault KIND:rank=R,epoch=E[,attempt=A]` (attempt: TORCHELASTIC_RESTART_COUNT, default
 0): `exit` ends with code 3, `raise` raises, `kill` sends itself SIGKILL; in the middle of that epoch.
 """
+
 import argparse
 import gzip
 import json
@@ -34,16 +35,22 @@ def parse_fault(text):
     kind, _, rest = text.partition(":")
     fields = {"attempt": 0, **{key: int(value) for key, value in (part.split("=") for part in rest.split(","))}}
     if kind not in ("exit", "raise", "kill") or not {"rank", "epoch"} <= set(fields):
-        raise argparse.ArgumentTypeError(f"{text!r} is not KIND:rank=R,epoch=E[,attempt=A] with KIND exit, raise or kill")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not KIND:rank=R,epoch=E[,attempt=A] with KIND exit, raise or kill"
+        )
     return kind, fields
 
 
 def parse_arguments():
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", default=f"{cache}/muster/data/digits.csv.gz", help="build-support/setup-torch-data puts it there")
+    parser.add_argument(
+        "--data", default=f"{cache}/muster/data/digits.csv.gz", help="build-support/setup-torch-data puts it there"
+    )
     parser.add_argument("--checkpoints", required=True, metavar="DIR")
-    parser.add_argument("--events", metavar="FILE", help="append one JSON line per start, epoch and end (rank 0); a file or a pipe")
+    parser.add_argument(
+        "--events", metavar="FILE", help="append one JSON line per start, epoch and end (rank 0); a file or a pipe"
+    )
     parser.add_argument("--epochs", type=int, default=20)
     parser.add_argument("--batch", type=int, default=64, help="samples of one step, over all workers")
     parser.add_argument("--epoch-seconds", type=float, default=0, help="an epoch takes at least this long")
@@ -185,18 +192,30 @@ def main():
             return (network(test_images).argmax(1) == test_labels).float().mean().item()
 
     if rank == 0:
-        print(f"{'resumed after' if history else 'started at'} epoch {len(history)} with {world} workers, torch {torch.__version__}",
-              flush=True)
+        print(
+            f"{'resumed after' if history else 'started at'} epoch {len(history)} with {world} workers, torch {torch.__version__}",
+            flush=True,
+        )
     events.add("start", epoch=len(history), history=history)
     for epoch in range(len(history) + 1, options.epochs + 1):
         began = time.monotonic()
         history.append(train_epoch(model, optimizer, train_images, train_labels, epoch, options))
         time.sleep(max(0.0, began + options.epoch_seconds - time.monotonic()))
         if rank == 0:
-            save_checkpoint(options.checkpoints, {
-                "epoch": epoch, "history": history, "model": network.state_dict(), "optimizer": optimizer.state_dict()})
+            save_checkpoint(
+                options.checkpoints,
+                {
+                    "epoch": epoch,
+                    "history": history,
+                    "model": network.state_dict(),
+                    "optimizer": optimizer.state_dict(),
+                },
+            )
             events.add("epoch", epoch=epoch, loss=history[-1], accuracy=accuracy(), seconds=time.monotonic() - began)
-            print(f"epoch {epoch:3d}/{options.epochs}  loss {history[-1]:.4f}  accuracy {accuracy():.3f}  {world} workers", flush=True)
+            print(
+                f"epoch {epoch:3d}/{options.epochs}  loss {history[-1]:.4f}  accuracy {accuracy():.3f}  {world} workers",
+                flush=True,
+            )
     final = accuracy()
     if rank == 0:
         print(f"test accuracy {final:.4f} after {len(history)} epochs", flush=True)

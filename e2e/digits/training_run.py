@@ -3,6 +3,7 @@
 A node is a `muster run` agent in its own session, with its own log folder. Nothing is polled: the training writes its
 events into a pipe, a pidfd shows the end of an agent, and next_event() waits for both. Not thread-safe.
 """
+
 import collections
 import glob
 import json
@@ -57,7 +58,11 @@ def epochs_done(events):
     reported the epoch, the history of the next start shows that epoch."""
     done = []
     for event in events:
-        if event["event"] == "start" and event["epoch"] == len(done) + 1 and event["history"][:-1] == [loss for _, loss in done]:
+        if (
+            event["event"] == "start"
+            and event["epoch"] == len(done) + 1
+            and event["history"][:-1] == [loss for _, loss in done]
+        ):
             done.append((event["epoch"], event["history"][-1]))
         if event["event"] == "epoch":
             done.append((event["epoch"], event["loss"]))
@@ -80,7 +85,9 @@ class Node:
 class TrainingRun:
     """folder: for checkpoints, logs and events. As a context manager it ends all processes that it started."""
 
-    def __init__(self, folder, *, python, nnodes, nproc=2, run_options=(), train_options=(), script=None, environment=None):
+    def __init__(
+        self, folder, *, python, nnodes, nproc=2, run_options=(), train_options=(), script=None, environment=None
+    ):
         """script: run this program, with train_options as its arguments, instead of train.py."""
         self.folder = folder
         self.python = python
@@ -96,8 +103,11 @@ class TrainingRun:
         os.makedirs(f"{folder}/checkpoints", exist_ok=True)
         pipe_path = f"{folder}/events.pipe"
         os.mkfifo(pipe_path)
-        self._command = [script, *train_options] if script else [
-            TRAIN, "--checkpoints", f"{folder}/checkpoints", "--events", pipe_path, *train_options]
+        self._command = (
+            [script, *train_options]
+            if script
+            else [TRAIN, "--checkpoints", f"{folder}/checkpoints", "--events", pipe_path, *train_options]
+        )
         # Opened also for writing, so that it reports no end of file between two writers.
         self._pipe = os.open(pipe_path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
         self._selector.register(self._pipe, selectors.EVENT_READ, None)
@@ -115,8 +125,15 @@ class TrainingRun:
         self._starts += 1
         output = f"{self.folder}/{name}.{self._starts}.txt"
         with open(output, "w") as file:
-            process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT,
-                                       start_new_session=True, preexec_fn=_no_core)
+            process = subprocess.Popen(
+                command,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                preexec_fn=_no_core,
+            )
         node = Node(name, process, output)
         self.nodes[name] = node
         self._selector.register(node.pidfd, selectors.EVENT_READ, node)
@@ -125,14 +142,33 @@ class TrainingRun:
     def _agent(self, name, host):
         """(command, environment) of a node's agent. A subclass may override it."""
         command = [
-            MUSTER, "run", "--nnodes", self._nnodes, "--nproc-per-node", str(self._nproc),
-            "--rdzv-backend", "c10d", "--rdzv-endpoint", f"127.0.0.1:{self._port}", "--rdzv-id", RUN_ID,
-            "--rdzv-conf", f"is_host={int(host)}", "--log-dir", f"{self.folder}/logs/{name}", "--tee", "3", *self._run_options,
-            *self._command]
+            MUSTER,
+            "run",
+            "--nnodes",
+            self._nnodes,
+            "--nproc-per-node",
+            str(self._nproc),
+            "--rdzv-backend",
+            "c10d",
+            "--rdzv-endpoint",
+            f"127.0.0.1:{self._port}",
+            "--rdzv-id",
+            RUN_ID,
+            "--rdzv-conf",
+            f"is_host={int(host)}",
+            "--log-dir",
+            f"{self.folder}/logs/{name}",
+            "--tee",
+            "3",
+            *self._run_options,
+            *self._command,
+        ]
         return command, self._clean_environment(MUSTER_NODE=name)
 
     def _clean_environment(self, **more):
-        environment = {key: value for key, value in os.environ.items() if not key.startswith(("PET_", "MUSTER_", "TORCHELASTIC"))}
+        environment = {
+            key: value for key, value in os.environ.items() if not key.startswith(("PET_", "MUSTER_", "TORCHELASTIC"))
+        }
         return {**environment, "PYTHON_EXEC": self.python, "OMP_NUM_THREADS": "1", **self._environment, **more}
 
     def next_event(self, deadline):
@@ -187,7 +223,9 @@ class TrainingRun:
         return sorted(records, key=lambda record: (_age(record), record["node_rank"]))
 
     def tails(self):
-        return "\n".join(f"--- last lines of {node.name} ({node.output})\n{node.tail()}" for node in self.nodes.values())
+        return "\n".join(
+            f"--- last lines of {node.name} ({node.output})\n{node.tail()}" for node in self.nodes.values()
+        )
 
     def close(self):
         for node in self.nodes.values():
@@ -215,7 +253,9 @@ class TrainingRun:
         self._selector.unregister(node.pidfd)
         os.close(node.pidfd)
         code = node.process.wait()
-        self._pending.append({"event": "node_ended", "unix_ms": unix_ms(), "node": node.name, "code": code if code >= 0 else 128 - code})
+        self._pending.append(
+            {"event": "node_ended", "unix_ms": unix_ms(), "node": node.name, "code": code if code >= 0 else 128 - code}
+        )
 
 
 def _age(record):

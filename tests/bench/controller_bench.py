@@ -9,6 +9,7 @@ The API server calls the controller's webhooks. loadgen (e2e/cluster/programs) c
 times: each is taken when an event arrives at loadgen's own watch. It also reports which share of the machine other
 processes used meanwhile. If that is more than a little, only the ratios are meaningful.
 """
+
 import argparse
 import base64
 import collections
@@ -37,22 +38,34 @@ ACCOUNT = ("kubeflow-system", "kubeflow-trainer-controller-manager")
 PLACEHOLDER = "name-of-the-trainjob"  # loadgen's
 WORKERS = 32  # TrainJobs that the controller works on at a time
 OFF = {"muster.dev/agent": "off"}
-AUDITED = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived", "ResponseStarted"],
-           "rules": [{"level": "Metadata", "users": [f"system:serviceaccount:{':'.join(ACCOUNT)}"]}, {"level": "None"}]}
+AUDITED = {
+    "apiVersion": "audit.k8s.io/v1",
+    "kind": "Policy",
+    "omitStages": ["RequestReceived", "ResponseStarted"],
+    "rules": [{"level": "Metadata", "users": [f"system:serviceaccount:{':'.join(ACCOUNT)}"]}, {"level": "None"}],
+}
 
 
 def runtimes():
     """The runtimes by name: with the agent; without it, with three restarts or with none."""
     made = {"agent": runtime("agent", 2, container={"command": shell("true")})}
     for name, restarts in (("restarts", 3), ("fails", 0)):
-        made[name] = runtime(name, 2, container={"command": shell("true")}, annotations=OFF, job={"backoffLimit": 0},
-                             pod={"restartPolicy": "Never"})
+        made[name] = runtime(
+            name,
+            2,
+            container={"command": shell("true")},
+            annotations=OFF,
+            job={"backoffLimit": 0},
+            pod={"restartPolicy": "Never"},
+        )
         made[name]["spec"]["template"]["spec"]["failurePolicy"] = {"maxRestarts": restarts}
     return {name: {**each, "kind": "ClusterTrainingRuntime"} for name, each in made.items()}
 
 
 def spread(values, factor=1, digits=3):
-    low, middle, high = (float(f"{value * factor:.{digits}g}") for value in (min(values), statistics.median(values), max(values)))
+    low, middle, high = (
+        float(f"{value * factor:.{digits}g}") for value in (min(values), statistics.median(values), max(values))
+    )
     return f"{middle:g} ({low:g}-{high:g})"
 
 
@@ -96,13 +109,17 @@ class Bench:
                 if "service" in client:
                     client["url"] = f"https://{self.webhooks}{client.pop('service')['path']}"
                 webhook["failurePolicy"] = policy
-        self.cluster.kubectl("replace", "-f", "-", content=json.dumps({"apiVersion": "v1", "kind": "List", "items": made}))
+        self.cluster.kubectl(
+            "replace", "-f", "-", content=json.dumps({"apiVersion": "v1", "kind": "List", "items": made})
+        )
 
     def await_webhooks(self):
         """Waits until the API server knows the webhooks and their certificate authority."""
         probe = {**train_job("probe", "none"), "spec": {"runtimeRef": {"name": "none"}}}
         until = time.monotonic() + 60
-        while "must be created before" not in (said := self.cluster.try_kubectl("create", "--dry-run=server", "-f", "-", content=json.dumps(probe)).stderr):
+        while "must be created before" not in (
+            said := self.cluster.try_kubectl("create", "--dry-run=server", "-f", "-", content=json.dumps(probe)).stderr
+        ):
             if time.monotonic() > until:
                 raise Broken(f"the API server does not ask the webhooks: {said}")
 
@@ -113,14 +130,25 @@ class Bench:
         policy = os.path.join(self.folder, "audit-policy.json")
         with open(policy, "w") as file:
             json.dump(AUDITED, file)
-        self.cluster.flags["apiserver"] = ["--audit-policy-file", policy, "--audit-log-path", self.audit, "--audit-log-maxsize", "4000"]
+        self.cluster.flags["apiserver"] = [
+            "--audit-policy-file",
+            policy,
+            "--audit-log-path",
+            self.audit,
+            "--audit-log-maxsize",
+            "4000",
+        ]
         self.cluster.restart_api_server()
 
     def calls(self, since):
         """The controller's calls since that moment, without those for its Lease."""
         with open(self.audit) as file:
             made = [json.loads(line) for line in file]
-        return [call for call in made if call["requestReceivedTimestamp"] > since and call["objectRef"]["resource"] != "leases"]
+        return [
+            call
+            for call in made
+            if call["requestReceivedTimestamp"] > since and call["objectRef"]["resource"] != "leases"
+        ]
 
     @contextlib.contextmanager
     def controller(self, warm=True):
@@ -128,12 +156,28 @@ class Bench:
         name, port = f"muster-controller-{self.starts}", self.cluster.port("muster-controller")
         self.starts += 1
         listen = f"{self.cluster.address}:{port}"
-        process = self.cluster.start_program(name, [CONTROLLER, "run", "--kubeconfig", self.kubeconfig, "--listen", listen,
-                                                    "--lease-namespace", ACCOUNT[0], "--workers", str(WORKERS),
-                                                    "--webhook-listen", self.webhooks])
+        process = self.cluster.start_program(
+            name,
+            [
+                CONTROLLER,
+                "run",
+                "--kubeconfig",
+                self.kubeconfig,
+                "--listen",
+                listen,
+                "--lease-namespace",
+                ACCOUNT[0],
+                "--workers",
+                str(WORKERS),
+                "--webhook-listen",
+                self.webhooks,
+            ],
+        )
         self.cluster.processes.await_url(name, f"http://{listen}/healthz")
         # First its Lease has a holder. Then it lists the objects, and is ready when that is done.
-        self.cluster.await_object("lease/trainer.kubeflow.org", lambda lease: lease["spec"].get("holderIdentity"), ACCOUNT[0])
+        self.cluster.await_object(
+            "lease/trainer.kubeflow.org", lambda lease: lease["spec"].get("holderIdentity"), ACCOUNT[0]
+        )
         self.cluster.processes.await_url(name, f"http://{listen}/readyz")
         if self.options.webhooks:
             self.configure("Fail")
@@ -151,10 +195,25 @@ class Bench:
         """loadgen's report of one run. Raises Broken, with the reason, if loadgen gave up."""
         children = self.cluster.processes.children
         pids = ",".join(f"{'controller' if 'muster' in name else name}={child.pid}" for name, child in children.items())
-        command = [self.cluster.program("loadgen"), "-mode", mode, "-n", str(number), "-runtime", runtime, "-limit", limit, "-pids", pids,
-                   "-parallel", str(WORKERS)]
+        command = [
+            self.cluster.program("loadgen"),
+            "-mode",
+            mode,
+            "-n",
+            str(number),
+            "-runtime",
+            runtime,
+            "-limit",
+            limit,
+            "-pids",
+            pids,
+            "-parallel",
+            str(WORKERS),
+        ]
         command += [word for name, value in flags.items() for word in (f"-{name.replace('_', '-')}", str(value))]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.cluster.environment)
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.cluster.environment
+        )
         with process, selectors.DefaultSelector() as selector, contextlib.ExitStack() as opened:
             for each in (process, *children.values()):
                 descriptor = os.pidfd_open(each.pid)
@@ -164,7 +223,9 @@ class Bench:
             for name, child in children.items():
                 if child.poll() is not None:
                     process.kill()
-                    raise Broken(f"{name} ended with {child.returncode}; its log ends with:\n{self.cluster.processes.tail(name)}")
+                    raise Broken(
+                        f"{name} ended with {child.returncode}; its log ends with:\n{self.cluster.processes.tail(name)}"
+                    )
             output, errors = process.communicate()
         if process.returncode:
             raise Broken(f"loadgen -mode {mode}: {errors.strip()}")
@@ -180,7 +241,11 @@ class Bench:
         """From before the TrainJob's creation to its Job's arrival. The next one is created when the last is gone."""
         with self.controller():
             said = self.load("latency", 30)
-        yield "one TrainJob on a quiet cluster: creation -> its Job exists", "<= 20 ms", milliseconds(said["create_to_job_s"])
+        yield (
+            "one TrainJob on a quiet cluster: creation -> its Job exists",
+            "<= 20 ms",
+            milliseconds(said["create_to_job_s"]),
+        )
 
     def admission(self):
         """The webhooks' time as the API server measures it, one creation after the other; and their time with many
@@ -188,38 +253,68 @@ class Bench:
         with self.controller() as process:
             before = self.webhook_times()
             self.load("latency", 100)
-            spent = [(seconds - before[name][0]) / (count - before[name][1]) for name, (seconds, count) in self.webhook_times().items()
-                     if count > before[name][1]]
-            yield "webhooks of a TrainJob's creation, mutating and validating together", "<= 5 ms", f"{sum(spent) * 1000:.3g} ms in the mean"
+            spent = [
+                (seconds - before[name][0]) / (count - before[name][1])
+                for name, (seconds, count) in self.webhook_times().items()
+                if count > before[name][1]
+            ]
+            yield (
+                "webhooks of a TrainJob's creation, mutating and validating together",
+                "<= 5 ms",
+                f"{sum(spent) * 1000:.3g} ms in the mean",
+            )
             begun = processor_seconds(process)
             said = self.review_load()
             spent = (processor_seconds(process) - begun) / said["rounds"]
-        yield ("64 such requests at a time", "p99 <= 20 ms", f"median {said['median_s'] * 1000:.3g} ms, p99 {said['p99_s'] * 1000:.3g} ms; "
-               f"{said['rounds_per_s']:.0f} a second, {spent * 1000:.2g} ms of own CPU each")
+        yield (
+            "64 such requests at a time",
+            "p99 <= 20 ms",
+            f"median {said['median_s'] * 1000:.3g} ms, p99 {said['p99_s'] * 1000:.3g} ms; "
+            f"{said['rounds_per_s']:.0f} a second, {spent * 1000:.2g} ms of own CPU each",
+        )
 
     def webhook_times(self):
         """The API server's time in webhooks for creations: webhook -> (seconds, count)."""
         found = collections.defaultdict(lambda: [0, 0])
         for line in self.cluster.kubectl("get", "--raw", "/metrics").splitlines():
-            match = re.match(r'apiserver_admission_webhook_admission_duration_seconds_(sum|count)\{name="([^"]*)",operation="CREATE",.*\} (\S+)$', line)
+            match = re.match(
+                r'apiserver_admission_webhook_admission_duration_seconds_(sum|count)\{name="([^"]*)",operation="CREATE",.*\} (\S+)$',
+                line,
+            )
             if match:
                 found[match[2]][match[1] == "count"] += float(match[3])
         return found
 
     def review_load(self):
         job = {**train_job("asked", "agent"), "spec": {"runtimeRef": {"name": "agent"}, "trainer": {"numNodes": 2}}}
-        review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {
-            "uid": "u", "operation": "CREATE", "resource": {"group": "trainer.kubeflow.org", "version": "v1alpha1", "resource": "trainjobs"},
-            "namespace": "loadgen", "name": "asked", "object": job}}
+        review = {
+            "apiVersion": "admission.k8s.io/v1",
+            "kind": "AdmissionReview",
+            "request": {
+                "uid": "u",
+                "operation": "CREATE",
+                "resource": {"group": "trainer.kubeflow.org", "version": "v1alpha1", "resource": "trainjobs"},
+                "namespace": "loadgen",
+                "name": "asked",
+                "object": job,
+            },
+        }
         paths = {name: os.path.join(self.folder, name) for name in ("review.json", "ca.pem")}
         with open(paths["review.json"], "w") as file:
             json.dump(review, file)
         [configuration] = [each for each in self.cluster.get("mutatingwebhookconfigurations")["items"]]
         with open(paths["ca.pem"], "wb") as file:
             file.write(base64.b64decode(configuration["webhooks"][0]["clientConfig"]["caBundle"]))
-        words = [word for what in ("mutate", "validate") for word in (
-            f"https://{self.webhooks}/{what}-trainer-kubeflow-org-v1alpha1-trainjob", paths["review.json"])]
-        done = subprocess.run([os.path.join(os.path.dirname(CONTROLLER), "review_load"), "--ca", paths["ca.pem"], *words], capture_output=True, text=True)
+        words = [
+            word
+            for what in ("mutate", "validate")
+            for word in (f"https://{self.webhooks}/{what}-trainer-kubeflow-org-v1alpha1-trainjob", paths["review.json"])
+        ]
+        done = subprocess.run(
+            [os.path.join(os.path.dirname(CONTROLLER), "review_load"), "--ca", paths["ca.pem"], *words],
+            capture_output=True,
+            text=True,
+        )
         if done.returncode:
             raise Broken(done.stderr.strip())
         return json.loads(done.stdout)
@@ -243,14 +338,20 @@ class Bench:
                 peak.append(spent["rss_mib_peak"] * 1.048576)
             ratio = statistics.median(ours) / statistics.median(bare)
             goal = {100: 3.8, 500: 20}[number]
-            yield (f"{number} TrainJobs of 2 nodes at once: last Job exists; beside a loop that only creates the same objects",
-                   f"<= {goal} s (half of Trainer 2.3's), <= 1.3 times", f"{spread(ours)} s; loop {spread(bare)} s: {ratio:.3g} times")
+            yield (
+                f"{number} TrainJobs of 2 nodes at once: last Job exists; beside a loop that only creates the same objects",
+                f"<= {goal} s (half of Trainer 2.3's), <= 1.3 times",
+                f"{spread(ours)} s; loop {spread(bare)} s: {ratio:.3g} times",
+            )
         yield "own CPU for 500 jobs, until all pods run", "<= 3 s", f"{spread(processor)} s"
         yield "RSS with 500 jobs and 1,000 pods", "<= 64 MB", f"{spread(memory)} MB, at most {max(peak):.3g}"
 
     def plan(self):
         files = []
-        for made in ({**train_job(PLACEHOLDER, "agent"), "spec": {"runtimeRef": {"name": "agent"}}}, runtimes()["agent"]):
+        for made in (
+            {**train_job(PLACEHOLDER, "agent"), "spec": {"runtimeRef": {"name": "agent"}}},
+            runtimes()["agent"],
+        ):
             files.append(os.path.join(self.folder, f"{made['kind']}.json"))
             with open(files[-1], "w") as file:
                 json.dump(made, file)
@@ -260,8 +361,11 @@ class Bench:
         """From the arrival of a pod's phase Failed to the arrival of the last of the two new pods."""
         with self.controller():
             said = self.load("restart", 10, runtime="restarts")
-        yield ("pod of a job without the agent failed -> the step's new pods exist", "<= 500 ms",
-               f"{milliseconds(said['pod_failed_to_last_new_pod_s'])}; its new Job {milliseconds(said['pod_failed_to_new_job_s'])}")
+        yield (
+            "pod of a job without the agent failed -> the step's new pods exist",
+            "<= 500 ms",
+            f"{milliseconds(said['pod_failed_to_last_new_pod_s'])}; its new Job {milliseconds(said['pod_failed_to_new_job_s'])}",
+        )
 
     def failure(self):
         """From the arrival of a pod's phase Failed to that of the TrainJob's condition, whose message has the cause."""
@@ -270,8 +374,11 @@ class Bench:
                 said = self.load("fail", 10, runtime=name, exit_code=code)
                 if f"exit code {code}" not in said["message"]:
                     raise Broken(f"the cause is not in the condition's message: {said['message']}")
-                yield (f"pod failed for good, {what} -> condition Failed with the cause", "<= 150 ms",
-                       milliseconds(said["pod_failed_to_trainjob_failed_s"]))
+                yield (
+                    f"pod failed for good, {what} -> condition Failed with the cause",
+                    "<= 150 ms",
+                    milliseconds(said["pod_failed_to_trainjob_failed_s"]),
+                )
 
     def writes(self):
         """Writes in the API server's audit log, from one job's creation until 3 s after its pods run."""
@@ -281,12 +388,20 @@ class Bench:
             for turn in range(self.options.repeat):
                 since, prefix = now(), f"write{turn}"
                 self.load("burst", 1, prefix=prefix)
-                writes = (call for call in self.calls(since) if call["verb"] not in ("get", "list", "watch")
-                          and call["objectRef"].get("name", prefix).startswith(prefix))
+                writes = (
+                    call
+                    for call in self.calls(since)
+                    if call["verb"] not in ("get", "list", "watch")
+                    and call["objectRef"].get("name", prefix).startswith(prefix)
+                )
                 counted.append(collections.Counter(map(self.kind, writes)))
         usual = sorted(counted, key=lambda kinds: kinds.total())[len(counted) // 2]
-        yield ("own writes for one job, creation -> Running", "<= 6", f"{spread([kinds.total() for kinds in counted])}: "
-               + ", ".join(f"{count} {kind}" for kind, count in sorted(usual.items())))
+        yield (
+            "own writes for one job, creation -> Running",
+            "<= 6",
+            f"{spread([kinds.total() for kinds in counted])}: "
+            + ", ".join(f"{count} {kind}" for kind, count in sorted(usual.items())),
+        )
 
     @staticmethod
     def kind(call):
@@ -310,20 +425,30 @@ class Bench:
                 time.sleep(60)
                 made = self.calls(since)
                 memory = resident(process)
-            counted = collections.Counter(self.kind(call) for call in made if call["verb"] != "watch"
-                                          and (call["verb"] != "list" or call["requestReceivedTimestamp"] > ready))
+            counted = collections.Counter(
+                self.kind(call)
+                for call in made
+                if call["verb"] != "watch" and (call["verb"] != "list" or call["requestReceivedTimestamp"] > ready)
+            )
             ended = sum(call["verb"] == "watch" for call in made)  # the audit log has a watch when it has ended
-            yield (f"5,000 finished jobs: calls other than watches {what}", "0",
-                   f"{counted.total()}{''.join(f', {count} {kind}' for kind, count in counted.items())}; "
-                   f"watches that ended: {ended}; RSS {memory:.3g} MB")
+            yield (
+                f"5,000 finished jobs: calls other than watches {what}",
+                "0",
+                f"{counted.total()}{''.join(f', {count} {kind}' for kind, count in counted.items())}; "
+                f"watches that ended: {ended}; RSS {memory:.3g} MB",
+            )
 
     def one_that_completes(self):
         """Runs a TrainJob until it completes, and returns its status."""
         job = {**train_job("completes", "agent"), "spec": {"runtimeRef": {"name": "agent"}}}
         self.cluster.kubectl("create", "-f", "-", content=json.dumps(job))
         self.cluster.await_object("trainjob/completes", lambda job: job.get("status", {}).get("state") == "Running")
-        self.cluster.kubectl("annotate", "pods", "-l", "jobset.sigs.k8s.io/jobset-name=completes", "e2e.muster.dev/finish=succeeded")
-        return self.cluster.await_object("trainjob/completes", lambda job: job["status"]["state"] == "Complete")["status"]
+        self.cluster.kubectl(
+            "annotate", "pods", "-l", "jobset.sigs.k8s.io/jobset-name=completes", "e2e.muster.dev/finish=succeeded"
+        )
+        return self.cluster.await_object("trainjob/completes", lambda job: job["status"]["state"] == "Complete")[
+            "status"
+        ]
 
     def pods(self):
         """The cost of 100 jobs of 200 nodes, until 3 s after the last pod runs."""
@@ -332,8 +457,10 @@ class Bench:
         try:
             with self.controller():
                 spent = self.load("burst", 100, nodes=200, limit="10m")["proc_controller"]
-            measured = (f"{spent['rss_mib_end'] * 1.048576:.3g} MB, at most {spent['rss_mib_peak'] * 1.048576:.3g}; "
-                        f"CPU {spent['cpu_s_settled']:.3g} s")
+            measured = (
+                f"{spent['rss_mib_end'] * 1.048576:.3g} MB, at most {spent['rss_mib_peak'] * 1.048576:.3g}; "
+                f"CPU {spent['cpu_s_settled']:.3g} s"
+            )
         except Broken as error:
             measured = f"not within 10 minutes on this machine: {' '.join(str(error).split())}"
         yield "RSS with 100 jobs and 20,000 pods", "<= 200 MB", measured
@@ -344,11 +471,18 @@ class Bench:
             return
         with self.controller():
             spent = self.load("burst", 1, nodes=10000, limit="10m")["proc_controller"]
-        yield ("a TrainJob of 10,000 nodes until all pods run: own CPU; RSS", "<= 2 s; <= 300 MB",
-               f"{spent['cpu_s_settled']:.3g} s; {spent['rss_mib_peak'] * 1.048576:.3g} MB")
+        yield (
+            "a TrainJob of 10,000 nodes until all pods run: own CPU; RSS",
+            "<= 2 s; <= 300 MB",
+            f"{spent['cpu_s_settled']:.3g} s; {spent['rss_mib_peak'] * 1.048576:.3g} MB",
+        )
 
     def kept(self):
-        yield "worker killed in a pod -> all workers of the next attempt run, pods kept", "<= 200 ms", "takes a real kubelet: make e2e"
+        yield (
+            "worker killed in a pod -> all workers of the next attempt run, pods kept",
+            "<= 200 ms",
+            "takes a real kubelet: make e2e",
+        )
 
 
 ROWS = ("latency", "admission", "burst", "restart", "failure", "writes", "finished", "pods", "nodes", "kept")

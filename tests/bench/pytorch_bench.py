@@ -5,6 +5,7 @@
 
 Each time is taken when an event arrives at a watch of this program. It takes about 3 minutes.
 """
+
 import argparse
 import concurrent.futures
 import contextlib
@@ -19,7 +20,9 @@ import time
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-sys.path[:0] = [os.path.join(ROOT, folder) for folder in ("e2e/cluster", "e2e/controller", "tests", "tests/controller/cluster")]
+sys.path[:0] = [
+    os.path.join(ROOT, folder) for folder in ("e2e/cluster", "e2e/controller", "tests", "tests/controller/cluster")
+]
 
 from api_client import Refused  # noqa: E402
 from pytorch_case import LABEL, PyTorchCase, pytorch_job  # noqa: E402
@@ -55,8 +58,12 @@ class Watch:
     def await_all(self, keys, seconds=300):
         keys = set(keys)
         with self.changed:
-            if not self.changed.wait_for(lambda: len(self.moments) >= len(keys) and all(key in self.moments for key in keys), seconds):
-                raise SystemExit(f"of {len(keys)} objects {sum(key in self.moments for key in keys)} came within {seconds} s")
+            if not self.changed.wait_for(
+                lambda: len(self.moments) >= len(keys) and all(key in self.moments for key in keys), seconds
+            ):
+                raise SystemExit(
+                    f"of {len(keys)} objects {sum(key in self.moments for key in keys)} came within {seconds} s"
+                )
             return [self.moments[key] for key in keys]
 
     def end(self):
@@ -94,7 +101,10 @@ class Bench(PyTorchCase):
     def copies(self, prefix, model):
         """Creates the Services and pods of a job again, for other jobs."""
         text = json.dumps(model)
-        made = [json.loads(text.replace(model[0][1]["metadata"]["labels"][LABEL + "job-name"], f"{prefix}{i}")) for i in range(JOBS)]
+        made = [
+            json.loads(text.replace(model[0][1]["metadata"]["labels"][LABEL + "job-name"], f"{prefix}{i}"))
+            for i in range(JOBS)
+        ]
         return [lambda kind=kind, each=each: self.api.create(kind, each) for one in made for kind, each in one]
 
     def model(self, name):
@@ -104,22 +114,47 @@ class Bench(PyTorchCase):
                 meta, spec = each["metadata"], each["spec"]
                 for field in ("nodeName", "clusterIPs", "ipFamilies", "ipFamilyPolicy"):
                     spec.pop(field, None)
-                made.append((kind, {"metadata": {"name": meta["name"], "labels": meta["labels"], "annotations": meta.get("annotations", {})}, "spec": spec}))
+                made.append(
+                    (
+                        kind,
+                        {
+                            "metadata": {
+                                "name": meta["name"],
+                                "labels": meta["labels"],
+                                "annotations": meta.get("annotations", {}),
+                            },
+                            "spec": spec,
+                        },
+                    )
+                )
         return made
 
     def clean(self):
         """Deletes all jobs with their pods and Services. The garbage collector alone would take minutes."""
         for kind in ("pytorchjobs", "pods", "services"):
-            self.api.ask("DELETE", self.api.path(kind), {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0})
+            self.api.ask(
+                "DELETE", self.api.path(kind), {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0}
+            )
         for kind in ("pytorchjobs", "pods", "services"):
             self.cluster.kubectl("wait", kind, "-n", "vision", "--all", "--for=delete", "--timeout=300s", seconds=330)
 
     def ends(self, name, code, number):
         """Milliseconds from the arrival of a pod's phase Failed to that of the condition Failed, or of the new pod."""
-        failed = Watch(self.api, "pods", lambda pod: [pod["metadata"]["uid"]] if pod["status"].get("phase") == "Failed" else [])
+        failed = Watch(
+            self.api, "pods", lambda pod: [pod["metadata"]["uid"]] if pod["status"].get("phase") == "Failed" else []
+        )
         made = Watch(self.api, "pods", lambda pod: [(pod["metadata"]["name"], pod["metadata"]["uid"])])
-        over = Watch(self.api, "pytorchjobs", lambda job: [job["metadata"]["name"]] if any(
-            (c["type"], c["status"]) == ("Failed", "True") for c in job.get("status", {}).get("conditions", [])) else [])
+        over = Watch(
+            self.api,
+            "pytorchjobs",
+            lambda job: (
+                [job["metadata"]["name"]]
+                if any(
+                    (c["type"], c["status"]) == ("Failed", "True") for c in job.get("status", {}).get("conditions", [])
+                )
+                else []
+            ),
+        )
         took = []
         for i in range(number):
             job = f"{name}{i}"
@@ -128,12 +163,12 @@ class Bench(PyTorchCase):
             pod = f"{job}-worker-1"
             uid = self.uid(pod)
             self.end(pod, code)
-            begun, = failed.await_all([uid])
+            (begun,) = failed.await_all([uid])
             if code < 128:
-                end, = over.await_all([job])
+                (end,) = over.await_all([job])
             else:
                 self.await_other(pod, uid)
-                end, = made.await_all([(pod, self.uid(pod))])
+                (end,) = made.await_all([(pod, self.uid(pod))])
             took.append(end - begun)
         for watch in (failed, made, over):
             watch.end()
@@ -159,10 +194,19 @@ def main():
             bare.append(bench.burst(f"bare{turn}-", bench.copies(f"bare{turn}-", model)))
             bench.clean()
         ratio = statistics.median(ours) / statistics.median(bare)
-        rows = [(f"{JOBS} PyTorchJobs of 1 + {WORKERS} at once: last pod exists; beside a loop that only creates the same pods and Services",
-                 "<= 1.3 times", f"{spread(ours, 's')}; loop {spread(bare, 's')}: {ratio:.3g} times"),
-                ("pod ends with 3 -> condition Failed", "<= 150 ms", spread(bench.ends("fatal", 3, 10), "ms", 1000)),
-                ("pod ends with 137 -> its replacement exists", "<= 150 ms", spread(bench.ends("again", 137, 10), "ms", 1000))]
+        rows = [
+            (
+                f"{JOBS} PyTorchJobs of 1 + {WORKERS} at once: last pod exists; beside a loop that only creates the same pods and Services",
+                "<= 1.3 times",
+                f"{spread(ours, 's')}; loop {spread(bare, 's')}: {ratio:.3g} times",
+            ),
+            ("pod ends with 3 -> condition Failed", "<= 150 ms", spread(bench.ends("fatal", 3, 10), "ms", 1000)),
+            (
+                "pod ends with 137 -> its replacement exists",
+                "<= 150 ms",
+                spread(bench.ends("again", 137, 10), "ms", 1000),
+            ),
+        ]
     finally:
         Bench.doClassCleanups()
     print("| what | goal | measured |\n|---|---|---|")

@@ -7,6 +7,7 @@ It is compared with plain `sh -c` and, if sshd is installed (openssh-server), wi
 Open MPI, network namespaces and root. It also has mpirun with a remote shell that only forks (a script that runs the
 pod's daemon in the pod's namespaces), and mpirun with all ranks on one host, without daemons.
 """
+
 import argparse
 import os
 import re
@@ -65,7 +66,9 @@ class Bench:
         """Starts a server and waits until it has printed `words`. Returns its output."""
         path = os.path.join(self.folder, f"server-{len(self.running)}.txt")
         with open(path, "w") as output:
-            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=env or clean())
+            process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=env or clean()
+            )
         self.running.append(process)
         while True:
             with open(path) as file:
@@ -103,9 +106,29 @@ class Bench:
             subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
             shutil.copy(key + ".pub", os.path.join(self.folder, "authorized_keys"))
             os.makedirs("/run/sshd", exist_ok=True)
-        self.start([*prefix, sshd, "-D", "-e", "-f", "/dev/null", "-h", key, "-p", port, "-o", f"ListenAddress={address}",
-                    "-o", f"AuthorizedKeysFile={self.folder}/authorized_keys", "-o", "StrictModes=no", "-o", "UsePAM=no"],
-                   "Server listening")
+        self.start(
+            [
+                *prefix,
+                sshd,
+                "-D",
+                "-e",
+                "-f",
+                "/dev/null",
+                "-h",
+                key,
+                "-p",
+                port,
+                "-o",
+                f"ListenAddress={address}",
+                "-o",
+                f"AuthorizedKeysFile={self.folder}/authorized_keys",
+                "-o",
+                "StrictModes=no",
+                "-o",
+                "UsePAM=no",
+            ],
+            "Server listening",
+        )
         return ["-p", port, "-i", key, "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-q"]
 
     def session(self):
@@ -122,6 +145,7 @@ class Bench:
 
         def rate(command):
             return size * 1.048576 / seconds(["sh", "-c", command], env=clean())
+
         figures = {}
         for name, shell in shells.items():
             words = " ".join(shell)
@@ -133,7 +157,7 @@ class Bench:
         """A remote shell that only forks: the lowest possible cost."""
         path = os.path.join(self.folder, "forks")
         with open(path, "w") as script:
-            cases = [f"pod-{pod}) exec {shlex.join(inside[pod])} sh -c \"$*\";;\n" for pod in range(1, HOSTS + 1)]
+            cases = [f'pod-{pod}) exec {shlex.join(inside[pod])} sh -c "$*";;\n' for pod in range(1, HOSTS + 1)]
             script.write("".join(["#!/bin/sh\nhost=$1; shift\ncase $host in\n", *cases, "esac\n"]))
         os.chmod(path, 0o755)
         return path
@@ -150,19 +174,48 @@ class Bench:
             inside = [network.enter_pod(pod, etc) for pod in range(HOSTS + 1)]
             ssh = None
             for pod in range(1, HOSTS + 1):
-                self.start([*inside[pod], os.path.join(self.folder, "muster"), "exec", "--serve-rsh", "--rsh-listen", ":29522"],
-                           "serving the remote shell")
+                self.start(
+                    [
+                        *inside[pod],
+                        os.path.join(self.folder, "muster"),
+                        "exec",
+                        "--serve-rsh",
+                        "--rsh-listen",
+                        ":29522",
+                    ],
+                    "serving the remote shell",
+                )
                 ssh = self.sshd(inside[pod], network.address(pod), "22")
             remote = ",".join(f"pod-{pod}:2" for pod in range(1, HOSTS + 1))
-            env = clean(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
-                        OMPI_MCA_hwloc_base_binding_policy="none", OMPI_MCA_rmaps_base_oversubscribe="1")
+            env = clean(
+                OMPI_ALLOW_RUN_AS_ROOT="1",
+                OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+                OMPI_MCA_hwloc_base_binding_policy="none",
+                OMPI_MCA_rmaps_base_oversubscribe="1",
+            )
 
             def mpirun(hosts, agent):
-                return ([*inside[0], "mpirun.openmpi", "--mca", "plm_rsh_agent", agent, "--host", hosts, "-n", "8", program],
-                        {"env": env})
-            commands = {"muster rsh": mpirun(remote, os.path.join(self.folder, "muster-rsh")),
-                        "local forks": mpirun(remote, self.forks(inside)),
-                        "one host": mpirun("localhost:8", "/bin/false")}
+                return (
+                    [
+                        *inside[0],
+                        "mpirun.openmpi",
+                        "--mca",
+                        "plm_rsh_agent",
+                        agent,
+                        "--host",
+                        hosts,
+                        "-n",
+                        "8",
+                        program,
+                    ],
+                    {"env": env},
+                )
+
+            commands = {
+                "muster rsh": mpirun(remote, os.path.join(self.folder, "muster-rsh")),
+                "local forks": mpirun(remote, self.forks(inside)),
+                "one host": mpirun("localhost:8", "/bin/false"),
+            }
             if ssh:
                 commands["sshd"] = mpirun(remote, " ".join(["ssh", *ssh]))
             return f"mpirun -n 8 over {HOSTS} pods, ms (<= 1.3x local forks, < sshd)", self.alternately(commands)
@@ -172,12 +225,18 @@ class Bench:
 
     def overhead(self):
         return "exec, ms (<= 5 over the bare command)", self.alternately(
-            {"muster exec": ([MUSTER, "exec", "--", "true"], {"env": clean()}), "bare": (["true"], {})})
+            {"muster exec": ([MUSTER, "exec", "--", "true"], {"env": clean()}), "bare": (["true"], {})}
+        )
 
     def ending(self):
         def once():
-            process = subprocess.Popen([MUSTER, "exec", "--", "sh", "-c", "echo x; exec sleep 1000"], stdout=subprocess.PIPE,
-                                       stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=clean())
+            process = subprocess.Popen(
+                [MUSTER, "exec", "--", "sh", "-c", "echo x; exec sleep 1000"],
+                stdout=subprocess.PIPE,
+                stdin=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env=clean(),
+            )
             process.stdout.readline()
             with open(f"/proc/{process.pid}/status") as file:
                 memory.append(int(re.search(r"VmRSS:\s+(\d+)", file.read())[1]) / 1000)
@@ -186,6 +245,7 @@ class Bench:
             process.wait()
             process.stdout.close()
             return (time.monotonic() - began) * 1000
+
         memory = []
         times = self.several(once)
         return "SIGTERM to the end, ms (<= 50); RSS of an idle exec, MB (<= 14)", {"SIGTERM": times, "RSS": memory}
@@ -207,8 +267,10 @@ def main():
                 title, figures = getattr(bench, row)()
             finally:
                 bench.close()
-        cells = [f"{name} {statistics.median(values):.4g} ({min(values):.4g}-{max(values):.4g})"
-                 for name, values in figures.items()]
+        cells = [
+            f"{name} {statistics.median(values):.4g} ({min(values):.4g}-{max(values):.4g})"
+            for name, values in figures.items()
+        ]
         print(f"| {title} | {', '.join(cells)} |", flush=True)
 
 

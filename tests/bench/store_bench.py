@@ -6,6 +6,7 @@ figure is the median; a ratio is the median of the rounds' ratios. cpu/echo is t
 the echo server's, cpu/libuv over PyTorch's. On a busy machine run it as `nice -n -20`. Without a torch that has the
 libuv server (build-support/setup-newest-torch) its columns stay empty. Nothing is asserted.
 """
+
 import argparse
 import os
 import statistics
@@ -31,10 +32,20 @@ SOURCE, DEAD_NAME_SERVER = "127.1.2.3", {"/etc/resolv.conf": "nameserver 192.0.2
 
 class Server:
     def __init__(self, command, files):
-        script = "".join(f"printf '{text}' > /mnt/{i} && mount --bind /mnt/{i} {path} && "
-                         for i, (path, text) in enumerate(files.items()))
+        script = "".join(
+            f"printf '{text}' > /mnt/{i} && mount --bind /mnt/{i} {path} && "
+            for i, (path, text) in enumerate(files.items())
+        )
         if os.geteuid() == 0:
-            command = ["unshare", "--mount", "sh", "-c", f'mount -t tmpfs none /mnt && {script} exec "$@"', "sh", *command]
+            command = [
+                "unshare",
+                "--mount",
+                "sh",
+                "-c",
+                f'mount -t tmpfs none /mnt && {script} exec "$@"',
+                "sh",
+                *command,
+            ]
         command = ["setpriv", "--pdeathsig", "KILL", *command]  # an interrupted bench leaves nothing running
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.address = self.process.stdout.readline().split("listening on ")[1].strip()
@@ -67,9 +78,13 @@ def compare(bench, servers, options, rounds):
         if not seen.get(name):
             return " " * 9
         return f"{statistics.median(a[what] / b[what] for a, b in zip(seen['muster'], seen[name])):9.2f}"
-    print(f"{options[1]:12} {options[5]:>8} {options[3]:>7} | {median('ops_s')[:-3]:>8} {median('p99_us')[:-3]:>8}"
-          f" {median('cpu_us'):>7} |{ratio('echo', 'cpu_us')}{ratio('libuv', 'cpu_us')} {ratio('libuv', 'p99_us')}"
-          f"{ratio('echo', 'p99_us')} {ratio('libuv', 'ops_s')}{ratio('echo', 'ops_s')}", flush=True)
+
+    print(
+        f"{options[1]:12} {options[5]:>8} {options[3]:>7} | {median('ops_s')[:-3]:>8} {median('p99_us')[:-3]:>8}"
+        f" {median('cpu_us'):>7} |{ratio('echo', 'cpu_us')}{ratio('libuv', 'cpu_us')} {ratio('libuv', 'p99_us')}"
+        f"{ratio('echo', 'p99_us')} {ratio('libuv', 'ops_s')}{ratio('echo', 'ops_s')}",
+        flush=True,
+    )
 
 
 def dead_name_server(bench, commands):
@@ -100,8 +115,11 @@ def main():
     args = parser.parse_args()
     bench = os.path.join(args.bin_dir, "store_bench")
     muster = os.path.join(args.bin_dir, "muster")  # the released binary; store_main if it is not built
-    commands = {"muster": [muster, "store", "--host", "127.0.0.1", "--port", "0"] if os.path.exists(muster)
-                else [os.path.join(args.bin_dir, "store_main")]}
+    commands = {
+        "muster": [muster, "store", "--host", "127.0.0.1", "--port", "0"]
+        if os.path.exists(muster)
+        else [os.path.join(args.bin_dir, "store_main")]
+    }
     if os.path.exists(args.python):
         commands["libuv"] = [args.python, "-c", LIBUV]
     servers = {name: Server(command, HOSTS) for name, command in commands.items()}
@@ -115,13 +133,24 @@ def main():
             dead_name_server(bench, commands)
     else:
         servers["echo"] = Server([bench, "echo"], HOSTS)
-        print(f"{'op':12} {'value':>8} {'clients':>7} | {'ops/s':>8} {'p99 us':>8} {'cpu us':>7} |"
-              " cpu/echo cpu/libuv p99/libuv p99/echo ops/libuv ops/echo")
+        print(
+            f"{'op':12} {'value':>8} {'clients':>7} | {'ops/s':>8} {'p99 us':>8} {'cpu us':>7} |"
+            " cpu/echo cpu/libuv p99/libuv p99/echo ops/libuv ops/echo"
+        )
         for value in args.values.split(","):
             for op in args.ops.split(","):
                 for clients in args.clients.split(","):
-                    options = ["--ops", op, "--clients", clients, "--value", value, "--seconds", args.seconds,
-                               *(["--threads"] if args.threads else [])]
+                    options = [
+                        "--ops",
+                        op,
+                        "--clients",
+                        clients,
+                        "--value",
+                        value,
+                        "--seconds",
+                        args.seconds,
+                        *(["--threads"] if args.threads else []),
+                    ]
                     compare(bench, servers, options, args.rounds)
     for server in servers.values():
         server.close()

@@ -3,6 +3,7 @@
 Each of them gives out `keys`, with a `lifetime` in seconds; `wrong`: paths of requests that a real one would refuse.
 `busy` is answered first: a status, or (status, text, headers ...). Signed with `keys`, a request gets the role.
 """
+
 import datetime
 import http.server
 import json
@@ -39,33 +40,58 @@ class Handler(http.server.BaseHTTPRequestHandler):
             name = path.rsplit("/", 1)[1]
             if not name:
                 return self.say(200, ROLE)
-            return self.say(200, json.dumps({"Code": "Success", "Type": "AWS-HMAC", **machine.handed()})) if name == ROLE \
+            return (
+                self.say(200, json.dumps({"Code": "Success", "Type": "AWS-HMAC", **machine.handed()}))
+                if name == ROLE
                 else self.say(404, "Not Found")
+            )
         if path == "/v1/credentials":
             if self.headers.get("Authorization") != machine.session:
                 return self.say(401, json.dumps({"code": "Unauthorized", "message": "wrong token"}))
             return self.say(200, json.dumps(machine.handed()))
         if path == "/federation/credentials":
             asked = dict(urllib.parse.parse_qsl(self.path.partition("?")[2]))
-            if self.headers.get("x-amz-sso_bearer_token") != machine.session or asked != {"role_name": ROLE, "account_id": "123456789012"}:
-                return self.say(401, json.dumps({"__type": "UnauthorizedException", "message": "Session token not found or invalid"}))
+            if self.headers.get("x-amz-sso_bearer_token") != machine.session or asked != {
+                "role_name": ROLE,
+                "account_id": "123456789012",
+            }:
+                return self.say(
+                    401,
+                    json.dumps({"__type": "UnauthorizedException", "message": "Session token not found or invalid"}),
+                )
             keys = machine.handed()
             ends = datetime.datetime.fromisoformat(keys["Expiration"].replace("Z", "+00:00")).timestamp()
-            return self.say(200, json.dumps({"roleCredentials": {
-                "accessKeyId": keys["AccessKeyId"], "secretAccessKey": keys["SecretAccessKey"], "sessionToken": keys["Token"],
-                "expiration": int(ends * 1000)}}))
+            return self.say(
+                200,
+                json.dumps(
+                    {
+                        "roleCredentials": {
+                            "accessKeyId": keys["AccessKeyId"],
+                            "secretAccessKey": keys["SecretAccessKey"],
+                            "sessionToken": keys["Token"],
+                            "expiration": int(ends * 1000),
+                        }
+                    }
+                ),
+            )
         if self.command == "POST" and path in ("/", "/sts/"):
             form = dict(urllib.parse.parse_qsl(body))
             if form.get("Action") == "AssumeRole" and machine.signed_well(self, body):
                 form = {"Action": "AssumeRoleWithWebIdentity", "WebIdentityToken": machine.session}
             if form.get("Action") != "AssumeRoleWithWebIdentity" or form.get("WebIdentityToken") != machine.session:
-                return self.say(400, "<ErrorResponse><Error><Code>InvalidIdentityToken</Code><Message>No OpenIDConnect provider found"
-                                     "</Message></Error></ErrorResponse>")
+                return self.say(
+                    400,
+                    "<ErrorResponse><Error><Code>InvalidIdentityToken</Code><Message>No OpenIDConnect provider found"
+                    "</Message></Error></ErrorResponse>",
+                )
             keys = machine.handed()
-            return self.say(200, "<AssumeRoleWithWebIdentityResponse><AssumeRoleWithWebIdentityResult><Credentials>"
-                                 f"<AccessKeyId>{keys['AccessKeyId']}</AccessKeyId><SecretAccessKey>{keys['SecretAccessKey']}"
-                                 f"</SecretAccessKey><SessionToken>{keys['Token']}</SessionToken><Expiration>{keys['Expiration']}"
-                                 "</Expiration></Credentials></AssumeRoleWithWebIdentityResult></AssumeRoleWithWebIdentityResponse>")
+            return self.say(
+                200,
+                "<AssumeRoleWithWebIdentityResponse><AssumeRoleWithWebIdentityResult><Credentials>"
+                f"<AccessKeyId>{keys['AccessKeyId']}</AccessKeyId><SecretAccessKey>{keys['SecretAccessKey']}"
+                f"</SecretAccessKey><SessionToken>{keys['Token']}</SessionToken><Expiration>{keys['Expiration']}"
+                "</Expiration></Credentials></AssumeRoleWithWebIdentityResult></AssumeRoleWithWebIdentityResponse>",
+            )
         return self.say(404, "Not Found")
 
     do_GET = do_PUT = do_POST = handle_one
@@ -111,13 +137,20 @@ class AwsMachine:
         from botocore.auth import SigV4Auth
         from botocore.awsrequest import AWSRequest
         from botocore.credentials import Credentials
-        said = dict(part.strip().split("=", 1) for part in request.headers["Authorization"].partition(" ")[2].split(","))
+
+        said = dict(
+            part.strip().split("=", 1) for part in request.headers["Authorization"].partition(" ")[2].split(",")
+        )
         scope = said["Credential"].split("/")
         signer = SigV4Auth(Credentials(self.keys["AccessKeyId"], self.keys["SecretAccessKey"]), scope[3], scope[2])
         signed = {name: request.headers[name] for name in said["SignedHeaders"].split(";")}
-        again = AWSRequest(request.command, f"http://{request.headers['Host']}{request.path}", data=body, headers=signed)
+        again = AWSRequest(
+            request.command, f"http://{request.headers['Host']}{request.path}", data=body, headers=signed
+        )
         again.context["timestamp"] = request.headers["X-Amz-Date"]
-        return signer.signature(signer.string_to_sign(again, signer.canonical_request(again)), again) == said["Signature"]
+        return (
+            signer.signature(signer.string_to_sign(again, signer.canonical_request(again)), again) == said["Signature"]
+        )
 
     def count(self, words):
         with self.lock:

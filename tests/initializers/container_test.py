@@ -1,4 +1,5 @@
 """muster-initializer as an init container: variables only, not root, a read-only root, little memory, PID 1."""
+
 import io
 import json
 import os
@@ -48,10 +49,22 @@ class Init(InitializerCase):
         return files
 
     def container(self, memory, *more, image="debian", flags=()):
-        mounts = [bind(BINARY, "/muster-initializer"), bind(self.claim, "/mnt/pvc/data"), bind(self.target, "/workspace/dataset", True),
-                  bind(self.said_last, "/dev/termination-log", True)]
-        return Container(self.dir, image=image, command=["/muster-initializer", "dataset", *flags], user=USER, mounts=mounts, memory=memory,
-                         tmp=False, env=["STORAGE_URI=pvc://data/train", *more])
+        mounts = [
+            bind(BINARY, "/muster-initializer"),
+            bind(self.claim, "/mnt/pvc/data"),
+            bind(self.target, "/workspace/dataset", True),
+            bind(self.said_last, "/dev/termination-log", True),
+        ]
+        return Container(
+            self.dir,
+            image=image,
+            command=["/muster-initializer", "dataset", *flags],
+            user=USER,
+            mounts=mounts,
+            memory=memory,
+            tmp=False,
+            env=["STORAGE_URI=pvc://data/train", *more],
+        )
 
     def test_it_fills_the_volume(self):
         """Brings 300 MiB with a memory limit of 64 MiB."""
@@ -78,12 +91,16 @@ class Init(InitializerCase):
             facts.size = len(data)
             archive.addfile(facts, io.BytesIO(data))
         for level, fits in (("--long=27", False), ("--long=23", True)):  # 8 MiB, as of -19
-            packed = subprocess.run(["zstd", "-q", "-c", level, "-T2"], input=tar.getvalue(), stdout=subprocess.PIPE, check=True).stdout
+            packed = subprocess.run(
+                ["zstd", "-q", "-c", level, "-T2"], input=tar.getvalue(), stdout=subprocess.PIPE, check=True
+            ).stdout
             self.lay({"d.tar.zst": packed})
             done = self.container(64 * MIB, flags=["--extract"]).run()
             self.assertEqual(done.returncode, 0 if fits else 1, done.stderr)
             if not fits:
-                self.assertIn("its window (--long, --ultra) needs 128 MiB of memory, and 8 MiB is available", done.stderr)
+                self.assertIn(
+                    "its window (--long, --ultra) needs 128 MiB of memory, and 8 MiB is available", done.stderr
+                )
         self.check_right({"f": data})
 
     def test_it_runs_with_no_more_than_its_image_has(self):
@@ -113,11 +130,14 @@ class Init(InitializerCase):
         """The runtime stops it, as PID 1; the next start continues."""
         files = self.lay({"0.bin": random.Random(1).randbytes(MIB) * 400})
         box = self.container(64 * MIB)
-        process = subprocess.Popen(box.command(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen(
+            box.command(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
 
         def ended():
             process.kill()
             process.communicate()
+
         self.addCleanup(ended)
         self.addCleanup(box.remove)
         staging = os.path.join(self.target, ".muster", "staging")

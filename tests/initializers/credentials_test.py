@@ -1,4 +1,5 @@
 """muster-initializer's identity on AWS: every step of the chain, with keys from a strict server (MinIO's STS)."""
+
 import hashlib
 import json
 import os
@@ -48,8 +49,12 @@ class Identities(InitializerCase):
     def setUpClass(cls):
         cls.server = minio_server.Minio()
         cls.addClassCleanup(cls.server.close)
-        root = {"endpoint_url": cls.server.url, "aws_access_key_id": minio_server.KEY,
-                "aws_secret_access_key": minio_server.SECRET, "region_name": "us-east-1"}
+        root = {
+            "endpoint_url": cls.server.url,
+            "aws_access_key_id": minio_server.KEY,
+            "aws_secret_access_key": minio_server.SECRET,
+            "region_name": "us-east-1",
+        }
         cls.client = boto3.client("s3", **root)
         for bucket in ("data", "large"):
             cls.client.create_bucket(Bucket=bucket)
@@ -57,8 +62,16 @@ class Identities(InitializerCase):
             cls.client.put_object(Bucket="data", Key=key, Body=data)
         sts = boto3.client("sts", **root)
         cls.keys, cls.later = (
-            {"AccessKeyId": given["AccessKeyId"], "SecretAccessKey": given["SecretAccessKey"], "Token": given["SessionToken"]}
-            for given in (sts.assume_role(RoleArn="arn:minio:iam:::role/any", RoleSessionName="test")["Credentials"] for _ in range(2)))
+            {
+                "AccessKeyId": given["AccessKeyId"],
+                "SecretAccessKey": given["SecretAccessKey"],
+                "Token": given["SessionToken"],
+            }
+            for given in (
+                sts.assume_role(RoleArn="arn:minio:iam:::role/any", RoleSessionName="test")["Credentials"]
+                for _ in range(2)
+            )
+        )
         cls.proxy = FaultProxy(cls.server.host, cls.server.port)
         cls.addClassCleanup(cls.proxy.close)
 
@@ -72,8 +85,13 @@ class Identities(InitializerCase):
             file.write(self.machine.session + "\n")
 
     def around(self, **more):
-        return {"AWS_ENDPOINT_URL_S3": self.proxy.url, "AWS_REGION": "us-east-1", "HOME": self.dir,
-                "AWS_EC2_METADATA_SERVICE_ENDPOINT": "http://127.0.0.1:9", **more}
+        return {
+            "AWS_ENDPOINT_URL_S3": self.proxy.url,
+            "AWS_REGION": "us-east-1",
+            "HOME": self.dir,
+            "AWS_EC2_METADATA_SERVICE_ENDPOINT": "http://127.0.0.1:9",
+            **more,
+        }
 
     def works(self, **more):
         self.succeeds("s3://data/", FILES, env=self.around(**more))
@@ -91,7 +109,9 @@ class Identities(InitializerCase):
         """Variables of a profile with that credential_process."""
         config = os.path.join(self.dir, "config")
         with open(config, "w") as file:
-            file.write(f"[{profile if profile == 'default' else 'profile ' + profile}]\ncredential_process = {command}\n")
+            file.write(
+                f"[{profile if profile == 'default' else 'profile ' + profile}]\ncredential_process = {command}\n"
+            )
         return {"AWS_CONFIG_FILE": config}
 
     def program(self):
@@ -101,7 +121,7 @@ class Identities(InitializerCase):
         with open(path, "w") as file:
             file.write(PROGRAM.format(python=sys.executable, url=self.machine.url, session=self.machine.session))
         os.chmod(path, 0o755)
-        return f'"{path}" --user \'some one\''
+        return f"\"{path}\" --user 'some one'"
 
     def kept(self):
         """A command line that prints a file's keys, without an expiration; and a function that changes it."""
@@ -111,6 +131,7 @@ class Identities(InitializerCase):
             with open(path + ".new", "w") as file:
                 json.dump({"Version": 1, "SessionToken": keys["Token"], **keys}, file)
             os.rename(path + ".new", path)
+
         keep(self.keys)
         return f"cat {path}", keep
 
@@ -119,9 +140,14 @@ class Machine(Identities):
     def test_of_the_machine(self):
         """IMDSv2: gets a session token, then the role's name, then its keys."""
         self.works(AWS_EC2_METADATA_SERVICE_ENDPOINT=self.machine.url)
-        self.assertEqual(self.machine.requests, [
-            ("PUT", "/latest/api/token"), ("GET", "/latest/meta-data/iam/security-credentials/"),
-            ("GET", f"/latest/meta-data/iam/security-credentials/{ROLE}")])
+        self.assertEqual(
+            self.machine.requests,
+            [
+                ("PUT", "/latest/api/token"),
+                ("GET", "/latest/meta-data/iam/security-credentials/"),
+                ("GET", f"/latest/meta-data/iam/security-credentials/{ROLE}"),
+            ],
+        )
 
     def test_a_machine_that_is_busy(self):
         self.machine.busy = [503, 429]
@@ -135,32 +161,50 @@ class Machine(Identities):
 
     def test_a_machine_that_stays_busy(self):
         self.machine.busy = [503] * 1000
-        self.refused("s3://data/", UNREACHABLE, "instance metadata: .*/latest/api/token: 503; giving up after", "--patience", "3",
-                     env=self.around(AWS_EC2_METADATA_SERVICE_ENDPOINT=self.machine.url))
+        self.refused(
+            "s3://data/",
+            UNREACHABLE,
+            "instance metadata: .*/latest/api/token: 503; giving up after",
+            "--patience",
+            "3",
+            env=self.around(AWS_EC2_METADATA_SERVICE_ENDPOINT=self.machine.url),
+        )
 
     def test_a_machine_that_is_silent(self):
-        self.fails(1, "no credentials were found: .*AWS_ACCESS_KEY_ID", AWS_EC2_METADATA_SERVICE_ENDPOINT="http://127.0.0.1:9")
+        self.fails(
+            1, "no credentials were found: .*AWS_ACCESS_KEY_ID", AWS_EC2_METADATA_SERVICE_ENDPOINT="http://127.0.0.1:9"
+        )
 
     def test_others_that_are_busy(self):
         """The message names the busy service."""
         self.machine.busy = [503]
-        self.works(AWS_CONTAINER_CREDENTIALS_FULL_URI=f"{self.machine.url}/v1/credentials",
-                   AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE=self.token)
+        self.works(
+            AWS_CONTAINER_CREDENTIALS_FULL_URI=f"{self.machine.url}/v1/credentials",
+            AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE=self.token,
+        )
         self.assertIn(f"{self.machine.url}/v1/credentials: 503, trying again", self.said)
         self.machine.busy = [429]
         shutil.rmtree(self.target)
         self.proxy.reset()
-        self.works(AWS_ENDPOINT_URL_STS=self.machine.url, AWS_WEB_IDENTITY_TOKEN_FILE=self.token,
-                   AWS_ROLE_ARN="arn:aws:iam::123456789012:role/reader")
+        self.works(
+            AWS_ENDPOINT_URL_STS=self.machine.url,
+            AWS_WEB_IDENTITY_TOKEN_FILE=self.token,
+            AWS_ROLE_ARN="arn:aws:iam::123456789012:role/reader",
+        )
         self.assertIn(f"{self.machine.url}/: 429, trying again", self.said)
 
     def test_answers_of_somebody_before_them(self):
         """A page, a cut answer, a 408: asked again. A Retry-After beyond the patience ends the run."""
         page = (200, "<html>Please log in</html>")
-        sts = {"AWS_ENDPOINT_URL_STS": self.machine.url, "AWS_WEB_IDENTITY_TOKEN_FILE": self.token,
-               "AWS_ROLE_ARN": "arn:aws:iam::123456789012:role/reader"}
-        pod = {"AWS_CONTAINER_CREDENTIALS_FULL_URI": f"{self.machine.url}/v1/credentials",
-               "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE": self.token}
+        sts = {
+            "AWS_ENDPOINT_URL_STS": self.machine.url,
+            "AWS_WEB_IDENTITY_TOKEN_FILE": self.token,
+            "AWS_ROLE_ARN": "arn:aws:iam::123456789012:role/reader",
+        }
+        pod = {
+            "AWS_CONTAINER_CREDENTIALS_FULL_URI": f"{self.machine.url}/v1/credentials",
+            "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE": self.token,
+        }
         for around in (sts, pod, {"AWS_EC2_METADATA_SERVICE_ENDPOINT": self.machine.url}):
             for wrong in (page, (200, '{"AccessKeyId": "A'), (408, "late")):
                 with self.subTest(wrong=wrong, around=list(around)):
@@ -179,8 +223,12 @@ class Machine(Identities):
         bundle = certificate.make(folder)
         machine = AwsMachine(self.keys, certificate.server_context(folder))
         self.addCleanup(machine.close)
-        around = {"AWS_ENDPOINT_URL_STS": machine.url, "AWS_WEB_IDENTITY_TOKEN_FILE": self.token, "S3_VERIFY_SSL": "0",
-                  "AWS_ROLE_ARN": "arn:aws:iam::123456789012:role/reader"}
+        around = {
+            "AWS_ENDPOINT_URL_STS": machine.url,
+            "AWS_WEB_IDENTITY_TOKEN_FILE": self.token,
+            "S3_VERIFY_SSL": "0",
+            "AWS_ROLE_ARN": "arn:aws:iam::123456789012:role/reader",
+        }
         self.fails(1, "certificate", **around)
         self.assertEqual(machine.requests, [])
         self.works(AWS_CA_BUNDLE=bundle, **around)
@@ -191,43 +239,64 @@ class Machine(Identities):
 
     def test_of_the_pod(self):
         """EKS Pod Identity: the token file is read for each request."""
-        self.works(AWS_CONTAINER_CREDENTIALS_FULL_URI=f"{self.machine.url}/v1/credentials",
-                   AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE=self.token)
+        self.works(
+            AWS_CONTAINER_CREDENTIALS_FULL_URI=f"{self.machine.url}/v1/credentials",
+            AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE=self.token,
+        )
         self.assertEqual(self.machine.count("/v1/credentials"), 1)
 
     def test_of_the_task(self):
         """ECS: the token itself."""
-        self.works(AWS_CONTAINER_CREDENTIALS_FULL_URI=f"{self.machine.url}/v1/credentials",
-                   AWS_CONTAINER_AUTHORIZATION_TOKEN=self.machine.session)
+        self.works(
+            AWS_CONTAINER_CREDENTIALS_FULL_URI=f"{self.machine.url}/v1/credentials",
+            AWS_CONTAINER_AUTHORIZATION_TOKEN=self.machine.session,
+        )
 
     def test_a_pod_that_is_refused(self):
         with open(self.token, "w") as file:
             file.write("wrong")
-        self.fails(1, "AWS_CONTAINER_CREDENTIALS_FULL_URI", AWS_CONTAINER_CREDENTIALS_FULL_URI=f"{self.machine.url}/v1/credentials",
-                   AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE=self.token)
-        self.fails(78, "AWS_CONTAINER_CREDENTIALS_FULL_URI",
-                   AWS_CONTAINER_CREDENTIALS_FULL_URI="http://example.com/v1/credentials")
+        self.fails(
+            1,
+            "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+            AWS_CONTAINER_CREDENTIALS_FULL_URI=f"{self.machine.url}/v1/credentials",
+            AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE=self.token,
+        )
+        self.fails(
+            78,
+            "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+            AWS_CONTAINER_CREDENTIALS_FULL_URI="http://example.com/v1/credentials",
+        )
 
     def test_of_the_service_account(self):
         """IRSA."""
-        self.works(AWS_ENDPOINT_URL_STS=self.machine.url, AWS_WEB_IDENTITY_TOKEN_FILE=self.token,
-                   AWS_ROLE_ARN="arn:aws:iam::123456789012:role/reader")
+        self.works(
+            AWS_ENDPOINT_URL_STS=self.machine.url,
+            AWS_WEB_IDENTITY_TOKEN_FILE=self.token,
+            AWS_ROLE_ARN="arn:aws:iam::123456789012:role/reader",
+        )
         self.assertEqual(self.machine.requests, [("POST", "/")])
 
     def test_a_role_of_an_endpoint_with_a_path(self):
         config = os.path.join(self.dir, "config")
         with open(config, "w") as file:
-            file.write("[profile reader]\nrole_arn = arn:aws:iam::123456789012:role/reader\nsource_profile = base\n"
-                       f"[profile base]\naws_access_key_id = {self.keys['AccessKeyId']}\n"
-                       f"aws_secret_access_key = {self.keys['SecretAccessKey']}\n")
+            file.write(
+                "[profile reader]\nrole_arn = arn:aws:iam::123456789012:role/reader\nsource_profile = base\n"
+                f"[profile base]\naws_access_key_id = {self.keys['AccessKeyId']}\n"
+                f"aws_secret_access_key = {self.keys['SecretAccessKey']}\n"
+            )
         self.works(AWS_CONFIG_FILE=config, AWS_PROFILE="reader", AWS_ENDPOINT_URL_STS=f"{self.machine.url}/sts")
         self.assertEqual(self.machine.requests, [("POST", "/sts/")])
 
     def test_a_service_account_that_is_refused(self):
         with open(self.token, "w") as file:
             file.write("wrong")
-        self.fails(1, "InvalidIdentityToken", AWS_ENDPOINT_URL_STS=self.machine.url, AWS_WEB_IDENTITY_TOKEN_FILE=self.token,
-                   AWS_ROLE_ARN="arn:aws:iam::123456789012:role/reader")
+        self.fails(
+            1,
+            "InvalidIdentityToken",
+            AWS_ENDPOINT_URL_STS=self.machine.url,
+            AWS_WEB_IDENTITY_TOKEN_FILE=self.token,
+            AWS_ROLE_ARN="arn:aws:iam::123456789012:role/reader",
+        )
 
     def signed_on(self, token):
         """Makes the files of `aws sso login` and a portal under its real name; returns variables that lead there."""
@@ -242,8 +311,10 @@ class Machine(Identities):
         with open(cached, "w") as file:
             json.dump({"startUrl": "https://firm.example/start", "region": "eu-west-1", "accessToken": token}, file)
         with open(os.path.join(self.dir, ".aws", "config"), "w") as file:
-            file.write("[sso-session firm]\nsso_start_url = https://firm.example/start\nsso_region = eu-west-1\n[default]\n"
-                       f"sso_session = firm\nsso_account_id = 123456789012\nsso_role_name = {ROLE}\n")
+            file.write(
+                "[sso-session firm]\nsso_start_url = https://firm.example/start\nsso_region = eu-west-1\n[default]\n"
+                f"sso_session = firm\nsso_account_id = 123456789012\nsso_role_name = {ROLE}\n"
+            )
         return {"HTTPS_PROXY": f"http://{proxy.address}", "AWS_CA_BUNDLE": authority}, proxy, f"{portal}:443"
 
     def test_of_single_sign_on(self):
@@ -268,11 +339,21 @@ class Machine(Identities):
         files = {"w": some_bytes(40 * MIB), **{str(n): some_bytes(2 * MIB, n) for n in range(12)}}
         for key, data in files.items():
             self.client.put_object(Bucket="large", Key=key, Body=data)
-        pod = {"AWS_CONTAINER_CREDENTIALS_FULL_URI": f"{self.machine.url}/v1/credentials", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE": self.token}
-        account = {"AWS_ENDPOINT_URL_STS": self.machine.url, "AWS_WEB_IDENTITY_TOKEN_FILE": self.token,
-                   "AWS_ROLE_ARN": "arn:aws:iam::123456789012:role/reader"}
-        for around, asked in ((pod, "/v1/credentials"), (account, "/"), (self.process(self.program()), "/v1/credentials"),
-                              ({"AWS_EC2_METADATA_SERVICE_ENDPOINT": self.machine.url}, f"/security-credentials/{ROLE}")):
+        pod = {
+            "AWS_CONTAINER_CREDENTIALS_FULL_URI": f"{self.machine.url}/v1/credentials",
+            "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE": self.token,
+        }
+        account = {
+            "AWS_ENDPOINT_URL_STS": self.machine.url,
+            "AWS_WEB_IDENTITY_TOKEN_FILE": self.token,
+            "AWS_ROLE_ARN": "arn:aws:iam::123456789012:role/reader",
+        }
+        for around, asked in (
+            (pod, "/v1/credentials"),
+            (account, "/"),
+            (self.process(self.program()), "/v1/credentials"),
+            ({"AWS_EC2_METADATA_SERVICE_ENDPOINT": self.machine.url}, f"/security-credentials/{ROLE}"),
+        ):
             with self.subTest(list(around)):
                 shutil.rmtree(self.target, ignore_errors=True)
                 self.machine.keys, self.machine.requests = self.keys, []
@@ -293,19 +374,31 @@ class Machine(Identities):
                         renewed.wait(DEADLINE)  # its answer comes after the renewal
                     if expired:
                         exchange.answer(400, EXPIRED, ("Content-Type", "application/xml"))
+
                 self.proxy.always(expire)
                 end = self.succeeds("s3://large", files, env=self.around(**around))
                 self.assertEqual((end["received"], end["unverified_files"]), (sum(map(len, files.values())), 0))
                 self.assertGreater(len(bad), 1)
                 self.assertEqual(good[:2] + good[-1:], [self.keys["Token"]] * 2 + [self.later["Token"]])
-                self.assertEqual(sum(path.endswith(asked) for _, path in self.machine.requests), 2, "once, and once more")
+                self.assertEqual(
+                    sum(path.endswith(asked) for _, path in self.machine.requests), 2, "once, and once more"
+                )
                 self.assertEqual(self.machine.wrong, [])
 
     def test_keys_that_expire_and_are_not_renewed(self):
         """The metadata service has no newer keys: the run fails when its patience is over."""
         self.proxy.always(lambda exchange: exchange.answer(400, EXPIRED, ("Content-Type", "application/xml")))
-        self.refused("s3://data/", UNREACHABLE, "ExpiredToken", "--patience", "2", env=self.around(
-            AWS_CONTAINER_CREDENTIALS_FULL_URI=f"{self.machine.url}/v1/credentials", AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE=self.token))
+        self.refused(
+            "s3://data/",
+            UNREACHABLE,
+            "ExpiredToken",
+            "--patience",
+            "2",
+            env=self.around(
+                AWS_CONTAINER_CREDENTIALS_FULL_URI=f"{self.machine.url}/v1/credentials",
+                AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE=self.token,
+            ),
+        )
         self.assertLess(self.machine.count("/v1/credentials"), 60, "it is not asked without a pause")
 
     def test_past_a_proxy(self):
@@ -318,13 +411,28 @@ class Machine(Identities):
     def test_keys_that_are_about_to_expire(self):
         """New keys are fetched before each use."""
         self.machine.lifetime = 30
-        self.succeeds("s3://data/", FILES, env=self.around(
-            AWS_CONTAINER_CREDENTIALS_FULL_URI=f"{self.machine.url}/v1/credentials", AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE=self.token))
+        self.succeeds(
+            "s3://data/",
+            FILES,
+            env=self.around(
+                AWS_CONTAINER_CREDENTIALS_FULL_URI=f"{self.machine.url}/v1/credentials",
+                AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE=self.token,
+            ),
+        )
         self.assertGreater(self.machine.count("/v1/credentials"), 1)
 
     def test_nobody_answers(self):
-        self.refused("s3://data/", UNREACHABLE, "127.0.0.1", "--patience", "1", env=self.around(
-            AWS_CONTAINER_CREDENTIALS_FULL_URI="http://127.0.0.1:9/v1/credentials", AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE=self.token))
+        self.refused(
+            "s3://data/",
+            UNREACHABLE,
+            "127.0.0.1",
+            "--patience",
+            "1",
+            env=self.around(
+                AWS_CONTAINER_CREDENTIALS_FULL_URI="http://127.0.0.1:9/v1/credentials",
+                AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE=self.token,
+            ),
+        )
 
 
 class Process(Identities):
@@ -355,28 +463,45 @@ class Process(Identities):
     def test_what_goes_wrong(self):
         secret = self.keys["SecretAccessKey"]
         for command, code, words in (
-                (f"sh -c 'echo {secret}; echo no ticket >&2; echo run kinit >&2; exit 7'", 1,
-                 "it ended with exit code 7: 'no ticket / run kinit'"),
-                ("sh -c 'kill -9 $$'", 1, "it ended with exit code 137"),
-                ("/no/such/program", 1, "/no/such/program: No such file or directory; give the program's absolute path"),
-                ("~/program", 1, "~/program: No such file or directory; .* no shell runs it"),
-                ("/etc/passwd", 1, "/etc/passwd: Permission denied; give the program.s absolute path"),
-                (f"echo {secret}", 1, "the answer is no JSON"),
-                ("true", 1, "the answer is no JSON"),
-                (f"""echo '{{"Version": 2, "SecretAccessKey": "{secret}"}}'""", 1, "the Version of the answer is '2', and only 1 is known"),
-                (f"""echo '{{"Version": 1, "SecretAccessKey": "{secret}"}}'""", 1, "the answer has no AccessKeyId"),
-                (f"sh -c 'while :; do echo {secret}; done'", 1, "it wrote more than 65536 bytes to stdout"),
-                (f"echo '{secret}", 78, "a quote that is not closed")):
+            (
+                f"sh -c 'echo {secret}; echo no ticket >&2; echo run kinit >&2; exit 7'",
+                1,
+                "it ended with exit code 7: 'no ticket / run kinit'",
+            ),
+            ("sh -c 'kill -9 $$'", 1, "it ended with exit code 137"),
+            ("/no/such/program", 1, "/no/such/program: No such file or directory; give the program's absolute path"),
+            ("~/program", 1, "~/program: No such file or directory; .* no shell runs it"),
+            ("/etc/passwd", 1, "/etc/passwd: Permission denied; give the program.s absolute path"),
+            (f"echo {secret}", 1, "the answer is no JSON"),
+            ("true", 1, "the answer is no JSON"),
+            (
+                f"""echo '{{"Version": 2, "SecretAccessKey": "{secret}"}}'""",
+                1,
+                "the Version of the answer is '2', and only 1 is known",
+            ),
+            (f"""echo '{{"Version": 1, "SecretAccessKey": "{secret}"}}'""", 1, "the answer has no AccessKeyId"),
+            (f"sh -c 'while :; do echo {secret}; done'", 1, "it wrote more than 65536 bytes to stdout"),
+            (f"echo '{secret}", 78, "a quote that is not closed"),
+        ):
             with self.subTest(words):
-                self.fails(code, f"credential_process in profile default of {self.dir}/config: .*{words}", **self.process(command))
+                self.fails(
+                    code,
+                    f"credential_process in profile default of {self.dir}/config: .*{words}",
+                    **self.process(command),
+                )
 
     def test_old_keys_again(self):
         """The program prints the expired keys again: fails at once, since another try would not help."""
         command, _ = self.kept()
         self.proxy.faulty = lambda exchange: True
         self.proxy.always(lambda exchange: exchange.answer(400, EXPIRED, ("Content-Type", "application/xml")))
-        self.refused("s3://data/", 1, f"credential_process in profile default of {self.dir}/config: it gave the same keys again, which "
-                     "the store has refused as expired", env=self.around(**self.process(command)))
+        self.refused(
+            "s3://data/",
+            1,
+            f"credential_process in profile default of {self.dir}/config: it gave the same keys again, which "
+            "the store has refused as expired",
+            env=self.around(**self.process(command)),
+        )
         self.assertEqual(len(self.proxy.exchanges), 1)
 
     def test_new_keys_after_old_ones(self):
@@ -385,6 +510,7 @@ class Process(Identities):
         def once(exchange):
             keep(self.later)
             exchange.answer(400, EXPIRED, ("Content-Type", "application/xml"))
+
         self.proxy.faulty = lambda exchange: True
         self.proxy.faults = [once]
         self.succeeds("s3://data/", FILES, env=self.around(**self.process(command)))
@@ -401,8 +527,14 @@ class Process(Identities):
         pipe, env = self.hanging()
         reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
         self.addCleanup(os.close, reader)
-        self.refused("s3://data/", UNREACHABLE, "credential_process .*: it did not end within 1 s, and was killed(: 'waiting')?$",
-                     "--patience", "1", env=env)
+        self.refused(
+            "s3://data/",
+            UNREACHABLE,
+            "credential_process .*: it did not end within 1 s, and was killed(: 'waiting')?$",
+            "--patience",
+            "1",
+            env=env,
+        )
         self.assertEqual(self.proxy.exchanges, [])
         os.set_blocking(reader, True)
         self.assertEqual(os.read(reader, 1), b"", "nobody holds the other end")

@@ -1,4 +1,5 @@
 """muster-initializer --extract: archives of every kind, damaged archives, a second run, kills during the run."""
+
 import gzip
 import hashlib
 import io
@@ -77,23 +78,31 @@ class ExtractCase(InitializerCase):
 class Kinds(ExtractCase):
     def test_each(self):
         tar = tar_of(FILES)
-        for name, data in (("d.tar", tar), ("d.tar.gz", tar_of(FILES, "gz")), ("d.TGZ", tar_of(FILES, "gz")),
-                           ("d.tar.zst", zstd_of(tar)), ("d.zip", zip_of(FILES)), ("s.zip", zip_of(FILES, zipfile.ZIP_STORED))):
+        for name, data in (
+            ("d.tar", tar),
+            ("d.tar.gz", tar_of(FILES, "gz")),
+            ("d.TGZ", tar_of(FILES, "gz")),
+            ("d.tar.zst", zstd_of(tar)),
+            ("d.zip", zip_of(FILES)),
+            ("s.zip", zip_of(FILES, zipfile.ZIP_STORED)),
+        ):
             with self.subTest(name):
                 shutil.rmtree(self.target, ignore_errors=True)
                 shutil.rmtree(self.source)
                 os.mkdir(self.source)
                 self.lay_at(name, data)
                 end = self.succeeds(f"{self.uri}/{name}", FILES)
-                self.assertEqual((end["files"], end["unpacked_files"], end["unpacked_bytes"]),
-                                 (1, len(FILES), sum(map(len, FILES.values()))))
+                self.assertEqual(
+                    (end["files"], end["unpacked_files"], end["unpacked_bytes"]),
+                    (1, len(FILES), sum(map(len, FILES.values()))),
+                )
 
     def test_in_several_pieces(self):
         """Several gzip members or zstd frames, as pigz, bgzip and zstd -T write them."""
         tar = tar_of(FILES)
         for name, compress in (("d.tar.gz", gzip.compress), ("d.tar.zst", zstd_of)):
             shutil.rmtree(self.target, ignore_errors=True)
-            self.lay_at(name, b"".join(compress(tar[at:at + MIB]) for at in range(0, len(tar), MIB)))
+            self.lay_at(name, b"".join(compress(tar[at : at + MIB]) for at in range(0, len(tar), MIB)))
             self.succeeds(f"{self.uri}/{name}", FILES)
 
     def test_beside_other_files(self):
@@ -106,14 +115,22 @@ class Kinds(ExtractCase):
 
     def test_a_tar_of_here(self):
         """tar -C folder . : every name begins with "./"; folders are kept, empty ones too."""
-        data = tar_of([(member("./", tarfile.DIRTYPE), None), (member("./empty/", tarfile.DIRTYPE), None), ("./a/b", b"1")])
+        data = tar_of(
+            [(member("./", tarfile.DIRTYPE), None), (member("./empty/", tarfile.DIRTYPE), None), ("./a/b", b"1")]
+        )
         self.lay(d_tar=data)
         self.succeeds(self.uri, {"a/b": b"1"})
         self.assertTrue(os.path.isdir(os.path.join(self.target, "empty")))
 
     def test_links_become_files(self):
-        data = tar_of([(member("early", tarfile.SYMTYPE, "dir/file"), None), ("dir/file", b"content"),
-                       (member("hard", tarfile.LNKTYPE, "dir/file"), None), (member("dir/up", tarfile.SYMTYPE, "../hard"), None)])
+        data = tar_of(
+            [
+                (member("early", tarfile.SYMTYPE, "dir/file"), None),
+                ("dir/file", b"content"),
+                (member("hard", tarfile.LNKTYPE, "dir/file"), None),
+                (member("dir/up", tarfile.SYMTYPE, "../hard"), None),
+            ]
+        )
         self.lay(d_tar=data)
         self.succeeds(self.uri, dict.fromkeys(("early", "dir/file", "hard", "dir/up"), b"content"))
         self.assertFalse(os.path.islink(os.path.join(self.target, "early")))
@@ -133,7 +150,9 @@ class Kinds(ExtractCase):
             file.write(b"f")
         for form in ("gnu", "posix"):
             shutil.rmtree(self.target, ignore_errors=True)
-            subprocess.run(["tar", "--sparse", f"--format={form}", "-cf", f"{self.source}/d.tar", "-C", folder, "."], check=True)
+            subprocess.run(
+                ["tar", "--sparse", f"--format={form}", "-cf", f"{self.source}/d.tar", "-C", folder, "."], check=True
+            )
             self.succeeds(self.uri, {"sparse": bytes(5 * MIB) + b"end", f"{long}/f": b"f"})
 
     def test_from_a_web_server(self):
@@ -143,7 +162,9 @@ class Kinds(ExtractCase):
         server.files["/d.tar.gz"] = tar_of(FILES, "gz")
         end = self.succeeds(f"{server.url}/d.tar.gz", FILES)
         self.assertEqual(end["unverified_files"], 1, "the archive")
-        end = self.succeeds(f"{server.url}/d.tar.gz#sha256={hashlib.sha256(server.files['/d.tar.gz']).hexdigest()}", FILES)
+        end = self.succeeds(
+            f"{server.url}/d.tar.gz#sha256={hashlib.sha256(server.files['/d.tar.gz']).hexdigest()}", FILES
+        )
         self.assertEqual(end["unverified_files"], 0)
 
     def test_patterns(self):
@@ -164,8 +185,14 @@ class Again(ExtractCase):
         self.succeeds(self.uri, expected)
         end = self.succeeds(self.uri, expected)
         self.assertEqual((end["unchanged"], end["received"]), (True, 0))
-        check = subprocess.run([BINARY, "verify", self.target, "--json"], capture_output=True, text=True, timeout=DEADLINE,
-                               env=clean_environment(), check=False)
+        check = subprocess.run(
+            [BINARY, "verify", self.target, "--json"],
+            capture_output=True,
+            text=True,
+            timeout=DEADLINE,
+            env=clean_environment(),
+            check=False,
+        )
         self.assertEqual((check.returncode, json.loads(check.stdout)["files"]), (0, 3))
 
     def test_one_of_them_has_changed(self):
@@ -215,18 +242,27 @@ class Bad(ExtractCase):
                 self.refuses(zip_of({name: b"evil"}), "cannot be a file below the target", name="d.zip")
 
     def test_links_that_escape(self):
-        for kind, target in ((tarfile.SYMTYPE, "/etc/passwd"), (tarfile.SYMTYPE, "../../x"), (tarfile.LNKTYPE, "/etc/passwd"),
-                             (tarfile.LNKTYPE, "../x")):
+        for kind, target in (
+            (tarfile.SYMTYPE, "/etc/passwd"),
+            (tarfile.SYMTYPE, "../../x"),
+            (tarfile.LNKTYPE, "/etc/passwd"),
+            (tarfile.LNKTYPE, "../x"),
+        ):
             with self.subTest(target=target):
                 self.refuses(tar_of([(member("link", kind, target), None)]), "out of the archive")
         self.refuses(tar_of([(member("link", tarfile.SYMTYPE, "nowhere"), None)]), "no file of the archive", code=1)
-        self.refuses(tar_of([(member("a", tarfile.SYMTYPE, "b"), None), (member("b", tarfile.SYMTYPE, "a"), None)]),
-                     "no file of the archive", code=1)
+        self.refuses(
+            tar_of([(member("a", tarfile.SYMTYPE, "b"), None), (member("b", tarfile.SYMTYPE, "a"), None)]),
+            "no file of the archive",
+            code=1,
+        )
 
     def test_through_a_link(self):
         """A link to a folder outside, then a file below that link: the link is refused."""
         self.refuses(tar_of([(member("l", tarfile.SYMTYPE, "/tmp"), None), ("l/evil", b"x")]), "out of the archive")
-        self.refuses(tar_of([(member("l", tarfile.SYMTYPE, "."), None), ("l/x", b"x")]), "out of the archive|no file|both")
+        self.refuses(
+            tar_of([(member("l", tarfile.SYMTYPE, "."), None), ("l/x", b"x")]), "out of the archive|no file|both"
+        )
 
     def test_devices(self):
         for kind in (tarfile.CHRTYPE, tarfile.FIFOTYPE):
@@ -249,7 +285,7 @@ class Bad(ExtractCase):
         self.refuses(tar[:MIB], "broken", code=1)
         self.refuses(compressed[:MIB], "broken", code=1, name="d.tar.gz")
         damaged = bytearray(compressed)
-        damaged[len(damaged) // 2] ^= 0xff
+        damaged[len(damaged) // 2] ^= 0xFF
         self.refuses(bytes(damaged), "broken", code=1, name="d.tar.gz")
         for name, data in (("d.tar.gz", compressed), ("d.tar.zst", zstd_of(tar))):
             with self.subTest(checksum=name):  # the last thing in the file
@@ -268,15 +304,18 @@ class Bad(ExtractCase):
             self.lay_at(f"{name[0]}/{name}", zstd_of(tar, "--long=27"))
         self.succeeds(self.uri, {f"{folder}/{path}": data for folder in "abc" for path, data in FILES.items()})
         # After a frame with a usual window.
-        self.refuses(zstd_of(tar[:MIB]) + zstd_of(tar[MIB:], "--long=28"),
-                     "d.tar.zst: zstd: its window .--long, --ultra. needs 256 MiB of memory, and 128 MiB is available: compress with a smaller window",
-                     code=1, name="d.tar.zst")
+        self.refuses(
+            zstd_of(tar[:MIB]) + zstd_of(tar[MIB:], "--long=28"),
+            "d.tar.zst: zstd: its window .--long, --ultra. needs 256 MiB of memory, and 128 MiB is available: compress with a smaller window",
+            code=1,
+            name="d.tar.zst",
+        )
 
     def zip_of_a_window(self, data, log):
         """A zip with one member, compressed by lzma, whose header declares a dictionary of `log` bits."""
         packed = bytearray(zip_of({"a": b"before", "wide": data}, zipfile.ZIP_LZMA))
         header = packed.index(b"wide") + len("wide")
-        self.assertEqual(packed[header + 2:header + 4], b"\x05\x00")
+        self.assertEqual(packed[header + 2 : header + 4], b"\x05\x00")
         struct.pack_into("<I", packed, header + 5, 1 << log)
         return bytes(packed)
 
@@ -285,10 +324,17 @@ class Bad(ExtractCase):
         data = some_bytes(3 * MIB)
         for name in "abc":
             self.lay_at(f"{name}/{name}.zip", self.zip_of_a_window(data, 28))
-        self.succeeds(self.uri, {f"{folder}/{path}": content for folder in "abc" for path, content in (("a", b"before"), ("wide", data))})
+        self.succeeds(
+            self.uri,
+            {f"{folder}/{path}": content for folder in "abc" for path, content in (("a", b"before"), ("wide", data))},
+        )
         large = self.zip_of_a_window(bytes(129 * MIB), 28)
-        self.refuses(large, "d.zip: 'wide': lzma: its window needs 129 MiB of memory, and 128 MiB is available: compress with a smaller window",
-                     code=1, name="d.zip")
+        self.refuses(
+            large,
+            "d.zip: 'wide': lzma: its window needs 129 MiB of memory, and 128 MiB is available: compress with a smaller window",
+            code=1,
+            name="d.zip",
+        )
 
     def test_a_wrong_checksum_within(self):
         data = bytearray(zip_of({"f": some_bytes(10_000)}, zipfile.ZIP_STORED))
@@ -312,13 +358,18 @@ class Bad(ExtractCase):
         parts += [deflate.compress(chunk) for _ in range(header.size // len(chunk) + 1)]
         parts.append(deflate.flush())
         self.refuses(b"".join(parts), r"--extract-ratio \(now 100\)", code=1, name="d.tar.gz")
-        self.refuses(tar_of({str(n): b"" for n in range(50)}), "--extract-members", code=1, flags=("--extract-members", "49"))
+        self.refuses(
+            tar_of({str(n): b"" for n in range(50)}), "--extract-members", code=1, flags=("--extract-members", "49")
+        )
 
     def test_target_without_room(self):
         """More than the file system has room for: an error before the disk is full."""
         room = os.path.join(self.dir, "small")
         os.mkdir(room)
-        if os.getuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "none", room], check=False).returncode != 0:
+        if (
+            os.getuid() != 0
+            or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "none", room], check=False).returncode != 0
+        ):
             self.skipTest("needs a mount of its own")
         self.addCleanup(subprocess.run, ["umount", room], check=True)
         self.target = os.path.join(room, "target")

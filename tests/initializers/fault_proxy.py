@@ -6,6 +6,7 @@ unchanged. Requests are passed on byte for byte, with their Host header, so sign
 
 After a reset() only newer connections count: requests that an ended client left behind belong to no run.
 """
+
 import contextlib
 import http.client
 import http.server
@@ -23,13 +24,13 @@ class Exchange:
     def __init__(self, handler, status, headers, body):
         self.method, self.path, self.request_headers = handler.command, handler.path, handler.headers
         self.status, self.headers, self.body = status, headers, bytearray(body)
-        self.cut = None            # connection reset after this many bytes of the body
-        self.silent_after = None   # silence after this many bytes, until the proxy is closed
-        self.reset = False         # connection reset instead of an answer
-        self.asked = None          # when the request came (time.monotonic)
-        self.late = 0              # seconds until the answer begins; float("inf"): never
-        self.ends_early = None     # chunked, with a clean end after this many bytes
-        self.drip = None           # (bytes at a time, pause in seconds before each)
+        self.cut = None  # connection reset after this many bytes of the body
+        self.silent_after = None  # silence after this many bytes, until the proxy is closed
+        self.reset = False  # connection reset instead of an answer
+        self.asked = None  # when the request came (time.monotonic)
+        self.late = 0  # seconds until the answer begins; float("inf"): never
+        self.ends_early = None  # chunked, with a clean end after this many bytes
+        self.drip = None  # (bytes at a time, pause in seconds before each)
 
     @property
     def range(self):
@@ -74,8 +75,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
         with proxy.lock:
             fault = None
             if proxy.rounds.get(self.client_address) == proxy.round:
-                proxy.exchanges.append((exchange.method, exchange.path,
-                                        {name.lower(): value for name, value in exchange.request_headers.items()}))
+                proxy.exchanges.append(
+                    (
+                        exchange.method,
+                        exchange.path,
+                        {name.lower(): value for name, value in exchange.request_headers.items()},
+                    )
+                )
                 fault = proxy.faults.pop(0) if proxy.faults and proxy.faulty(exchange) else None
         if fault:
             fault(exchange)
@@ -108,13 +114,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def send_body(self, exchange, body, chunked):
         if chunked:
-            part = body[:exchange.ends_early]
+            part = body[: exchange.ends_early]
             self.wfile.write(b"%x\r\n%s\r\n0\r\n\r\n" % (len(part), part) if part else b"0\r\n\r\n")
             return
         if exchange.drip:
             size, seconds = exchange.drip
             for at in range(0, len(body), size):
-                self.write(body[at:at + size])
+                self.write(body[at : at + size])
                 if self.server.proxy.closing.wait(seconds):
                     return self.abort()
             return
@@ -127,8 +133,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def write(self, body):
         for at in range(0, len(body), 65536):
-            self.wfile.write(body[at:at + 65536])
-            self.server.proxy.sent(len(body[at:at + 65536]))
+            self.wfile.write(body[at : at + 65536])
+            self.server.proxy.sent(len(body[at : at + 65536]))
 
     def abort(self):
         self.close_connection = True
@@ -157,8 +163,9 @@ class FaultProxy:
         self.server = Server(("127.0.0.1", 0), Handler)
         self.server.proxy = self
         if tls:
-            self.server.socket = tls.wrap_socket(self.server.socket, server_side=True,
-                                                 do_handshake_on_connect=False)  # the connection's thread does it
+            self.server.socket = tls.wrap_socket(
+                self.server.socket, server_side=True, do_handshake_on_connect=False
+            )  # the connection's thread does it
         self.port = self.server.server_address[1]
         self.url = f"{'https' if tls else 'http'}://127.0.0.1:{self.port}"
         threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
@@ -182,6 +189,7 @@ class FaultProxy:
 
             def __bool__(self):
                 return True
+
         self.faults = Endless()
 
     def count(self, method, words=""):

@@ -1,4 +1,5 @@
 """An HTTP proxy like those of companies: CONNECT for https, absolute URIs for http, optionally with a password."""
+
 import base64
 import selectors
 import socket
@@ -17,14 +18,19 @@ class Handler(socketserver.StreamRequestHandler):
             return
         method, target, _ = request
         headers = []
-        while (line := self.rfile.readline().decode("latin-1").strip()):
+        while line := self.rfile.readline().decode("latin-1").strip():
             headers.append(line)
         with proxy.lock:
             proxy.requests.append((method, target))
         said = {name.lower(): value.strip() for name, _, value in (header.partition(":") for header in headers)}
-        if proxy.password and said.get("proxy-authorization") != "Basic " + base64.b64encode(proxy.password.encode()).decode():
-            self.wfile.write(b"HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic realm=\"p\"\r\n"
-                             b"Content-Length: 0\r\nConnection: close\r\n\r\n")
+        if (
+            proxy.password
+            and said.get("proxy-authorization") != "Basic " + base64.b64encode(proxy.password.encode()).decode()
+        ):
+            self.wfile.write(
+                b'HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic realm="p"\r\n'
+                b"Content-Length: 0\r\nConnection: close\r\n\r\n"
+            )
             return
         url = urllib.parse.urlsplit(f"//{target}" if method == "CONNECT" else target)
         with socket.create_connection(proxy.leads_to or (url.hostname, url.port or 80)) as there:
@@ -33,7 +39,9 @@ class Handler(socketserver.StreamRequestHandler):
             else:
                 kept = [header for header in headers if not header.lower().startswith(("proxy-", "connection:"))]
                 path = url.path + (f"?{url.query}" if url.query else "")
-                there.sendall("\r\n".join([f"{method} {path} HTTP/1.1", *kept, "Connection: close", "", ""]).encode("latin-1"))
+                there.sendall(
+                    "\r\n".join([f"{method} {path} HTTP/1.1", *kept, "Connection: close", "", ""]).encode("latin-1")
+                )
             self.pass_on(there)
 
     def pass_on(self, there):

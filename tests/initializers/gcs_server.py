@@ -1,5 +1,6 @@
 """A Google Cloud Storage server for tests: fake-gcs-server, in memory. Built by build-support/setup-go-server. It
 checks no identity. And a proxy in front of it, whose faults hit media requests by default."""
+
 import http.client
 import os
 import subprocess
@@ -30,9 +31,26 @@ class FakeGcs:
         self.host, self.port = "127.0.0.1", port
         self.url = f"http://127.0.0.1:{port}"
         self.process = subprocess.Popen(
-            [binary(), "-scheme", "http", "-host", self.host, "-port", str(port), "-backend", "memory",
-             "-public-host", f"{self.host}:{port}", "-external-url", self.url],
-            env={"PATH": os.environ["PATH"]}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            [
+                binary(),
+                "-scheme",
+                "http",
+                "-host",
+                self.host,
+                "-port",
+                str(port),
+                "-backend",
+                "memory",
+                "-public-host",
+                f"{self.host}:{port}",
+                "-external-url",
+                self.url,
+            ],
+            env={"PATH": os.environ["PATH"]},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
         self.reader = threading.Thread(target=self.read, daemon=True)
         self.started = threading.Event()
         self.running = False

@@ -1,5 +1,6 @@
 """muster-initializer against a Google Cloud Storage server (fake-gcs-server), filled by Google's own client, directly
 and behind a proxy that damages answers."""
+
 import gzip
 import os
 import shutil
@@ -36,8 +37,9 @@ class GcsCase(InitializerCase):
     def setUpClass(cls):
         cls.server = gcs_server.FakeGcs()
         cls.addClassCleanup(cls.server.close)
-        cls.client = storage.Client(project="muster", credentials=AnonymousCredentials(),
-                                    client_options={"api_endpoint": cls.server.url})
+        cls.client = storage.Client(
+            project="muster", credentials=AnonymousCredentials(), client_options={"api_endpoint": cls.server.url}
+        )
         cls.proxy = gcs_server.GcsProxy(cls.server.host, cls.server.port)
         cls.addClassCleanup(cls.proxy.close)
 
@@ -97,13 +99,30 @@ class Content(GcsCase):
         self.assertTrue(os.path.isdir(os.path.join(self.target, "sub")))
 
     def test_odd_names(self):
-        names = ["with space", "plus+and&amp;", "ünïcode/日本", "per%20cent%", "quote'\"", "a=b?c#d", "~tilde", "a(b)*c!", "x" * 200,
-                 "semi;colon,comma", "[bracket]", "@at$", "back\\slash", "o/b/o", "alt=media"]
+        names = [
+            "with space",
+            "plus+and&amp;",
+            "ünïcode/日本",
+            "per%20cent%",
+            "quote'\"",
+            "a=b?c#d",
+            "~tilde",
+            "a(b)*c!",
+            "x" * 200,
+            "semi;colon,comma",
+            "[bracket]",
+            "@at$",
+            "back\\slash",
+            "o/b/o",
+            "alt=media",
+        ]
         for name in names:
             self.put(f"odd/{name}", name.encode())
         end = self.succeeds(f"{self.uri}/odd/", {name: name.encode() for name in names})
         self.assertEqual(end["unverified_files"], 0)
-        self.assertTrue(any("/o/odd%2F%C3%BCn%C3%AFcode%2F%E6%97%A5%E6%9C%AC?" in path for path in self.paths()), self.paths())
+        self.assertTrue(
+            any("/o/odd%2F%C3%BCn%C3%AFcode%2F%E6%97%A5%E6%9C%AC?" in path for path in self.paths()), self.paths()
+        )
         shutil.rmtree(self.target)
         self.succeeds(f"{self.uri}/odd/per%20cent%", {"per%20cent%": b"per%20cent%"})
 
@@ -122,7 +141,9 @@ class Content(GcsCase):
         self.put("d/sub/", b"bytes")
         code, end = self.fetch(f"{self.uri}/d/")
         self.assertNotEqual(code, 0, self.said)
-        self.assertIn("d/sub/: a '/' at its end makes it a folder, but it has 5 bytes; leave it out with --ignore", end["reason"])
+        self.assertIn(
+            "d/sub/: a '/' at its end makes it a folder, but it has 5 bytes; leave it out with --ignore", end["reason"]
+        )
         self.check_nothing()
         self.succeeds(f"{self.uri}/d/", {"a": b"a"}, "--ignore", "sub/")
 
@@ -135,7 +156,10 @@ class Content(GcsCase):
 
     def test_markers_that_are_no_folders(self):
         self.put("m/data", b"x")
-        for marker, words in (("m/x//", "has an empty element"), ("m/data/", "one is a file where the other needs a folder")):
+        for marker, words in (
+            ("m/x//", "has an empty element"),
+            ("m/data/", "one is a file where the other needs a folder"),
+        ):
             self.put(marker, b"")
             code, end = self.fetch(f"{self.uri}/m/")
             self.assertEqual((code, self.target_files()), (78 if marker == "m/x//" else 1, {}), self.said)
@@ -146,8 +170,13 @@ class Content(GcsCase):
 
     def test_many(self):
         expected = {f"{n % 7}/{n}": b"%d" % n for n in range(1200)}
-        threads = [threading.Thread(target=lambda part: [self.put(f"d/{key}", expected[key]) for key in part],
-                                    args=(list(expected)[start::4],)) for start in range(4)]
+        threads = [
+            threading.Thread(
+                target=lambda part: [self.put(f"d/{key}", expected[key]) for key in part],
+                args=(list(expected)[start::4],),
+            )
+            for start in range(4)
+        ]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -156,7 +185,9 @@ class Content(GcsCase):
         self.assertEqual(self.proxy.count("GET", "maxResults=1000"), 2)
         gets = self.proxy.count("GET")
         end = self.succeeds(f"{self.uri}/d", expected)
-        self.assertEqual((end["unchanged"], self.proxy.count("GET") - gets), (True, 3), "the look for an object, and the list")
+        self.assertEqual(
+            (end["unchanged"], self.proxy.count("GET") - gets), (True, 3), "the look for an object, and the list"
+        )
 
     def test_a_list_that_changes_between_its_pages(self):
         expected = {f"{n:04}": b"%d" % n for n in range(1003)}
@@ -166,6 +197,7 @@ class Content(GcsCase):
         def change(_):
             self.put("d/0001", b"another content")
             self.put("d/1003", b"new")
+
         self.proxy.faulty = is_list
         self.proxy.faults = [change]  # the first page passes unchanged
         expected.update({"0001": b"another content", "1003": b"new"})
@@ -174,8 +206,11 @@ class Content(GcsCase):
 
     def test_compressed_objects_come_as_they_are_stored(self):
         """As a whole, in ranges, and an object that is marked as compressed but is not."""
-        expected = {"small.json": gzip.compress(b"{}" * 1000), "large.json": gzip.compress(some_bytes(20 * MIB), 1),
-                    "liar.json": b"not compressed at all"}
+        expected = {
+            "small.json": gzip.compress(b"{}" * 1000),
+            "large.json": gzip.compress(some_bytes(20 * MIB), 1),
+            "liar.json": b"not compressed at all",
+        }
         for name, data in expected.items():
             self.put(f"z/{name}", data, "gzip")
         self.put("z/plain", b"plain")
@@ -216,8 +251,11 @@ class Content(GcsCase):
 
     def test_who_pays(self):
         self.put("d/w", b"1")
-        self.succeeds(f"{self.uri}/d", {"w": b"1"},
-                      env={"STORAGE_EMULATOR_HOST": self.proxy.url, "GOOGLE_CLOUD_QUOTA_PROJECT": "my-project"})
+        self.succeeds(
+            f"{self.uri}/d",
+            {"w": b"1"},
+            env={"STORAGE_EMULATOR_HOST": self.proxy.url, "GOOGLE_CLOUD_QUOTA_PROJECT": "my-project"},
+        )
         for path in self.paths():
             self.assertIn("userProject=my-project", path)
 
@@ -226,18 +264,26 @@ class Content(GcsCase):
         override = "CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE"
         credentials = os.path.join(self.dir, "no-such-credentials.json")
         for flags, variables in (
-                ([], {"STORAGE_EMULATOR_HOST": f"127.0.0.1:{self.proxy.port}"}),
-                ([], {"STORAGE_EMULATOR_HOST": f"{self.proxy.url}/", "GOOGLE_APPLICATION_CREDENTIALS": credentials}),
-                ([], {"STORAGE_EMULATOR_HOST": self.proxy.url, override: "https://elsewhere.invalid"}),
-                (["--anonymous"], {override: f"{self.proxy.url}/storage/v1/", "GOOGLE_APPLICATION_CREDENTIALS": credentials}),
-                (["--anonymous"], {override: self.proxy.url})):
+            ([], {"STORAGE_EMULATOR_HOST": f"127.0.0.1:{self.proxy.port}"}),
+            ([], {"STORAGE_EMULATOR_HOST": f"{self.proxy.url}/", "GOOGLE_APPLICATION_CREDENTIALS": credentials}),
+            ([], {"STORAGE_EMULATOR_HOST": self.proxy.url, override: "https://elsewhere.invalid"}),
+            (
+                ["--anonymous"],
+                {override: f"{self.proxy.url}/storage/v1/", "GOOGLE_APPLICATION_CREDENTIALS": credentials},
+            ),
+            (["--anonymous"], {override: self.proxy.url}),
+        ):
             shutil.rmtree(self.target, ignore_errors=True)
             self.succeeds(f"{self.uri}/w", {"w": b"1"}, *flags, env=variables)
             self.assertEqual(self.manifest()["endpoint"], self.proxy.url)
         self.assertTrue(all("authorization" not in headers for _, _, headers in self.proxy.exchanges))
         shutil.rmtree(self.target)
-        self.refused(f"{self.uri}/w", 78, "STORAGE_EMULATOR_HOST: '...@host' is no endpoint",
-                     env={"STORAGE_EMULATOR_HOST": "http://user:secret@host"})
+        self.refused(
+            f"{self.uri}/w",
+            78,
+            "STORAGE_EMULATOR_HOST: '...@host' is no endpoint",
+            env={"STORAGE_EMULATOR_HOST": "http://user:secret@host"},
+        )
 
     def test_no_such_place(self):
         self.refused("gs://muster-no-such-bucket/x", 1, "404.*check the names of bucket and object, and the endpoint")
@@ -247,6 +293,7 @@ class Content(GcsCase):
 
 class FaultCase(GcsCase):
     """A small object, a large one, and one that is stored compressed."""
+
     large = ("large", "packed")
     busy = staticmethod(answering(503, BUSY, JSON))
     too_many = staticmethod(answering(429, TOO_FAST, JSON, ("Retry-After", "1")))
@@ -255,8 +302,11 @@ class FaultCase(GcsCase):
 
     def setUp(self):
         super().setUp()
-        self.objects = {"small": some_bytes(8 << 10, 1), "large": some_bytes(20 * MIB + 5, 2),
-                        "packed": gzip.compress(some_bytes(17 * MIB, 3), 1)}
+        self.objects = {
+            "small": some_bytes(8 << 10, 1),
+            "large": some_bytes(20 * MIB + 5, 2),
+            "packed": gzip.compress(some_bytes(17 * MIB, 3), 1),
+        }
         for name, data in self.objects.items():
             self.put(name, data, "gzip" if name == "packed" else None)
 
@@ -264,12 +314,18 @@ class FaultCase(GcsCase):
 class Transient(FaultCase, TransientFaults):
     def test_busy(self):
         busy = answering(503, BUSY, JSON, ("Retry-After", "0"))
-        self.repaired(busy, busy, answering(429, TOO_FAST, JSON), answering(500), answering(408),
-                      answering(403, TOO_FAST, JSON))
+        self.repaired(
+            busy, busy, answering(429, TOO_FAST, JSON), answering(500), answering(408), answering(403, TOO_FAST, JSON)
+        )
 
     def test_busy_with_lists_and_looks(self):
-        faults = [answering(503, BUSY, JSON), answering(429, TOO_FAST, JSON, ("Retry-After", "1")),
-                  setting(reset=True), setting(cut=20), answering(502)]
+        faults = [
+            answering(503, BUSY, JSON),
+            answering(429, TOO_FAST, JSON, ("Retry-After", "1")),
+            setting(reset=True),
+            setting(cut=20),
+            answering(502),
+        ]
         self.all_listed(*faults)
         self.repaired(*faults, faulty=lambda exchange: "alt=media" not in exchange.path, names=["small"])
 
@@ -296,8 +352,13 @@ class Transient(FaultCase, TransientFaults):
         def newest(exchange):
             self.put("large", after)
             first, last = exchange.range
-            exchange.answer(206, after[first:last + 1], ("Content-Range", f"bytes {first}-{last}/{len(after)}"),
-                            ("X-Goog-Generation", "1"))
+            exchange.answer(
+                206,
+                after[first : last + 1],
+                ("Content-Range", f"bytes {first}-{last}/{len(after)}"),
+                ("X-Goog-Generation", "1"),
+            )
+
         self.proxy.faults = [lambda _: None, newest]
         self.succeeds(f"{self.uri}/large", {"large": after})
         self.assertIn("large: another version is there now", self.said)
@@ -311,16 +372,21 @@ class Permanent(FaultCase, PermanentFaults):
         self.put("z", gzip.compress(b"{}" * 1000), "gzip")
         self.proxy.dropped = "Accept-Encoding"
         for name in ("z", "packed"):
-            self.refused(f"{self.uri}/{name}", 1, f"{name}: the object was decompressed on the way \\('gzip'\\).*NO_PROXY")
+            self.refused(
+                f"{self.uri}/{name}", 1, f"{name}: the object was decompressed on the way \\('gzip'\\).*NO_PROXY"
+            )
             shutil.rmtree(self.target)
 
     def test_compressed_on_the_way(self):
         def compress(exchange):
             exchange.body = bytearray(gzip.compress(bytes(exchange.body)))
             exchange.header("Content-Encoding", "gzip")
+
         self.proxy.always(compress)
         for name in ("small", "large"):
-            self.refused(f"{self.uri}/{name}", 1, f"{name}: the object was compressed on the way \\('gzip'\\).*NO_PROXY")
+            self.refused(
+                f"{self.uri}/{name}", 1, f"{name}: the object was compressed on the way \\('gzip'\\).*NO_PROXY"
+            )
             shutil.rmtree(self.target)
 
     def test_denied(self):
@@ -354,6 +420,7 @@ class Permanent(FaultCase, PermanentFaults):
     def test_what_was_not_asked_for(self):
         def other(exchange):
             exchange.answer(200, b'{"items":[{"name":"other/x","size":"1","generation":"1"}]}', JSON)
+
         self.put("d/a", b"a")
         self.proxy.always(other)
         self.proxy.faulty = is_list
@@ -362,6 +429,7 @@ class Permanent(FaultCase, PermanentFaults):
     def test_the_same_page_for_ever(self):
         def same(exchange):
             exchange.answer(200, b'{"items":[],"nextPageToken":"t"}', JSON)
+
         self.proxy.always(same)
         self.proxy.faulty = is_list
         self.refused(f"{self.uri}/d/", 1, "the server gives the same page again")

@@ -6,6 +6,7 @@
 /computeMetadata/v1/instance/service-accounts/default/token
 /subject    another cloud's identity service, which gives subject tokens
 """
+
 import base64
 import datetime
 import http.server
@@ -92,14 +93,14 @@ class GoogleServer:
 
     def reset(self):
         with self.lock:
-            self.asked = []           # (what, scope) of each token given; scope None: refused
-            self.tokens = {}          # token -> scope
+            self.asked = []  # (what, scope) of each token given; scope None: refused
+            self.tokens = {}  # token -> scope
             self.revoked = set()
-            self.faults = []          # (status, body, headers) of the next answers
-            self.life = 3600          # seconds
-            self.missing = 0          # how often the metadata server will still answer 404
+            self.faults = []  # (status, body, headers) of the next answers
+            self.life = 3600  # seconds
+            self.missing = 0  # how often the metadata server will still answer 404
             self.subjects = {"subject-1"}
-            self.delegates = None     # of the last generateAccessToken
+            self.delegates = None  # of the last generateAccessToken
 
     def revoke(self):
         with self.lock:
@@ -111,8 +112,9 @@ class GoogleServer:
             return self.tokens.get(token) == READ and token not in self.revoked
 
     def private_key(self):
-        return self.key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8,
-                                      serialization.NoEncryption()).decode()
+        return self.key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        ).decode()
 
     def answer(self, method, path, headers, body):
         """(status, JSON or bytes, headers)"""
@@ -151,22 +153,32 @@ class GoogleServer:
             refuse(400, "unsupported_grant_type", "Invalid grant_type")
         head, claims, signature = form["assertion"].split(".")
         try:
-            self.key.public_key().verify(decoded(signature), f"{head}.{claims}".encode(), padding.PKCS1v15(), hashes.SHA256())
+            self.key.public_key().verify(
+                decoded(signature), f"{head}.{claims}".encode(), padding.PKCS1v15(), hashes.SHA256()
+            )
         except InvalidSignature:
             refuse(400, "invalid_grant", "Invalid JWT Signature.")
         head, claims = json.loads(decoded(head)), json.loads(decoded(claims))
         if head != {"alg": "RS256", "typ": "JWT", "kid": KEY_ID}:
             refuse(400, "invalid_grant", f"header {head}")
         # Google's Python client names Google's endpoint as audience, whatever the file says.
-        right = (claims["iss"] == ACCOUNT and claims["aud"] in (f"{self.url}/token", "https://oauth2.googleapis.com/token") and
-                 claims["exp"] - claims["iat"] == 3600 and abs(claims["iat"] - time.time()) < 300)
+        right = (
+            claims["iss"] == ACCOUNT
+            and claims["aud"] in (f"{self.url}/token", "https://oauth2.googleapis.com/token")
+            and claims["exp"] - claims["iat"] == 3600
+            and abs(claims["iat"] - time.time()) < 300
+        )
         if not right:
             refuse(400, "invalid_grant", f"claims {claims}")
         return self.oauth("account", claims["scope"])
 
     def exchange(self, form):
-        wanted = {"grant_type": "urn:ietf:params:oauth:grant-type:token-exchange", "audience": AUDIENCE,
-                  "requested_token_type": "urn:ietf:params:oauth:token-type:access_token", "subject_token_type": SUBJECT_TYPE}
+        wanted = {
+            "grant_type": "urn:ietf:params:oauth:grant-type:token-exchange",
+            "audience": AUDIENCE,
+            "requested_token_type": "urn:ietf:params:oauth:token-type:access_token",
+            "subject_token_type": SUBJECT_TYPE,
+        }
         if {name: form.get(name) for name in wanted} != wanted:
             refuse(400, "invalid_request", f"{form}")
         if form["subject_token"] not in self.subjects:
@@ -176,13 +188,27 @@ class GoogleServer:
     def impersonate(self, place, headers, wanted):
         token = (headers.get("Authorization") or "").removeprefix("Bearer ")
         if place != f"/iam/{ACCOUNT}:generateAccessToken" or self.tokens.get(token) not in (IMPERSONATE, READ):
-            raise Refused(403, {"error": {"code": 403, "message": "Permission 'iam.serviceAccounts.getAccessToken' denied",
-                                          "status": "PERMISSION_DENIED"}})
+            raise Refused(
+                403,
+                {
+                    "error": {
+                        "code": 403,
+                        "message": "Permission 'iam.serviceAccounts.getAccessToken' denied",
+                        "status": "PERMISSION_DENIED",
+                    }
+                },
+            )
         self.delegates = wanted.get("delegates")
         seconds = int(wanted["lifetime"].removesuffix("s"))
         expires = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=seconds)
-        return 200, {"accessToken": self.give("impersonated", wanted["scope"][0]),
-                     "expireTime": expires.strftime("%Y-%m-%dT%H:%M:%SZ")}, {}
+        return (
+            200,
+            {
+                "accessToken": self.give("impersonated", wanted["scope"][0]),
+                "expireTime": expires.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            },
+            {},
+        )
 
     def subject(self, headers):
         if headers.get("Metadata") != "True":

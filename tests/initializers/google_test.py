@@ -1,5 +1,6 @@
 """muster-initializer's identity on Google Cloud: each kind of identity, against a double of Google's identity services
 (google_server.py) and a real store behind a proxy that requires their tokens."""
+
 import json
 import os
 import random
@@ -21,8 +22,17 @@ from google.cloud import storage  # noqa: E402
 from google.oauth2 import service_account  # noqa: E402
 
 import gcs_server  # noqa: E402
-from google_server import (ACCOUNT, AUDIENCE, IMPERSONATE, KEY_ID, READ, SUBJECT_TYPE, USER, GoogleServer,  # noqa: E402
-                           GuardedGcs)
+from google_server import (
+    ACCOUNT,
+    AUDIENCE,
+    IMPERSONATE,
+    KEY_ID,
+    READ,
+    SUBJECT_TYPE,
+    USER,
+    GoogleServer,  # noqa: E402
+    GuardedGcs,
+)
 
 if not gcs_server.binary():
     print("SKIPPED: run build-support/setup-go-server fake-gcs-server (needs Go)", file=sys.stderr)
@@ -42,8 +52,9 @@ class GoogleCase(InitializerCase):
         cls.addClassCleanup(cls.google.close)
         cls.proxy = GuardedGcs(cls.server.host, cls.server.port, cls.google)
         cls.addClassCleanup(cls.proxy.close)
-        cls.bucket = storage.Client(project="muster", credentials=AnonymousCredentials(),
-                                    client_options={"api_endpoint": cls.server.url}).create_bucket("muster-bucket")
+        cls.bucket = storage.Client(
+            project="muster", credentials=AnonymousCredentials(), client_options={"api_endpoint": cls.server.url}
+        ).create_bucket("muster-bucket")
         cls.large = random.Random(1).randbytes(40 * MIB)
         cls.objects = {"1": b"one", "f/2": b"two"}
         for name, data in {"d/1": b"one", "d/f/2": b"two", "large": cls.large}.items():
@@ -56,8 +67,14 @@ class GoogleCase(InitializerCase):
 
     def tearDown(self):
         """No output contained a secret."""
-        secrets = [USER["client_secret"], USER["refresh_token"], "ya29.", "subject-1", "Bearer",
-                   *self.google.private_key().splitlines()[1:-1]]
+        secrets = [
+            USER["client_secret"],
+            USER["refresh_token"],
+            "ya29.",
+            "subject-1",
+            "Bearer",
+            *self.google.private_key().splitlines()[1:-1],
+        ]
         for secret in secrets:
             self.assertNotIn(secret, self.all_said)
         super().tearDown()
@@ -72,24 +89,44 @@ class GoogleCase(InitializerCase):
         return path
 
     def account(self, **more):
-        return {"type": "service_account", "client_email": ACCOUNT, "private_key_id": KEY_ID,
-                "private_key": self.google.private_key(), "token_uri": f"{self.google.url}/token", **more}
+        return {
+            "type": "service_account",
+            "client_email": ACCOUNT,
+            "private_key_id": KEY_ID,
+            "private_key": self.google.private_key(),
+            "token_uri": f"{self.google.url}/token",
+            **more,
+        }
 
     def user(self):
         return {"type": "authorized_user", **USER, "token_uri": f"{self.google.url}/token"}
 
     def external(self, source, **more):
-        return {"type": "external_account", "audience": AUDIENCE, "subject_token_type": SUBJECT_TYPE,
-                "token_url": f"{self.google.url}/sts", "credential_source": source, **more}
+        return {
+            "type": "external_account",
+            "audience": AUDIENCE,
+            "subject_token_type": SUBJECT_TYPE,
+            "token_url": f"{self.google.url}/sts",
+            "credential_source": source,
+            **more,
+        }
 
     def impersonating(self):
         return f"{self.google.url}/iam/{ACCOUNT}:generateAccessToken"
 
     def as_file(self, value, **more):
-        return {"CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE": self.proxy.url, "GOOGLE_APPLICATION_CREDENTIALS": self.file(value), **more}
+        return {
+            "CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE": self.proxy.url,
+            "GOOGLE_APPLICATION_CREDENTIALS": self.file(value),
+            **more,
+        }
 
     def as_machine(self, **more):
-        return {"CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE": self.proxy.url, "GCE_METADATA_HOST": self.google.host, **more}
+        return {
+            "CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE": self.proxy.url,
+            "GCE_METADATA_HOST": self.google.host,
+            **more,
+        }
 
     def fetches(self, env, *asked):
         """Brings the data with one token, after exactly the requests `asked`: (what, scope)."""
@@ -113,7 +150,9 @@ class Identities(GoogleCase):
             self.google.reset()
             shutil.rmtree(self.target, ignore_errors=True)
             self.fetches(self.as_file(self.account(), **with_clock_offset(offset)), ("/token", None), ("account", READ))
-            self.assertRegex(self.said, rf"this machine's clock is 7\d\d\d s {words} that of {self.google.url}/token; signatures")
+            self.assertRegex(
+                self.said, rf"this machine's clock is 7\d\d\d s {words} that of {self.google.url}/token; signatures"
+            )
 
     def test_a_user(self):
         self.fetches(self.as_file(self.user()), ("user", READ))
@@ -137,24 +176,40 @@ class Identities(GoogleCase):
         self.fetches(self.as_file(self.external(source)), ("exchanged", READ))
 
     def test_a_federated_workload_by_a_url(self):
-        source = {"url": f"{self.google.url}/subject?audience=x", "headers": {"Metadata": "True"},
-                  "format": {"type": "json", "subject_token_field_name": "access_token"}}
+        source = {
+            "url": f"{self.google.url}/subject?audience=x",
+            "headers": {"Metadata": "True"},
+            "format": {"type": "json", "subject_token_field_name": "access_token"},
+        }
         self.fetches(self.as_file(self.external(source)), ("exchanged", READ))
 
     def test_a_federated_workload_that_impersonates(self):
-        value = self.external({"file": self.file("subject-1", "token")}, service_account_impersonation_url=self.impersonating())
+        value = self.external(
+            {"file": self.file("subject-1", "token")}, service_account_impersonation_url=self.impersonating()
+        )
         self.fetches(self.as_file(value), ("exchanged", IMPERSONATE), ("impersonated", READ))
 
     def test_an_impersonated_service_account(self):
-        for source, asked in ((self.account(), ("account", IMPERSONATE)), (self.user(), ("user", READ)),
-                              (self.external({"file": self.file("subject-1", "token")}), ("exchanged", IMPERSONATE))):
+        for source, asked in (
+            (self.account(), ("account", IMPERSONATE)),
+            (self.user(), ("user", READ)),
+            (self.external({"file": self.file("subject-1", "token")}), ("exchanged", IMPERSONATE)),
+        ):
             with self.subTest(source["type"]):
                 self.google.reset()
                 shutil.rmtree(self.target, ignore_errors=True)
-                self.fetches(self.as_file({"type": "impersonated_service_account", "source_credentials": source,
-                                          "delegates": ["projects/-/serviceAccounts/between"],
-                                          "service_account_impersonation_url": self.impersonating()}),
-                            asked, ("impersonated", READ))
+                self.fetches(
+                    self.as_file(
+                        {
+                            "type": "impersonated_service_account",
+                            "source_credentials": source,
+                            "delegates": ["projects/-/serviceAccounts/between"],
+                            "service_account_impersonation_url": self.impersonating(),
+                        }
+                    ),
+                    asked,
+                    ("impersonated", READ),
+                )
                 self.assertEqual(self.google.delegates, ["projects/-/serviceAccounts/between"])
 
     def test_the_machine(self):
@@ -175,8 +230,10 @@ class Identities(GoogleCase):
     def test_googles_own_client_takes_the_double_for_google(self):
         account = self.account()
         external = self.external({"file": self.file("subject-1", "token")})
-        for credentials in (service_account.Credentials.from_service_account_info(account, scopes=[READ]),
-                            identity_pool.Credentials.from_info(external, scopes=[READ])):
+        for credentials in (
+            service_account.Credentials.from_service_account_info(account, scopes=[READ]),
+            identity_pool.Credentials.from_info(external, scopes=[READ]),
+        ):
             credentials.refresh(Request())
             self.assertTrue(self.google.accepts(f"Bearer {credentials.token}"), credentials)
 
@@ -189,12 +246,14 @@ class Renewal(GoogleCase):
 
     def test_one_that_expires_on_the_way(self):
         """Several ranges are cut and retried with the old token; a new token is requested once."""
+
         def cut(exchange):
             exchange.cut = 1000
 
         def revoke(exchange):
             cut(exchange)
             self.google.revoke()
+
         self.proxy.faults = [revoke, cut, cut]
         self.check_brought(self.as_file(self.account()))
         self.assertEqual([what for what, _ in self.google.asked], ["account"] * 2)
@@ -204,6 +263,7 @@ class Renewal(GoogleCase):
         def revoke(exchange):
             exchange.cut = 1_000_000
             self.google.revoke()
+
         self.proxy.faults = [revoke, lambda _: None] * 4
         self.check_brought(self.as_machine())
         self.assertGreater(len(self.google.asked), 2)
@@ -228,13 +288,19 @@ class Renewal(GoogleCase):
             self.google.subjects = {"subject-2"}
             self.file("subject-2", "token")
             self.google.revoke()
+
         self.proxy.faults = [renewed]
         self.check_brought(self.as_file(self.external({"file": token})))
         self.assertEqual([scope for _, scope in self.google.asked], [READ] * 2)
 
     def test_services_that_are_busy(self):
-        self.google.faults = [(503, b"busy", {}), (429, b"", {"Retry-After": "0"}), (200, b"<html>Please log in</html>", {}),
-                              (200, b'{"error":"text"}', {}), (500, b"{}", {})]
+        self.google.faults = [
+            (503, b"busy", {}),
+            (429, b"", {"Retry-After": "0"}),
+            (200, b"<html>Please log in</html>", {}),
+            (200, b'{"error":"text"}', {}),
+            (500, b"{}", {}),
+        ]
         self.check_brought(self.as_file(self.account()))
         self.assertEqual(self.google.faults, [])
 
@@ -242,56 +308,91 @@ class Renewal(GoogleCase):
 class Refused(GoogleCase):
     def test_a_key_that_was_deleted(self):
         self.google.faults = [(400, INVALID, {})]
-        self.denied(self.as_file(self.account()),
-                    f"GOOGLE_APPLICATION_CREDENTIALS \\({self.dir}/credentials.json\\): the service account {ACCOUNT} gets no token .*: "
-                    "http://127.0.0.1:\\d+/token answers 400 'invalid_grant': 'Invalid JWT Signature.'")
+        self.denied(
+            self.as_file(self.account()),
+            f"GOOGLE_APPLICATION_CREDENTIALS \\({self.dir}/credentials.json\\): the service account {ACCOUNT} gets no token .*: "
+            "http://127.0.0.1:\\d+/token answers 400 'invalid_grant': 'Invalid JWT Signature.'",
+        )
 
     def test_another_key(self):
         other = GoogleServer()
         self.addCleanup(other.close)
-        self.denied(self.as_file(self.account(private_key=other.private_key())), "invalid_grant': 'Invalid JWT Signature")
+        self.denied(
+            self.as_file(self.account(private_key=other.private_key())), "invalid_grant': 'Invalid JWT Signature"
+        )
 
     def test_a_key_that_is_none(self):
-        self.denied(self.as_file(self.account(private_key="-----BEGIN PRIVATE KEY-----\nc2VjcmV0\n")),
-                    "the private_key of GOOGLE_APPLICATION_CREDENTIALS .* is no RSA key", code=78)
+        self.denied(
+            self.as_file(self.account(private_key="-----BEGIN PRIVATE KEY-----\nc2VjcmV0\n")),
+            "the private_key of GOOGLE_APPLICATION_CREDENTIALS .* is no RSA key",
+            code=78,
+        )
 
     def test_a_user_who_has_left(self):
-        self.denied(self.as_file({**self.user(), "refresh_token": "another-secret"}),
-                    "the user gets no token \\(log in again: gcloud auth application-default login\\): .*expired or revoked")
+        self.denied(
+            self.as_file({**self.user(), "refresh_token": "another-secret"}),
+            "the user gets no token \\(log in again: gcloud auth application-default login\\): .*expired or revoked",
+        )
         self.assertNotIn("another-secret", self.said)
 
     def test_a_workload_that_is_not_federated(self):
         token = self.file("a-foreign-secret", "token")
-        self.denied(self.as_file(self.external({"file": token})),
-                    "the subject token is not exchanged for '//iam.*': .*/sts answers 400 'invalid_grant': 'The subject token is expired")
+        self.denied(
+            self.as_file(self.external({"file": token})),
+            "the subject token is not exchanged for '//iam.*': .*/sts answers 400 'invalid_grant': 'The subject token is expired",
+        )
         self.assertNotIn("a-foreign-secret", self.said)
-        self.denied(self.as_file(self.external({"file": token + "-not-there"})), "the subject token in '.*-not-there'.*No such file")
-        self.denied(self.as_file(self.external({"file": self.file(" \n", "empty")})), "the subject token in '.*empty' is empty")
-        source = {"file": self.file({"other": "x"}, "token.json"), "format": {"type": "json", "subject_token_field_name": "id_token"}}
+        self.denied(
+            self.as_file(self.external({"file": token + "-not-there"})),
+            "the subject token in '.*-not-there'.*No such file",
+        )
+        self.denied(
+            self.as_file(self.external({"file": self.file(" \n", "empty")})), "the subject token in '.*empty' is empty"
+        )
+        source = {
+            "file": self.file({"other": "x"}, "token.json"),
+            "format": {"type": "json", "subject_token_field_name": "id_token"},
+        }
         self.denied(self.as_file(self.external(source)), "token.json' has no 'id_token'")
         source = {"url": f"{self.google.url}/subject"}
         self.denied(self.as_file(self.external(source)), "the subject token: .*/subject answers 400 'invalid_request'")
 
     def test_one_who_may_not_impersonate(self):
-        value = self.external({"file": self.file("subject-1", "token")},
-                              service_account_impersonation_url=f"{self.google.url}/iam/other:generateAccessToken")
-        self.denied(self.as_file(value), "not impersonated .*Service Account Token Creator.*403 'PERMISSION_DENIED': 'Permission ")
+        value = self.external(
+            {"file": self.file("subject-1", "token")},
+            service_account_impersonation_url=f"{self.google.url}/iam/other:generateAccessToken",
+        )
+        self.denied(
+            self.as_file(value),
+            "not impersonated .*Service Account Token Creator.*403 'PERMISSION_DENIED': 'Permission ",
+        )
 
     def test_files_that_are_none(self):
-        missing = {"CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE": self.proxy.url, "GOOGLE_APPLICATION_CREDENTIALS": "/not/there"}
-        self.denied(missing, "GOOGLE_APPLICATION_CREDENTIALS names '/not/there', which is not there; mount it, or unset the variable")
+        missing = {
+            "CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE": self.proxy.url,
+            "GOOGLE_APPLICATION_CREDENTIALS": "/not/there",
+        }
+        self.denied(
+            missing,
+            "GOOGLE_APPLICATION_CREDENTIALS names '/not/there', which is not there; mount it, or unset the variable",
+        )
         self.denied(self.as_file("{"), "credentials.json\\) is no JSON: wrong at line 1, column 2", code=78)
         self.denied(self.as_file({"type": "other"}), "has the type 'other'; service_account, ")
-        self.denied(self.as_file(self.external({"executable": {"command": "/bin/secret"}})), "running a program for a token is not supported")
+        self.denied(
+            self.as_file(self.external({"executable": {"command": "/bin/secret"}})),
+            "running a program for a token is not supported",
+        )
         self.assertEqual(self.google.asked, [])
 
     def test_no_machine(self):
         with socket.socket() as closed:
             closed.bind(("127.0.0.1", 0))
             host = f"127.0.0.1:{closed.getsockname()[1]}"
-            self.denied(self.as_machine(GCE_METADATA_HOST=host, GCE_METADATA_TIMEOUT="1"),
-                        "no identity was found: no credentials file is named \\(GOOGLE_APPLICATION_CREDENTIALS\\) or left by gcloud, "
-                        "and the metadata server gives no token .*--anonymous for a public bucket")
+            self.denied(
+                self.as_machine(GCE_METADATA_HOST=host, GCE_METADATA_TIMEOUT="1"),
+                "no identity was found: no credentials file is named \\(GOOGLE_APPLICATION_CREDENTIALS\\) or left by gcloud, "
+                "and the metadata server gives no token .*--anonymous for a public bucket",
+            )
         self.denied(self.as_machine(NO_GCE_CHECK="true"), "NO_GCE_CHECK forbids to ask")
 
     def test_something_else_at_the_machines_address(self):
@@ -300,8 +401,12 @@ class Refused(GoogleCase):
 
     def test_a_token_that_is_not_good_for_it(self):
         """A new token is requested, once."""
-        self.google.faults = [(200, json.dumps({"access_token": f"ya29.bad-{n}", "expires_in": 3000}).encode(), {}) for n in (1, 2, 3)]
-        self.refused(self.uri, 1, "401 authError: 'Invalid Credentials'; name an identity", env=self.as_file(self.account()))
+        self.google.faults = [
+            (200, json.dumps({"access_token": f"ya29.bad-{n}", "expires_in": 3000}).encode(), {}) for n in (1, 2, 3)
+        ]
+        self.refused(
+            self.uri, 1, "401 authError: 'Invalid Credentials'; name an identity", env=self.as_file(self.account())
+        )
         self.assertEqual((len(self.google.faults), self.proxy.refused), (1, 2))
 
     def test_a_token_that_is_good_for_lists_only(self):
@@ -313,12 +418,19 @@ class Refused(GoogleCase):
             self.assertEqual(len(self.google.asked), 2)
 
     def test_an_identity_without_the_role(self):
-        denied = (b'{"error":{"code":403,"message":"loader does not have storage.objects.list access",'
-                  b'"errors":[{"reason":"forbidden"}]}}')
+        denied = (
+            b'{"error":{"code":403,"message":"loader does not have storage.objects.list access",'
+            b'"errors":[{"reason":"forbidden"}]}}'
+        )
         self.proxy.faulty = gcs_server.is_list
         self.proxy.always(lambda exchange: exchange.answer(403, denied, ("Content-Type", "application/json")))
-        self.refused(self.uri, 1, "403 forbidden: 'loader does not have storage.objects.list access'; grant the identity "
-                     "storage.objects.get and storage.objects.list", env=self.as_file(self.account()))
+        self.refused(
+            self.uri,
+            1,
+            "403 forbidden: 'loader does not have storage.objects.list access'; grant the identity "
+            "storage.objects.get and storage.objects.list",
+            env=self.as_file(self.account()),
+        )
         self.assertEqual(len(self.google.asked), 1, "no other token")
 
     def test_services_that_stay_busy(self):
@@ -328,8 +440,11 @@ class Refused(GoogleCase):
         self.assertRegex(end["reason"], "/token answers 503: 'busy'")
 
     def test_an_endpoint_that_everybody_hears(self):
-        self.denied({**self.as_file(self.account()), "CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE": "http://elsewhere.invalid"},
-                    "over http a token may only go to this machine; use https, or --anonymous", code=78)
+        self.denied(
+            {**self.as_file(self.account()), "CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE": "http://elsewhere.invalid"},
+            "over http a token may only go to this machine; use https, or --anonymous",
+            code=78,
+        )
         self.assertEqual(self.google.asked, [])
 
 

@@ -1,5 +1,6 @@
 """Serves files over HTTP/2 with hypercorn: http2_server.py CERTIFICATES FOLDER [cut]. Prints "listening on PORT", and
 each request's HTTP version. "cut": each range's first answer ends after CUT bytes, a connection after two requests."""
+
 import asyncio
 import os
 import socket
@@ -42,7 +43,9 @@ async def app(scope, _, send):
         with open(path, "rb") as file:
             for at in range(first, last + 1, BLOCK):
                 file.seek(at)
-                await send({"type": "http.response.body", "body": file.read(min(BLOCK, last + 1 - at)), "more_body": True})
+                await send(
+                    {"type": "http.response.body", "body": file.read(min(BLOCK, last + 1 - at)), "more_body": True}
+                )
     await send({"type": "http.response.body", "body": b""})
 
 

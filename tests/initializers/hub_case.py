@@ -1,4 +1,5 @@
 """Shared by the tests against the hub: a hub with a repository that has each kind of file, and tokens."""
+
 import hashlib
 import shutil
 
@@ -15,7 +16,7 @@ FILES = {
     "empty": b"",
     "sub dir/\u00e9+%41.txt": b"text\n",
     "tokenizer.json": some_bytes(700 << 10, 1),  # in git, of more than one block
-    "small.bin": some_bytes(3000, 2),            # in LFS, though small
+    "small.bin": some_bytes(3000, 2),  # in LFS, though small
     "model.safetensors": some_bytes(20 * MIB + 5, 3),
     "onnx/model.onnx": some_bytes(MIB, 4),
 }
@@ -69,8 +70,10 @@ class HubProxy(FaultProxy):
     def pass_on(self, handler, body):
         origin = self.hub.cdn if handler.path.startswith("/lfs/") else self.hub.server
         exchange = super().pass_on(handler, body, origin.server_address)
-        exchange.headers = [(name, value.replace(self.hub.cdn.url, self.url) if name == "Location" else value)
-                            for name, value in exchange.headers]
+        exchange.headers = [
+            (name, value.replace(self.hub.cdn.url, self.url) if name == "Location" else value)
+            for name, value in exchange.headers
+        ]
         return exchange
 
 

@@ -1,4 +1,5 @@
 """muster-initializer beside the hub's own client, huggingface_hub: same files, and the client finds what we stored."""
+
 import os
 import shutil
 import subprocess
@@ -18,10 +19,21 @@ class ClientCase(HubCase):
     """`call`: a Python expression with huggingface_hub, evaluated in another process."""
 
     def client(self, call, **env):
-        environment = clean_environment(**self.keys(HF_HOME=os.path.join(self.dir, "hf"), HF_HUB_DISABLE_PROGRESS_BARS="1",
-                                                    HF_HUB_DISABLE_TELEMETRY="1", **env))
-        done = subprocess.run([sys.executable, "-I", "-c", f"import huggingface_hub as hub\nprint({call})"], env=environment,
-                              capture_output=True, text=True, timeout=DEADLINE)
+        environment = clean_environment(
+            **self.keys(
+                HF_HOME=os.path.join(self.dir, "hf"),
+                HF_HUB_DISABLE_PROGRESS_BARS="1",
+                HF_HUB_DISABLE_TELEMETRY="1",
+                **env,
+            )
+        )
+        done = subprocess.run(
+            [sys.executable, "-I", "-c", f"import huggingface_hub as hub\nprint({call})"],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=DEADLINE,
+        )
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout.strip()
 
@@ -70,14 +82,26 @@ class Client(ClientCase):
         data = self.hub.add("muster/data", {"a/b.csv": b"1", "c.parquet": some_bytes(2 * MIB)}, kind="datasets")
         data.commit("refs/convert/parquet", {"d.parquet": some_bytes(3 * MIB)})
         self.same("hf://datasets/muster/data", "'muster/data', repo_type='dataset'")
-        self.same("hf://datasets/muster/data@refs/convert/parquet",
-                  "'muster/data', repo_type='dataset', revision='refs/convert/parquet'")
+        self.same(
+            "hf://datasets/muster/data@refs/convert/parquet",
+            "'muster/data', repo_type='dataset', revision='refs/convert/parquet'",
+        )
 
     def test_patterns(self):
-        for include, ignore in ((["*.json"], []), (["onnx/"], []), ([], ["onnx/", "*.bin"]), (["*e*"], ["*[!n]", "s*"]),
-                                (["?onfig.json", "sub*"], []), (["*.txt"], ["config*"])):
-            flags = [word for name, patterns in (("--include", include), ("--ignore", ignore)) if patterns
-                     for word in (name, ",".join(patterns))]
+        for include, ignore in (
+            (["*.json"], []),
+            (["onnx/"], []),
+            ([], ["onnx/", "*.bin"]),
+            (["*e*"], ["*[!n]", "s*"]),
+            (["?onfig.json", "sub*"], []),
+            (["*.txt"], ["config*"]),
+        ):
+            flags = [
+                word
+                for name, patterns in (("--include", include), ("--ignore", ignore))
+                if patterns
+                for word in (name, ",".join(patterns))
+            ]
             self.same(URI, f"{NAME!r}, allow_patterns={include or None}, ignore_patterns={ignore or None}", *flags)
 
 
@@ -104,11 +128,17 @@ class Cache(ClientCase):
         self.bring_cached(URI)
         commit = self.repository.branches["main"]
         folder = os.path.join(self.cache, "models--muster--model")
-        self.assertEqual(self.offline(f"hub.snapshot_download({NAME!r}, local_files_only=True)"), f"{folder}/snapshots/{commit}")
+        self.assertEqual(
+            self.offline(f"hub.snapshot_download({NAME!r}, local_files_only=True)"), f"{folder}/snapshots/{commit}"
+        )
         self.assertEqual(tree(f"{folder}/snapshots/{commit}"), FILES)
         for path in FILES:
-            self.assertEqual(self.offline(f"hub.hf_hub_download({NAME!r}, {path!r})"), f"{folder}/snapshots/{commit}/{path}")
-        self.assertEqual(self.offline(f"hub.snapshot_download({NAME!r}, revision={commit!r})"), f"{folder}/snapshots/{commit}")
+            self.assertEqual(
+                self.offline(f"hub.hf_hub_download({NAME!r}, {path!r})"), f"{folder}/snapshots/{commit}/{path}"
+            )
+        self.assertEqual(
+            self.offline(f"hub.snapshot_download({NAME!r}, revision={commit!r})"), f"{folder}/snapshots/{commit}"
+        )
         self.assertEqual(sorted(os.listdir(folder)), [".muster", "refs", "snapshots"])
         with open(f"{folder}/refs/main") as file:
             self.assertEqual(file.read(), commit)
@@ -162,8 +192,10 @@ class Cache(ClientCase):
     def test_pinned(self):
         commit = self.repository.branches["main"]
         self.bring_cached(f"{URI}@{commit}", "--include", "*.json")
-        self.assertEqual(tree(os.path.join(self.cache, "models--muster--model", "snapshots", commit)),
-                         subset("config.json", "tokenizer.json"))
+        self.assertEqual(
+            tree(os.path.join(self.cache, "models--muster--model", "snapshots", commit)),
+            subset("config.json", "tokenizer.json"),
+        )
         self.assertFalse(os.path.exists(os.path.join(self.cache, "models--muster--model", "refs")))
         self.hub.reset()
         self.assertTrue(self.bring_cached(f"{URI}@{commit}", "--include", "*.json")["unchanged"])
@@ -177,10 +209,18 @@ class Cache(ClientCase):
         self.assertFalse(os.path.exists(os.path.join(self.cache, "models--muster--model", "refs")))
 
     def test_the_default_cache(self):
-        for env, cache in (({}, ".cache/huggingface/hub"), ({"HF_HOME": os.path.join(self.dir, "home")}, "home/hub"),
-                           ({"HF_HUB_CACHE": os.path.join(self.dir, "named")}, "named")):
-            process = subprocess.run([BINARY, "model", f"{URI}/config.json", "--hf-cache"],
-                                     env=clean_environment(**self.keys(**env)), capture_output=True, text=True, timeout=DEADLINE)
+        for env, cache in (
+            ({}, ".cache/huggingface/hub"),
+            ({"HF_HOME": os.path.join(self.dir, "home")}, "home/hub"),
+            ({"HF_HUB_CACHE": os.path.join(self.dir, "named")}, "named"),
+        ):
+            process = subprocess.run(
+                [BINARY, "model", f"{URI}/config.json", "--hf-cache"],
+                env=clean_environment(**self.keys(**env)),
+                capture_output=True,
+                text=True,
+                timeout=DEADLINE,
+            )
             self.assertEqual(process.returncode, 0, process.stderr)
             cache = os.path.join(self.dir, cache)
             self.assertEqual(tree(self.offline(f"hub.snapshot_download({NAME!r})", cache=cache)), subset("config.json"))

@@ -1,4 +1,5 @@
 """muster-initializer on the hub, behind a proxy that damages answers of the hub and of its CDN."""
+
 import os
 import shutil
 import sys
@@ -6,11 +7,20 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from hub_case import NAME, URI, HubCase, HubProxy  # noqa: E402
 from initializer_case import MIB, main, some_bytes  # noqa: E402
-from store_faults import KilledAnywhere, LatencyFaults, PatienceFaults, PermanentFaults, Store, TransientFaults, answering  # noqa: E402
+from store_faults import (
+    KilledAnywhere,
+    LatencyFaults,
+    PatienceFaults,
+    PermanentFaults,
+    Store,
+    TransientFaults,
+    answering,
+)  # noqa: E402
 
 
 class FaultCase(HubCase):
     """A small and a large file in git, a large file in LFS."""
+
     large = ("model.safetensors",)
     uri = URI
     busy = staticmethod(answering(503, b"", ("Content-Type", "text/plain")))
@@ -19,8 +29,11 @@ class FaultCase(HubCase):
 
     def setUp(self):
         super().setUp()
-        self.objects = {"config.json": some_bytes(8 << 10, 1), "tokenizer.json": some_bytes(700 << 10, 2),
-                        "model.safetensors": some_bytes(20 * MIB + 5, 3)}
+        self.objects = {
+            "config.json": some_bytes(8 << 10, 1),
+            "tokenizer.json": some_bytes(700 << 10, 2),
+            "model.safetensors": some_bytes(20 * MIB + 5, 3),
+        }
         self.repository = self.hub.add(NAME, self.objects)
         self.proxy = HubProxy(self.hub)
         self.addCleanup(self.proxy.close)
@@ -37,9 +50,11 @@ class Transient(FaultCase, TransientFaults):
     def test_overwritten_between_a_cut_and_its_resume(self):
         """The run stays at its commit, which the hub still has."""
         for name in self.large:
+
             def cut(exchange):
                 exchange.cut = len(exchange.body) // 2  # however short a range it is
                 self.put(name, some_bytes(len(self.objects[name]) - 5, 9))
+
             shutil.rmtree(self.target, ignore_errors=True)
             self.proxy.faulty = self.is_data  # else the hub's answers about the commit would be cut
             self.proxy.faults = [cut]
@@ -84,6 +99,7 @@ class Shards(FaultCase, Store):
 
         def nothing(exchange):
             pass
+
         self.proxy.faults = [cut, nothing, cut, nothing, nothing, cut, flip, nothing, nothing, cut, cut]
         end = self.succeeds(self.uri, self.objects)
         self.assertEqual((self.proxy.faults, flipped, end["unverified_files"]), ([], [True], 0))

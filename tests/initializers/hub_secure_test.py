@@ -1,4 +1,5 @@
 """muster-initializer on a hub over TLS: which certificates are trusted, and cut connections."""
+
 import os
 import sys
 
@@ -60,8 +61,18 @@ class OnTheWay(SecureCase):
         """In the first page and in later ones, at any byte; also pages that are cut with a clean end."""
         self.hub.page = 2
         self.proxy.faulty = lambda exchange: "/tree/" in exchange.path
-        self.proxy.faults = [setting(cut=0), setting(cut=1), lambda _: None, setting(cut=100), setting(reset=True),
-                             setting(ends_early=100), lambda _: None, setting(ends_early=0), setting(cut=200), answering(502)]
+        self.proxy.faults = [
+            setting(cut=0),
+            setting(cut=1),
+            lambda _: None,
+            setting(cut=100),
+            setting(reset=True),
+            setting(ends_early=100),
+            lambda _: None,
+            setting(ends_early=0),
+            setting(cut=200),
+            answering(502),
+        ]
         end = self.succeeds(URI, FILES)
         self.assertEqual((self.proxy.faults, end["unverified_files"]), ([], 0))
         self.assertGreaterEqual(end["requests"], len(FILES))

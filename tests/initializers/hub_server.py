@@ -4,6 +4,7 @@ Answers and headers follow the real hub's docs and clients. A CDN link is signed
 refuses a token. `faults`: functions, each applied to one request that `faulty(request)` accepts: fault(request) may
 answer by itself and return True, or set `request.cut`, `request.flip`, `request.stall` and return False.
 """
+
 import base64
 import hashlib
 import hmac
@@ -62,8 +63,14 @@ class Request(http.server.BaseHTTPRequestHandler):
         self.query = urllib.parse.parse_qs(self.query)
         self.token = (self.headers.get("Authorization") or "").removeprefix("Bearer ")
         with hub.lock:
-            hub.requests.append(("cdn" if self.is_cdn else "hub", self.command, self.path,
-                                 {name.lower(): value for name, value in self.headers.items()}))
+            hub.requests.append(
+                (
+                    "cdn" if self.is_cdn else "hub",
+                    self.command,
+                    self.path,
+                    {name.lower(): value for name, value in self.headers.items()},
+                )
+            )
             fault = hub.faults.pop(0) if hub.faults and hub.faulty(self) else None
         try:
             if not (fault and fault(self)):
@@ -138,12 +145,23 @@ class Request(http.server.BaseHTTPRequestHandler):
             return None
         files = repository.commits[commit]
         if what == "revision":
-            return self.json({"_id": "6217", "id": name, "sha": commit, "private": repository.private,
-                              "gated": "auto" if repository.gated else False, "tags": [], "downloads": 1,
-                              "siblings": [self.sibling(repository, path, data) for path, data in files.items()]})
+            return self.json(
+                {
+                    "_id": "6217",
+                    "id": name,
+                    "sha": commit,
+                    "private": repository.private,
+                    "gated": "auto" if repository.gated else False,
+                    "tags": [],
+                    "downloads": 1,
+                    "siblings": [self.sibling(repository, path, data) for path, data in files.items()],
+                }
+            )
         if what == "tree" and not self.server.hub.has_tree:
             return self.plain(404, b"<html>Not here</html>", ("Content-Type", "text/html"))
-        return self.tree(repository, files, "/".join(rest[1:])) if what == "tree" else self.error(404, None, "No such API")
+        return (
+            self.tree(repository, files, "/".join(rest[1:])) if what == "tree" else self.error(404, None, "No such API")
+        )
 
     def sibling(self, repository, path, data):
         about = {"rfilename": path}
@@ -151,7 +169,9 @@ class Request(http.server.BaseHTTPRequestHandler):
             about.update(size=len(data), blobId=git_oid(data))
             if repository.is_lfs(path, data):
                 sha256 = hashlib.sha256(data).hexdigest()
-                about.update(blobId=git_oid(sha256.encode()), lfs={"sha256": sha256, "size": len(data), "pointerSize": 134})
+                about.update(
+                    blobId=git_oid(sha256.encode()), lfs={"sha256": sha256, "size": len(data), "pointerSize": 134}
+                )
         return about
 
     def tree(self, repository, files, folder):
@@ -168,8 +188,11 @@ class Request(http.server.BaseHTTPRequestHandler):
             entry = {"type": "file", "oid": git_oid(data), "size": len(data), "path": path}
             if repository.is_lfs(path, data):
                 sha256 = hashlib.sha256(data).hexdigest()
-                entry.update(oid=git_oid(sha256.encode()), xetHash=hashlib.sha256(sha256.encode()).hexdigest(),
-                             lfs={"oid": sha256, "size": len(data), "pointerSize": 134})
+                entry.update(
+                    oid=git_oid(sha256.encode()),
+                    xetHash=hashlib.sha256(sha256.encode()).hexdigest(),
+                    lfs={"oid": sha256, "size": len(data), "pointerSize": 134},
+                )
             entries.append(entry)
         if not recursive:
             entries = [entry for entry in entries if "/" not in entry["path"].removeprefix(start)]
@@ -189,21 +212,35 @@ class Request(http.server.BaseHTTPRequestHandler):
         if not commit:
             return None
         if repository.gated and self.token not in repository.readers:
-            return self.error(403 if self.token else 401, "GatedRepo", f"Access to {self.kinds[kind]} {name} is restricted.")
+            return self.error(
+                403 if self.token else 401, "GatedRepo", f"Access to {self.kinds[kind]} {name} is restricted."
+            )
         data = repository.commits[commit].get(path)
         if data is None:
             return self.error(404, "EntryNotFound", "Entry not found", ("X-Repo-Commit", commit))
         if repository.is_lfs(path, data):
             sha256 = hashlib.sha256(data).hexdigest()
-            return self.plain(302, b"Found. Redirecting", ("Location", hub.signed(data)), ("X-Repo-Commit", commit),
-                              ("X-Linked-Size", str(len(data))), ("X-Linked-ETag", f'"{sha256}"'),
-                              ("X-Xet-Hash", hashlib.sha256(sha256.encode()).hexdigest()),
-                              ("Link", f'<{hub.url}/api/{kind}/{name}/xet-read-token/{commit}>; rel="xet-auth"'))
+            return self.plain(
+                302,
+                b"Found. Redirecting",
+                ("Location", hub.signed(data)),
+                ("X-Repo-Commit", commit),
+                ("X-Linked-Size", str(len(data))),
+                ("X-Linked-ETag", f'"{sha256}"'),
+                ("X-Xet-Hash", hashlib.sha256(sha256.encode()).hexdigest()),
+                ("Link", f'<{hub.url}/api/{kind}/{name}/xet-read-token/{commit}>; rel="xet-auth"'),
+            )
         if repository.private or repository.gated or not data:
             return self.file_content(data, commit)
         where = f"/api/resolve-cache/{kind}/{name}/{commit}/{urllib.parse.quote(path)}?etag={urllib.parse.quote(git_oid(data))}"
-        return self.plain(307, b"Temporary Redirect", ("Location", where), ("X-Repo-Commit", commit),
-                          ("ETag", f'"{git_oid(data)}"'), ("X-Linked-Size", str(len(data))))
+        return self.plain(
+            307,
+            b"Temporary Redirect",
+            ("Location", where),
+            ("X-Repo-Commit", commit),
+            ("ETag", f'"{git_oid(data)}"'),
+            ("X-Linked-Size", str(len(data))),
+        )
 
     def file_content(self, data, commit):
         return self.content(data, f'"{git_oid(data)}"', ("X-Repo-Commit", commit))
@@ -231,17 +268,25 @@ class Request(http.server.BaseHTTPRequestHandler):
             if first >= len(data):
                 return self.plain(416, b"", ("Content-Range", f"bytes */{len(data)}"))
             headers += (("Content-Range", f"bytes {first}-{last}/{len(data)}"),)
-        part = bytearray(data[first:last + 1])
+        part = bytearray(data[first : last + 1])
         if self.flip is not None and first <= self.flip <= last:
             part[self.flip - first] ^= 1
-        return self.plain(status, part, ("ETag", etag), ("Accept-Ranges", "bytes" if self.server.hub.has_ranges else "none"), *headers)
+        return self.plain(
+            status, part, ("ETag", etag), ("Accept-Ranges", "bytes" if self.server.hub.has_ranges else "none"), *headers
+        )
 
     def json(self, value, *headers):
         return self.plain(200, json.dumps(value).encode(), ("Content-Type", "application/json"), *headers)
 
     def error(self, status, code, message, *headers):
-        self.plain(status, json.dumps({"error": message}).encode(), ("Content-Type", "application/json"),
-                   *([("X-Error-Code", code)] if code else []), ("X-Error-Message", message), *headers)
+        self.plain(
+            status,
+            json.dumps({"error": message}).encode(),
+            ("Content-Type", "application/json"),
+            *([("X-Error-Code", code)] if code else []),
+            ("X-Error-Message", message),
+            *headers,
+        )
 
     def plain(self, status, body, *headers):
         self.send_response(status)
@@ -255,7 +300,7 @@ class Request(http.server.BaseHTTPRequestHandler):
         if self.command == "HEAD":
             return True
         if self.cut is not None or self.stall is not None:
-            self.write(body[:self.cut if self.stall is None else self.stall])
+            self.write(body[: self.cut if self.stall is None else self.stall])
             if self.stall is not None:
                 self.server.hub.closing.wait()
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -266,8 +311,8 @@ class Request(http.server.BaseHTTPRequestHandler):
 
     def write(self, body):
         for at in range(0, len(body), 1 << 16):
-            self.wfile.write(body[at:at + (1 << 16)])
-            self.server.hub.sent(len(body[at:at + (1 << 16)]))
+            self.wfile.write(body[at : at + (1 << 16)])
+            self.server.hub.sent(len(body[at : at + (1 << 16)]))
 
 
 class CdnRequest(Request):
@@ -287,8 +332,11 @@ class CdnRequest(Request):
         return self.content(data, f'"{hashlib.sha256(sha256.encode()).hexdigest()}"')
 
     def xml(self, status, code, message):
-        self.plain(status, f"<Error><Code>{code}</Code><Message>{message}</Message></Error>".encode(),
-                   ("Content-Type", "application/xml"))
+        self.plain(
+            status,
+            f"<Error><Code>{code}</Code><Message>{message}</Message></Error>".encode(),
+            ("Content-Type", "application/xml"),
+        )
 
 
 class Server(server_errors.Recording, http.server.ThreadingHTTPServer):
@@ -312,9 +360,9 @@ class HubServer:
         self.lock = threading.Lock()
         self.closing = threading.Event()
         self.repositories = {}  # ("models", "org/name") -> Repository
-        self.renamed = {}       # the same key -> its new "org/name"
+        self.renamed = {}  # the same key -> its new "org/name"
         self.tokens = set()
-        self.objects = {}       # of the CDN
+        self.objects = {}  # of the CDN
         self.epoch, self.expired = 0, 403  # status for an expired link
         self.page = 1000
         self.has_tree = self.has_blobs = self.has_ranges = True  # False: like a mirror without it
@@ -337,6 +385,7 @@ class HubServer:
 
             def __bool__(self):
                 return True
+
         self.faults = Endless()
 
     def add(self, name, files, kind="models", **more):
@@ -357,7 +406,9 @@ class HubServer:
 
     def count(self, origin, method="", words=""):
         with self.lock:
-            return sum(1 for at, verb, path, _ in self.requests if at == origin and method in ("", verb) and words in path)
+            return sum(
+                1 for at, verb, path, _ in self.requests if at == origin and method in ("", verb) and words in path
+            )
 
     def close(self):
         self.closing.set()

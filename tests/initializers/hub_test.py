@@ -1,4 +1,5 @@
 """muster-initializer against a faulty hub and CDN: the bytes are right, or the run ends with a clear error."""
+
 import json
 import os
 import random
@@ -19,11 +20,15 @@ LOGIN = b"<html><body>Please log in</body></html>"
 class Models(HubCase):
     def test_all_of_it(self):
         end = self.succeeds(URI, FILES)
-        self.assertEqual((end["received"], end["unverified_files"], end["retries"]), (sum(map(len, FILES.values())), 0, 0))
+        self.assertEqual(
+            (end["received"], end["unverified_files"], end["retries"]), (sum(map(len, FILES.values())), 0, 0)
+        )
         manifest = self.manifest()
         self.assertEqual((manifest["version"], manifest["endpoint"]), (self.repository.branches["main"], self.hub.url))
-        self.assertEqual({file["path"]: (file["hash"], file["verified"]) for file in manifest["files"]},
-                         {path: (hash_of(path, data), True) for path, data in FILES.items()})
+        self.assertEqual(
+            {file["path"]: (file["hash"], file["verified"]) for file in manifest["files"]},
+            {path: (hash_of(path, data), True) for path, data in FILES.items()},
+        )
         self.assertEqual(self.hub.count("hub", "HEAD"), 0)
         for _, path, headers in self.requests("cdn") + self.requests("hub"):
             self.assertNotIn("authorization", headers)
@@ -61,18 +66,27 @@ class Models(HubCase):
         token = self.token(self.repository)
         with open(os.path.join(self.dir, "token"), "w") as file:
             file.write(token + "\n")
-        for env in ({"ACCESS_TOKEN": token, "HF_TOKEN": "hf_other"}, {"HF_HOME": self.dir},
-                    {"HF_TOKEN_PATH": os.path.join(self.dir, "token")}):
+        for env in (
+            {"ACCESS_TOKEN": token, "HF_TOKEN": "hf_other"},
+            {"HF_HOME": self.dir},
+            {"HF_TOKEN_PATH": os.path.join(self.dir, "token")},
+        ):
             self.anew()
             self.succeeds(f"{URI}/config.json", subset("config.json"), env=self.keys(**env))
 
     def test_revisions(self):
         for revision in ("v1.0", "a/branch", "refs/pr/3", "refs/convert/parquet"):
             self.repository.commit(revision, {"of": revision.encode()})
-        for written, env, revision in (("@v1.0", {}, "v1.0"), (":v1.0", {}, "v1.0"), ("@a%2Fbranch", {}, "a/branch"),
-                                       ("@refs/pr/3", {}, "refs/pr/3"), ("@refs/convert/parquet/of", {}, "refs/convert/parquet"),
-                                       ("", {"MODEL_VERSION": "v1.0"}, "v1.0"), ("@refs/pr/3", {"MODEL_VERSION": "v1.0"}, "refs/pr/3"),
-                                       ("@" + self.repository.branches["v1.0"], {}, "v1.0")):
+        for written, env, revision in (
+            ("@v1.0", {}, "v1.0"),
+            (":v1.0", {}, "v1.0"),
+            ("@a%2Fbranch", {}, "a/branch"),
+            ("@refs/pr/3", {}, "refs/pr/3"),
+            ("@refs/convert/parquet/of", {}, "refs/convert/parquet"),
+            ("", {"MODEL_VERSION": "v1.0"}, "v1.0"),
+            ("@refs/pr/3", {"MODEL_VERSION": "v1.0"}, "refs/pr/3"),
+            ("@" + self.repository.branches["v1.0"], {}, "v1.0"),
+        ):
             with self.subTest(written, **env):
                 self.anew()
                 self.succeeds(URI + written, {"of": revision.encode()}, env=self.keys(**env))
@@ -95,19 +109,28 @@ class Models(HubCase):
         self.anew()
         self.succeeds(URI, subset("onnx/model.onnx", "sub dir/\u00e9+%41.txt"), "--include", "onnx/,*.txt")
         self.anew()
-        self.succeeds(URI, {path: data for path, data in FILES.items() if not path.startswith("onnx")},
-                      env=self.keys(IGNORE_PATTERNS="onnx/", STORAGE_IGNORE_PATTERNS="*"))
+        self.succeeds(
+            URI,
+            {path: data for path, data in FILES.items() if not path.startswith("onnx")},
+            env=self.keys(IGNORE_PATTERNS="onnx/", STORAGE_IGNORE_PATTERNS="*"),
+        )
         for allowed in ('["*.json", "empty"]', "*.json, empty"):  # KServe's
             self.anew()
-            self.succeeds(URI, subset("config.json", "tokenizer.json"),
-                          env=self.keys(STORAGE_ALLOW_PATTERNS=allowed, STORAGE_IGNORE_PATTERNS='["emp*"]'))
+            self.succeeds(
+                URI,
+                subset("config.json", "tokenizer.json"),
+                env=self.keys(STORAGE_ALLOW_PATTERNS=allowed, STORAGE_IGNORE_PATTERNS='["emp*"]'),
+            )
         self.anew()
         self.refused(URI, 1, "nothing in it is wanted", "--include", "*.gguf")
 
     def test_an_ending_is_no_pattern(self):
         """The SDK's default has ".pt,.pth", by which the hub's client leaves nothing out either."""
         self.succeeds(URI, FILES, env=self.keys(IGNORE_PATTERNS=".json,.pth,*.gguf"))
-        self.assertIn("--ignore .json leaves out only a file of that name; 2 files with this ending will be brought in; write *.json to leave them out", self.said)
+        self.assertIn(
+            "--ignore .json leaves out only a file of that name; 2 files with this ending will be brought in; write *.json to leave them out",
+            self.said,
+        )
         self.assertNotIn(".pth", self.said)
         self.anew()
         self.succeeds(URI, subset(*(path for path in FILES if not path.endswith(".json"))), "--ignore", "*.json,.json")
@@ -172,6 +195,7 @@ class Models(HubCase):
 
         def below(request):
             request.url, request.path = (text.removeprefix("/mirror") for text in (request.url, request.path))
+
         self.hub.faulty = lambda request: request.path.startswith("/mirror")
         self.hub.always(below)
         self.succeeds(URI, FILES, env=self.keys(HF_ENDPOINT=f"{self.hub.url}/mirror/"))
@@ -193,7 +217,9 @@ class Models(HubCase):
         self.anew()
         self.refused(f"{URI}/nothing", 1, "there is no 'nothing' at 'main'")
         self.hub.has_blobs = False
-        self.refused(URI, 1, "gives neither the tree of its files nor their sizes.*entry 1: 'config.json': it has no size")
+        self.refused(
+            URI, 1, "gives neither the tree of its files nor their sizes.*entry 1: 'config.json': it has no size"
+        )
 
     def test_a_mirror_of_whole_files_only(self):
         """Reported once. A cut file is begun anew, even if an earlier start got ranges from another mirror."""
@@ -209,6 +235,7 @@ class Models(HubCase):
             sent[0] += size
             if sent[0] > 12 * MIB:
                 process.kill()
+
         self.hub.sent = count
         process.communicate(timeout=DEADLINE)
         self.check_nothing()
@@ -217,17 +244,23 @@ class Models(HubCase):
 
         def cut(request):
             request.cut = MIB // 2
+
         self.hub.faults = [cut]
         self.succeeds(URI, FILES)
 
     def test_dry_run(self):
         code, end = self.fetch(URI, "--dry-run")
-        self.assertEqual((code, end["event"], end["files"], end["bytes"]),
-                         (0, "plan", len(FILES), sum(map(len, FILES.values()))), self.said)
+        self.assertEqual(
+            (code, end["event"], end["files"], end["bytes"]),
+            (0, "plan", len(FILES), sum(map(len, FILES.values()))),
+            self.said,
+        )
         self.assertFalse(os.path.exists(self.target))
         self.assertEqual(self.hub.count("hub"), 2)
         planned = [event for event in map(json.loads, self.said.splitlines()) if event["event"] == "file"]
-        self.assertEqual({file["path"]: file["bytes"] for file in planned}, {path: len(data) for path, data in FILES.items()})
+        self.assertEqual(
+            {file["path"]: file["bytes"] for file in planned}, {path: len(data) for path, data in FILES.items()}
+        )
         self.assertEqual((end["planned_files"], end["planned_bytes"]), (end["files"], end["bytes"]))
         self.succeeds(URI, FILES)
         self.repository.commit("main", {**FILES, min(FILES): b"another"})
@@ -251,7 +284,9 @@ class Refusals(HubCase):
         self.refused(URI, 1, "401 'RepoNotFound'", "--anonymous", env=self.keys(HF_TOKEN=self.token(self.repository)))
 
     def test_a_token_that_is_none(self):
-        self.refused(URI, 1, "Invalid credentials in Authorization header'; .*renew it", env=self.keys(HF_TOKEN="hf_s3cret"))
+        self.refused(
+            URI, 1, "Invalid credentials in Authorization header'; .*renew it", env=self.keys(HF_TOKEN="hf_s3cret")
+        )
         self.assertNotIn("s3cret", self.said)
         self.refused(URI, 78, "the token in HF_TOKEN has a line break", env=self.keys(HF_TOKEN="hf_s3cret\nx"))
         self.assertNotIn("s3cret", self.said)
@@ -329,6 +364,7 @@ def setting(**values):
     def fault(request):
         for name, value in values.items():
             setattr(request, name, value)
+
     return fault
 
 
@@ -336,8 +372,11 @@ class Transient(FaultCase):
     """Each ends in success, with the right bytes."""
 
     def test_a_link_that_expires(self):
-        self.repaired(lambda request: self.hub.expire(), kinds=("small.bin", "model.safetensors"),
-                      faulty=lambda request: request.is_cdn)
+        self.repaired(
+            lambda request: self.hub.expire(),
+            kinds=("small.bin", "model.safetensors"),
+            faulty=lambda request: request.is_cdn,
+        )
         self.anew()
         # Renamed once, in the middle of the transfer.
         moved = [0]
@@ -346,6 +385,7 @@ class Transient(FaultCase):
             moved[0] += size
             if moved[0] > 6 * MIB and not self.hub.epoch:
                 self.hub.expire()
+
         self.hub.epoch, self.hub.sent = 0, count
         self.hub.faults = [setting(cut=100_000) for _ in range(8)]
         self.hub.faulty = lambda request: request.is_cdn and self.hub.epoch == 0
@@ -365,11 +405,14 @@ class Transient(FaultCase):
                     request.answer()
                     all_of_them.wait(DEADLINE)  # the connection is cut after that
                     return True
+
                 self.hub.faulty = lambda request: request.is_cdn
                 self.hub.faults = [fault] * RANGES
                 end = self.succeeds(f"{self.uri}/model.safetensors", subset("model.safetensors"))
                 self.assertEqual(end["received"], len(FILES["model.safetensors"]))
-                self.assertLessEqual(self.hub.count("hub", "GET", "/resolve/"), 2 * RANGES, "each range asks once more at most")
+                self.assertLessEqual(
+                    self.hub.count("hub", "GET", "/resolve/"), 2 * RANGES, "each range asks once more at most"
+                )
 
     def test_links_that_hold_once(self):
         self.hub.faulty = lambda request: request.is_cdn
@@ -379,6 +422,7 @@ class Transient(FaultCase):
             request.answer()
             self.hub.expire()
             return True
+
         self.hub.faults = [cut_and_expire] * 6
         self.succeeds(f"{self.uri}/model.safetensors", subset("model.safetensors"))
         self.assertEqual(self.hub.faults, [])
@@ -400,6 +444,7 @@ class Transient(FaultCase):
         def flip(request):
             low, high = request.headers["Range"].removeprefix("bytes=").split("-")
             request.flip = (int(low) + int(high)) // 2
+
         self.repaired(flip)
 
     def test_a_login_page_for_data(self):
@@ -417,7 +462,9 @@ class Transient(FaultCase):
     def test_busy(self):
         busy = [answering(429, b"", ("Retry-After", "0")), answering(503, b""), answering(500, b"")]
         self.repaired(*busy)
-        self.repaired(*busy, faulty=lambda request: "/resolve/" in request.url, kinds=("config.json", "model.safetensors"))
+        self.repaired(
+            *busy, faulty=lambda request: "/resolve/" in request.url, kinds=("config.json", "model.safetensors")
+        )
         self.repaired(*busy, answering(408, b""), faulty=lambda request: request.is_tree, kinds=("config.json",))
 
     def test_too_many_requests(self):
@@ -457,7 +504,9 @@ class Permanent(FaultCase):
             with self.subTest(path):
                 self.anew()
                 self.hub.always(setting(flip=5))
-                self.refused(f"{self.uri}/{path}", 1, f"{path}: .*expected {hash_of(path, FILES[path])}.* nothing was published")
+                self.refused(
+                    f"{self.uri}/{path}", 1, f"{path}: .*expected {hash_of(path, FILES[path])}.* nothing was published"
+                )
 
     def test_always_busy(self):
         self.hub.always(answering(503, b""))
@@ -467,15 +516,19 @@ class Permanent(FaultCase):
 
     def test_always_a_login_page(self):
         self.hub.always(answering(200, LOGIN, ("Content-Type", "text/html")))
-        for faulty, words in ((lambda request: request.is_api, "it is no JSON: '<html><body>Please log in"),
-                              (lambda request: request.is_data, "is not the requested range")):
+        for faulty, words in (
+            (lambda request: request.is_api, "it is no JSON: '<html><body>Please log in"),
+            (lambda request: request.is_data, "is not the requested range"),
+        ):
             self.hub.faulty = faulty
             self.refused(URI, UNREACHABLE, words, "--patience", "1")
 
     def test_links_that_never_hold(self):
         self.hub.faulty = lambda request: request.is_cdn
         self.hub.always(lambda request: self.hub.expire())
-        self.refused(f"{self.uri}/model.safetensors", UNREACHABLE, "403 from http.*the link has expired", "--patience", "1")
+        self.refused(
+            f"{self.uri}/model.safetensors", UNREACHABLE, "403 from http.*the link has expired", "--patience", "1"
+        )
 
     def test_a_cdn_that_refuses(self):
         self.hub.faulty = lambda request: request.is_cdn
@@ -503,6 +556,7 @@ class Killed(FaultCase):
                 sent[0] += size
                 if sent[0] >= enough:
                     process.kill()
+
             self.hub.sent = count
             _, said = process.communicate(timeout=DEADLINE)
             self.assertIn(process.returncode, (0, -signal.SIGKILL), said)
@@ -531,6 +585,7 @@ class Killed(FaultCase):
             moved[0] += size
             if moved[0] > 16 * MIB:
                 process.kill()
+
         self.hub.sent = count
         process.communicate(timeout=DEADLINE)
         self.assertEqual(process.returncode, -signal.SIGKILL)

@@ -1,4 +1,5 @@
 """Shared by tests that run muster-initializer: a folder, the binary in a clean environment, its events."""
+
 import json
 import os
 import random
@@ -21,8 +22,24 @@ UNREACHABLE = 205
 MIB = 1 << 20
 
 # Prefixes of variables that could bring identities or endpoints of the machine that runs the tests.
-FOREIGN = ("AWS_", "S3_", "STORAGE_", "HF_", "HUGGING", "GOOGLE_", "GCE_", "CLOUDSDK_", "MUSTER_", "ACCESS_", "MODEL_VERSION",
-           "XDG_CACHE_HOME", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_", "CA_BUNDLE_")
+FOREIGN = (
+    "AWS_",
+    "S3_",
+    "STORAGE_",
+    "HF_",
+    "HUGGING",
+    "GOOGLE_",
+    "GCE_",
+    "CLOUDSDK_",
+    "MUSTER_",
+    "ACCESS_",
+    "MODEL_VERSION",
+    "XDG_CACHE_HOME",
+    "REQUESTS_CA_BUNDLE",
+    "CURL_CA_BUNDLE",
+    "SSL_CERT_",
+    "CA_BUNDLE_",
+)
 
 
 def some_bytes(count, seed=1):
@@ -30,8 +47,11 @@ def some_bytes(count, seed=1):
 
 
 def clean_environment(**more):
-    kept = {name: value for name, value in os.environ.items()
-            if not name.upper().startswith(FOREIGN) and not name.lower().endswith("_proxy")}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.upper().startswith(FOREIGN) and not name.lower().endswith("_proxy")
+    }
     return {**kept, **more}
 
 
@@ -50,6 +70,7 @@ def preloaded(library, **variables):
 def needs(cache, reason, *modules):
     """If `modules` are missing, runs this test in the venv `cache`; without it ends with SKIPPED and `reason`."""
     import importlib.util
+
     if all(importlib.util.find_spec(module) for module in modules):
         return
     venv = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "muster", cache)
@@ -91,24 +112,55 @@ class InitializerCase(unittest.TestCase):
 
     def start(self, uri, *flags, env=None, **how):
         """`env`: variables instead of environment(). `how`: arguments of Popen."""
-        words = [*self.prefix, BINARY, self.role, *([uri] if uri else []), "--to", self.target, "--json", *self.flags, *flags]
+        words = [
+            *self.prefix,
+            BINARY,
+            self.role,
+            *([uri] if uri else []),
+            "--to",
+            self.target,
+            "--json",
+            *self.flags,
+            *flags,
+        ]
         env = self.environment() if env is None else clean_environment(**{"HOME": self.dir, **env})
-        process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**env, **self.more}, **how)
+        process = subprocess.Popen(
+            words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**env, **self.more}, **how
+        )
 
         def end():
             process.kill()
             process.wait()
             process.stdout.close()
             process.stderr.close()
+
         self.addCleanup(end)
         return process
 
     def in_a_pod(self, role, volume, env):
         """A run configured by `env` alone, in a root of its own where `volume` is /workspace, on our network."""
         root = os.path.join(self.dir, f"root-{role}")
-        words = ["unshare", "--mount", "--propagation", "private", "sh", "-c", IN_A_POD, "sh", root, os.path.abspath(BINARY), volume, role]
-        process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                   env={"PATH": os.environ["PATH"], "HOME": "/", **env})
+        words = [
+            "unshare",
+            "--mount",
+            "--propagation",
+            "private",
+            "sh",
+            "-c",
+            IN_A_POD,
+            "sh",
+            root,
+            os.path.abspath(BINARY),
+            volume,
+            role,
+        ]
+        process = subprocess.Popen(
+            words,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={"PATH": os.environ["PATH"], "HOME": "/", **env},
+        )
         self.addCleanup(process.kill)
         return process
 

@@ -1,5 +1,6 @@
 """muster-initializer as Kubeflow Trainer runs its own initializers: the role as the only argument, Kubeflow's
 variables, and one volume at /workspace that both initializers fill at the same time."""
+
 import os
 import subprocess
 import sys
@@ -34,8 +35,10 @@ class Workspace(HubCase):
 
     def test_both_at_once(self):
         for again in (False, True):
-            runs = [self.in_a_pod("dataset", self.volume, {**self.secret, "STORAGE_URI": "hf://muster/rows"}),
-                    self.in_a_pod("model", self.volume, {**self.secret, "STORAGE_URI": URI})]
+            runs = [
+                self.in_a_pod("dataset", self.volume, {**self.secret, "STORAGE_URI": "hf://muster/rows"}),
+                self.in_a_pod("model", self.volume, {**self.secret, "STORAGE_URI": URI}),
+            ]
             for run in runs:
                 _, said = run.communicate(timeout=DEADLINE)
                 self.assertEqual(run.returncode, 0, said)
@@ -45,8 +48,11 @@ class Workspace(HubCase):
                 os.rename(os.path.join(self.dir, f"root-{role}"), os.path.join(self.dir, f"first-{role}-{again}"))
 
     def test_what_is_ignored(self):
-        run = self.in_a_pod("model", self.volume, {**self.secret, "STORAGE_URI": f"hf://{NAME}",
-                                                   "IGNORE_PATTERNS": "*.bin, *.onnx,sub*,tokenizer*"})
+        run = self.in_a_pod(
+            "model",
+            self.volume,
+            {**self.secret, "STORAGE_URI": f"hf://{NAME}", "IGNORE_PATTERNS": "*.bin, *.onnx,sub*,tokenizer*"},
+        )
         _, said = run.communicate(timeout=DEADLINE)
         self.assertEqual(run.returncode, 0, said)
         self.check_volume(model=subset("config.json", "empty", "model.safetensors"))

@@ -1,4 +1,5 @@
 """muster-initializer after publication: verify, --then, files that stay, the termination message."""
+
 import json
 import os
 import shutil
@@ -15,7 +16,9 @@ from local_case import LocalCase  # noqa: E402
 
 class Afterwards(LocalCase):
     def verify(self):
-        done = subprocess.run([BINARY, "verify", self.target, "--json"], capture_output=True, text=True, timeout=DEADLINE)
+        done = subprocess.run(
+            [BINARY, "verify", self.target, "--json"], capture_output=True, text=True, timeout=DEADLINE
+        )
         self.said = done.stdout + done.stderr
         return done.returncode, json.loads(done.stdout) if done.stdout else {}
 
@@ -40,8 +43,13 @@ class Afterwards(LocalCase):
 
         def link():
             os.symlink("/etc/hostname", os.path.join(self.target, "sub/b"))
-        for spoil, words in ((flip, "expected crc32c:.* got crc32c:"), (shorten, "it is 5 bytes long in place of"),
-                             (remove, "it is not there"), (link, "it is a link")):
+
+        for spoil, words in (
+            (flip, "expected crc32c:.* got crc32c:"),
+            (shorten, "it is 5 bytes long in place of"),
+            (remove, "it is not there"),
+            (link, "it is a link"),
+        ):
             spoil()
             code, found = self.verify()
             self.assertEqual((code, found["event"], found["wrong_files"]), (1, "wrong", 1), self.said)
@@ -80,6 +88,7 @@ class Afterwards(LocalCase):
 
         def ignored():
             signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+
         process = self.start(self.uri, "--then", "exit 3", preexec_fn=ignored)
         self.said = "".join(process.communicate(timeout=DEADLINE))
         self.assertEqual(process.returncode, 3, self.said)
@@ -108,15 +117,22 @@ class Afterwards(LocalCase):
         self.lay({"a": b"1"})
         code, end = self.fetch(self.uri, "--deadline", "1", "--then", "sleep 1000000; exit 0")
         self.assertEqual((code, end["event"]), (UNREACHABLE, "failed"), self.said)
-        self.assertRegex(end["reason"], "--then 'sleep 1000000; exit 0' was not done after 1 s .--deadline.; the data is in place")
+        self.assertRegex(
+            end["reason"], "--then 'sleep 1000000; exit 0' was not done after 1 s .--deadline.; the data is in place"
+        )
         self.succeeds(self.uri, {"a": b"1"}, "--deadline", "60", "--then", "true")
 
     def test_what_was_not_verified(self):
         files = self.lay({"a": b"1", "b": b"2"})
         for _ in range(2):
             self.assertEqual(self.succeeds(self.uri, files, "--verify", "size")["unverified_files"], 2)
-        done = subprocess.run([BINARY, "dataset", self.uri, "--to", self.target, "--verify=size"], capture_output=True, text=True,
-                              env=self.environment(), timeout=DEADLINE)
+        done = subprocess.run(
+            [BINARY, "dataset", self.uri, "--to", self.target, "--verify=size"],
+            capture_output=True,
+            text=True,
+            env=self.environment(),
+            timeout=DEADLINE,
+        )
         self.assertIn("2 files not verified, as asked (--verify)", done.stderr)
         self.assertNotIn("publishes no hash", done.stderr)
 
@@ -144,23 +160,42 @@ class Afterwards(LocalCase):
         binary = shutil.copy(BINARY, self.dir)
 
         def denied(*flags):
-            done = subprocess.run([binary, "dataset", f"file://{self.source}", *flags], capture_output=True, text=True, user=4321,
-                                  group=4321, extra_groups=[], env=self.environment(), timeout=DEADLINE)
+            done = subprocess.run(
+                [binary, "dataset", f"file://{self.source}", *flags],
+                capture_output=True,
+                text=True,
+                user=4321,
+                group=4321,
+                extra_groups=[],
+                env=self.environment(),
+                timeout=DEADLINE,
+            )
             self.assertEqual(done.returncode, 1, done.stderr)
             self.assertRegex(done.stderr, "Permission denied to user 4321 .group 4321.: let it in")
+
         denied("--to", self.target)
         os.chmod(self.target, 0o777)
         denied("--to", self.target)
 
     def test_the_last_word_of_wrong_flags(self):
         path = os.path.join(self.dir, "termination-log")
-        for flags, words in (((), "STORAGE_URI"), (("",), "STORAGE_URI"), ((self.uri, "--verify=foo"), "verify"),
-                             ((self.uri, "--nonsense"), "nonsense"), (("hf://a/b", "--hf-cache"), "HF_HUB_CACHE")):
+        for flags, words in (
+            ((), "STORAGE_URI"),
+            (("",), "STORAGE_URI"),
+            ((self.uri, "--verify=foo"), "verify"),
+            ((self.uri, "--nonsense"), "nonsense"),
+            (("hf://a/b", "--hf-cache"), "HF_HUB_CACHE"),
+        ):
             for told in (("--termination-log", path), (f"--termination-log={path}",), ()):
                 open(path, "w").close()
                 variables = {} if told else {"MUSTER_TERMINATION_LOG": path}
-                done = subprocess.run([BINARY, "dataset", *flags, "--json", *told], capture_output=True, text=True, timeout=DEADLINE,
-                                      env=clean_environment(**variables, **({} if "--hf-cache" not in flags else {"HOME": ""})))
+                done = subprocess.run(
+                    [BINARY, "dataset", *flags, "--json", *told],
+                    capture_output=True,
+                    text=True,
+                    timeout=DEADLINE,
+                    env=clean_environment(**variables, **({} if "--hf-cache" not in flags else {"HOME": ""})),
+                )
                 with open(path) as file:
                     word = json.load(file)
                 event = json.loads(done.stdout)
@@ -176,13 +211,20 @@ class Afterwards(LocalCase):
 
         def word(*flags):
             open(path, "w").close()
-            subprocess.run([BINARY, "model", *flags, "--to", self.target, "--termination-log", path], timeout=DEADLINE,
-                           capture_output=True, env=clean_environment())
+            subprocess.run(
+                [BINARY, "model", *flags, "--to", self.target, "--termination-log", path],
+                timeout=DEADLINE,
+                capture_output=True,
+                env=clean_environment(),
+            )
             with open(path) as file:
                 return json.load(file)
+
         good = word(self.uri)
-        self.assertEqual({key: good[key] for key in ("version", "exit_code", "class", "files", "bytes", "received", "retries")},
-                         {"version": 1, "exit_code": 0, "class": "success", "files": 1, "bytes": 3, "received": 3, "retries": 0})
+        self.assertEqual(
+            {key: good[key] for key in ("version", "exit_code", "class", "files", "bytes", "received", "retries")},
+            {"version": 1, "exit_code": 0, "class": "success", "files": 1, "bytes": 3, "received": 3, "retries": 0},
+        )
         self.assertGreater(good["seconds"], 0)
         self.assertGreater(good["bytes_per_second"], 0)
         bad = word("s3://")
@@ -192,7 +234,11 @@ class Afterwards(LocalCase):
         self.assertEqual(sorted(bad), sorted(good))
         self.lay({"a": b"another"})
         late = word(self.uri, "--then", "exit 7")
-        self.assertEqual((late["exit_code"], late["files"], late["files_done"], late["target"]), (7, 1, 1, self.target), "it was brought in")
+        self.assertEqual(
+            (late["exit_code"], late["files"], late["files_done"], late["target"]),
+            (7, 1, 1, self.target),
+            "it was brought in",
+        )
         self.assertIn("--then", late["reason"])
 
 

@@ -1,4 +1,5 @@
 """Shared by the tests with folders of this machine: a source folder."""
+
 import os
 
 from initializer_case import InitializerCase

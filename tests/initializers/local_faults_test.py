@@ -1,5 +1,6 @@
 """muster-initializer with a bad target: it fills up during the run, is read-only, is no folder, has links to the
 outside. Also --then while others wait for the folder."""
+
 import errno
 import io
 import json
@@ -56,7 +57,11 @@ class Denied(TargetCase):
         files = self.lay({"small": b"text", "deep/large": some_bytes(3 * MIB)})
         log = os.path.join(self.dir, "log")
         for number in (errno.ENOSYS, errno.EPERM):
-            for calls in ("pidfd_open,close_range", "openat2,copy_file_range,fallocate", "statx,renameat2,getrandom,memfd_create"):
+            for calls in (
+                "pidfd_open,close_range",
+                "openat2,copy_file_range,fallocate",
+                "statx,renameat2,getrandom,memfd_create",
+            ):
                 with self.subTest(calls=calls, error=errno.errorcode[number]):
                     self.under(calls, number)
                     code, end = self.fetch(self.uri, "--then", f"echo x >> {log}")
@@ -123,6 +128,7 @@ class Full(TargetCase):
             before, sent[0] = sent[0], sent[0] + size
             if before < len(data) * 9 // 10 <= sent[0]:
                 self.fill()
+
         server.sent = count
         return server, data
 
@@ -198,10 +204,15 @@ class Wrong(TargetCase):
         for flags in ((), ("--then", "exit 7")):
             end = self.succeeds(self.uri, files, *flags)
             self.assertEqual((end["unchanged"], end["received"], end["kept_files"]), (True, 0, 2))
-        self.fails(f"{self.uri}/a", "a has to be brought in: .*Read-only file system; mount it writable, or name another target")
+        self.fails(
+            f"{self.uri}/a",
+            "a has to be brought in: .*Read-only file system; mount it writable, or name another target",
+        )
         before = dict(files)
         self.lay({"a": b"2"})
-        self.fails(self.uri, "a has to be brought in: .*Read-only file system; mount it writable, or name another target")
+        self.fails(
+            self.uri, "a has to be brought in: .*Read-only file system; mount it writable, or name another target"
+        )
         shutil.rmtree(os.path.join(self.source, "sub"))
         os.unlink(os.path.join(self.source, "a"))
         self.lay({"other": b"3"})
@@ -265,7 +276,9 @@ class Wrong(TargetCase):
         shutil.rmtree(self.target)
         os.makedirs(self.in_target(".muster/staging"))
         os.mkfifo(self.in_target(".muster/staging/.hashes"))
-        self.fails(self.uri, "staging/.hashes: .* has to be a regular file, which Muster writes, but is none: remove it")
+        self.fails(
+            self.uri, "staging/.hashes: .* has to be a regular file, which Muster writes, but is none: remove it"
+        )
         os.unlink(self.in_target(".muster/staging/.hashes"))
         self.assertTrue(self.dies_at_rename(len(files) + 1, self.uri), "all is staged")
         for path in self.staged():
@@ -303,7 +316,12 @@ class Links(TargetCase):
             self.assertEqual(file.read(), "theirs")
 
     def test_in_place_of_a_folder(self):
-        for link, to in (("sub", self.outside), ("sub", "../outside"), ("sub", "nowhere"), ("sub/deep", f"{self.outside}/deep")):
+        for link, to in (
+            ("sub", self.outside),
+            ("sub", "../outside"),
+            ("sub", "nowhere"),
+            ("sub/deep", f"{self.outside}/deep"),
+        ):
             with self.subTest(f"{link} -> {to}"):
                 os.makedirs(os.path.dirname(self.in_target(link)), exist_ok=True)
                 os.symlink(to, self.in_target(link))
@@ -378,9 +396,12 @@ class Lacking(TargetCase):
         for error in (errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL, errno.EPERM):
             with self.subTest(errno.errorcode[error]):
                 self.more = preloaded("lacks_calls", MUSTER_TEST_LACKS=str(error))
-                for uri, there, *flags in ((self.uri, files), (self.uri, files, "--verify=size"),
-                                           (f"{server.url}/w.bin", {"w.bin": server.files["/w.bin"]}),
-                                           (f"{server.url}/a.tar", {"one": b"abc", "two": b"abc"}, "--extract")):
+                for uri, there, *flags in (
+                    (self.uri, files),
+                    (self.uri, files, "--verify=size"),
+                    (f"{server.url}/w.bin", {"w.bin": server.files["/w.bin"]}),
+                    (f"{server.url}/a.tar", {"one": b"abc", "two": b"abc"}, "--extract"),
+                ):
                     self.succeeds(uri, there, *flags)
                     self.assertEqual(self.said.count("keeps no modes of files"), int(uri == self.uri), self.said)
                     shutil.rmtree(self.target)
@@ -398,7 +419,10 @@ class Then(TargetCase):
         self.begun, self.go = os.path.join(self.dir, "begun"), os.path.join(self.dir, "go")
         os.mkfifo(self.begun)
         os.mkfifo(self.go)
-        self.flags = ("--then", f"echo begun >> {self.log}; echo > {self.begun}; read line < {self.go}; echo ended >> {self.log}")
+        self.flags = (
+            "--then",
+            f"echo begun >> {self.log}; echo > {self.begun}; read line < {self.go}; echo ended >> {self.log}",
+        )
 
     def runs_then(self):
         """Starts a process whose --then waits for a line."""
@@ -436,8 +460,11 @@ class Then(TargetCase):
 
     def once(self, code):
         """Sets a --then that, the first time, waits and ends with `code`; later it ends at once with 0."""
-        self.flags = ("--then", f"echo begun >> {self.log}; mkdir {self.dir}/once 2>/dev/null || exit 0; echo > {self.begun}; "
-                                f"read line < {self.go}; exit {code}")
+        self.flags = (
+            "--then",
+            f"echo begun >> {self.log}; mkdir {self.dir}/once 2>/dev/null || exit 0; echo > {self.begun}; "
+            f"read line < {self.go}; exit {code}",
+        )
 
     def check_again(self, other):
         out, err = other.communicate(timeout=DEADLINE)

@@ -1,4 +1,5 @@
 """muster-initializer with folders of this machine (pvc:// and file://), and several runs with one target."""
+
 import json
 import os
 import re
@@ -17,8 +18,15 @@ from web_server import WebServer  # noqa: E402
 
 class Copies(LocalCase):
     def test_a_tree(self):
-        files = self.lay({"a": b"", "b/c": b"x", "b/d/e.bin": some_bytes(512 << 10), "b/d/f.bin": some_bytes(3 * MIB + 7),
-                          "ünïcode/with space": b"y"})
+        files = self.lay(
+            {
+                "a": b"",
+                "b/c": b"x",
+                "b/d/e.bin": some_bytes(512 << 10),
+                "b/d/f.bin": some_bytes(3 * MIB + 7),
+                "ünïcode/with space": b"y",
+            }
+        )
         os.mkdir(os.path.join(self.source, "empty"))
         end = self.succeeds(self.uri, files)
         self.assertTrue(os.path.isdir(os.path.join(self.target, "empty")))
@@ -109,13 +117,21 @@ class Copies(LocalCase):
         self.lay({"blobs/1": b"one", "snapshots/x/.keep": b""})
         os.symlink("../../blobs/1", os.path.join(self.source, "snapshots/x/weights"))
         os.symlink("../blobs", os.path.join(self.source, "snapshots/all"))
-        self.succeeds("pvc://hub/", {"blobs/1": b"one", "snapshots/x/.keep": b"", "snapshots/x/weights": b"one",
-                                     "snapshots/all/1": b"one"}, "--claim", f"hub={self.source}")
+        self.succeeds(
+            "pvc://hub/",
+            {"blobs/1": b"one", "snapshots/x/.keep": b"", "snapshots/x/weights": b"one", "snapshots/all/1": b"one"},
+            "--claim",
+            f"hub={self.source}",
+        )
         self.assertFalse(os.path.islink(os.path.join(self.target, "snapshots/x/weights")))
 
     def test_links_that_cannot_be_followed(self):
         self.lay({"sub/a": b"1"})
-        for to, words in (("/etc/hostname", "leads out of its claim"), ("nowhere", "leads nowhere"), ("..", "a folder it is in")):
+        for to, words in (
+            ("/etc/hostname", "leads out of its claim"),
+            ("nowhere", "leads nowhere"),
+            ("..", "a folder it is in"),
+        ):
             link = os.path.join(self.source, "sub", "link")
             os.symlink(to, link)
             self.refused("pvc://c", 1, words, "--claim", f"c={self.source}")
@@ -125,10 +141,19 @@ class Copies(LocalCase):
         """A link that cannot be followed is an error only if it is wanted."""
         files = self.lay({"sub/a": b"1"})
         link = os.path.join(self.source, "sub", "link")
-        for to, leaves_out in (("/etc/hostname", "--ignore=sub/link"), ("/etc/hostname", "--include=*/a"),
-                               ("/etc", "--ignore=sub/link"), ("/etc", "--ignore=sub/link/"), ("/etc", "--include=sub/a"),
-                               ("nowhere", "--ignore=sub/link"), ("nowhere", "--include=*/a"), ("link", "--ignore=sub/l*"),
-                               ("..", "--ignore=sub/link"), ("..", "--ignore=sub/link/*"), (".", "--include=sub/a")):
+        for to, leaves_out in (
+            ("/etc/hostname", "--ignore=sub/link"),
+            ("/etc/hostname", "--include=*/a"),
+            ("/etc", "--ignore=sub/link"),
+            ("/etc", "--ignore=sub/link/"),
+            ("/etc", "--include=sub/a"),
+            ("nowhere", "--ignore=sub/link"),
+            ("nowhere", "--include=*/a"),
+            ("link", "--ignore=sub/l*"),
+            ("..", "--ignore=sub/link"),
+            ("..", "--ignore=sub/link/*"),
+            (".", "--include=sub/a"),
+        ):
             with self.subTest(to=to, leaves_out=leaves_out):
                 os.symlink(to, link)
                 self.succeeds("pvc://c", files, leaves_out, "--claim", f"c={self.source}")
@@ -151,10 +176,24 @@ class Copies(LocalCase):
         binary = shutil.copy(BINARY, self.dir)
 
         def fetch(*flags):
-            done = subprocess.run([binary, "dataset", self.uri, "--to", self.target, *flags], capture_output=True, text=True, user=4321,
-                                  group=4321, extra_groups=[], env=self.environment(), timeout=DEADLINE)
+            done = subprocess.run(
+                [binary, "dataset", self.uri, "--to", self.target, *flags],
+                capture_output=True,
+                text=True,
+                user=4321,
+                group=4321,
+                extra_groups=[],
+                env=self.environment(),
+                timeout=DEADLINE,
+            )
             return done.returncode, done.stderr
-        for flags in (("--ignore=mine/*",), ("--ignore=mine/",), ("--include=train/*",), ("--include=train/a", "--include=train/c")):
+
+        for flags in (
+            ("--ignore=mine/*",),
+            ("--ignore=mine/",),
+            ("--include=train/*",),
+            ("--include=train/a", "--include=train/c"),
+        ):
             code, said = fetch(*flags)
             self.assertEqual(code, 0, f"{flags}: {said}")
             self.assertEqual("lost+found: Permission denied: it is left out" in said, "--ignore" in flags[0], said)
@@ -179,9 +218,11 @@ class Copies(LocalCase):
         code, said = fetch("--include=train/*")
         self.assertEqual(code, 1, said)
         self.assertIn("train/c: Permission denied to user 4321", said)
-        self.assertFalse(os.path.exists(os.path.join(self.target, ".muster", "staging")) and
-                         [name for name in os.listdir(os.path.join(self.target, ".muster", "staging")) if name != ".hashes"],
-                         "nothing was copied")
+        self.assertFalse(
+            os.path.exists(os.path.join(self.target, ".muster", "staging"))
+            and [name for name in os.listdir(os.path.join(self.target, ".muster", "staging")) if name != ".hashes"],
+            "nothing was copied",
+        )
 
     def test_a_pipe_is_left_out_and_said(self):
         files = self.lay({"a": b"1"})
@@ -201,7 +242,9 @@ class Copies(LocalCase):
         os.mkdir(self.target)
         free = set()
         for inodes in range(4, 10):  # Muster's own files need some
-            mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"nr_inodes={inodes}", "tmpfs", self.target], capture_output=True)
+            mounted = subprocess.run(
+                ["mount", "-t", "tmpfs", "-o", f"nr_inodes={inodes}", "tmpfs", self.target], capture_output=True
+            )
             if mounted.returncode != 0:
                 self.skipTest(f"cannot mount: {mounted.stderr}")
             try:
@@ -214,7 +257,11 @@ class Copies(LocalCase):
 
     def test_wrong_places(self):
         self.refused(f"file://{self.dir}/nothing", 1, "there is no such file or folder; check the path")
-        self.refused("pvc://nothing/x", 1, "/mnt/pvc/nothing/x: there is no such file or folder; mount the claim there, or say where")
+        self.refused(
+            "pvc://nothing/x",
+            1,
+            "/mnt/pvc/nothing/x: there is no such file or folder; mount the claim there, or say where",
+        )
         self.refused("pvc://c/../x", 78, r"'\.\.'")
         self.refused("pvc://c/x", 78, "write NAME=DIR", "--claim", "c")
 
@@ -333,7 +380,9 @@ class Publication(LocalCase):
         os.makedirs(self.in_target("elsewhere"))
         os.symlink("elsewhere", self.in_target("sub"))
         return "sub is a link or a file, where a folder has to be: remove it", lambda: (
-            os.unlink(self.in_target("sub")), os.rmdir(self.in_target("elsewhere")))
+            os.unlink(self.in_target("sub")),
+            os.rmdir(self.in_target("elsewhere")),
+        )
 
     def test_an_obstacle_is_seen_before_anything_is_moved(self):
         for lay in (self.lay_folder, self.lay_link):
@@ -365,7 +414,9 @@ class Publication(LocalCase):
                 for _ in range(2):
                     code, end = self.fetch(self.uri)
                     self.assertEqual(code, 1, self.said)
-                    self.assertRegex(end["reason"], f"{words}.*once it is out of the way, the next start publishes the rest")
+                    self.assertRegex(
+                        end["reason"], f"{words}.*once it is out of the way, the next start publishes the rest"
+                    )
                 if not other:
                     remove()
                     self.succeeds(self.uri, self.before)
@@ -391,12 +442,14 @@ class Together(LocalCase):
     def first_asks(self):
         """A process that holds the lease and waits for its bytes; and an event that releases them."""
         import threading
+
         asked, go = threading.Event(), threading.Event()
 
         def hold(request):
             asked.set()
             go.wait(DEADLINE)
             return False
+
         self.server.faulty = lambda request: request.command == "GET"
         self.server.faults = [hold]
         self.addCleanup(go.set)

@@ -1,4 +1,5 @@
 """muster-initializer needs at most 64 MiB of memory, however large an object is and however many there are."""
+
 import io
 import os
 import random
@@ -70,6 +71,7 @@ class Peak(InitializerCase):
 
         def cut(request):
             request.cut = 3 * MIB
+
         server.faults = [cut] * 60
         peak, end = self.peak(f"{server.url}/large")
         self.assertEqual((end["bytes_done"], server.faults), (768 * MIB, []))
@@ -134,7 +136,9 @@ class Peak(InitializerCase):
         self.assertEqual(end["files"], MANY)
         self.assertEqual(self.target_files(), files)
         self.assertLessEqual(peak, MOST)
-        done = subprocess.run([BINARY, "verify", self.target], capture_output=True, text=True, env=clean_environment(), timeout=300)
+        done = subprocess.run(
+            [BINARY, "verify", self.target], capture_output=True, text=True, env=clean_environment(), timeout=300
+        )
         self.assertEqual(done.returncode, 0, done.stderr)
 
 

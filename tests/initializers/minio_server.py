@@ -1,4 +1,5 @@
 """A strict S3 server for tests: MinIO checks signatures, conditions and checksums. Built by build-support/setup-go-server."""
+
 import base64
 import os
 import shutil
@@ -39,14 +40,25 @@ class Minio:
         raise RuntimeError("MinIO does not start")
 
     def begin(self, port):
-        environment = {"PATH": os.environ["PATH"], "HOME": self.dir, "MINIO_ROOT_USER": KEY, "MINIO_ROOT_PASSWORD": SECRET,
-                       "MINIO_BROWSER": "off", "MINIO_UPDATE": "off", "MINIO_DOMAIN": "localhost",
-                       "MINIO_KMS_SECRET_KEY": f"{KMS_KEY}:{base64.b64encode(bytes(32)).decode()}",
-                       **self.region}
+        environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": self.dir,
+            "MINIO_ROOT_USER": KEY,
+            "MINIO_ROOT_PASSWORD": SECRET,
+            "MINIO_BROWSER": "off",
+            "MINIO_UPDATE": "off",
+            "MINIO_DOMAIN": "localhost",
+            "MINIO_KMS_SECRET_KEY": f"{KMS_KEY}:{base64.b64encode(bytes(32)).decode()}",
+            **self.region,
+        }
         data = os.path.join(self.dir, "data")
         self.process = subprocess.Popen(
             [binary(), "server", data, "--address", f"127.0.0.1:{port}", "--certs-dir", self.certificates],
-            env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
         self.host, self.port = "127.0.0.1", port
         self.url = f"{self.scheme}://127.0.0.1:{port}"
         self.started, self.running = threading.Event(), False

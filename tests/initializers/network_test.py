@@ -1,4 +1,5 @@
 """muster-initializer on real networks: proxies, IPv6, HTTP/2, latency, an outage of a minute."""
+
 import os
 import shutil
 import socket
@@ -10,7 +11,17 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from initializer_case import DEADLINE, HERE, MIB, UNREACHABLE, InitializerCase, clean_environment, main, needs, some_bytes  # noqa: E402
+from initializer_case import (
+    DEADLINE,
+    HERE,
+    MIB,
+    UNREACHABLE,
+    InitializerCase,
+    clean_environment,
+    main,
+    needs,
+    some_bytes,
+)  # noqa: E402
 
 needs("s3-server", "run build-support/setup-venv s3-server", "hypercorn")
 
@@ -28,6 +39,7 @@ class NetworkCase(InitializerCase):
         class Server(WebServer):
             address_family = family
             host = "::1" if family == socket.AF_INET6 else "127.0.0.1"
+
         server = Server()
         self.addCleanup(server.close)
         server.files["/f"] = self.data
@@ -70,16 +82,26 @@ class Proxies(NetworkCase):
             with self.subTest(variable):
                 shutil.rmtree(self.target, ignore_errors=True)
                 proxy.requests.clear()
-                self.succeeds(f"https://{host}/f", {"f": self.data}, "--ca-bundle", f"{self.certificates}/public.crt",
-                              env={variable: f"http://{proxy.address}"})
+                self.succeeds(
+                    f"https://{host}/f",
+                    {"f": self.data},
+                    "--ca-bundle",
+                    f"{self.certificates}/public.crt",
+                    env={variable: f"http://{proxy.address}"},
+                )
                 self.assertEqual(set(proxy.requests), {("CONNECT", host)})
 
     def test_a_proxy_that_speaks_tls(self):
         server = self.serve(secure=True)
         proxy = self.proxy(tls=certificate.server_context(self.certificates))
         host = f"127.0.0.1:{server.server_address[1]}"
-        end = self.succeeds(f"https://{host}/f", {"f": self.data}, "--ca-bundle", f"{self.certificates}/public.crt",
-                            env={"HTTPS_PROXY": f"https://{proxy.address}"})
+        end = self.succeeds(
+            f"https://{host}/f",
+            {"f": self.data},
+            "--ca-bundle",
+            f"{self.certificates}/public.crt",
+            env={"HTTPS_PROXY": f"https://{proxy.address}"},
+        )
         self.assertEqual((set(proxy.requests), end["retries"]), ({("CONNECT", host)}, 0))
 
     def test_some_hosts_are_asked_without(self):
@@ -88,18 +110,26 @@ class Proxies(NetworkCase):
             for through, without in (("HTTP_PROXY", "NO_PROXY"), ("http_proxy", "no_proxy")):
                 with self.subTest(f"{without}={value}"):
                     shutil.rmtree(self.target, ignore_errors=True)
-                    self.succeeds(f"{server.url}/f", {"f": self.data}, env={through: f"http://{proxy.address}", without: value})
+                    self.succeeds(
+                        f"{server.url}/f", {"f": self.data}, env={through: f"http://{proxy.address}", without: value}
+                    )
                     self.assertEqual(proxy.requests, [])
         shutil.rmtree(self.target)
-        self.succeeds(f"{server.url}/f", {"f": self.data}, env={"http_proxy": f"http://{proxy.address}", "no_proxy": "127.0.0.2"})
+        self.succeeds(
+            f"{server.url}/f", {"f": self.data}, env={"http_proxy": f"http://{proxy.address}", "no_proxy": "127.0.0.2"}
+        )
         self.assertNotEqual(proxy.requests, [])
 
     def test_what_is_no_proxy(self):
         """An invalid proxy is an error at once, without retries; an imprecise but clear one is accepted."""
         server, proxy = self.serve(), self.proxy()
         for value in (f'"http://{proxy.address}"', f"'{proxy.address}'", f"{proxy.address} x"):
-            self.refused(f"{server.url}/f", 78, "HTTP_PROXY is no proxy: there .* in its value; set it to http://HOST:PORT",
-                         env={"HTTP_PROXY": value})
+            self.refused(
+                f"{server.url}/f",
+                78,
+                "HTTP_PROXY is no proxy: there .* in its value; set it to http://HOST:PORT",
+                env={"HTTP_PROXY": value},
+            )
         self.assertEqual(proxy.requests, [])
         for value in (f" http://{proxy.address}\n", proxy.address):
             shutil.rmtree(self.target, ignore_errors=True)
@@ -116,13 +146,19 @@ class Proxies(NetworkCase):
 
     def test_a_tunnel_that_is_refused(self):
         server, proxy = self.serve(secure=True), self.proxy("user:secret")
-        self.refused(f"https://127.0.0.1:{server.server_address[1]}/f", 1, "407.*HTTPS_PROXY",
-                     env={"HTTPS_PROXY": f"http://{proxy.address}"})
+        self.refused(
+            f"https://127.0.0.1:{server.server_address[1]}/f",
+            1,
+            "407.*HTTPS_PROXY",
+            env={"HTTPS_PROXY": f"http://{proxy.address}"},
+        )
 
     def test_nobody_is_the_proxy(self):
         server = self.serve()
         port = free_port()
-        self.refused(f"{server.url}/f", UNREACHABLE, str(port), "--patience", "1", env={"HTTP_PROXY": f"http://127.0.0.1:{port}"})
+        self.refused(
+            f"{server.url}/f", UNREACHABLE, str(port), "--patience", "1", env={"HTTP_PROXY": f"http://127.0.0.1:{port}"}
+        )
 
 
 class Addresses(NetworkCase):
@@ -153,15 +189,24 @@ class Addresses(NetworkCase):
                 except OSError:
                     return  # closed
                 end = question.index(b"\0", 12) + 5
-                if question[end - 4:end - 2] == b"\0\1":  # A
+                if question[end - 4 : end - 2] == b"\0\1":  # A
                     record = b"\xc0\x0c\0\1\0\1\0\0\0\5\0\4" + socket.inet_aton("127.0.0.1")
                     names.sendto(question[:2] + b"\x81\x80\0\1\0\1\0\0\0\0" + question[12:end] + record, asker)
+
         threading.Thread(target=answer, daemon=True).start()
         resolv_conf = os.path.join(self.dir, "resolv.conf")
         with open(resolv_conf, "w") as file:
             file.write(f"nameserver {address}\n")
-        self.prefix = ["unshare", "--mount", "--propagation", "private", "sh", "-c",
-                       f'mount --bind {resolv_conf} /etc/resolv.conf && exec "$@"', "sh"]
+        self.prefix = [
+            "unshare",
+            "--mount",
+            "--propagation",
+            "private",
+            "sh",
+            "-c",
+            f'mount --bind {resolv_conf} /etc/resolv.conf && exec "$@"',
+            "sh",
+        ]
         server = self.serve()
         end = self.succeeds(f"http://head.example:{server.server_address[1]}/f", {"f": self.data})
         self.assertEqual(end["retries"], 0)
@@ -174,6 +219,7 @@ class Addresses(NetworkCase):
         def late(_):
             hold.wait(5)
             return False
+
         server.faults = [late] * 2
         server.faulty = lambda request: True
         end = self.succeeds(f"{server.url}/f", {"f": self.data})
@@ -192,11 +238,13 @@ class Outage(NetworkCase):
             if not over:
                 over.append(time.monotonic() + 15)
             exchange.reset = True
+
         seen = []
 
         def faulty(_):
             seen.append(None)
             return len(seen) > 1 and (not over or time.monotonic() < over[0])
+
         proxy.faulty = faulty
         proxy.always(gone)
         process = self.start(f"{proxy.url}/f")
@@ -209,15 +257,20 @@ class Outage(NetworkCase):
 class Tls(NetworkCase):
     def test_certificates_by_the_environment(self):
         url = f"https://127.0.0.1:{self.serve(secure=True).server_address[1]}/f"
-        self.refused(url, 1, r"certificate.*--ca-bundle \(CURL_CA_BUNDLE, SSL_CERT_FILE, REQUESTS_CA_BUNDLE, AWS_CA_BUNDLE, ")
+        self.refused(
+            url, 1, r"certificate.*--ca-bundle \(CURL_CA_BUNDLE, SSL_CERT_FILE, REQUESTS_CA_BUNDLE, AWS_CA_BUNDLE, "
+        )
         for name in ("AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE"):
             with self.subTest(name):
                 shutil.rmtree(self.target, ignore_errors=True)
                 self.succeeds(url, {"f": self.data}, env={name: f"{self.certificates}/public.crt"})
         shutil.rmtree(self.target)
         os.rename(f"{self.certificates}/public.crt", f"{self.certificates}/cabundle.crt")
-        self.succeeds(url, {"f": self.data}, env={"CA_BUNDLE_VOLUME_MOUNT_POINT": self.certificates,
-                                                  "CA_BUNDLE_CONFIGMAP_NAME": "certificates"})
+        self.succeeds(
+            url,
+            {"f": self.data},
+            env={"CA_BUNDLE_VOLUME_MOUNT_POINT": self.certificates, "CA_BUNDLE_CONFIGMAP_NAME": "certificates"},
+        )
 
     def folder_of_certificates(self, hashed):
         folder = os.path.join(self.dir, "hashed" if hashed else "plain")
@@ -231,8 +284,13 @@ class Tls(NetworkCase):
         url = f"https://127.0.0.1:{self.serve(secure=True).server_address[1]}/f"
         folder = self.folder_of_certificates(hashed=True)
         self.succeeds(url, {"f": self.data}, "--ca-bundle", folder)
-        for name, value in (("AWS_CA_BUNDLE", folder), ("REQUESTS_CA_BUNDLE", folder), ("CURL_CA_BUNDLE", folder + "/"),
-                            ("SSL_CERT_DIR", folder), ("SSL_CERT_DIR", f"{self.dir}/nothing:{folder}")):
+        for name, value in (
+            ("AWS_CA_BUNDLE", folder),
+            ("REQUESTS_CA_BUNDLE", folder),
+            ("CURL_CA_BUNDLE", folder + "/"),
+            ("SSL_CERT_DIR", folder),
+            ("SSL_CERT_DIR", f"{self.dir}/nothing:{folder}"),
+        ):
             with self.subTest(f"{name}={value}"):
                 shutil.rmtree(self.target, ignore_errors=True)
                 self.succeeds(url, {"f": self.data}, env={name: value})
@@ -244,7 +302,12 @@ class Tls(NetworkCase):
         folder = self.folder_of_certificates(hashed=False)
         for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
             with self.subTest(name):
-                self.refused(url, 1, f"{folder} has no certificate under its hash: run openssl rehash on it, or name a file", env={name: folder})
+                self.refused(
+                    url,
+                    1,
+                    f"{folder} has no certificate under its hash: run openssl rehash on it, or name a file",
+                    env={name: folder},
+                )
         self.refused(url, 1, r"certificate.*--ca-bundle \(.*SSL_CERT_DIR", env={"SSL_CERT_DIR": folder})
         self.assertEqual(server.requests, [])
         self.succeeds(url, {"f": self.data}, env={"SSL_CERT_DIR": folder, "CURL_CA_BUNDLE": f"{folder}/public.crt"})
@@ -253,8 +316,13 @@ class Tls(NetworkCase):
         secure, plain = self.serve(secure=True), self.serve()
         secure.faulty = lambda request: True
         secure.faults = [lambda request: request.plain(302, b"", ("Location", f"{plain.url}/f?signature=1"))]
-        self.refused(f"https://127.0.0.1:{secure.server_address[1]}/f", 1, f"leads from https to {plain.url}/f, .*name that URL itself",
-                     "--ca-bundle", f"{self.certificates}/public.crt")
+        self.refused(
+            f"https://127.0.0.1:{secure.server_address[1]}/f",
+            1,
+            f"leads from https to {plain.url}/f, .*name that URL itself",
+            "--ca-bundle",
+            f"{self.certificates}/public.crt",
+        )
         self.assertEqual(plain.requests, [])
 
     def test_small_records_in_one_burst(self):
@@ -267,14 +335,19 @@ class Tls(NetworkCase):
             request.wfile.write(b"HTTP/1.1 200 OK\r\n")
             request.wfile.write(b"Transfer-Encoding: chunked\r\n\r\n")
             for begin in range(0, len(self.data), 300):
-                for piece in (b"12c\r\n", self.data[begin:begin + 300], b"\r\n"):
+                for piece in (b"12c\r\n", self.data[begin : begin + 300], b"\r\n"):
                     request.wfile.write(piece)
             request.wfile.write(b"0\r\n\r\n")
             request.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 0)
             return True
+
         server.faults = [burst]
-        end = self.succeeds(f"https://127.0.0.1:{server.server_address[1]}/f", {"f": self.data},
-                            "--ca-bundle", f"{self.certificates}/public.crt")
+        end = self.succeeds(
+            f"https://127.0.0.1:{server.server_address[1]}/f",
+            {"f": self.data},
+            "--ca-bundle",
+            f"{self.certificates}/public.crt",
+        )
         self.assertEqual((end["retries"], server.faults), (0, []))
 
 
@@ -289,13 +362,18 @@ class Http2(NetworkCase):
         ca = certificate.make(certificates)
         with open(os.path.join(folder, "f"), "wb") as file:
             file.write(self.data)
-        server = subprocess.Popen([sys.executable, os.path.join(HERE, "http2_server.py"), certificates, folder, *words],
-                                  stdout=subprocess.PIPE, text=True, env=clean_environment())
+        server = subprocess.Popen(
+            [sys.executable, os.path.join(HERE, "http2_server.py"), certificates, folder, *words],
+            stdout=subprocess.PIPE,
+            text=True,
+            env=clean_environment(),
+        )
 
         def end():
             server.kill()
             server.wait()
             server.stdout.close()
+
         self.addCleanup(end)
         said = server.stdout.readline()
         self.assertTrue(said.startswith("listening on "), said)

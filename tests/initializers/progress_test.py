@@ -1,4 +1,5 @@
 """The output of muster-initializer during and after a run: events, progress lines, a bar, the termination message."""
+
 import json
 import os
 import pty
@@ -41,17 +42,23 @@ class ProgressCase(InitializerCase):
             sent[0] += size
             if sent[0] >= self.SIZE // 2:
                 go.wait(DEADLINE)
+
         self.server.sent = count
         return go
 
     def shown(self, **streams):
         """A run without --json."""
-        process = subprocess.Popen([BINARY, "model", self.url, "--to", self.target, "--termination-log", self.word], text=True,
-                                   env=self.environment(), **streams)
+        process = subprocess.Popen(
+            [BINARY, "model", self.url, "--to", self.target, "--termination-log", self.word],
+            text=True,
+            env=self.environment(),
+            **streams,
+        )
 
         def end():
             process.kill()
             process.wait()
+
         self.addCleanup(end)
         return process
 
@@ -95,7 +102,10 @@ class Events(ProgressCase):
         done = told[-1]
         self.assertEqual((done["event"], set(done)), ("done", OF_A_SUCCESS | {"event"}))
         self.check_counts(done)
-        self.assertEqual((done["files_done"], done["bytes_done"], done["received"], done["unchanged"]), (1, self.SIZE, self.SIZE, False))
+        self.assertEqual(
+            (done["files_done"], done["bytes_done"], done["received"], done["unchanged"]),
+            (1, self.SIZE, self.SIZE, False),
+        )
         self.assertEqual((done["source"], done["target"]), (self.url, self.target))
         self.assertEqual({event["event"] for event in told[:-1]} - {"note"}, {"progress"})
 
@@ -114,7 +124,9 @@ class Events(ProgressCase):
 
     def test_a_plan(self):
         code, plan = self.fetch(self.url, "--dry-run")
-        self.assertEqual((code, plan["event"], set(plan)), (0, "plan", OF_A_SUCCESS | {"event", "planned_files", "planned_bytes"}))
+        self.assertEqual(
+            (code, plan["event"], set(plan)), (0, "plan", OF_A_SUCCESS | {"event", "planned_files", "planned_bytes"})
+        )
         files = [event for event in map(json.loads, self.said.splitlines()) if event["event"] == "file"]
         self.assertEqual(files, [{"event": "file", "path": "w.bin", "bytes": self.SIZE, "staged_bytes": 0}])
 
@@ -139,7 +151,9 @@ class ForPeople(ProgressCase):
         self.assertRegex(said, self.LINE)
         self.assertNotRegex(said, "[\r\033]")
         self.assertLessEqual(len(lines), 3 + said.count(" of 1 files, "))
-        self.assertRegex(lines[-1], r"is complete in .*: 1 files, 20\.0 MiB; 20\.0 MiB received in [\d.]+ s, .*/s, 0 retries")
+        self.assertRegex(
+            lines[-1], r"is complete in .*: 1 files, 20\.0 MiB; 20\.0 MiB received in [\d.]+ s, .*/s, 0 retries"
+        )
 
     def test_a_bar(self):
         """A bar with rate and time left, redrawn in place, gone at the end. Each drawing lets more be sent."""
@@ -177,30 +191,44 @@ class LastWord(ProgressCase):
         word = self.last_word()
         self.assertEqual((code, set(word)), (0, OF_A_SUCCESS | OF_A_FAILURE | {"bytes_per_second"}))
         self.assertEqual({name: word[name] for name in OF_A_SUCCESS}, {name: done[name] for name in OF_A_SUCCESS})
-        self.assertEqual((word["files"], word["bytes"], word["received"], word["retries"]), (1, self.SIZE, self.SIZE, 2))
-        self.assertEqual((word["version"], word["exit_code"], word["class"], word["reason"]), (1, 0, "success", "complete"))
+        self.assertEqual(
+            (word["files"], word["bytes"], word["received"], word["retries"]), (1, self.SIZE, self.SIZE, 2)
+        )
+        self.assertEqual(
+            (word["version"], word["exit_code"], word["class"], word["reason"]), (1, 0, "success", "complete")
+        )
         self.assertGreater(word["seconds"], 0)
-        self.assertAlmostEqual(word["bytes_per_second"], self.SIZE / word["seconds"], delta=self.SIZE / word["seconds"] / 100)
+        self.assertAlmostEqual(
+            word["bytes_per_second"], self.SIZE / word["seconds"], delta=self.SIZE / word["seconds"] / 100
+        )
 
     def test_of_nothing_to_do(self):
         self.fetch(self.url)
         self.fetch(self.url, "--termination-log", self.word)
         word = self.last_word()
-        self.assertEqual((word["reason"], word["unchanged"], word["received"], word["kept_files"]),
-                         ("complete; no byte was moved", True, 0, 1))
+        self.assertEqual(
+            (word["reason"], word["unchanged"], word["received"], word["kept_files"]),
+            ("complete; no byte was moved", True, 0, 1),
+        )
 
     def test_of_failures(self):
-        for url, flags, code, kind in ((self.server.url + "/nothing", (), 1, "fatal"),
-                                       ("http://127.0.0.1:1/x", ("--patience", "1"), UNREACHABLE, "retryable"),
-                                       ("nonsense://x", (), 78, "fatal"),
-                                       ("http://127.0.0.1:1/" + "\u00fc\"" * 2000, ("--patience", "1"), UNREACHABLE, "retryable"),
-                                       ("file:///" + "/".join(["\u00fc" * 50] * 30), (), 1, "fatal")):
+        for url, flags, code, kind in (
+            (self.server.url + "/nothing", (), 1, "fatal"),
+            ("http://127.0.0.1:1/x", ("--patience", "1"), UNREACHABLE, "retryable"),
+            ("nonsense://x", (), 78, "fatal"),
+            ("http://127.0.0.1:1/" + '\u00fc"' * 2000, ("--patience", "1"), UNREACHABLE, "retryable"),
+            ("file:///" + "/".join(["\u00fc" * 50] * 30), (), 1, "fatal"),
+        ):
             with self.subTest(url[:30]):
                 open(self.word, "w").close()
                 ended, event = self.fetch(url, *flags, "--termination-log", self.word)
                 word = self.last_word()
-                self.assertEqual((ended, word["exit_code"], word["class"], word["version"]), (code, code, kind, 1), self.said[:1000])
-                self.assertLessEqual(COUNTS | OF_A_FAILURE | {"seconds"}, set(word), "what is too long is left out, no more")
+                self.assertEqual(
+                    (ended, word["exit_code"], word["class"], word["version"]), (code, code, kind, 1), self.said[:1000]
+                )
+                self.assertLessEqual(
+                    COUNTS | OF_A_FAILURE | {"seconds"}, set(word), "what is too long is left out, no more"
+                )
                 self.assertLessEqual(set(word), OF_A_SUCCESS | OF_A_FAILURE | {"bytes_per_second"})
                 self.assertTrue(event["reason"].startswith(word["reason"].rstrip("\ufffd")), word)
 

@@ -1,5 +1,6 @@
 """muster-initializer against a real S3 server (moto), filled by AWS's own client, both from a venv that
 build-support/setup-venv s3-server makes. Ends with 77 (ctest: skipped) and the reason if the venv is missing."""
+
 import io
 import os
 import shutil
@@ -31,8 +32,9 @@ class S3Case(InitializerCase):
         cls.addClassCleanup(cls.server.stop)
         host, port = cls.server.get_host_and_port()
         cls.url = f"http://{host}:{port}"
-        cls.client = boto3.client("s3", endpoint_url=cls.url, aws_access_key_id="K", aws_secret_access_key="S",
-                                  region_name="us-east-1")
+        cls.client = boto3.client(
+            "s3", endpoint_url=cls.url, aws_access_key_id="K", aws_secret_access_key="S", region_name="us-east-1"
+        )
 
     def setUp(self):
         super().setUp()
@@ -40,8 +42,13 @@ class S3Case(InitializerCase):
         self.client.create_bucket(Bucket=self.bucket)
 
     def environment(self):
-        return clean_environment(AWS_ENDPOINT_URL=self.url, AWS_ACCESS_KEY_ID="K", AWS_SECRET_ACCESS_KEY="S",
-                                 AWS_REGION="us-east-1", HOME=self.dir)
+        return clean_environment(
+            AWS_ENDPOINT_URL=self.url,
+            AWS_ACCESS_KEY_ID="K",
+            AWS_SECRET_ACCESS_KEY="S",
+            AWS_REGION="us-east-1",
+            HOME=self.dir,
+        )
 
     def put(self, objects):
         for key, data in objects.items():
@@ -71,7 +78,17 @@ class Prefixes(S3Case):
         self.assertTrue(end["unchanged"])
 
     def test_odd_keys(self):
-        keys = ["with space", "plus+and&amp;", "ünïcode/日本", "per%20cent", "quote'\"", "a=b?c#d", "x" * 255, "~tilde", "a(b)*c!"]
+        keys = [
+            "with space",
+            "plus+and&amp;",
+            "ünïcode/日本",
+            "per%20cent",
+            "quote'\"",
+            "a=b?c#d",
+            "x" * 255,
+            "~tilde",
+            "a(b)*c!",
+        ]
         self.put({f"odd/{key}": key.encode() for key in keys})
         self.succeeds(f"s3://{self.bucket}/odd/", {key: key.encode() for key in keys})
 
@@ -91,14 +108,20 @@ class Prefixes(S3Case):
 
     def test_patterns(self):
         self.put({"p/a.json": b"{}", "p/a.bin": b"b", "p/sub/c.json": b"{}", "p/sub/skip.json": b"{}"})
-        self.succeeds(f"s3://{self.bucket}/p", {"a.json": b"{}", "sub/c.json": b"{}"}, "--include", "*.json", "--ignore", "*skip*")
+        self.succeeds(
+            f"s3://{self.bucket}/p", {"a.json": b"{}", "sub/c.json": b"{}"}, "--include", "*.json", "--ignore", "*skip*"
+        )
 
     def test_several_pages(self):
         objects = {f"many/{number:04}": str(number).encode() for number in range(1203)}
         self.put(objects)
-        end = self.succeeds(f"s3://{self.bucket}/many", {key.removeprefix("many/"): data for key, data in objects.items()})
+        end = self.succeeds(
+            f"s3://{self.bucket}/many", {key.removeprefix("many/"): data for key, data in objects.items()}
+        )
         self.assertEqual((end["files"], end["unverified_files"]), (1203, 0))
-        end = self.succeeds(f"s3://{self.bucket}/many", {key.removeprefix("many/"): data for key, data in objects.items()})
+        end = self.succeeds(
+            f"s3://{self.bucket}/many", {key.removeprefix("many/"): data for key, data in objects.items()}
+        )
         self.assertTrue(end["unchanged"])
         self.assertEqual(end["received"], 0)
 
@@ -138,9 +161,18 @@ class Content(S3Case):
 class Settings(S3Case):
     def test_kubeflows_variables(self):
         self.put({"d/1": b"one", "d/skip.bin": b"no"})
-        self.succeeds(None, {"1": b"one"}, env={
-            "STORAGE_URI": f"s3://{self.bucket}/d", "ENDPOINT": self.url, "ACCESS_KEY_ID": "K", "SECRET_ACCESS_KEY": "S",
-            "REGION": "us-east-1", "IGNORE_PATTERNS": "*.bin, *.pt"})
+        self.succeeds(
+            None,
+            {"1": b"one"},
+            env={
+                "STORAGE_URI": f"s3://{self.bucket}/d",
+                "ENDPOINT": self.url,
+                "ACCESS_KEY_ID": "K",
+                "SECRET_ACCESS_KEY": "S",
+                "REGION": "us-east-1",
+                "IGNORE_PATTERNS": "*.bin, *.pt",
+            },
+        )
 
     def test_kubeflows_variables_alone(self):
         """Each role fills its own folder of the volume."""
@@ -150,9 +182,18 @@ class Settings(S3Case):
         volume = os.path.join(self.dir, "volume")
         os.mkdir(volume)
         for role in ("dataset", "model"):
-            run = self.in_a_pod(role, volume, {
-                "STORAGE_URI": f"s3://{self.bucket}/d", "ENDPOINT": self.url, "ACCESS_KEY_ID": "K", "SECRET_ACCESS_KEY": "S",
-                "REGION": "us-east-1", "IGNORE_PATTERNS": "*.bin"})
+            run = self.in_a_pod(
+                role,
+                volume,
+                {
+                    "STORAGE_URI": f"s3://{self.bucket}/d",
+                    "ENDPOINT": self.url,
+                    "ACCESS_KEY_ID": "K",
+                    "SECRET_ACCESS_KEY": "S",
+                    "REGION": "us-east-1",
+                    "IGNORE_PATTERNS": "*.bin",
+                },
+            )
             _, said = run.communicate(timeout=DEADLINE)
             self.assertEqual(run.returncode, 0, said)
             self.target = os.path.join(volume, role)
@@ -160,50 +201,93 @@ class Settings(S3Case):
 
     def test_a_profile(self):
         self.put({"d/1": b"one"})
-        for name, text in (("config", f"[profile dev]\nregion = us-east-1\nendpoint_url = {self.url}\n"),
-                           ("credentials", "[dev]\naws_access_key_id = K\naws_secret_access_key = S\n")):
+        for name, text in (
+            ("config", f"[profile dev]\nregion = us-east-1\nendpoint_url = {self.url}\n"),
+            ("credentials", "[dev]\naws_access_key_id = K\naws_secret_access_key = S\n"),
+        ):
             with open(os.path.join(self.dir, name), "w") as file:
                 file.write(text)
-        self.succeeds(f"s3://{self.bucket}/d", {"1": b"one"}, env={
-            "AWS_PROFILE": "dev", "AWS_CONFIG_FILE": os.path.join(self.dir, "config"),
-            "AWS_SHARED_CREDENTIALS_FILE": os.path.join(self.dir, "credentials")})
+        self.succeeds(
+            f"s3://{self.bucket}/d",
+            {"1": b"one"},
+            env={
+                "AWS_PROFILE": "dev",
+                "AWS_CONFIG_FILE": os.path.join(self.dir, "config"),
+                "AWS_SHARED_CREDENTIALS_FILE": os.path.join(self.dir, "credentials"),
+            },
+        )
 
     def test_a_web_identity(self):
         self.put({"d/1": b"one"})
         token = os.path.join(self.dir, "token")
         with open(token, "w") as file:
             file.write("header.payload.signature")
-        self.succeeds(f"s3://{self.bucket}/d", {"1": b"one"}, env={
-            "AWS_ENDPOINT_URL": self.url, "AWS_REGION": "us-east-1", "AWS_WEB_IDENTITY_TOKEN_FILE": token,
-            "AWS_ROLE_ARN": "arn:aws:iam::123456789012:role/reader"})
+        self.succeeds(
+            f"s3://{self.bucket}/d",
+            {"1": b"one"},
+            env={
+                "AWS_ENDPOINT_URL": self.url,
+                "AWS_REGION": "us-east-1",
+                "AWS_WEB_IDENTITY_TOKEN_FILE": token,
+                "AWS_ROLE_ARN": "arn:aws:iam::123456789012:role/reader",
+            },
+        )
 
     def test_the_machines_role(self):
         self.put({"d/1": b"one"})
-        self.succeeds(f"s3://{self.bucket}/d", {"1": b"one"}, env={
-            "AWS_ENDPOINT_URL": self.url, "AWS_REGION": "us-east-1", "AWS_EC2_METADATA_SERVICE_ENDPOINT": self.url, "HOME": self.dir})
+        self.succeeds(
+            f"s3://{self.bucket}/d",
+            {"1": b"one"},
+            env={
+                "AWS_ENDPOINT_URL": self.url,
+                "AWS_REGION": "us-east-1",
+                "AWS_EC2_METADATA_SERVICE_ENDPOINT": self.url,
+                "HOME": self.dir,
+            },
+        )
 
     def test_a_web_identity_that_fails_is_an_error(self):
-        code, end = self.fetch(f"s3://{self.bucket}/d", env={
-            "AWS_ENDPOINT_URL": self.url, "AWS_REGION": "us-east-1", "AWS_WEB_IDENTITY_TOKEN_FILE": "/no/such/token",
-            "AWS_ROLE_ARN": "arn:aws:iam::123456789012:role/reader", "AWS_EC2_METADATA_SERVICE_ENDPOINT": self.url})
+        code, end = self.fetch(
+            f"s3://{self.bucket}/d",
+            env={
+                "AWS_ENDPOINT_URL": self.url,
+                "AWS_REGION": "us-east-1",
+                "AWS_WEB_IDENTITY_TOKEN_FILE": "/no/such/token",
+                "AWS_ROLE_ARN": "arn:aws:iam::123456789012:role/reader",
+                "AWS_EC2_METADATA_SERVICE_ENDPOINT": self.url,
+            },
+        )
         self.assertNotEqual(code, 0)
         self.assertIn("/no/such/token", end["reason"])
 
     def test_nothing_there(self):
-        for uri, words in ((f"s3://{self.bucket}/nothing", "no such object"), ("s3://no-such-bucket-here/x", "NoSuchBucket"),
-                           (f"s3://{self.bucket}/", "nothing below it")):
+        for uri, words in (
+            (f"s3://{self.bucket}/nothing", "no such object"),
+            ("s3://no-such-bucket-here/x", "NoSuchBucket"),
+            (f"s3://{self.bucket}/", "nothing below it"),
+        ):
             code, end = self.fetch(uri)
             self.assertEqual(code, 1, self.said)
             self.assertIn(words, end["reason"])
 
     def test_a_wildcard_is_no_part_of_a_uri(self):
         self.put({"d/a.json": b"{}"})
-        self.refused(f"s3://{self.bucket}/d/*.json", 1, r"there is no such object.*; a URI has no wildcards: give the folder, and --include '\*.json'$")
+        self.refused(
+            f"s3://{self.bucket}/d/*.json",
+            1,
+            r"there is no such object.*; a URI has no wildcards: give the folder, and --include '\*.json'$",
+        )
 
     def test_https_to_a_port_that_serves_http(self):
         """Not tried again for the patience: no wait changes it."""
-        self.refused(f"s3://{self.bucket}/d", 1, "the server speaks no TLS at this port .*; if it serves http alone, write http://",
-                     "--patience", "1000", env={**self.environment(), "AWS_ENDPOINT_URL": self.url.replace("http:", "https:")})
+        self.refused(
+            f"s3://{self.bucket}/d",
+            1,
+            "the server speaks no TLS at this port .*; if it serves http alone, write http://",
+            "--patience",
+            "1000",
+            env={**self.environment(), "AWS_ENDPOINT_URL": self.url.replace("http:", "https:")},
+        )
 
 
 if __name__ == "__main__":

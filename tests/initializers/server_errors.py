@@ -2,6 +2,7 @@
 
 InitializerCase fails a test if there are any.
 """
+
 import sys
 import threading
 import traceback

@@ -1,5 +1,6 @@
 """muster-initializer with a source folder on the target's file system: with reflinks large files share their blocks and
 take no space; else they are copied, within the kernel if no hash is computed."""
+
 import os
 import re
 import shutil
@@ -18,6 +19,7 @@ LITTLE = 6 * MIB  # bytes that a file system may need for itself
 
 class VolumeCase(LocalCase):
     """Source and target on one file system that is made for the test."""
+
     made_by = size = None
 
     def setUp(self):
@@ -41,7 +43,9 @@ class VolumeCase(LocalCase):
             file.truncate(size)
         os.mkdir(folder)
         for words in ([*made_by, image], ["mount", "-o", "loop", image, folder]):
-            done = subprocess.run(words, capture_output=True, text=True, env={"PATH": "/usr/sbin:/sbin:" + os.environ["PATH"]})
+            done = subprocess.run(
+                words, capture_output=True, text=True, env={"PATH": "/usr/sbin:/sbin:" + os.environ["PATH"]}
+            )
             if done.returncode != 0:
                 self.skipTest(f"{words[0]}: {done.stderr}")
         self.addCleanup(subprocess.run, ["umount", folder], check=True)
@@ -73,10 +77,14 @@ class VolumeCase(LocalCase):
 
     def is_shared(self, path):
         """True if all its blocks but the last, which the file may end within, are shared with another file."""
-        listed = subprocess.run(["filefrag", "-v", os.path.join(self.target, path)], capture_output=True, text=True, check=True).stdout
+        listed = subprocess.run(
+            ["filefrag", "-v", os.path.join(self.target, path)], capture_output=True, text=True, check=True
+        ).stdout
         extents = re.findall(r"^ *\d+: +(\d+)\.\. *(\d+):.* (\S+)$", listed, re.MULTILINE)
         self.assertNotEqual(extents, [], listed)
-        return sum(int(last) + 1 - int(first) for first, last, flags in extents if "shared" not in flags.split(",")) <= 1
+        return (
+            sum(int(last) + 1 - int(first) for first, last, flags in extents if "shared" not in flags.split(",")) <= 1
+        )
 
 
 class Reflinks:
@@ -134,6 +142,7 @@ class Btrfs(Reflinks, VolumeCase):
 
 class Ext4(VolumeCase):
     """Without reflinks."""
+
     made_by, size = ("mkfs.ext4", "-q"), 128 * MIB
 
     def test_it_is_copied(self):

@@ -2,6 +2,7 @@
 
 The test class has `proxy`, `uri`, `put(name, data)`, and `objects`: name -> content, large ones in several ranges.
 """
+
 import os
 import queue
 import random
@@ -18,6 +19,7 @@ def setting(**values):
     def fault(exchange):
         for name, value in values.items():
             setattr(exchange, name, value)
+
     return fault
 
 
@@ -29,13 +31,13 @@ LOGIN_PAGE = answering(200, b"<html><body>Please log in</body></html>", ("Conten
 
 
 class Store:
-    large = ()          # names of `objects` that are fetched in ranges
-    unhashed = ()       # names of `objects` without a published hash: wrong bytes in them are not detected
-    busy = None         # a fault: the store's own form of 503
+    large = ()  # names of `objects` that are fetched in ranges
+    unhashed = ()  # names of `objects` without a published hash: wrong bytes in them are not detected
+    busy = None  # a fault: the store's own form of 503
     too_many = staticmethod(answering(429, b"", ("Retry-After", "1")))
-    many = 100          # more objects than `objects`, for tests that bring many
+    many = 100  # more objects than `objects`, for tests that bring many
     is_data = staticmethod(lambda exchange: exchange.is_data)
-    is_list = None      # predicate of an exchange; wrap it in staticmethod
+    is_list = None  # predicate of an exchange; wrap it in staticmethod
 
     def runs(self, objects):
         """The runs that bring `objects`, all that the store has, as [(URI, path -> content)]: one if it has lists."""
@@ -63,6 +65,7 @@ class Store:
                 before, sent[0] = sent[0], sent[0] + size
                 if before < enough <= sent[0]:
                     started.get(timeout=DEADLINE).kill()
+
         self.proxy.sent = count
         process = self.start(uri)
         started.put(process)
@@ -129,6 +132,7 @@ class TransientFaults(Repaired):
         def too_many(exchange):
             due[of(exchange)] = time.monotonic() + 1
             self.too_many(exchange)
+
         for uri, part in self.each_run(objects):
             self.proxy.faulty = faulty
             self.proxy.always(too_many)
@@ -142,6 +146,7 @@ class TransientFaults(Repaired):
     def test_shorter_than_it_was_listed(self):
         def shorter(exchange):
             del exchange.body[1000:]
+
         self.repaired(shorter, shorter)
 
     def test_a_chunked_body_that_ends_early_and_cleanly(self):
@@ -153,15 +158,19 @@ class TransientFaults(Repaired):
 
     def test_all_in_place_of_a_part(self):
         for name in self.large:
+
             def whole(exchange):
                 exchange.status, exchange.body = 200, bytearray(self.objects[name])
                 exchange.header("Content-Range", None)
+
             self.repaired(whole, whole, names=[name])
 
     def test_another_range(self):
         for name in self.large:
+
             def other(exchange):
                 exchange.header("Content-Range", f"bytes 1-{len(exchange.body)}/{len(self.objects[name])}")
+
             self.repaired(other, other, names=[name])
 
     def test_a_flipped_bit(self):
@@ -191,6 +200,7 @@ class TransientFaults(Repaired):
             def cut(exchange):
                 exchange.cut = len(exchange.body) // 2  # however short a range it is
                 self.put(name, after)
+
             shutil.rmtree(self.target, ignore_errors=True)
             self.proxy.faults = [cut]
             self.succeeds(f"{self.uri}/{name}", {name: after})
@@ -218,6 +228,7 @@ class LatencyFaults(Repaired):
 
 class PermanentFaults(Store):
     """Each ends in a clear error, and nothing is published."""
+
     busy_words = ""
 
     def test_always_a_flipped_bit(self):
@@ -225,7 +236,9 @@ class PermanentFaults(Store):
             self.proxy.always(lambda exchange: exchange.flip(4000))
             if name in self.unhashed:  # not detectable; but it must not count as verified
                 code, end = self.fetch(f"{self.uri}/{name}")
-                self.assertEqual((code, end["unverified_files"], self.manifest()["files"][0]["verified"]), (0, 1, False), self.said)
+                self.assertEqual(
+                    (code, end["unverified_files"], self.manifest()["files"][0]["verified"]), (0, 1, False), self.said
+                )
             else:
                 self.refused(f"{self.uri}/{name}", 1, f"{name}: .*expected .* got .*nothing was published")
             shutil.rmtree(self.target)
@@ -278,6 +291,7 @@ class PatienceFaults(Store):
     def test_always_shorter(self):
         def shorter(exchange):
             del exchange.body[1000:]
+
         self.never_enough(shorter)
         self.never_enough(setting(ends_early=1000))
 
@@ -288,12 +302,13 @@ class PatienceFaults(Store):
         def whole(exchange):
             exchange.status = 200
             exchange.header("Content-Range", None)
+
         self.never_enough(whole)
 
 
 class KilledAnywhere(Store):
     ROOM = 4 * MIB  # bytes in the threads that send, and in the sockets
-    points = 6      # how many points it is killed at
+    points = 6  # how many points it is killed at
 
     def largest_run(self):
         """(URI, path -> content, bytes)"""
@@ -301,7 +316,10 @@ class KilledAnywhere(Store):
         return uri, objects, sum(map(len, objects.values()))
 
     def published(self):
-        return [(file["path"], file["size"], file["hash"], file["verified"], file["version"]) for file in self.manifest()["files"]]
+        return [
+            (file["path"], file["size"], file["hash"], file["verified"], file["version"])
+            for file in self.manifest()["files"]
+        ]
 
     def test_at_any_point(self):
         """Killed at many points of the whole, each start continues, and the last succeeds."""
@@ -359,11 +377,18 @@ class KilledAnywhere(Store):
 
     def test_what_was_whole_is_read_again(self):
         """Killed before anything was published; then the disk loses bytes that it had not written yet."""
+
         def zeros(path):
             with open(path, "r+b") as file:
                 file.write(bytes(os.path.getsize(path)))
+
         uri, objects, total = self.largest_run()
-        for damage in (None, zeros, lambda path: os.truncate(path, 0), lambda path: os.truncate(path, os.path.getsize(path) + 1)):
+        for damage in (
+            None,
+            zeros,
+            lambda path: os.truncate(path, 0),
+            lambda path: os.truncate(path, os.path.getsize(path) + 1),
+        ):
             shutil.rmtree(self.target, ignore_errors=True)
             self.assertTrue(self.dies_at_rename(len(objects) + 1, uri))
             self.check_nothing()
@@ -373,7 +398,9 @@ class KilledAnywhere(Store):
             end = self.succeeds(uri, objects)
             self.assertEqual(self.said.count("an earlier start left is damaged"), 1 if damage else 0, self.said)
             self.assertEqual((end["kept"], end["unverified_files"]), (0 if damage else total, len(self.unhashed)))
-            self.assertEqual([file["path"] for file in self.manifest()["files"] if not file["verified"]], sorted(self.unhashed))
+            self.assertEqual(
+                [file["path"] for file in self.manifest()["files"] if not file["verified"]], sorted(self.unhashed)
+            )
 
     def test_goes_on_where_it_was(self):
         name = self.large[0]

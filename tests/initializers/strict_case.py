@@ -1,4 +1,5 @@
 """Shared by the tests against a strict S3 server: a bucket on a MinIO, filled by AWS's own client, behind a proxy."""
+
 import io
 import os
 import shutil
@@ -37,9 +38,15 @@ class StrictCase(InitializerCase):
 
     @classmethod
     def client_of(cls, server, checksums="when_supported", **more):
-        return boto3.client("s3", endpoint_url=server.url, aws_access_key_id=minio_server.KEY,
-                            aws_secret_access_key=minio_server.SECRET, region_name=cls.region or "us-east-1",
-                            config=Config(s3={"addressing_style": "path"}, request_checksum_calculation=checksums), **more)
+        return boto3.client(
+            "s3",
+            endpoint_url=server.url,
+            aws_access_key_id=minio_server.KEY,
+            aws_secret_access_key=minio_server.SECRET,
+            region_name=cls.region or "us-east-1",
+            config=Config(s3={"addressing_style": "path"}, request_checksum_calculation=checksums),
+            **more,
+        )
 
     def setUp(self):
         super().setUp()
@@ -55,8 +62,14 @@ class StrictCase(InitializerCase):
         self.client.delete_bucket(Bucket=self.bucket)
 
     def keys(self, **more):
-        return {"AWS_ENDPOINT_URL": self.proxy.url, "AWS_ACCESS_KEY_ID": minio_server.KEY,
-                "AWS_SECRET_ACCESS_KEY": minio_server.SECRET, "AWS_REGION": "us-east-1", "HOME": self.dir, **more}
+        return {
+            "AWS_ENDPOINT_URL": self.proxy.url,
+            "AWS_ACCESS_KEY_ID": minio_server.KEY,
+            "AWS_SECRET_ACCESS_KEY": minio_server.SECRET,
+            "AWS_REGION": "us-east-1",
+            "HOME": self.dir,
+            **more,
+        }
 
     def environment(self):
         return clean_environment(**self.keys())
@@ -69,8 +82,13 @@ class StrictCase(InitializerCase):
         self.client.put_object(Bucket=self.bucket, Key=key, Body=data, **more)
 
     def put_in_parts(self, key, data, part=5 * MIB, client=None, **more):
-        (client or self.client).upload_fileobj(io.BytesIO(data), self.bucket, key, ExtraArgs=more or None,
-                                               Config=TransferConfig(multipart_threshold=part, multipart_chunksize=part))
+        (client or self.client).upload_fileobj(
+            io.BytesIO(data),
+            self.bucket,
+            key,
+            ExtraArgs=more or None,
+            Config=TransferConfig(multipart_threshold=part, multipart_chunksize=part),
+        )
 
     def put_parts(self, key, parts, **more):
         """Puts an object of parts of any lengths; all but the last must have at least 5 MiB."""
@@ -80,7 +98,9 @@ class StrictCase(InitializerCase):
         done = []
         for number, data in enumerate(parts, 1):
             part = client.upload_part(**place, PartNumber=number, Body=data, **more)
-            sums = {name: value for name, value in part.items() if name.startswith("Checksum") and name != "ChecksumType"}
+            sums = {
+                name: value for name, value in part.items() if name.startswith("Checksum") and name != "ChecksumType"
+            }
             done.append({"PartNumber": number, "ETag": part["ETag"], **sums})
         client.complete_multipart_upload(**place, MultipartUpload={"Parts": done})
 

@@ -1,5 +1,6 @@
 """muster-initializer and the place of a bucket on a strict S3 server: region, redirects, who pays, archived objects,
 and KServe's storage configuration."""
+
 import json
 import os
 import re
@@ -18,13 +19,16 @@ from store_faults import answering, some_bytes  # noqa: E402
 class PlaceCase(StrictCase):
     def signed_for(self):
         """The regions that all requests were signed for, in order."""
-        scopes = (re.search("Credential=[^/]*/[0-9]*/([^/]*)/s3/", headers.get("authorization", ""))
-                  for _, _, headers in self.proxy.exchanges)
+        scopes = (
+            re.search("Credential=[^/]*/[0-9]*/([^/]*)/s3/", headers.get("authorization", ""))
+            for _, _, headers in self.proxy.exchanges
+        )
         return [scope[1] if scope else None for scope in scopes]
 
 
 class Region(PlaceCase):
     """The server refuses a request that is signed for another region, and names the right one."""
+
     region = "eu-central-1"
 
     def setUp(self):
@@ -66,7 +70,10 @@ class Region(PlaceCase):
         regions = ["us-west-1", "us-west-2"] * 50
 
         def lead(exchange):
-            exchange.answer(301, b"<Error><Code>PermanentRedirect</Code></Error>", XML, ("x-amz-bucket-region", regions.pop()))
+            exchange.answer(
+                301, b"<Error><Code>PermanentRedirect</Code></Error>", XML, ("x-amz-bucket-region", regions.pop())
+            )
+
         self.proxy.faulty = lambda exchange: True
         self.proxy.always(lead)
         self.refused(self.uri, 1, "301 PermanentRedirect.*the bucket is at another endpoint; set its region")
@@ -76,17 +83,31 @@ class Region(PlaceCase):
 class Refusals(PlaceCase):
     def test_a_redirect_without_a_region(self):
         self.proxy.faulty = lambda exchange: True
-        self.proxy.always(answering(301, b"<Error><Code>PermanentRedirect</Code><Endpoint>b.s3.example</Endpoint></Error>", XML))
-        self.refused(self.uri, 1, "the bucket is at another endpoint: b.s3.example; set its region .AWS_REGION. or endpoint")
+        self.proxy.always(
+            answering(301, b"<Error><Code>PermanentRedirect</Code><Endpoint>b.s3.example</Endpoint></Error>", XML)
+        )
+        self.refused(
+            self.uri, 1, "the bucket is at another endpoint: b.s3.example; set its region .AWS_REGION. or endpoint"
+        )
 
     def test_one_page_for_everything(self):
         """A site that is no store answers every path with one page: a prefix seems to be an object."""
         self.put("llama/w", b"1")
         page = b"<html>" + bytes(600)
         self.proxy.faulty = lambda exchange: True
-        self.proxy.always(answering(200, page, ("Content-Type", "text/html"), ("Content-Length", str(len(page))), ("ETag", '"5f3e-264"')))
+        self.proxy.always(
+            answering(
+                200, page, ("Content-Type", "text/html"), ("Content-Length", str(len(page))), ("ETag", '"5f3e-264"')
+            )
+        )
         for name in ("llama", "llama/w"):
-            self.refused(f"{self.uri}/{name}", UNREACHABLE, f"{name}: the answer to HEAD .* does not describe the object", "--patience", "1")
+            self.refused(
+                f"{self.uri}/{name}",
+                UNREACHABLE,
+                f"{name}: the answer to HEAD .* does not describe the object",
+                "--patience",
+                "1",
+            )
 
     def test_objects_that_are_called_web_pages(self):
         """Objects that were uploaded as text/html; also from a store that sends none of S3's own headers."""
@@ -96,7 +117,10 @@ class Refusals(PlaceCase):
         self.put_in_parts("parts", data["parts"], ContentType="text/html")
 
         def strip(exchange):
-            exchange.headers = [(name, value) for name, value in exchange.headers if not name.lower().startswith("x-amz-")]
+            exchange.headers = [
+                (name, value) for name, value in exchange.headers if not name.lower().startswith("x-amz-")
+            ]
+
         for fault, keys in ((lambda exchange: None, data), (strip, ["page", "weights", "parts"])):
             self.anew()
             self.proxy.faulty = lambda exchange: True
@@ -108,9 +132,15 @@ class Refusals(PlaceCase):
 
     def test_archived(self):
         self.put("old", b"1")
-        self.proxy.always(answering(403, b"<Error><Code>InvalidObjectState</Code><Message>not restored</Message></Error>", XML))
-        self.refused(f"{self.uri}/old", 1, "old: 403 InvalidObjectState: not restored; it is archived: restore it first, or leave it "
-                                           "out with --ignore")
+        self.proxy.always(
+            answering(403, b"<Error><Code>InvalidObjectState</Code><Message>not restored</Message></Error>", XML)
+        )
+        self.refused(
+            f"{self.uri}/old",
+            1,
+            "old: 403 InvalidObjectState: not restored; it is archived: restore it first, or leave it "
+            "out with --ignore",
+        )
 
 
 class Payer(PlaceCase):
@@ -134,14 +164,28 @@ class StorageConfig(PlaceCase):
     def setUp(self):
         super().setUp()
         self.put("d/w", b"1")
-        self.config = {"type": "s3", "endpoint_url": self.proxy.url, "access_key_id": minio_server.KEY,
-                       "secret_access_key": minio_server.SECRET, "region": "eu-west-1", "bucket": "another", "ca_bundle": "/nothing"}
+        self.config = {
+            "type": "s3",
+            "endpoint_url": self.proxy.url,
+            "access_key_id": minio_server.KEY,
+            "secret_access_key": minio_server.SECRET,
+            "region": "eu-west-1",
+            "bucket": "another",
+            "ca_bundle": "/nothing",
+        }
 
     def keys(self, override=None, **more):
         """The pod's other variables are for another store."""
-        environment = {"AWS_ENDPOINT_URL": "http://127.0.0.1:9", "AWS_ENDPOINT_URL_S3": "http://127.0.0.1:9", "AWS_REGION": "us-west-2",
-                       "AWS_ACCESS_KEY_ID": "another", "AWS_SECRET_ACCESS_KEY": "another", "AWS_SESSION_TOKEN": "another",
-                       "STORAGE_CONFIG": self.config if isinstance(self.config, str) else json.dumps(self.config), "HOME": self.dir}
+        environment = {
+            "AWS_ENDPOINT_URL": "http://127.0.0.1:9",
+            "AWS_ENDPOINT_URL_S3": "http://127.0.0.1:9",
+            "AWS_REGION": "us-west-2",
+            "AWS_ACCESS_KEY_ID": "another",
+            "AWS_SECRET_ACCESS_KEY": "another",
+            "AWS_SESSION_TOKEN": "another",
+            "STORAGE_CONFIG": self.config if isinstance(self.config, str) else json.dumps(self.config),
+            "HOME": self.dir,
+        }
         if override is not None:
             environment["STORAGE_OVERRIDE_CONFIG"] = json.dumps(override)
         return {**environment, **more}
@@ -155,14 +199,19 @@ class StorageConfig(PlaceCase):
         self.succeeds(f"{self.uri}/d", {"w": b"1"}, env=self.keys({"endpoint_url": self.proxy.url, "type": "s3"}))
         self.anew()
         del self.config["access_key_id"]
-        self.refused(f"{self.uri}/d", 1, "403", env=self.keys({"endpoint_url": self.proxy.url, "type": "s3", "anonymous": True}))
+        self.refused(
+            f"{self.uri}/d", 1, "403", env=self.keys({"endpoint_url": self.proxy.url, "type": "s3", "anonymous": True})
+        )
         self.assertIsNone(self.signed_for()[-1])
 
     def test_what_is_none(self):
-        for config, words in (("{s3cret", "STORAGE_CONFIG is no JSON: wrong at line 1, column 2"), (["s3cret"], "STORAGE_CONFIG is no JSON object"),
-                              ({"type": "s3", "secret_access_key": ["s3cret"]}, "secret_access_key of STORAGE_CONFIG is no text"),
-                              ({"type": "hdfs", "x": "s3cret"}, "STORAGE_CONFIG is of the type 'hdfs', but s3://.* needs s3"),
-                              ({"access_key_id": "s3cret"}, "STORAGE_CONFIG is of the type '', but s3://.* needs s3")):
+        for config, words in (
+            ("{s3cret", "STORAGE_CONFIG is no JSON: wrong at line 1, column 2"),
+            (["s3cret"], "STORAGE_CONFIG is no JSON object"),
+            ({"type": "s3", "secret_access_key": ["s3cret"]}, "secret_access_key of STORAGE_CONFIG is no text"),
+            ({"type": "hdfs", "x": "s3cret"}, "STORAGE_CONFIG is of the type 'hdfs', but s3://.* needs s3"),
+            ({"access_key_id": "s3cret"}, "STORAGE_CONFIG is of the type '', but s3://.* needs s3"),
+        ):
             with self.subTest(words):
                 self.config = config
                 self.refused(self.uri, 78, words)
@@ -171,7 +220,12 @@ class StorageConfig(PlaceCase):
     def test_what_is_wrong_is_named_as_it_was_written(self):
         for field, value in (("endpoint_url", "minio:9000"), ("region", "eu west"), ("verify_ssl", "never")):
             with self.subTest(field):
-                self.refused(self.uri, 78, f"{field} of STORAGE_CONFIG", env=self.keys({}, STORAGE_CONFIG=json.dumps({**self.config, field: value})))
+                self.refused(
+                    self.uri,
+                    78,
+                    f"{field} of STORAGE_CONFIG",
+                    env=self.keys({}, STORAGE_CONFIG=json.dumps({**self.config, field: value})),
+                )
                 self.refused(self.uri, 78, f"{field} of STORAGE_OVERRIDE_CONFIG", env=self.keys({field: value}))
 
     def test_an_empty_one_says_nothing(self):

@@ -1,4 +1,5 @@
 """muster-initializer against MinIO, a strict S3 server, filled by AWS's own client; also behind a faulty proxy."""
+
 import json
 import os
 import shutil
@@ -25,8 +26,20 @@ class Strict(StrictCase):
     """No faults; the server checks the requests."""
 
     def test_keys_are_signed_as_they_are(self):
-        names = ["with space", "plus+and&amp;", "ünïcode/日本", "per%20cent", "quote'\"", "a=b?c#d", "~tilde", "a(b)*c!", "x" * 200,
-                 "semi;colon,comma", "[bracket]", "@at$"]
+        names = [
+            "with space",
+            "plus+and&amp;",
+            "ünïcode/日本",
+            "per%20cent",
+            "quote'\"",
+            "a=b?c#d",
+            "~tilde",
+            "a(b)*c!",
+            "x" * 200,
+            "semi;colon,comma",
+            "[bracket]",
+            "@at$",
+        ]
         for name in names:
             self.put(f"odd/{name}", name.encode())
         end = self.succeeds(f"{self.uri}/odd/", {name: name.encode() for name in names})
@@ -62,14 +75,23 @@ class Strict(StrictCase):
         """Their hash cannot be checked, and right bytes must not count as wrong: also if the number of parts and the
         lengths of the first and the last fit parts of equal length."""
         for kind in ({}, {"ChecksumAlgorithm": "SHA256"}):
-            for lengths, looks, verified in (((6, 6, 5), 3, True), ((6, 5, 6), 3, False), ((7, 5, 5), 3, False), ((5, 6), 3, False),
-                                             ((6, 5, 5, 5), 3, False), ((6, 5, 7, 4), 7, False)):
+            for lengths, looks, verified in (
+                ((6, 6, 5), 3, True),
+                ((6, 5, 6), 3, False),
+                ((7, 5, 5), 3, False),
+                ((5, 6), 3, False),
+                ((6, 5, 5, 5), 3, False),
+                ((6, 5, 7, 4), 7, False),
+            ):
                 with self.subTest(lengths=lengths, **kind):
                     self.anew()
                     parts = [some_bytes(length * MIB, number) for number, length in enumerate(lengths)]
                     self.put_parts("w", parts, **kind)
                     end = self.succeeds(self.uri, {"w": b"".join(parts)})
-                    self.assertEqual((end["unverified_files"], self.manifest()["files"][0]["verified"]), (0 if verified else 1, verified))
+                    self.assertEqual(
+                        (end["unverified_files"], self.manifest()["files"][0]["verified"]),
+                        (0 if verified else 1, verified),
+                    )
                     self.assertEqual(self.proxy.count("HEAD"), looks)
 
     def test_a_flipped_bit_in_unequal_parts_that_look_equal(self):
@@ -77,7 +99,9 @@ class Strict(StrictCase):
         parts = [some_bytes(6 * MIB, number) for number in range(4)]
         self.put_parts("w", parts)
         self.proxy.always(lambda exchange: exchange.flip(4000))
-        self.refused(self.uri, 1, "w: .*expected md5/6291456:.* got .*also after it was fetched again; nothing was published")
+        self.refused(
+            self.uri, 1, "w: .*expected md5/6291456:.* got .*also after it was fetched again; nothing was published"
+        )
         self.assertEqual(self.proxy.count("HEAD"), 3 + 5)
 
     def test_lengths_of_parts_that_cannot_be_asked_for(self):
@@ -112,9 +136,16 @@ class Strict(StrictCase):
         self.client.put_bucket_versioning(Bucket=self.bucket, VersioningConfiguration={"Status": "Enabled"})
         version = self.client.put_object(Bucket=self.bucket, Key="d/w", Body=b"1")["VersionId"]
         for uri in (self.uri, f"{self.uri}/d/", f"{self.uri}/d"):
-            self.refused(uri, 78, "--version-id is of one object, and .* is a prefix; leave it out", "--version-id", version)
-        self.refused(f"{self.uri}/none", 1, f"none: there is no object of the version '{version}'; check key and --version-id",
-                     "--version-id", version)
+            self.refused(
+                uri, 78, "--version-id is of one object, and .* is a prefix; leave it out", "--version-id", version
+            )
+        self.refused(
+            f"{self.uri}/none",
+            1,
+            f"none: there is no object of the version '{version}'; check key and --version-id",
+            "--version-id",
+            version,
+        )
         self.refused(f"{self.uri}/d/w", 1, "version.*nonsense", "--version-id", "nonsense")
         deleted = self.client.delete_object(Bucket=self.bucket, Key="d/w")["VersionId"]
         self.refused(f"{self.uri}/d/w", 1, f"version.*{deleted}", "--version-id", deleted)
@@ -123,22 +154,42 @@ class Strict(StrictCase):
         self.put("a/w", b"public")
         self.refused(f"{self.uri}/a/", 1, "AccessDenied.*check the credentials", "--anonymous")
         arn = "arn:aws:s3:::" + self.bucket
-        self.client.put_bucket_policy(Bucket=self.bucket, Policy=json.dumps({"Version": "2012-10-17", "Statement": [
-            {"Effect": "Allow", "Principal": {"AWS": ["*"]}, "Action": ["s3:ListBucket", "s3:GetObject"],
-             "Resource": [arn, arn + "/*"]}]}))
+        self.client.put_bucket_policy(
+            Bucket=self.bucket,
+            Policy=json.dumps(
+                {
+                    "Version": "2012-10-17",
+                    "Statement": [
+                        {
+                            "Effect": "Allow",
+                            "Principal": {"AWS": ["*"]},
+                            "Action": ["s3:ListBucket", "s3:GetObject"],
+                            "Resource": [arn, arn + "/*"],
+                        }
+                    ],
+                }
+            ),
+        )
         self.succeeds(f"{self.uri}/a/", {"w": b"public"}, "--anonymous")
 
     def test_host_of_the_bucket(self):
         self.put("w", b"1")
-        self.succeeds(self.uri, {"w": b"1"}, env=self.keys(AWS_ENDPOINT_URL=f"http://localhost:{self.proxy.port}",
-                                                           S3_USER_VIRTUAL_BUCKET="true"))
+        self.succeeds(
+            self.uri,
+            {"w": b"1"},
+            env=self.keys(AWS_ENDPOINT_URL=f"http://localhost:{self.proxy.port}", S3_USER_VIRTUAL_BUCKET="true"),
+        )
         hosts = {headers["host"] for _, _, headers in self.proxy.exchanges}
         self.assertEqual(hosts, {f"{self.bucket}.localhost:{self.proxy.port}"})
 
     def test_a_wrong_secret(self):
         self.put("w", b"1")
-        self.refused(self.uri, 1, "SignatureDoesNotMatch.*check the credentials", env=self.keys(AWS_SECRET_ACCESS_KEY="wrong"))
-        self.refused(self.uri, 1, "InvalidAccessKeyId.*check the credentials", env=self.keys(AWS_ACCESS_KEY_ID="nobody"))
+        self.refused(
+            self.uri, 1, "SignatureDoesNotMatch.*check the credentials", env=self.keys(AWS_SECRET_ACCESS_KEY="wrong")
+        )
+        self.refused(
+            self.uri, 1, "InvalidAccessKeyId.*check the credentials", env=self.keys(AWS_ACCESS_KEY_ID="nobody")
+        )
 
     def test_no_such_place(self):
         self.refused("s3://muster-no-such-bucket/x", 1, "NoSuchBucket.*check the bucket's name and the endpoint")
@@ -147,7 +198,11 @@ class Strict(StrictCase):
     def test_a_role(self):
         """Kubeflow's ROLE_ARN: the role is assumed at the server's own STS."""
         self.put("w", b"1")
-        self.succeeds(self.uri, {"w": b"1"}, env=self.keys(ROLE_ARN="arn:minio:iam:::role/any", AWS_ENDPOINT_URL_STS=self.proxy.url))
+        self.succeeds(
+            self.uri,
+            {"w": b"1"},
+            env=self.keys(ROLE_ARN="arn:minio:iam:::role/any", AWS_ENDPOINT_URL_STS=self.proxy.url),
+        )
         self.assertEqual(self.proxy.count("POST"), 1)
         keys = [headers.get("x-amz-security-token") for method, _, headers in self.proxy.exchanges if method == "GET"]
         self.assertTrue(all(keys), "every request is signed with the role's keys")
@@ -157,9 +212,16 @@ class Strict(StrictCase):
         self.put("w", data)
 
         def expired(exchange):
-            exchange.answer(400, b"<Error><Code>ExpiredToken</Code><Message>The provided token has expired.</Message></Error>", XML)
+            exchange.answer(
+                400, b"<Error><Code>ExpiredToken</Code><Message>The provided token has expired.</Message></Error>", XML
+            )
+
         self.proxy.faults = [lambda exchange: None, expired]
-        self.succeeds(self.uri, {"w": data}, env=self.keys(ROLE_ARN="arn:minio:iam:::role/any", AWS_ENDPOINT_URL_STS=self.proxy.url))
+        self.succeeds(
+            self.uri,
+            {"w": data},
+            env=self.keys(ROLE_ARN="arn:minio:iam:::role/any", AWS_ENDPOINT_URL_STS=self.proxy.url),
+        )
         self.assertEqual(self.proxy.count("POST"), 2, "other keys were asked for")
 
     def test_keys_that_a_head_finds_expired(self):
@@ -184,8 +246,13 @@ class Strict(StrictCase):
 
         def expired(exchange):
             old.append(exchange.request_headers["x-amz-security-token"]) if not old else None
-            exchange.answer(400, b"<Error><Code>ExpiredToken</Code><Message>The provided token has expired.</Message></Error>", XML)
-        self.proxy.faulty = lambda exchange: exchange.is_data and (not old or exchange.request_headers["x-amz-security-token"] == old[0])
+            exchange.answer(
+                400, b"<Error><Code>ExpiredToken</Code><Message>The provided token has expired.</Message></Error>", XML
+            )
+
+        self.proxy.faulty = lambda exchange: (
+            exchange.is_data and (not old or exchange.request_headers["x-amz-security-token"] == old[0])
+        )
         self.proxy.always(expired)
         env = self.keys(ROLE_ARN="arn:minio:iam:::role/any", AWS_ENDPOINT_URL_STS=self.proxy.url)
         self.succeeds(self.uri, files, env=env)
@@ -211,16 +278,28 @@ class Strict(StrictCase):
         self.put("w", b"1")
         for offset in ("-7300", "7300"):
             shutil.rmtree(self.target, ignore_errors=True)
-            self.succeeds(self.uri, {"w": b"1"}, env=self.keys(
-                **with_clock_offset(offset), ROLE_ARN="arn:minio:iam:::role/any", AWS_ENDPOINT_URL_STS=self.proxy.url))
-            self.assertRegex(self.said, r"this machine's clock is 7\d\d\d s .* that of .*; signatures and expirations use the server's time")
+            self.succeeds(
+                self.uri,
+                {"w": b"1"},
+                env=self.keys(
+                    **with_clock_offset(offset),
+                    ROLE_ARN="arn:minio:iam:::role/any",
+                    AWS_ENDPOINT_URL_STS=self.proxy.url,
+                ),
+            )
+            self.assertRegex(
+                self.said,
+                r"this machine's clock is 7\d\d\d s .* that of .*; signatures and expirations use the server's time",
+            )
             self.assertLessEqual(self.proxy.count("POST"), 2, "the keys hold for as long as the server says")
             self.proxy.reset()
 
     def put_many(self, files):
         keys = list(files)
-        threads = [threading.Thread(target=lambda part: [self.put(key, files[key]) for key in part], args=(keys[start::4],))
-                   for start in range(4)]
+        threads = [
+            threading.Thread(target=lambda part: [self.put(key, files[key]) for key in part], args=(keys[start::4],))
+            for start in range(4)
+        ]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -243,6 +322,7 @@ class Strict(StrictCase):
             self.put("0001", b"another content")
             self.client.delete_object(Bucket=self.bucket, Key="1002")
             self.put("1003", b"new")
+
         self.proxy.faulty = lambda exchange: "list-type" in exchange.path
         self.proxy.faults = [change]  # the first page passes unchanged
         del files["1002"]
@@ -252,6 +332,7 @@ class Strict(StrictCase):
 
         def gone(_):
             self.client.delete_object(Bucket=self.bucket, Key="0007")
+
         self.proxy.faults = [gone]
         self.refused(self.uri, UNREACHABLE, "0007.*start it again")
 
@@ -290,13 +371,20 @@ class Secure(StrictCase):
 
     def test_a_certificate_of_another_host(self):
         self.put("w", b"1")
-        self.refused(self.uri, 1, "(?i)certificate|host name", "--ca-bundle", f"{self.certificates}/public.crt",
-                     env=self.keys(AWS_ENDPOINT_URL=f"https://localhost:{self.server.port}"))
+        self.refused(
+            self.uri,
+            1,
+            "(?i)certificate|host name",
+            "--ca-bundle",
+            f"{self.certificates}/public.crt",
+            env=self.keys(AWS_ENDPOINT_URL=f"https://localhost:{self.server.port}"),
+        )
 
 
 class FaultCase(StrictCase):
     """A small object, a large one with a checksum of the whole, one in parts with a composite hash; and uploads of an
     older client: with MD5s only, and with an ETag that is no hash."""
+
     large = ("large", "parts", "md5")
     unhashed = ("opaque",)
     busy = staticmethod(answering(503, SLOW_DOWN, XML))
@@ -304,17 +392,32 @@ class FaultCase(StrictCase):
 
     def setUp(self):
         super().setUp()
-        self.objects = {"small": some_bytes(8 << 10, 1), "large": some_bytes(20 * MIB + 5, 2), "parts": some_bytes(17 * MIB, 3)}
+        self.objects = {
+            "small": some_bytes(8 << 10, 1),
+            "large": some_bytes(20 * MIB + 5, 2),
+            "parts": some_bytes(17 * MIB, 3),
+        }
         self.put("small", self.objects["small"], ChecksumAlgorithm="CRC64NVME")
         self.put("large", self.objects["large"], ChecksumAlgorithm="CRC64NVME")
         self.put_in_parts("parts", self.objects["parts"], ChecksumAlgorithm="SHA256")
-        self.objects.update({"md5-small": some_bytes(5000, 4), "md5": some_bytes(18 * MIB + 1, 5), "md5-parts": some_bytes(11 * MIB, 6),
-                             "opaque": some_bytes(2 * MIB + 3, 7)})
+        self.objects.update(
+            {
+                "md5-small": some_bytes(5000, 4),
+                "md5": some_bytes(18 * MIB + 1, 5),
+                "md5-parts": some_bytes(11 * MIB, 6),
+                "opaque": some_bytes(2 * MIB + 3, 7),
+            }
+        )
         for name in ("md5-small", "md5"):
             self.older.put_object(Bucket=self.bucket, Key=name, Body=self.objects[name])
         self.put_in_parts("md5-parts", self.objects["md5-parts"], client=self.older)
-        self.older.put_object(Bucket=self.bucket, Key="opaque", Body=self.objects["opaque"], ServerSideEncryption="aws:kms",
-                              SSEKMSKeyId=minio_server.KMS_KEY)
+        self.older.put_object(
+            Bucket=self.bucket,
+            Key="opaque",
+            Body=self.objects["opaque"],
+            ServerSideEncryption="aws:kms",
+            SSEKMSKeyId=minio_server.KMS_KEY,
+        )
 
 
 class Transient(FaultCase, TransientFaults):
@@ -328,8 +431,12 @@ class Transient(FaultCase, TransientFaults):
     def test_a_page_in_place_of_a_head(self):
         """The login page of a proxy: without an ETag, or of any length."""
         is_head = lambda exchange: exchange.method == "HEAD"  # noqa: E731
-        self.repaired(LOGIN_PAGE, answering(200, b"", ("Content-Length", "1000")), answering(200, b"", ("ETag", '"page"')),
-                      faulty=is_head)
+        self.repaired(
+            LOGIN_PAGE,
+            answering(200, b"", ("Content-Length", "1000")),
+            answering(200, b"", ("ETag", '"page"')),
+            faulty=is_head,
+        )
         self.anew()
         self.proxy.faulty = is_head
         self.proxy.faults = [LOGIN_PAGE, lambda exchange: exchange.header("Content-Length", "1000")]
@@ -338,8 +445,10 @@ class Transient(FaultCase, TransientFaults):
 
     def test_answers_without_an_etag(self):
         """Nothing shows that the bytes are the object's."""
+
         def nameless(exchange):
             exchange.header("ETag", None)
+
         self.repaired(nameless, nameless)
 
     def test_conditions_that_are_not_heeded(self):
@@ -349,6 +458,7 @@ class Transient(FaultCase, TransientFaults):
         def heedless(handler, body):
             del handler.headers["If-Match"]
             return pass_on(handler, body)
+
         self.proxy.pass_on = heedless
         self.addCleanup(delattr, self.proxy, "pass_on")
         for name in self.large:
@@ -357,6 +467,7 @@ class Transient(FaultCase, TransientFaults):
             def cut(exchange):
                 exchange.cut = len(exchange.body) // 2  # however short a range it is
                 self.put(name, after)
+
             shutil.rmtree(self.target, ignore_errors=True)
             self.proxy.faults = [cut]
             self.succeeds(f"{self.uri}/{name}", {name: after}, "--verify", "size")
@@ -366,6 +477,7 @@ class Transient(FaultCase, TransientFaults):
 
         def overwrite(_):
             self.put("large", after)
+
         self.proxy.faulty = self.is_list
         self.proxy.faults = [overwrite]
         self.succeeds(self.uri, {**self.objects, "large": after})
@@ -380,7 +492,9 @@ class Permanent(FaultCase, PermanentFaults):
         if os.geteuid() != 0:
             self.skipTest("only root can mount a small file system")
         os.mkdir(self.target)
-        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m,nr_inodes=200", "tmpfs", self.target], capture_output=True)
+        mounted = subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", "size=16m,nr_inodes=200", "tmpfs", self.target], capture_output=True
+        )
         if mounted.returncode != 0:
             self.skipTest(f"cannot mount: {mounted.stderr}")
         self.addCleanup(subprocess.run, ["umount", self.target])
@@ -392,7 +506,9 @@ class Permanent(FaultCase, PermanentFaults):
             self.put(f"many/{n:03}", b"x")
         ended, end = self.fetch(f"{self.uri}/many/")
         self.assertEqual(ended, 1, self.said)
-        self.assertRegex(end["reason"], "has \\d+ files and there is room for \\d+ more in .* \\(inodes\\): give it another volume")
+        self.assertRegex(
+            end["reason"], "has \\d+ files and there is room for \\d+ more in .* \\(inodes\\): give it another volume"
+        )
         # Another program fills it during the run.
         for n in range(50):
             self.put(f"some/{n:02}", some_bytes(200 << 10, n))
@@ -405,6 +521,7 @@ class Permanent(FaultCase, PermanentFaults):
                         file.flush()
                 except OSError:
                     pass
+
         self.proxy.faults = [fill]
         ended, end = self.fetch(f"{self.uri}/some/")
         self.assertEqual(ended, 1, self.said)
@@ -441,6 +558,7 @@ class Permanent(FaultCase, PermanentFaults):
         def silent(exchange):
             exchange.silent_after = MIB
             seen.set()
+
         self.proxy.always(silent)
         process = self.start(f"{self.uri}/md5", "--termination-log", path)
         self.assertTrue(seen.wait(DEADLINE))
@@ -464,19 +582,29 @@ class Permanent(FaultCase, PermanentFaults):
         self.proxy.faulty = lambda exchange: exchange.method == "HEAD"
         for fault, name in ((LOGIN_PAGE, "small"), (page, "model.bin")):
             self.proxy.always(fault)
-            self.refused(f"{self.uri}/{name}", UNREACHABLE, f"{name}: the answer to HEAD .* does not describe the object, "
-                         ".* login page: .*check the endpoint", "--patience", "1")
+            self.refused(
+                f"{self.uri}/{name}",
+                UNREACHABLE,
+                f"{name}: the answer to HEAD .* does not describe the object, .* login page: .*check the endpoint",
+                "--patience",
+                "1",
+            )
 
     def test_a_target_that_cannot_be_written(self):
         if os.geteuid() != 0:
             self.skipTest("only root can mount")
         os.mkdir(self.target)
-        if subprocess.run(["mount", "-t", "tmpfs", "-o", "ro", "tmpfs", self.target], capture_output=True).returncode != 0:
+        if (
+            subprocess.run(["mount", "-t", "tmpfs", "-o", "ro", "tmpfs", self.target], capture_output=True).returncode
+            != 0
+        ):
             self.skipTest("cannot mount")
         self.addCleanup(subprocess.run, ["umount", self.target])
         ended, end = self.fetch(f"{self.uri}/small")
         self.assertEqual(ended, 1, self.said)
-        self.assertRegex(end["reason"], "target/.muster: Read-only file system; mount it writable, or name another target")
+        self.assertRegex(
+            end["reason"], "target/.muster: Read-only file system; mount it writable, or name another target"
+        )
         self.target = os.path.join(self.target, "new")
         ended, end = self.fetch(f"{self.uri}/small")
         self.assertRegex(end["reason"], "making .*target/new: Read-only file system; mount it writable")
@@ -497,6 +625,7 @@ class Killed(FaultCase, KilledAnywhere):
             if len(held) == 8:  # one more than with the first file, which is whole by now
                 started.wait(DEADLINE)
                 processes[0].kill()
+
         self.proxy.always(first_alone)
         processes.append(self.start(f"{self.uri}/odd"))
         started.set()
@@ -516,9 +645,13 @@ class Killed(FaultCase, KilledAnywhere):
         self.assertTrue(self.dies_at_rename(len(files) + 1, f"{self.uri}/of/"))
         gets = self.proxy.count("GET")
         end = self.succeeds(f"{self.uri}/of/", files)
-        self.assertEqual((end["received"], end["unverified_files"], self.proxy.count("GET") - gets), (0, 0, 1), "only the list")
-        self.assertEqual({file["path"]: (file["hash"].split(":")[0], file["verified"]) for file in self.manifest()["files"]},
-                         {"md5": ("md5", True), "crc": ("crc32", True)})
+        self.assertEqual(
+            (end["received"], end["unverified_files"], self.proxy.count("GET") - gets), (0, 0, 1), "only the list"
+        )
+        self.assertEqual(
+            {file["path"]: (file["hash"].split(":")[0], file["verified"]) for file in self.manifest()["files"]},
+            {"md5": ("md5", True), "crc": ("crc32", True)},
+        )
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """muster-initializer and a web server that answers with something else than the file: another version, a page, another
 object at the end of a redirect."""
+
 import base64
 import hashlib
 import os
@@ -46,8 +47,10 @@ class Other(AnswersCase):
 
     def test_a_page_of_no_length(self):
         """A chunked page with a clean end, shorter than the file: none of it counts as the file."""
+
         def page(request):
             return chunks(request, 200, b"<html>please wait</html>")
+
         self.server.digests = False
         self.repaired(page, page, size=100_000)
         shutil.rmtree(self.target)
@@ -65,6 +68,7 @@ class Other(AnswersCase):
         def cut(request):
             request.cut = 300_000
             request.server.faults.insert(0, lambda request: heedless(request) or self.serve(after) and False)
+
         self.server.faults = [cut] + [heedless] * 20
         self.succeeds(url, after)
         self.assertIn("another version is there now", self.said)
@@ -77,6 +81,7 @@ class Other(AnswersCase):
         def all_asked():
             started.wait(DEADLINE)
             processes[0].send_signal(signal.SIGSTOP)
+
         asked = threading.Barrier(8, all_asked)
         answered = threading.Barrier(8, lambda: processes[0].send_signal(signal.SIGCONT))
 
@@ -86,16 +91,20 @@ class Other(AnswersCase):
             request.wfile.flush()
             answered.wait(DEADLINE)
             return True
+
         self.server.faults = [changed] * 8
         processes.append(self.start(self.serve(data)))
         started.set()
         out, err = processes[0].communicate(timeout=DEADLINE)
-        self.assertEqual((processes[0].returncode, (out + err).count("another version is there now")), (0, 1), out + err)
+        self.assertEqual(
+            (processes[0].returncode, (out + err).count("another version is there now")), (0, 1), out + err
+        )
         self.check_right({"weights.bin": data})
 
     def test_all_in_place_of_a_range_is_not_read(self):
         def all_of_it(request):
             del request.headers["Range"]
+
         sent = []
         self.server.sent = sent.append
         self.repaired(all_of_it, all_of_it, size=64 * MIB)
@@ -115,11 +124,13 @@ class Other(AnswersCase):
             request.end_headers()
             request.wfile.write(b"3e9\r\n%sx\r\n0\r\n\r\n" % data)
             return True
+
         self.always(longer)
         self.refused(self.serve(data), UNREACHABLE, "more bytes came than were asked for; giving up", "--patience", "1")
 
     def test_always_cut_where_no_part_can_be_kept(self):
         """Neither version nor ranges: the bytes are thrown away each time, and are no progress."""
+
         def cut(request):
             request.send_response(200)
             request.send_header("Content-Length", "100000")
@@ -128,6 +139,7 @@ class Other(AnswersCase):
                 request.wfile.write(bytes(50_000))
                 request.reset()
             return True
+
         self.server.faulty = lambda request: True
         self.always(cut)
         self.refused(self.serve(bytes(100_000)), UNREACHABLE, "giving up after", "--patience", "1")
@@ -147,6 +159,7 @@ class Other(AnswersCase):
             if request.command == "GET":
                 request.wfile.write(data)
             return True
+
         self.always(digested)
         end = self.succeeds(self.serve(data), data)
         self.assertEqual(end["unverified_files"], 1)
@@ -161,6 +174,7 @@ class Other(AnswersCase):
             if request.headers.get("Range") == "bytes=0-0":
                 return request.plain(416, b"")
             return request.plain(200, data)
+
         self.always(rangeless)
         self.succeeds(self.serve(data), data)
 
@@ -202,12 +216,15 @@ class Digests(AnswersCase):
             request.send_response(200)
             request.send_header("ETag", '"v1"')
             if request.command == "GET":
-                request.send_header("Content-Digest", f"sha-256=:{base64.b64encode(hashlib.sha256(data).digest()).decode()}:")
+                request.send_header(
+                    "Content-Digest", f"sha-256=:{base64.b64encode(hashlib.sha256(data).digest()).decode()}:"
+                )
             request.send_header("Content-Length", "1000")
             request.end_headers()
             if request.command == "GET":
                 request.wfile.write(body)
             return True
+
         self.always(digested)
         self.assertEqual(self.succeeds(self.serve(data), data)["unverified_files"], 0)
         self.assertEqual(flips, [])
@@ -240,12 +257,18 @@ class Unpinned(AnswersCase):
         def overwrite(request):
             self.server.modified = "Mon, 23 Nov 2026 01:02:03 GMT"
             self.serve(after)
+
         url = self.serve(before)
         self.server.faults = [lambda request: False] * 2 + [overwrite]
         self.succeeds(url, after)
-        self.assertEqual({headers.get("If-Unmodified-Since") for method, _, headers in self.server.requests
-                          if method == "GET" and headers.get("Range") != "bytes=0-0"},
-                         {"Sun, 22 Nov 2026 01:02:03 GMT", "Mon, 23 Nov 2026 01:02:03 GMT"})
+        self.assertEqual(
+            {
+                headers.get("If-Unmodified-Since")
+                for method, _, headers in self.server.requests
+                if method == "GET" and headers.get("Range") != "bytes=0-0"
+            },
+            {"Sun, 22 Nov 2026 01:02:03 GMT", "Mon, 23 Nov 2026 01:02:03 GMT"},
+        )
 
 
 class Redirects(AnswersCase):
@@ -265,6 +288,7 @@ class Redirects(AnswersCase):
                 if not good(number, gets[number]):
                     return request.plain(refusal, b"")
             return False
+
         self.serve(data, "/cdn/x")
         self.always(fault)
         return self.server.url + "/weights.bin"
@@ -288,6 +312,7 @@ class Redirects(AnswersCase):
             if number == "1" and gets == 2:
                 self.serve(after, "/cdn/x")
             return number != "1" or gets < 2
+
         self.succeeds(self.led(403, good, before), after)
 
     def test_that_leads_to_the_same_again(self):

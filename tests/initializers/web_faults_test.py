@@ -1,4 +1,5 @@
 """muster-initializer on an https:// server behind a proxy that damages answers: the faults of all stores, over TLS."""
+
 import os
 import sys
 
@@ -12,6 +13,7 @@ from web_server import WebServer  # noqa: E402
 
 class FaultCase(InitializerCase):
     """A small file and a large one. There are no lists: each file is looked for."""
+
     flags = ("--patience", "20")
     large = ("large",)
     many = 30

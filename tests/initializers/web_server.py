@@ -3,6 +3,7 @@
 A file has versions. `faults`: functions, each applied to one request: fault(request) may answer by itself and return
 True, or set `request.cut`, `request.flip` and the like and return False.
 """
+
 import base64
 import functools
 import hashlib
@@ -33,10 +34,10 @@ class Request(http.server.BaseHTTPRequestHandler):
 
     def serve(self, body):
         server = self.server
-        self.cut = None      # connection reset after this many bytes of the body
+        self.cut = None  # connection reset after this many bytes of the body
         self.shorter = None  # only this many bytes, with a clean end
-        self.flip = None     # offset in the object of a flipped bit
-        self.stall = None    # silence after this many bytes
+        self.flip = None  # offset in the object of a flipped bit
+        self.stall = None  # silence after this many bytes
         self.first = self.last = None
         with server.lock:
             server.requests.append((self.command, self.path, dict(self.headers)))
@@ -48,7 +49,10 @@ class Request(http.server.BaseHTTPRequestHandler):
         if data is None:
             return self.plain(404, b"no such file")
         etag, digest = hashes(data)
-        if self.headers.get("If-Match") not in (None, etag) or self.headers.get("If-Unmodified-Since") not in (None, server.modified):
+        if self.headers.get("If-Match") not in (None, etag) or self.headers.get("If-Unmodified-Since") not in (
+            None,
+            server.modified,
+        ):
             return self.plain(412, b"changed")
         first, last, status = 0, len(data) - 1, 200
         if self.headers.get("Range"):
@@ -58,7 +62,7 @@ class Request(http.server.BaseHTTPRequestHandler):
                 return self.plain(416, b"")
         if self.first is not None:
             first, last = self.first, self.last
-        part = bytearray(data[first:last + 1])
+        part = bytearray(data[first : last + 1])
         if self.flip is not None and first <= self.flip <= last:
             part[self.flip - first] ^= 1
         self.send_response(status)
@@ -74,7 +78,7 @@ class Request(http.server.BaseHTTPRequestHandler):
         if self.shorter is not None and body:
             self.send_header("Transfer-Encoding", "chunked")
             self.end_headers()
-            part = part[:self.shorter]
+            part = part[: self.shorter]
             self.wfile.write(b"%x\r\n%s\r\n0\r\n\r\n" % (len(part), bytes(part)))
             return
         self.send_header("Content-Length", str(len(part)))
@@ -89,15 +93,15 @@ class Request(http.server.BaseHTTPRequestHandler):
     def send_body(self, part):
         server = self.server
         if self.cut is not None:
-            self.wfile.write(part[:self.cut])
+            self.wfile.write(part[: self.cut])
             return self.reset()
         if self.stall is not None:
-            self.wfile.write(part[:self.stall])
+            self.wfile.write(part[: self.stall])
             server.stalled.wait(60)  # until the test is over
             return self.reset()
         for begin in range(0, len(part), 1 << 16):
-            self.wfile.write(part[begin:begin + (1 << 16)])
-            server.sent(len(part[begin:begin + (1 << 16)]))
+            self.wfile.write(part[begin : begin + (1 << 16)])
+            server.sent(len(part[begin : begin + (1 << 16)]))
 
     def reset(self):
         """Ends the connection with a RST."""
@@ -127,8 +131,8 @@ class WebServer(server_errors.Recording, http.server.ThreadingHTTPServer):
         self.faults = []
         self.faulty = lambda request: request.command == "GET"  # which requests take the next fault
         self.requests = []
-        self.digests = True           # True: in every answer; "GET": only in answers to GET
-        self.etag = lambda tag: tag   # makes the sent ETag; None: none is sent
+        self.digests = True  # True: in every answer; "GET": only in answers to GET
+        self.etag = lambda tag: tag  # makes the sent ETag; None: none is sent
         self.modified = "Sun, 22 Nov 2026 01:02:03 GMT"
         self.stalled = threading.Event()
         self.sent = lambda count: None

@@ -1,4 +1,5 @@
 """muster-initializer against a faulty web server: the bytes are right, or the run ends with a clear error."""
+
 import glob
 import hashlib
 import json
@@ -46,7 +47,9 @@ class Plain(WebCase):
         """The query is sent unchanged, and never shown."""
         data = some_bytes(1000)
         self.succeeds(self.serve(data) + "?X-Amz-Signature=s3cret&token=s3cret", data)
-        self.assertEqual({path for _, path, _ in self.server.requests}, {"/weights.bin?X-Amz-Signature=s3cret&token=s3cret"})
+        self.assertEqual(
+            {path for _, path, _ in self.server.requests}, {"/weights.bin?X-Amz-Signature=s3cret&token=s3cret"}
+        )
         with open(os.path.join(self.target, ".muster", "manifest.json")) as file:
             self.assertNotIn("s3cret", self.said + file.read())
 
@@ -104,6 +107,7 @@ class Plain(WebCase):
             if request.command == "HEAD":
                 return request.plain(self.status, b"")
             return next(gets, lambda _: False)(request)
+
         self.server.faulty = lambda request: True
         self.server.faults = [fault] * 1000
 
@@ -130,6 +134,7 @@ class Plain(WebCase):
 
         def all_of_it(request):
             del request.headers["Range"]
+
         self.refusing_head(all_of_it)
         code, end = self.fetch(self.serve(data), "--dry-run")
         self.assertEqual((code, end["files"], end["bytes"]), (0, 1, 200 * MIB), self.said)
@@ -154,15 +159,22 @@ class Plain(WebCase):
                 if name == "ETag":
                     send_header("Content-Type", kind)
                 send_header(name, value)
+
             request.send_header = with_kind
             return False
+
         return fault
 
     def test_web_pages_that_are_wanted(self):
         self.server.faulty = lambda request: True
         page = b"<html>1</html>"
-        for name, flags in (("page.html", ()), ("page.HTM", ()), ("page.xhtml", ()), ("README", ["--allow-html"]),
-                            ("page.php", ["--allow-html"])):
+        for name, flags in (
+            ("page.html", ()),
+            ("page.HTM", ()),
+            ("page.xhtml", ()),
+            ("README", ["--allow-html"]),
+            ("page.php", ["--allow-html"]),
+        ):
             shutil.rmtree(self.target, ignore_errors=True)
             self.server.faults = [self.typed("text/html; charset=utf-8")] * 9
             InitializerCase.succeeds(self, self.serve(page, "/" + name), {name: page}, *flags)
@@ -172,7 +184,9 @@ class Plain(WebCase):
         self.server.faulty = lambda request: True
         self.server.faults = [self.typed("text/html")] * 9
         url = self.serve(b"<html>log in</html>", "/download")
-        self.refused(url + "?file=model.safetensors&id=1", 1, "is it a login.* if the page is what is wanted, say --allow-html")
+        self.refused(
+            url + "?file=model.safetensors&id=1", 1, "is it a login.* if the page is what is wanted, say --allow-html"
+        )
 
     def test_a_dry_run_moves_nothing(self):
         code, end = self.fetch(self.serve(some_bytes(MIB)), "--dry-run")
@@ -183,6 +197,7 @@ class Plain(WebCase):
 
 class Transient(WebCase):
     """Each ends in success, with the right bytes."""
+
     SIZE = 20 * MIB + 5
 
     def repaired(self, *faults, flags=(), size=SIZE, faulty=None):
@@ -198,6 +213,7 @@ class Transient(WebCase):
     def cut(after):
         def fault(request):
             request.cut = after
+
         return fault
 
     @staticmethod
@@ -215,17 +231,21 @@ class Transient(WebCase):
         def reset(request):
             request.reset()
             return True
+
         self.repaired(reset, reset, reset)
 
     def test_busy(self):
         self.repaired(*[self.answer(503, b"", ("Retry-After", "0"))] * 3, self.answer(429), self.answer(500))
 
     def test_busy_when_it_is_looked_for(self):
-        self.repaired(self.answer(503), self.answer(502), self.answer(429), faulty=lambda request: request.command == "HEAD")
+        self.repaired(
+            self.answer(503), self.answer(502), self.answer(429), faulty=lambda request: request.command == "HEAD"
+        )
 
     def test_shorter_than_it_was_listed(self):
         def shorter(request):
             request.shorter = 1000
+
         self.repaired(shorter, shorter)
         shutil.rmtree(self.target)
         self.repaired(shorter, shorter, size=100_000)
@@ -233,11 +253,13 @@ class Transient(WebCase):
     def test_all_in_place_of_a_range(self):
         def all_of_it(request):
             del request.headers["Range"]
+
         self.repaired(all_of_it, all_of_it)
 
     def test_another_range(self):
         def other(request):
             request.first, request.last = 1, 1000
+
         self.repaired(other, other)
 
     def test_a_login_page(self):
@@ -247,17 +269,20 @@ class Transient(WebCase):
     def test_a_flipped_bit(self):
         def flip(request):
             request.flip = 5_000_000
+
         end = self.repaired(flip)
         self.assertEqual(end["unverified_files"], 0)
 
     def test_a_flipped_bit_in_a_small_file(self):
         def flip(request):
             request.flip = 1
+
         self.repaired(flip, size=100_000)
 
     def test_silence(self):
         def silent(request):
             request.stall = 1000
+
         self.repaired(silent, flags=["--stall-timeout", "1"])
 
     def test_overwritten_while_it_is_read(self):
@@ -266,6 +291,7 @@ class Transient(WebCase):
 
         def overwrite(request):
             self.serve(after)
+
         self.server.faults = [lambda request: False, overwrite]
         self.succeeds(url, after)
 
@@ -278,12 +304,14 @@ class Transient(WebCase):
             self.serve(after)
             request.server.files["/weights.bin"] = before
             request.server.faults.insert(0, lambda _: self.serve(after) and False)
+
         self.server.faults = [overwrite]
         self.succeeds(url, after)
 
 
 class LittleRoom(WebCase):
     """A file system with room for one version, not for two."""
+
     SIZE = 20 * MIB + 5
 
     def setUp(self):
@@ -316,6 +344,7 @@ class LittleRoom(WebCase):
             if sent[0] >= 15 * MIB:
                 self.server.sent = lambda _: None
                 then()
+
         self.server.sent = count
 
     def killed_in_the_midst(self):
@@ -333,6 +362,7 @@ class LittleRoom(WebCase):
             if int(request.headers["Range"].removeprefix("bytes=").partition("-")[0]) >= 16 * MIB:
                 self.assertTrue(most.wait(DEADLINE))
                 self.serve(self.after)
+
         self.sending(most.set)
         self.server.faults = [overwrite] * 6  # for as many ranges, of at most 4 MiB
         self.succeeds(self.url, self.after)
@@ -361,7 +391,11 @@ class LittleRoomOnDisk(LittleRoom):
         with open(image, "wb") as file:
             file.truncate(34 * MIB)
         made = subprocess.run(["mkfs.ext4", "-q", "-O", "^has_journal", "-m", "0", image], capture_output=True)
-        return made if made.returncode != 0 else subprocess.run(["mount", "-o", "loop", image, self.target], capture_output=True)
+        return (
+            made
+            if made.returncode != 0
+            else subprocess.run(["mount", "-o", "loop", image, self.target], capture_output=True)
+        )
 
 
 class Permanent(WebCase):
@@ -374,20 +408,29 @@ class Permanent(WebCase):
 
             def __bool__(self):
                 return True
+
         self.server.faults = Endless()
 
     def test_always_a_flipped_bit(self):
         def flip(request):
             request.flip = 77
+
         self.always(flip)
         for size in (20 * MIB, 100_000):
-            self.refused(self.serve(some_bytes(size)), 1, "weights.bin: .*expected sha256:.* got sha256:.*nothing was published")
+            self.refused(
+                self.serve(some_bytes(size)), 1, "weights.bin: .*expected sha256:.* got sha256:.*nothing was published"
+            )
 
     def test_another_hash_in_the_fragment(self):
         data, wanted = some_bytes(3 * MIB), "0" * 64
-        self.refused(f"{self.serve(data)}#sha256={wanted}", 1,
-                     f"expected sha256:{wanted}, got sha256:{hashlib.sha256(data).hexdigest()}.*nothing was published")
-        self.refused(f"{self.serve(data)}#sha256={wanted}", 78, "is checked only with --verify=full", "--verify", "size")
+        self.refused(
+            f"{self.serve(data)}#sha256={wanted}",
+            1,
+            f"expected sha256:{wanted}, got sha256:{hashlib.sha256(data).hexdigest()}.*nothing was published",
+        )
+        self.refused(
+            f"{self.serve(data)}#sha256={wanted}", 78, "is checked only with --verify=full", "--verify", "size"
+        )
         self.refused(f"{self.serve(data)}#sha512={wanted}", 78, "'#sha512=' is not known in a fragment")
 
     def test_not_there(self):
@@ -400,22 +443,30 @@ class Permanent(WebCase):
         self.server.faulty = lambda request: True
         for kind in ("text/html", "Text/HTML; charset=utf-8", "application/xhtml+xml"):
             for head in (200, 405):
+
                 def led(request):
                     if request.path == "/model.safetensors":
                         return request.plain(302, b"", ("Location", "/login"))
                     if request.command == "HEAD" and head != 200:
                         return request.plain(head, b"")
                     return request.plain(200, page, ("Content-Type", kind))
+
                 self.always(led)
-                self.refused(url, 1, "/login: the answer is a web page in place of .*/model.safetensors: is it a login.*"
-                                     "must be public, or its URL signed")
+                self.refused(
+                    url,
+                    1,
+                    "/login: the answer is a web page in place of .*/model.safetensors: is it a login.*"
+                    "must be public, or its URL signed",
+                )
 
     def test_a_login_page_once_it_was_found(self):
         """A page, maybe as long as the file: the request is repeated, and the message names the page."""
         page = b"<html><body>Please log in</body></html>"
         self.server.digests = False
         self.always(lambda request: request.plain(200, page, ("Content-Type", "text/html")))
-        self.refused(self.serve(b"w" * len(page), "/weights.bin"), UNREACHABLE, "a web page in place of", "--patience", "1")
+        self.refused(
+            self.serve(b"w" * len(page), "/weights.bin"), UNREACHABLE, "a web page in place of", "--patience", "1"
+        )
 
     def test_what_a_server_does_not_give(self):
         self.server.faulty = lambda request: True
@@ -430,7 +481,13 @@ class Permanent(WebCase):
 
     def test_nobody_listens(self):
         self.server.close()
-        self.refused(self.server.url + "/x", UNREACHABLE, "Connection refused|Failed to connect|Couldn't connect", "--patience", "1")
+        self.refused(
+            self.server.url + "/x",
+            UNREACHABLE,
+            "Connection refused|Failed to connect|Couldn't connect",
+            "--patience",
+            "1",
+        )
 
     def test_always_busy(self):
         self.always(lambda request: request.plain(503, b""))
@@ -453,7 +510,9 @@ class Permanent(WebCase):
         file, self.target = self.target, os.path.join(self.target, "sub", "folder")
         ended, end = self.fetch(self.serve(b"x"))
         self.assertEqual(ended, 1, self.said)
-        self.assertIn(f"making {file}/sub: Not a directory; remove what is in the way, or name another target", end["reason"])
+        self.assertIn(
+            f"making {file}/sub: Not a directory; remove what is in the way, or name another target", end["reason"]
+        )
 
     def test_a_link_in_the_target(self):
         outside = os.path.join(self.dir, "outside")
@@ -466,9 +525,16 @@ class Permanent(WebCase):
         self.assertEqual(os.listdir(outside), [])
 
     def test_wrong_settings(self):
-        for arguments, code in (([], 64), (["model"], 64), (["model", "nonsense"], 78), (["model", "ftp://x/y"], 78),
-                                (["model", "http://x/y", "--verify", "maybe"], 64)):
-            done = subprocess.run([BINARY, *arguments], capture_output=True, text=True, env=self.environment(), timeout=DEADLINE)
+        for arguments, code in (
+            ([], 64),
+            (["model"], 64),
+            (["model", "nonsense"], 78),
+            (["model", "ftp://x/y"], 78),
+            (["model", "http://x/y", "--verify", "maybe"], 64),
+        ):
+            done = subprocess.run(
+                [BINARY, *arguments], capture_output=True, text=True, env=self.environment(), timeout=DEADLINE
+            )
             self.assertEqual(done.returncode, code, (arguments, done.stderr))
 
 
@@ -496,6 +562,7 @@ class Killed(WebCase):
                 sent[0] += bytes_sent
                 if sent[0] >= point:
                     process.kill()
+
             self.server.sent = count
             process.wait(DEADLINE)
             self.assertIn(process.returncode, (0, -signal.SIGKILL))
@@ -522,6 +589,7 @@ class Killed(WebCase):
             sent[0] += bytes_sent
             if sent[0] >= size // 2:
                 process.kill()
+
         self.server.sent = count
         self.assertEqual(process.wait(DEADLINE), -signal.SIGKILL)
         self.server.sent = lambda _: None

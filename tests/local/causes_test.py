@@ -1,4 +1,5 @@
 """The table of causes (e2e/controller/cause_rows.py) by `muster local`. e2e/controller/run runs it in a cluster."""
+
 import concurrent.futures
 import json
 import os
@@ -7,7 +8,11 @@ import sys
 import threading
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE, os.path.join(HERE, "..", "..", "e2e", "controller"), os.path.join(HERE, "..", "..", "e2e", "cluster")]
+sys.path[:0] = [
+    HERE,
+    os.path.join(HERE, "..", "..", "e2e", "controller"),
+    os.path.join(HERE, "..", "..", "e2e", "cluster"),
+]
 
 from local_case import BIN, LocalCase, clean, free_port  # noqa: E402
 
@@ -27,13 +32,21 @@ class Causes(LocalCase):
         return folder
 
     def tell(self, *command):
-        return subprocess.run([os.path.join(BIN, "muster"), *command], cwd=self.folder, capture_output=True, text=True, check=True,
-                              env=clean(XDG_STATE_HOME=os.path.join(self.folder, "state"))).stdout
+        return subprocess.run(
+            [os.path.join(BIN, "muster"), *command],
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            check=True,
+            env=clean(XDG_STATE_HOME=os.path.join(self.folder, "state")),
+        ).stdout
 
     def sentences(self, row, kind, job):
         """{place: text} of all places of a run that name the cause."""
-        ends = [line for line in job.said.splitlines() if line.startswith(f"muster local: {kind} {row.name}: {row.state}")]
-        record, = (each for each in json.loads(self.tell("ps", "--json")) if each["name"] == row.name)
+        ends = [
+            line for line in job.said.splitlines() if line.startswith(f"muster local: {kind} {row.name}: {row.state}")
+        ]
+        (record,) = (each for each in json.loads(self.tell("ps", "--json")) if each["name"] == row.name)
         return {"the last line": ends[-1] if ends else job.said, "muster ps": record["message"]}
 
     def check_report(self, row):
@@ -50,7 +63,9 @@ class Causes(LocalCase):
 
         def run(row):
             with lock:
-                job = self.start("\n---\n".join(json.dumps(each) for each in row.objects(kind, self.folder_of(row), free_port())))
+                job = self.start(
+                    "\n---\n".join(json.dumps(each) for each in row.objects(kind, self.folder_of(row), free_port()))
+                )
             return job.wait(), job
 
         with concurrent.futures.ThreadPoolExecutor(AT_A_TIME) as pool:
@@ -59,8 +74,17 @@ class Causes(LocalCase):
             with self.subTest(row.name):
                 self.assertEqual(code, row.code or 1, job.said)
                 pod = row.pod(kind)
-                wrong = [cause_rows.wrong(row, kind, place, text, pod, f"see muster logs {row.name}{'' if row.rank is None else f' --node {row.rank}'}")
-                         for place, text in self.sentences(row, kind, job).items()]
+                wrong = [
+                    cause_rows.wrong(
+                        row,
+                        kind,
+                        place,
+                        text,
+                        pod,
+                        f"see muster logs {row.name}{'' if row.rank is None else f' --node {row.rank}'}",
+                    )
+                    for place, text in self.sentences(row, kind, job).items()
+                ]
                 self.assertFalse("".join(wrong), "\n".join([*wrong, job.said]))
                 if row.torchrun:
                     self.check_report(row)

@@ -1,4 +1,5 @@
 """`muster ps`, `muster logs` and `muster stop`, a run in the background and one on a terminal."""
+
 import fcntl
 import json
 import os
@@ -24,9 +25,16 @@ HANGS = "trap 'echo bye; exit 0' TERM; echo here; while :; do sleep 0.05; done"
 class CommandCase(LocalCase):
     def muster(self, *words, code=0):
         """The output of the command, stdout and stderr."""
-        done = subprocess.run([os.path.join(BIN, "muster"), *words], cwd=self.folder, timeout=DEADLINE, stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                              env=clean(XDG_STATE_HOME=os.path.join(self.folder, "state")))
+        done = subprocess.run(
+            [os.path.join(BIN, "muster"), *words],
+            cwd=self.folder,
+            timeout=DEADLINE,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=clean(XDG_STATE_HOME=os.path.join(self.folder, "state")),
+        )
         self.assertEqual(done.returncode, code, done.stdout)
         return done.stdout
 
@@ -73,12 +81,20 @@ class Ps(CommandCase):
         said = self.run_job(plain_job("gone", "echo again"))
         self.assertIn("the previous run was killed", said)
         self.assertEqual(self.row("gone")[2], "Complete")
-        logs = [os.path.join(folder, name) for folder, _, names in os.walk(self.path("gone", "previous")) for name in names]
+        logs = [
+            os.path.join(folder, name) for folder, _, names in os.walk(self.path("gone", "previous")) for name in names
+        ]
         self.assertIn("node.log", [os.path.basename(log) for log in logs])  # its last lines may be lost with its writer
 
     def test_a_broken_record(self):
         self.run_job(plain_job("broken", "true"))
-        for text, message in [("{", "no JSON"), ("[]", "no object"), ('{"kind": 1}', "'name' is not there"), ("", "JSON"), ("[" * 100_000, "no JSON")]:
+        for text, message in [
+            ("{", "no JSON"),
+            ("[]", "no object"),
+            ('{"kind": 1}', "'name' is not there"),
+            ("", "JSON"),
+            ("[" * 100_000, "no JSON"),
+        ]:
             with self.subTest(text[:20]):
                 with open(self.path("broken", "run.json"), "w") as file:
                     file.write(text)
@@ -91,18 +107,23 @@ class Ps(CommandCase):
 
 class Logs(CommandCase):
     def test_of_a_job_that_has_ended(self):
-        script = self.file("say.py", """import os
+        script = self.file(
+            "say.py",
+            """import os
 os.write(1, f"I am {os.environ['RANK']}\\n".encode())
 os.write(2, f"no end of {os.environ['RANK']}".encode())
-""")
+""",
+        )
         said = self.run_job(train_job("both", f"[torchrun, {script}]", processes=2))
         self.assertIn("[both-node-0-1] [rank3]:I am 3\n", said)
         logs = self.muster("logs", "both")
         for rank in range(4):
             self.assertIn(f"[both-node-0-{rank // 2}] [rank{rank}]:I am {rank}\n", logs)
         self.assertLess(logs.index("I am 0"), logs.index("I am 2"))
-        self.assertEqual(sorted(self.muster("logs", "both", "--rank", "2").splitlines()),
-                         ["[both-node-0-1] I am 2", "[both-node-0-1] no end of 2"])
+        self.assertEqual(
+            sorted(self.muster("logs", "both", "--rank", "2").splitlines()),
+            ["[both-node-0-1] I am 2", "[both-node-0-1] no end of 2"],
+        )
         of_node = self.muster("logs", "both", "--node", "1")
         self.assertIn("I am 3", of_node)
         self.assertNotIn("[both-node-0-0]", of_node)
@@ -116,13 +137,20 @@ os.write(2, f"no end of {os.environ['RANK']}".encode())
         self.assertIn("I am 3", self.muster("logs", "both", "--previous"))
 
     def follow(self, name):
-        follower = Job([os.path.join(BIN, "muster"), "logs", "-f", name], cwd=self.folder,
-                       env=clean(XDG_STATE_HOME=os.path.join(self.folder, "state")))
+        follower = Job(
+            [os.path.join(BIN, "muster"), "logs", "-f", name],
+            cwd=self.folder,
+            env=clean(XDG_STATE_HOME=os.path.join(self.folder, "state")),
+        )
         self.addCleanup(follower.end)
         return follower
 
     def test_followed_until_the_end(self):
-        job = self.start(plain_job("long", f"echo begins; while [ ! -e {self.folder}/go ]; do sleep 0.05; done; echo goes on; printf over"))
+        job = self.start(
+            plain_job(
+                "long", f"echo begins; while [ ! -e {self.folder}/go ]; do sleep 0.05; done; echo goes on; printf over"
+            )
+        )
         job.await_("begins")
         follower = self.follow("long")
         follower.await_("begins")
@@ -143,8 +171,14 @@ os.write(2, f"no end of {os.environ['RANK']}".encode())
 
     def test_nobody_reads(self):
         self.run_job(plain_job("much", "seq 200000"))
-        done = subprocess.run(f"{BIN}/muster logs much | head -1", shell=True, capture_output=True, text=True, timeout=DEADLINE,
-                              env=clean(XDG_STATE_HOME=os.path.join(self.folder, "state")))
+        done = subprocess.run(
+            f"{BIN}/muster logs much | head -1",
+            shell=True,
+            capture_output=True,
+            text=True,
+            timeout=DEADLINE,
+            env=clean(XDG_STATE_HOME=os.path.join(self.folder, "state")),
+        )
         self.assertEqual((len(done.stdout.splitlines()), done.stderr), (1, ""))
 
 
@@ -159,8 +193,10 @@ class Stop(CommandCase):
         job = self.start(plain_job("hard", "trap '' TERM; echo here; while :; do sleep 0.05; done"))
         job.await_("] here")
         processes = self.processes()
-        self.assertIn("hard has been told to stop and still runs after 1 s; `muster stop --now hard` does not wait",
-                      self.muster("stop", "--timeout", "1", "hard", code=78))
+        self.assertIn(
+            "hard has been told to stop and still runs after 1 s; `muster stop --now hard` does not wait",
+            self.muster("stop", "--timeout", "1", "hard", code=78),
+        )
         self.assertIn("hard: Stopped, exit code 143", self.muster("stop", "--now", "hard"))
         self.assertEqual(job.wait(), 143)
         self.assert_gone(processes)
@@ -202,14 +238,19 @@ class Detach(CommandCase):
         self.addCleanup(self.muster, "stop", "--all", "--now")
 
     def detach(self, name, script, *words, code=0):
-        return self.muster("local", "--detach", "-f", self.file(f"{name}.yaml", plain_job(name, script)), *words, code=code)
+        return self.muster(
+            "local", "--detach", "-f", self.file(f"{name}.yaml", plain_job(name, script)), *words, code=code
+        )
 
     def test_from_its_start_to_its_end(self):
         script = f"echo begins; while [ ! -e {self.folder}/go ]; do sleep 0.05; done; exit 4"
         said = self.detach("night", script)
         self.assertIn("muster logs -f night", said)
         self.assertIn(self.row("night")[2], ("Starting", "Running", "Created"))
-        follower = Job([os.path.join(BIN, "muster"), "logs", "-f", "night"], env=clean(XDG_STATE_HOME=os.path.join(self.folder, "state")))
+        follower = Job(
+            [os.path.join(BIN, "muster"), "logs", "-f", "night"],
+            env=clean(XDG_STATE_HOME=os.path.join(self.folder, "state")),
+        )
         self.addCleanup(follower.end)
         follower.await_("begins")
         self.assertIn("a job 'night' runs here already", self.detach("night", script, code=78))
@@ -226,8 +267,16 @@ class Detach(CommandCase):
         self.assertEqual(self.row("night")[2], "Stopped")
 
     def test_what_cannot_start_is_said_at_once(self):
-        self.assertIn("spec.trainer.numNodes", self.muster("local", "--detach", "-f", self.file(
-            "job.yaml", plain_job("bad", "true").replace("numNodes: 1", "numNodes: one")), code=78))
+        self.assertIn(
+            "spec.trainer.numNodes",
+            self.muster(
+                "local",
+                "--detach",
+                "-f",
+                self.file("job.yaml", plain_job("bad", "true").replace("numNodes: 1", "numNodes: one")),
+                code=78,
+            ),
+        )
         self.assertIn("--kill 'node:1'", self.detach("bad", "true", "--kill", "node:1", code=78))
         os.makedirs(self.path("bad", "output.log"))
         self.assertIn("output.log: Is a directory", self.detach("bad", "true", code=78))
@@ -239,9 +288,15 @@ class StatusLine(CommandCase):
         master, slave = pty.openpty()
         self.addCleanup(os.close, master)
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-        process = subprocess.Popen([os.path.join(BIN, "muster-local"), "-f", self.file("job.yaml", text)], stdin=subprocess.DEVNULL,
-                                   stdout=stdout or slave, stderr=slave, cwd=self.folder, start_new_session=True,
-                                   env=clean(XDG_STATE_HOME=os.path.join(self.folder, "state"), **{"TERM": "xterm", **environment}))
+        process = subprocess.Popen(
+            [os.path.join(BIN, "muster-local"), "-f", self.file("job.yaml", text)],
+            stdin=subprocess.DEVNULL,
+            stdout=stdout or slave,
+            stderr=slave,
+            cwd=self.folder,
+            start_new_session=True,
+            env=clean(XDG_STATE_HOME=os.path.join(self.folder, "state"), **{"TERM": "xterm", **environment}),
+        )
         os.close(slave)
         self.addCleanup(process.kill)
         got = b""
@@ -265,14 +320,21 @@ while not os.path.exists(GO):
 """
 
     def job(self, nodes=2):
-        return train_job("live", f"[torchrun, {self.file('say.py', self.SCRIPT.replace('GO', repr(self.folder + '/go')))}]", nodes=nodes, processes=2)
+        return train_job(
+            "live",
+            f"[torchrun, {self.file('say.py', self.SCRIPT.replace('GO', repr(self.folder + '/go')))}]",
+            nodes=nodes,
+            processes=2,
+        )
 
     def test_never_mixes_with_output(self):
         _, shown = self.on_terminal(self.job(), until=rb"live: \w+ \| round 0 \| \d of 4 ranks ready")
         for rank in range(4):
             for i in range(300):
                 self.assertIn(f"[live-node-0-{rank // 2}] [rank{rank}]:rank {rank} line {i}", shown)
-        self.assertFalse([line for line in shown if " ranks ready" in line and line.startswith("live:")], "it is gone at the end")
+        self.assertFalse(
+            [line for line in shown if " ranks ready" in line and line.startswith("live:")], "it is gone at the end"
+        )
         for line in shown:
             self.assertNotRegex(line, r"\x1b|\r")
 
@@ -292,7 +354,10 @@ while not os.path.exists(GO):
         with open(os.path.join(self.folder, "out"), "w+") as out:
             raw, _ = self.on_terminal(plain_job("apart", "echo said", nodes=2), stdout=out)
             out.seek(0)
-            self.assertEqual(sorted(line for line in out.read().splitlines() if "said" in line), ["[apart-node-0-0] said", "[apart-node-0-1] said"])
+            self.assertEqual(
+                sorted(line for line in out.read().splitlines() if "said" in line),
+                ["[apart-node-0-0] said", "[apart-node-0-1] said"],
+            )
         self.assertIn(" of 2 nodes ready", raw)
 
 

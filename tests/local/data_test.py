@@ -1,4 +1,5 @@
 """Data for jobs of `muster local`: from a real S3 server and from a hub, into a claim that nodes and later runs share."""
+
 import os
 import random
 import shutil
@@ -61,19 +62,30 @@ class Data(LocalCase):
         return ["--secret", f"{name}={name}"]
 
     def sums(self):
-        return subprocess.run(["sh", "-c", "find . -type f | sort | xargs sha256sum"], cwd=os.path.join(self.source, "train"), check=True,
-                              capture_output=True, text=True).stdout
+        return subprocess.run(
+            ["sh", "-c", "find . -type f | sort | xargs sha256sum"],
+            cwd=os.path.join(self.source, "train"),
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
 
     def check_nodes(self, said, name):
         """Checks that both nodes have read the files of the source."""
         for rank in (0, 1):
             prefix = f"[{name}-node-0-{rank}] "
-            told = "".join(line.removeprefix(prefix) for line in said.splitlines(keepends=True) if line.startswith(prefix) and "  ./" in line)
+            told = "".join(
+                line.removeprefix(prefix)
+                for line in said.splitlines(keepends=True)
+                if line.startswith(prefix) and "  ./" in line
+            )
             self.assertEqual(told, self.sums(), said)
 
     def job(self, name, initializer, folder):
         script = SUMS.replace("$WHAT", folder)
-        return plain_job(name, script, nodes=2, runtime_name="with-data", more=f"  initializer: {{{folder}: {initializer}}}\n")
+        return plain_job(
+            name, script, nodes=2, runtime_name="with-data", more=f"  initializer: {{{folder}: {initializer}}}\n"
+        )
 
 
 class FromS3(Data):
@@ -86,8 +98,22 @@ class FromS3(Data):
         cls.addClassCleanup(cls.store.close)
 
     def put(self, *arguments):
-        subprocess.run(["curl", "-sS", "--fail-with-body", "--noproxy", "*", "--aws-sigv4", "aws:amz:us-east-1:s3", "--user",
-                        f"{minio_server.KEY}:{minio_server.SECRET}", *arguments], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(
+            [
+                "curl",
+                "-sS",
+                "--fail-with-body",
+                "--noproxy",
+                "*",
+                "--aws-sigv4",
+                "aws:amz:us-east-1:s3",
+                "--user",
+                f"{minio_server.KEY}:{minio_server.SECRET}",
+                *arguments,
+            ],
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
 
     def fill(self, bucket):
         self.put("-X", "PUT", f"{self.store.url}/{bucket}")
@@ -95,8 +121,10 @@ class FromS3(Data):
             self.put("-T", os.path.join(self.source, name), f"{self.store.url}/{bucket}/{name}")
 
     def of_bucket(self, bucket, region="us-east-1"):
-        return (f"{{storageUri: 's3://{bucket}/train', secretRef: {{name: keys}}, "
-                f"env: [{{name: AWS_ENDPOINT_URL, value: '{self.store.url}'}}, {{name: AWS_REGION, value: {region}}}]}}")
+        return (
+            f"{{storageUri: 's3://{bucket}/train', secretRef: {{name: keys}}, "
+            f"env: [{{name: AWS_ENDPOINT_URL, value: '{self.store.url}'}}, {{name: AWS_REGION, value: {region}}}]}}"
+        )
 
     def test_nodes_share_what_came_once(self):
         """The second run finds the data in the claim and downloads nothing."""
@@ -114,7 +142,9 @@ class FromS3(Data):
         """A wrong key is fatal: the job ends with the initializer's code, and no node begins."""
         self.fill("second")
         keys = self.secret("keys", AWS_ACCESS_KEY_ID=minio_server.KEY, AWS_SECRET_ACCESS_KEY="another")
-        run = self.start(self.job("wrong", self.of_bucket("second"), "dataset"), with_data("dataset-initializer"), arguments=keys)
+        run = self.start(
+            self.job("wrong", self.of_bucket("second"), "dataset"), with_data("dataset-initializer"), arguments=keys
+        )
         self.assertEqual(run.wait(), 1, run.said)
         self.assertIn("SignatureDoesNotMatch", run.said)
         self.assertNotIn("[wrong-node-0-0]", run.said)
@@ -128,8 +158,12 @@ class FromHub(Data):
         repository.private = True
         repository.readers.add("hub-token")
         hub.tokens.add("hub-token")
-        model = (f"{{storageUri: 'hf://vision/tiny', env: [{{name: HF_ENDPOINT, value: '{hub.url}'}}], secretRef: {{name: hub}}}}")
-        said = self.run_job(self.job("model", model, "model"), with_data("model-initializer"), arguments=self.secret("hub", HF_TOKEN="hub-token"))
+        model = f"{{storageUri: 'hf://vision/tiny', env: [{{name: HF_ENDPOINT, value: '{hub.url}'}}], secretRef: {{name: hub}}}}"
+        said = self.run_job(
+            self.job("model", model, "model"),
+            with_data("model-initializer"),
+            arguments=self.secret("hub", HF_TOKEN="hub-token"),
+        )
         self.check_nodes(said, "model")
 
 

@@ -1,4 +1,5 @@
 """The table of failures (e2e/controller/failure_rows.py) by `muster local`. e2e/controller/run runs it in a cluster."""
+
 import concurrent.futures
 import json
 import os
@@ -8,7 +9,11 @@ import sys
 import threading
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE, os.path.join(HERE, "..", "..", "e2e", "controller"), os.path.join(HERE, "..", "..", "e2e", "cluster")]
+sys.path[:0] = [
+    HERE,
+    os.path.join(HERE, "..", "..", "e2e", "controller"),
+    os.path.join(HERE, "..", "..", "e2e", "cluster"),
+]
 
 from local_case import DEADLINE, LocalCase, free_port  # noqa: E402
 
@@ -64,10 +69,18 @@ class Table(LocalCase):
     def test_a_pod_of_the_same_name_begins_empty(self):
         """The replacement of a PyTorchJob's pod has the pod's name, and empty volumes."""
         folder = self.folder_of("empty")
-        script = (f'[ "$RANK" = 0 ] && {{ until [ -e {folder}/over ]; do sleep 0.05; done; exit; }}\n'
-                  f'[ -e /own/left ] && echo left over; : > /own/left; [ -e {folder}/once ] && {{ : > {folder}/over; exit; }}\n: > {folder}/once; exit 143')
+        script = (
+            f'[ "$RANK" = 0 ] && {{ until [ -e {folder}/over ]; do sleep 0.05; done; exit; }}\n'
+            f"[ -e /own/left ] && echo left over; : > /own/left; [ -e {folder}/once ] && {{ : > {folder}/over; exit; }}\n: > {folder}/once; exit 143"
+        )
         made = {"command": shell(script), "volumeMounts": [{"name": "own", "mountPath": "/own"}]}
-        said = self.run_job(json.dumps(pytorch_job("empty", 1, made, policy={"backoffLimit": 1}, pod={"volumes": [{"name": "own", "emptyDir": {}}]})))
+        said = self.run_job(
+            json.dumps(
+                pytorch_job(
+                    "empty", 1, made, policy={"backoffLimit": 1}, pod={"volumes": [{"name": "own", "emptyDir": {}}]}
+                )
+            )
+        )
         self.assertIn("PyTorchJob empty: Succeeded, 1 restart", said)
         self.assertNotIn("left over", said)
 

@@ -1,4 +1,5 @@
 """How `muster local` runs the probes of containers, and what follows."""
+
 import os
 import re
 import sys
@@ -39,22 +40,34 @@ class Probes(LocalCase):
 
     def test_an_exec_probe_sees_what_the_container_sees(self):
         """Files, /dev/shm, host name, processes, environment and working folder. The node is ready once the probe has succeeded."""
-        probe = shell("test -e /dev/shm/up && echo asked $(hostname) $(pwd) $COLOR $(ls /dev/shm) $(cat /proc/self/comm) $(pgrep -x -c idle) >> asked")
+        probe = shell(
+            "test -e /dev/shm/up && echo asked $(hostname) $(pwd) $COLOR $(ls /dev/shm) $(cat /proc/self/comm) $(pgrep -x -c idle) >> asked"
+        )
         pod = f"containers: [{{name: node, image: i, env: [{{name: COLOR, value: red}}], readinessProbe: {{exec: {{command: {probe}}}, periodSeconds: 1}}}}]"
-        job = self.start(plain_job("seen", f"cp $(command -v sleep) idle; ./idle 1000 & touch /dev/shm/up; {until(self.folder + '/go')}; kill $!", runtime_name="seen"),
-                         runtime("seen", pod))
+        job = self.start(
+            plain_job(
+                "seen",
+                f"cp $(command -v sleep) idle; ./idle 1000 & touch /dev/shm/up; {until(self.folder + '/go')}; kill $!",
+                runtime_name="seen",
+            ),
+            runtime("seen", pod),
+        )
         job.await_("all 1 node are ready")
         self.file("go", "")
         self.assertEqual(job.wait(), 0, job.said)
         with open(os.path.join(self.folder, "asked")) as asked:
-            self.assertIn(f"asked seen-node-0-0 {self.folder} red up cat 1", asked.read().splitlines())  # others may come before or after `idle`
+            self.assertIn(
+                f"asked seen-node-0-0 {self.folder} red up cat 1", asked.read().splitlines()
+            )  # others may come before or after `idle`
 
     def test_http(self):
         port = free_port()
         server = self.file("server.py", SERVER)
         probes = f"startupProbe: {{tcpSocket: {{port: {port}}}, periodSeconds: 1, failureThreshold: 1000}}, readinessProbe: {{httpGet: {{path: /up, port: {port}, httpHeaders: [{{name: X-Who, value: me}}]}}, periodSeconds: 1, failureThreshold: 1}}"
         job = self.start(*self.probed("http", f"exec {sys.executable} {server} {self.folder} {port}", probes))
-        job.await_("http-node-0-0.*: container node: its readiness probe has failed, it is not ready: GET /up on .* gives 503")
+        job.await_(
+            "http-node-0-0.*: container node: its readiness probe has failed, it is not ready: GET /up on .* gives 503"
+        )
         self.assertNotIn("are ready", job.said)
         self.file("up", "")
         job.await_("all 1 node are ready")
@@ -64,8 +77,13 @@ class Probes(LocalCase):
     def test_a_port_that_opens(self):
         port = free_port()
         server = self.file("server.py", SERVER)
-        job = self.start(*self.probed("tcp", f"echo has begun; {until(self.folder + '/open')}; exec {sys.executable} {server} {self.folder} {port}",
-                                      f"startupProbe: {{tcpSocket: {{port: {port}}}, periodSeconds: 1, failureThreshold: 1000}}"))
+        job = self.start(
+            *self.probed(
+                "tcp",
+                f"echo has begun; {until(self.folder + '/open')}; exec {sys.executable} {server} {self.folder} {port}",
+                f"startupProbe: {{tcpSocket: {{port: {port}}}, periodSeconds: 1, failureThreshold: 1000}}",
+            )
+        )
         job.await_("has begun")
         self.assertNotIn("are ready", job.said)
         self.file("open", "")
@@ -73,11 +91,15 @@ class Probes(LocalCase):
 
     def test_one_that_does_not_live_is_started_again_by_its_policy(self):
         """A container whose liveness probe fails gets SIGTERM and the probe's own grace."""
-        script = (f"if [ -e {self.folder}/again ]; then echo lives; exit; fi; touch {self.folder}/again; "
-                  f"trap 'echo asked to end' TERM; touch {self.folder}/ill; while :; do sleep 0.05; done")
-        probe = ("livenessProbe: {exec: {command: %s}, periodSeconds: 1, failureThreshold: 1, terminationGracePeriodSeconds: 1}"
-                 % shell(f"test ! -e {self.folder}/ill || (rm {self.folder}/ill; echo ill; exit 9)"))
-        side = (f", initContainers: [{{name: side, image: i, restartPolicy: Always, command: {shell(script)}, {probe}}}]")
+        script = (
+            f"if [ -e {self.folder}/again ]; then echo lives; exit; fi; touch {self.folder}/again; "
+            f"trap 'echo asked to end' TERM; touch {self.folder}/ill; while :; do sleep 0.05; done"
+        )
+        probe = (
+            "livenessProbe: {exec: {command: %s}, periodSeconds: 1, failureThreshold: 1, terminationGracePeriodSeconds: 1}"
+            % shell(f"test ! -e {self.folder}/ill || (rm {self.folder}/ill; echo ill; exit 9)")
+        )
+        side = f", initContainers: [{{name: side, image: i, restartPolicy: Always, command: {shell(script)}, {probe}}}]"
         job = self.start(*self.probed("live", until(self.folder + "/go"), "resources: {}", more=side))
         job.await_("container side: its liveness probe has failed, it is stopped: exit code 9: 'ill'")
         job.await_("asked to end")
@@ -94,7 +116,9 @@ class Probes(LocalCase):
     def test_one_that_cannot_be_asked_counts_neither_way(self):
         probe = "livenessProbe: {exec: {command: [no-such-command]}, periodSeconds: 1, failureThreshold: 1}"
         job = self.start(*self.probed("asked", until(self.folder + "/go"), probe))
-        job.await_("container node: its liveness probe could not be run, which counts as no result: .*no-such-command: (No such file|Permission denied)")
+        job.await_(
+            "container node: its liveness probe could not be run, which counts as no result: .*no-such-command: (No such file|Permission denied)"
+        )
         self.file("go", "")
         self.assertEqual(job.wait(), 0, job.said)
         self.assertNotIn("has failed", job.said)
@@ -114,8 +138,10 @@ spec:
      template: {metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}}, spec: {template: {spec: {containers: [{name: node, image: i}]}}}}}]}}
 """
         first = shell(f"echo first; {until(self.folder + '/end')}")
-        job = self.start(plain_job("waits", f"echo second; touch {self.folder}/end", runtime_name="waits"),
-                         jobs.replace("FIRST", first).replace("GO", self.folder + "/go"))
+        job = self.start(
+            plain_job("waits", f"echo second; touch {self.folder}/end", runtime_name="waits"),
+            jobs.replace("FIRST", first).replace("GO", self.folder + "/go"),
+        )
         job.await_("first")
         job.await_("its readiness probe has failed")
         self.assertNotIn("second", job.said)
@@ -155,7 +181,9 @@ class ExitCodes(LocalCase):
                 self.assertRegex(said, r"-node-0-1  success after")
 
     def test_a_nodes(self):
-        script = f"if [ -e {self.folder}/back ]; then echo again; exit; fi; touch {self.folder}/back; echo first; sleep 1000"
+        script = (
+            f"if [ -e {self.folder}/back ]; then echo again; exit; fi; touch {self.folder}/back; echo first; sleep 1000"
+        )
         said = self.run_job(plain_job("node", script), arguments=["--kill", "node:0:exit=143@first"])
         self.assertRegex(said, r"drill node:0:exit=143@first: node 0 on node-node-0-0.* ends with 143")
         self.assertRegex(said, r"node-node-0-0  exit code 143 .*, then success")

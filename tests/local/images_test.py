@@ -1,4 +1,5 @@
 """`muster local --image-root` and `--oci`: containers in an image of busybox."""
+
 import gzip
 import hashlib
 import io
@@ -48,14 +49,26 @@ class Roots(ImageCase):
         root = self.root()
         pod = """containers: [{name: node, image: i, volumeMounts: [{name: own, mountPath: /workspace}, {name: deep, mountPath: /opt/app/deep/er}]}],
                  volumes: [{name: own, emptyDir: {}}, {name: deep, emptyDir: {}}]"""
-        script = ("echo in $(cat /opt/app/name) $(ls /); pwd; touch /usr/x || echo read-only; touch /tmp/a /run/a /var/tmp/a /dev/shm/a "
-                  "/workspace/a /opt/app/deep/er/a && echo writable; echo home $HOME path $PATH; grep -c rooted-node-0-1 /etc/hosts; "
-                  "ls /home || echo no home")
-        said = self.run_job(plain_job("rooted", script, nodes=2, runtime_name="with-volumes"), runtime("with-volumes", pod),
-                            arguments=["--image-root", root])
+        script = (
+            "echo in $(cat /opt/app/name) $(ls /); pwd; touch /usr/x || echo read-only; touch /tmp/a /run/a /var/tmp/a /dev/shm/a "
+            "/workspace/a /opt/app/deep/er/a && echo writable; echo home $HOME path $PATH; grep -c rooted-node-0-1 /etc/hosts; "
+            "ls /home || echo no home"
+        )
+        said = self.run_job(
+            plain_job("rooted", script, nodes=2, runtime_name="with-volumes"),
+            runtime("with-volumes", pod),
+            arguments=["--image-root", root],
+        )
         for node in ("[rooted-node-0-0] ", "[rooted-node-0-1] "):
-            for line in ("in root", "/\n", "read-only\n", "writable\n",
-                         "home /tmp path /muster-agent:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\n", "1\n", "no home\n"):
+            for line in (
+                "in root",
+                "/\n",
+                "read-only\n",
+                "writable\n",
+                "home /tmp path /muster-agent:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\n",
+                "1\n",
+                "no home\n",
+            ):
                 self.assertIn(node + line, said)
         self.assertEqual(sorted(os.listdir(root)), ["bin", "etc", "opt", "proc", "tmp", "usr", "var"])
         self.assertEqual(os.listdir(os.path.join(root, "opt/app")), ["name"])
@@ -63,14 +76,25 @@ class Roots(ImageCase):
     def test_torchrun_runs_in_it_by_the_agent(self):
         """The agent is the muster binary of this machine, which replaces Muster's image."""
         job = plain_job("agent", "echo $PET_NNODES from $(cat /opt/app/name)", nodes=2, runtime_name="torch")
-        said = self.run_job(job, runtime("torch", "containers: [{name: node, image: i}]", torch=True), arguments=["--image-root", self.root()])
+        said = self.run_job(
+            job,
+            runtime("torch", "containers: [{name: node, image: i}]", torch=True),
+            arguments=["--image-root", self.root()],
+        )
         for node in (0, 1):
             self.assertIn(f"[agent-node-0-{node}] 2 from root\n", said)
 
     def test_each_image_has_its_own(self):
         pod = """containers: [{name: node, image: "reg.example.com/a/train:1"}, {name: other, image: "reg.example.com/b:2", command: [cat, /opt/app/name]}]"""
         job = plain_job("several", "cat /opt/app/name", runtime_name="two")
-        arguments = ["--image-root", self.root("usual"), "--image-root", f"train={self.root('wrong')}", "--image-root", f"train={self.root('right')}"]
+        arguments = [
+            "--image-root",
+            self.root("usual"),
+            "--image-root",
+            f"train={self.root('wrong')}",
+            "--image-root",
+            f"train={self.root('right')}",
+        ]
         said = self.run_job(job, runtime("two", pod), arguments=arguments)
         self.assertIn("right", said)
         self.assertIn("usual", said)
@@ -79,7 +103,10 @@ class Roots(ImageCase):
     def test_a_folder_of_this_machine_is_shown_by_workdir(self):
         os.mkdir(os.path.join(self.folder, "work"))
         self.file("work/mine", "mine")
-        said = self.run_job(plain_job("shown", "pwd; cat mine; touch made"), arguments=["--image-root", self.root(), "--workdir", "work"])
+        said = self.run_job(
+            plain_job("shown", "pwd; cat mine; touch made"),
+            arguments=["--image-root", self.root(), "--workdir", "work"],
+        )
         self.assertRegex(said, rf"(?s)\[shown-node-0-0\] {self.folder}/work\n.*\[shown-node-0-0\] mine")
         self.assertTrue(os.path.exists(os.path.join(self.folder, "work", "made")))
 
@@ -87,18 +114,26 @@ class Roots(ImageCase):
         os.mkdir(os.path.join(self.folder, "shared"))
         self.file("shared/mine", "mine")
         pod = "containers: [{name: node, image: i, workingDir: /opt/app}]"
-        said = self.run_job(plain_job("both", f"pwd; cat {self.folder}/shared/mine", runtime_name="own"), runtime("own", pod),
-                            arguments=["--image-root", self.root(), "--workdir", "shared"])
+        said = self.run_job(
+            plain_job("both", f"pwd; cat {self.folder}/shared/mine", runtime_name="own"),
+            runtime("own", pod),
+            arguments=["--image-root", self.root(), "--workdir", "shared"],
+        )
         self.assertRegex(said, r"(?s)\] /opt/app\n.*\] mine")
 
     def test_what_is_wrong(self):
         self.file("plain-file", "")
-        for value, message in (("/nowhere", "--image-root '/nowhere': No such file"), ("i=plain-file", "--image-root 'plain-file': it is no folder")):
+        for value, message in (
+            ("/nowhere", "--image-root '/nowhere': No such file"),
+            ("i=plain-file", "--image-root 'plain-file': it is no folder"),
+        ):
             with self.subTest(message):
                 self.assertIn(message, self.run_job(plain_job("a", "true"), code=78, arguments=["--image-root", value]))
         empty = os.path.join(self.folder, "empty")
         os.mkdir(empty)
-        said = self.run_job(plain_job("a", "true", more="  runtimePatches: []\n"), code=127, arguments=["--image-root", empty])
+        said = self.run_job(
+            plain_job("a", "true", more="  runtimePatches: []\n"), code=127, arguments=["--image-root", empty]
+        )
         self.assertIn("sh", said)
 
 
@@ -129,18 +164,34 @@ def lower_layer():
         tar = Tar().add("usr/bin/busybox", file.read())
     for applet in APPLETS[1:]:
         tar.add(f"usr/bin/{applet}", kind=tarfile.SYMTYPE, target="/usr/bin/busybox")
-    tar.add("usr/bin/sh", kind=tarfile.LNKTYPE, target="usr/bin/busybox").add("bin", kind=tarfile.SYMTYPE, target="usr/bin")
-    tar.add("etc/").add("opt/app/lower", b"lower").add("opt/app/gone", b"gone").add("opt/hidden/old", b"old").add("var/tmp")
+    tar.add("usr/bin/sh", kind=tarfile.LNKTYPE, target="usr/bin/busybox").add(
+        "bin", kind=tarfile.SYMTYPE, target="usr/bin"
+    )
+    tar.add("etc/").add("opt/app/lower", b"lower").add("opt/app/gone", b"gone").add("opt/hidden/old", b"old").add(
+        "var/tmp"
+    )
     tar.add("dev/null", kind=tarfile.CHRTYPE).add("tmp/pipe", kind=tarfile.FIFOTYPE)
     return tar.end()
 
 
 def upper_layer():
-    return (Tar().add("opt/app/.wh.gone", b"").add("opt/hidden/new", b"new").add("opt/hidden/.wh..wh..opq", b"")
-            .add("opt/app/upper", b"upper", mode=0o4555).add("./opt//app/./name", b"layers").end())
+    return (
+        Tar()
+        .add("opt/app/.wh.gone", b"")
+        .add("opt/hidden/new", b"new")
+        .add("opt/hidden/.wh..wh..opq", b"")
+        .add("opt/app/upper", b"upper", mode=0o4555)
+        .add("./opt//app/./name", b"layers")
+        .end()
+    )
 
 
-CONFIG = {"Entrypoint": ["/bin/sh", "-c"], "Cmd": ["echo by the image alone $0"], "Env": ["GREETING=hello", "PATH=/bin"], "WorkingDir": "/opt/app"}
+CONFIG = {
+    "Entrypoint": ["/bin/sh", "-c"],
+    "Cmd": ["echo by the image alone $0"],
+    "Env": ["GREETING=hello", "PATH=/bin"],
+    "WorkingDir": "/opt/app",
+}
 
 
 def oci_layout(layers, change=lambda name, value: value, compress=False):
@@ -170,7 +221,9 @@ def docker_archive(layers):
         tar.add(f"{i}/layer.tar", layer)
     tar.add("same/layer.tar", kind=tarfile.SYMTYPE, target="../0/layer.tar")  # as old versions of docker repeat a layer
     names = ["0/layer.tar", "same/layer.tar", *[f"{i}/layer.tar" for i in range(1, len(layers))]]
-    return tar.add("manifest.json", json.dumps([{"Config": "config.json", "RepoTags": ["a:1"], "Layers": names}]).encode()).end()
+    return tar.add(
+        "manifest.json", json.dumps([{"Config": "config.json", "RepoTags": ["a:1"], "Layers": names}]).encode()
+    ).end()
 
 
 class Oci(ImageCase):
@@ -187,9 +240,16 @@ class Oci(ImageCase):
     def test_it_runs_as_its_layers_and_its_configuration_say(self):
         script = "echo $GREETING $(pwd) $(ls) $(ls /opt/hidden); cat name"
         pod = 'containers: [{name: node, image: "a:1"}, {name: side, image: b}, {name: third, image: b, args: ["echo other arguments"]}]'
-        for content in (oci_layout([lower_layer(), upper_layer()], compress=True), docker_archive([lower_layer(), upper_layer()])):
+        for content in (
+            oci_layout([lower_layer(), upper_layer()], compress=True),
+            docker_archive([lower_layer(), upper_layer()]),
+        ):
             with self.subTest(len(content)):
-                said = self.run_job(plain_job("oci", script, runtime_name="three"), runtime("three", pod), arguments=["--oci", self.image(content)])
+                said = self.run_job(
+                    plain_job("oci", script, runtime_name="three"),
+                    runtime("three", pod),
+                    arguments=["--oci", self.image(content)],
+                )
                 self.assertIn("] hello /opt/app lower name upper new\n", said)
                 self.assertIn("] layers", said)
                 self.assertIn("by the image alone", said)
@@ -197,7 +257,9 @@ class Oci(ImageCase):
                 self.assertIn(" devices, pipes and sockets are left out", said)
         for image in self.images():
             root = os.path.join(self.folder, "state", "muster", "images", image, "root")
-            self.assertEqual(os.stat(os.path.join(root, "opt/app/upper")).st_mode & 0o7777, 0o755, "no setuid bit stays")
+            self.assertEqual(
+                os.stat(os.path.join(root, "opt/app/upper")).st_mode & 0o7777, 0o755, "no setuid bit stays"
+            )
             self.assertEqual(os.stat(os.path.join(root, "opt/app/upper")).st_mtime, 1_000_000_000)
             self.assertEqual(os.stat(os.path.join(root, "usr/bin/sh")).st_nlink, 2)
 
@@ -212,7 +274,10 @@ class Oci(ImageCase):
     def test_a_folder_is_as_good_as_its_tar(self):
         with tarfile.open(self.image(oci_layout([lower_layer()]))) as tar:
             tar.extractall(os.path.join(self.folder, "layout"))
-        self.assertIn("] fine", self.run_job(plain_job("folder", "echo fine"), arguments=["--oci", os.path.join(self.folder, "layout")]))
+        self.assertIn(
+            "] fine",
+            self.run_job(plain_job("folder", "echo fine"), arguments=["--oci", os.path.join(self.folder, "layout")]),
+        )
 
     def test_what_a_killed_start_has_left_goes(self):
         left = os.path.join(self.folder, "state", "muster", "images", "0" * 64 + ".part", "root")
@@ -227,8 +292,14 @@ class Oci(ImageCase):
         rows = [
             (Tar().add("../../out", b"x"), "member '../../out': it leads out of the image"),
             (Tar().add("a/../../../out", b"x"), "it leads out of the image"),
-            (Tar().add("link", kind=tarfile.LNKTYPE, target="../../../etc/passwd"), "its hard link leads out of the image"),
-            (Tar().add("link", kind=tarfile.LNKTYPE, target="etc/passwd"), "its hard link leads to 'etc/passwd', which is missing"),
+            (
+                Tar().add("link", kind=tarfile.LNKTYPE, target="../../../etc/passwd"),
+                "its hard link leads out of the image",
+            ),
+            (
+                Tar().add("link", kind=tarfile.LNKTYPE, target="etc/passwd"),
+                "its hard link leads to 'etc/passwd', which is missing",
+            ),
             (Tar().add("x/y", b"").add("x/.wh...", b""), "it leads out of the image"),
             (Tar().add("away", kind=tarfile.SYMTYPE, target=away).add("away/out", b"x"), ""),
             (Tar().add("up", kind=tarfile.SYMTYPE, target="../../../../../../../..").add(f"up{away}/out", b"x"), ""),
@@ -241,21 +312,30 @@ class Oci(ImageCase):
                 self.assertEqual(job.wait() in (0, 78), True, job.said)
                 self.assertIn(message, job.said)
                 self.assertEqual(os.listdir(away), [])
-                self.assertFalse([name for name in self.images() if name.endswith(".part")], "nothing is left of what failed")
+                self.assertFalse(
+                    [name for name in self.images() if name.endswith(".part")], "nothing is left of what failed"
+                )
 
     def test_what_is_no_image(self):
         layer = lower_layer()
 
         def changed(part, change):
             return oci_layout([layer], lambda name, value: {**value, **change} if name == part else value)
+
         whole = oci_layout([layer])
         rows = [
             (b"no tar at all", "the tar is broken"),
-            (Tar().add("a", b"x").end(), "it has neither index.json nor manifest.json, and so is no image; make one by `docker save IMAGE`"),
-            (whole[:len(whole) // 2], ""),
+            (
+                Tar().add("a", b"x").end(),
+                "it has neither index.json nor manifest.json, and so is no image; make one by `docker save IMAGE`",
+            ),
+            (whole[: len(whole) // 2], ""),
             (whole.replace(b"BusyBox", b"BusyBoz"), "its content does not match its digest"),
             (changed("index", {"manifests": []}), f"it has no image for linux/{ARCHITECTURE}"),
-            (changed("index", {"manifests": [{"digest": "sha256:../../../etc/passwd"}]}), "is no sha256:<64 hexadecimal digits>"),
+            (
+                changed("index", {"manifests": [{"digest": "sha256:../../../etc/passwd"}]}),
+                "is no sha256:<64 hexadecimal digits>",
+            ),
             (changed("index", {"manifests": [{"digest": "md5:1"}]}), "is no sha256:"),
             (changed("index", {"manifests": [{}, {}]}), "it has 2 images for this machine; give a file with one"),
             (changed("manifest", {"layers": []}), "it has 0 layers"),
@@ -266,10 +346,17 @@ class Oci(ImageCase):
         ]
         for content, message in rows:
             with self.subTest(message):
-                self.assertIn(message, self.run_job(plain_job("wrong", "true"), code=78, arguments=["--oci", self.image(content)]))
+                self.assertIn(
+                    message, self.run_job(plain_job("wrong", "true"), code=78, arguments=["--oci", self.image(content)])
+                )
                 self.assertEqual(self.images(), [])
-        self.assertIn("No such file", self.run_job(plain_job("wrong", "true"), code=78, arguments=["--oci", "/nowhere"]))
-        self.assertIn("it is neither a file nor a folder", self.run_job(plain_job("wrong", "true"), code=78, arguments=["--oci", "/dev/null"]))
+        self.assertIn(
+            "No such file", self.run_job(plain_job("wrong", "true"), code=78, arguments=["--oci", "/nowhere"])
+        )
+        self.assertIn(
+            "it is neither a file nor a folder",
+            self.run_job(plain_job("wrong", "true"), code=78, arguments=["--oci", "/dev/null"]),
+        )
 
 
 if __name__ == "__main__":

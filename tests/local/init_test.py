@@ -1,4 +1,5 @@
 """`muster init`: each file that it writes can be planned, and runs."""
+
 import os
 import re
 import shutil
@@ -18,8 +19,15 @@ KINDS = ("torch", "mpi", "jax", "pytorchjob")
 
 class InitCase(LocalCase):
     def init(self, *arguments, code=0):
-        ran = subprocess.run([os.path.join(BIN, "muster"), "init", *arguments], cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True,
-                             text=True, timeout=DEADLINE, env=clean())
+        ran = subprocess.run(
+            [os.path.join(BIN, "muster"), "init", *arguments],
+            cwd=self.folder,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=DEADLINE,
+            env=clean(),
+        )
         self.assertEqual(ran.returncode, code, ran.stderr)
         return ran
 
@@ -38,8 +46,13 @@ class Writes(InitCase):
             self.assertEqual(file.read(), text)
 
     def test_what_it_cannot(self):
-        self.assertIn("'pytorch' is no kind of job (the nearest is 'torch'); there are torch, mpi, jax, pytorchjob", self.init("pytorch", code=64).stderr)
-        self.assertIn("'/nowhere/job.yaml': it cannot be made: No such file", self.init("-o", "/nowhere/job.yaml", code=78).stderr)
+        self.assertIn(
+            "'pytorch' is no kind of job (the nearest is 'torch'); there are torch, mpi, jax, pytorchjob",
+            self.init("pytorch", code=64).stderr,
+        )
+        self.assertIn(
+            "'/nowhere/job.yaml': it cannot be made: No such file", self.init("-o", "/nowhere/job.yaml", code=78).stderr
+        )
         os.symlink("/nowhere/else", os.path.join(self.folder, "link"))
         self.assertIn("'link': it exists already", self.init("-o", "link", code=78).stderr)
 
@@ -58,7 +71,9 @@ class Runs(InitCase):
         text = self.init(kind, "-o", "-").stdout
         port = str(free_port())
         if kind == "pytorchjob":
-            text = re.sub(r"( +)- name: pytorch\b", rf"\g<0>\n\1  ports: [{{name: pytorchjob-port, containerPort: {port}}}]", text)
+            text = re.sub(
+                r"( +)- name: pytorch\b", rf"\g<0>\n\1  ports: [{{name: pytorchjob-port, containerPort: {port}}}]", text
+            )
         said = self.run_job(text, env={"PATH": path or os.environ["PATH"]})
         for line in expected:
             self.assertIn(line, said)
@@ -72,7 +87,11 @@ class Runs(InitCase):
         self.runs("jax", ["[jax-example-node-0-0] process 0 of 2", "[jax-example-node-0-1] process 1 of 2"])
 
     def test_pytorchjob(self):
-        said = self.runs("pytorchjob", ["[pytorch-example-master-0] rank 0 of 2", "[pytorch-example-worker-0] rank 1 of 2"], "/usr/bin:/bin")
+        said = self.runs(
+            "pytorchjob",
+            ["[pytorch-example-master-0] rank 0 of 2", "[pytorch-example-worker-0] rank 1 of 2"],
+            "/usr/bin:/bin",
+        )
         self.assertRegex(said, "the sum of all ranks is 1|PyTorch is not installed")
 
     def test_mpi(self):

@@ -1,5 +1,6 @@
 """Isolation of the hosts of `muster local`: a network of their own as root, else addresses of this machine; without
 bubblewrap, this machine's files. Nothing of it is left behind."""
+
 import os
 import re
 import shutil
@@ -13,7 +14,19 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
-from local_case import BIN, DEADLINE, LocalCase, OpenCase, clean, plain_job, pytorch_job, runtime, shell, train_job, wait_gone  # noqa: E402
+from local_case import (
+    BIN,
+    DEADLINE,
+    LocalCase,
+    OpenCase,
+    clean,
+    plain_job,
+    pytorch_job,
+    runtime,
+    shell,
+    train_job,
+    wait_gone,
+)  # noqa: E402
 
 import class_runner  # noqa: E402
 
@@ -56,8 +69,13 @@ class Private(LocalCase):
             path = os.path.join(folder, "job.yaml")
             with open(path, "w") as file:
                 file.write(plain_job("asked", "true"))
-            tried = subprocess.run([os.path.join(BIN, "muster-local"), "--network", "private", "-f", path], capture_output=True, text=True,
-                                   env=clean(XDG_STATE_HOME=folder), timeout=DEADLINE)
+            tried = subprocess.run(
+                [os.path.join(BIN, "muster-local"), "--network", "private", "-f", path],
+                capture_output=True,
+                text=True,
+                env=clean(XDG_STATE_HOME=folder),
+                timeout=DEADLINE,
+            )
         why = re.search("--network private: .*", tried.stderr)
         if why:
             raise unittest.SkipTest(f"SKIPPED: {why[0]}")
@@ -79,10 +97,18 @@ class Private(LocalCase):
         for name in ("up", "go"):
             os.mkfifo(os.path.join(self.folder, name))
         job = self.file("job.yaml", plain_job("forwards", "echo > up; cat go"))
-        script = ("ip link set lo up; echo 0 > /proc/sys/net/ipv4/ip_forward; show() { echo $1 $(cat /proc/sys/net/ipv4/ip_forward); }; show before; "
-                  f"{BIN}/muster-local --network private -f {job} & cat up; show during; echo > go; wait $!; echo ended $?; show after")
-        done = subprocess.run(["unshare", "--net", "sh", "-c", script], cwd=self.folder, capture_output=True, text=True, timeout=DEADLINE,
-                              env=clean(XDG_STATE_HOME=os.path.join(self.folder, "state")))
+        script = (
+            "ip link set lo up; echo 0 > /proc/sys/net/ipv4/ip_forward; show() { echo $1 $(cat /proc/sys/net/ipv4/ip_forward); }; show before; "
+            f"{BIN}/muster-local --network private -f {job} & cat up; show during; echo > go; wait $!; echo ended $?; show after"
+        )
+        done = subprocess.run(
+            ["unshare", "--net", "sh", "-c", script],
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            timeout=DEADLINE,
+            env=clean(XDG_STATE_HOME=os.path.join(self.folder, "state")),
+        )
         for line in ("before 0", "during 1", "ended 0", "after 0"):
             self.assertIn(line, done.stdout.splitlines(), done.stdout + done.stderr)
 
@@ -132,8 +158,10 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as here:
         self.file("send.py", send)
         for line in (1, 2, 3):
             os.mkfifo(os.path.join(self.folder, f"go{line}"))
-        job = self.start(plain_job("cut", "exec python3 send.py cut-node-0-0.cut", nodes=2), arguments=[
-            "--kill", "node:1:cut@heard before", "--kill", "node:1:mend@sent lost"])
+        job = self.start(
+            plain_job("cut", "exec python3 send.py cut-node-0-0.cut", nodes=2),
+            arguments=["--kill", "node:1:cut@heard before", "--kill", "node:1:mend@sent lost"],
+        )
         job.await_("(?s)bound.*bound")
         self.file("go1", "")
         job.await_("heard before")
@@ -145,8 +173,10 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as here:
         self.assertNotIn("heard lost", job.said)
 
     def test_of_this_machine(self):
-        said = self.run_job(plain_job("open", "ls /sys/class/net; readlink /proc/self/ns/net", runtime_name="open"),
-                            runtime("open", "hostNetwork: true, containers: [{name: node, image: i}]"))
+        said = self.run_job(
+            plain_job("open", "ls /sys/class/net; readlink /proc/self/ns/net", runtime_name="open"),
+            runtime("open", "hostNetwork: true, containers: [{name: node, image: i}]"),
+        )
         self.assertIn(os.readlink("/proc/self/ns/net"), said)
 
     def test_pytorch(self):
@@ -175,7 +205,10 @@ class Shared(LocalCase):
 
     def test_no_link_to_cut(self):
         said = self.run_job(plain_job("cut", "echo now"), arguments=["--kill", "node:0:cut@now"], code=78)
-        self.assertIn("--kill 'node:0:cut@now': all hosts share this machine's network, so none has a link to cut: --network shared", said)
+        self.assertIn(
+            "--kill 'node:0:cut@now': all hosts share this machine's network, so none has a link to cut: --network shared",
+            said,
+        )
         self.assertNotIn("] now", said)
 
     def test_a_wrong_mode(self):
@@ -189,7 +222,9 @@ class WithoutBubblewrap(OpenCase):
         script = 'import os; print("rank", os.environ["RANK"], os.environ["MASTER_ADDR"], flush=True)'
         self.file("place.py", script)
         said = self.run_job(train_job("open", "[torchrun, place.py]", processes=2))
-        self.assertRegex(said, "hosts share this machine's files, /dev/shm, host name and network: bubblewrap is not installed")
+        self.assertRegex(
+            said, "hosts share this machine's files, /dev/shm, host name and network: bubblewrap is not installed"
+        )
         for rank in range(4):
             self.assertRegex(said, rf"rank {rank} 127\.")
 
@@ -203,7 +238,10 @@ data: {text: hello}
 """
         pod = """volumes: [{name: v, emptyDir: {}}, {name: m, configMap: {name: words}}], containers: [{name: node, image: i,
           env: [{name: OUT, value: /out}], volumeMounts: [{name: v, mountPath: /out}, {name: m, mountPath: /words}]}]"""
-        said = self.run_job(plain_job("files", 'cp /words/text "$OUT/x" && cat /out/x', runtime_name="files"), runtime("files", pod) + words)
+        said = self.run_job(
+            plain_job("files", 'cp /words/text "$OUT/x" && cat /out/x', runtime_name="files"),
+            runtime("files", pod) + words,
+        )
         self.assertIn("[files-node-0-0] hello", said)
         self.assertIn("without bubblewrap nothing is mounted", said)
 
@@ -227,24 +265,32 @@ class TroubledBubblewrap(LocalCase):
         """A PATH with a bwrap that runs the shell's command `trouble` first; $n is the call's number. Call 1 is a check."""
         programs = os.path.join(self.folder, "programs")
         os.mkdir(programs)
-        script = self.file("programs/bwrap", f"""#!/bin/sh
+        script = self.file(
+            "programs/bwrap",
+            f"""#!/bin/sh
 echo >> {self.folder}/calls
 n=$(wc -l < {self.folder}/calls)
 {trouble}
 exec {shutil.which("bwrap")} "$@"
-""")
+""",
+        )
         os.chmod(script, 0o755)
         return {"PATH": f"{programs}:{os.environ['PATH']}"}
 
     def run_with(self, fails, **more):
-        trouble = f"""if {fails}; then echo "bwrap: Can't bind mount /tmp/x: No such file or directory" >&2; exit 1; fi"""
+        trouble = (
+            f"""if {fails}; then echo "bwrap: Can't bind mount /tmp/x: No such file or directory" >&2; exit 1; fi"""
+        )
         return self.run_job(plain_job("troubled", "echo runs"), env=self.path_with(trouble), **more)
 
     def test_a_stop_before_the_command_has_begun(self):
         """Nothing hears SIGTERM then, so the stop does not last for the grace."""
         pod = "terminationGracePeriodSeconds: 3600, containers: [{name: node, image: i}]"
-        job = self.start(plain_job("slow", "echo runs", runtime_name="patient"), runtime("patient", pod),
-                         env=self.path_with("if [ $n -gt 1 ]; then echo stands >&2; exec sleep 3600; fi"))
+        job = self.start(
+            plain_job("slow", "echo runs", runtime_name="patient"),
+            runtime("patient", pod),
+            env=self.path_with("if [ $n -gt 1 ]; then echo stands >&2; exec sleep 3600; fi"),
+        )
         job.await_("stands")
         job.process.send_signal(signal.SIGINT)
         self.assertEqual(job.wait(), 130, job.said)

@@ -1,4 +1,5 @@
 """What is left of a run that a signal ends: SIGHUP of a closed terminal, SIGKILL of `muster local`, and of its guard, too."""
+
 import json
 import os
 import pty
@@ -54,7 +55,9 @@ class Secrets(CommandCase):
                     if "of-this-test-alone" not in file.read():
                         continue
                 parts = os.path.relpath(path, self.path("secret")).split("/")
-                found[path] = [os.stat(self.path("secret", *parts[:i])).st_mode & 0o777 for i in range(1, len(parts) + 1)]
+                found[path] = [
+                    os.stat(self.path("secret", *parts[:i])).st_mode & 0o777 for i in range(1, len(parts) + 1)
+                ]
         return found
 
     def running(self, script="cat /srv/key/text; echo; echo up; exec sleep infinity"):
@@ -130,12 +133,18 @@ class Signals(CommandCase):
     def test_a_closed_terminal(self):
         """The pods have their grace, and the end is recorded."""
         bye = os.path.join(self.folder, "bye")
-        path = self.file("job.yaml", plain_job("closed", f"trap 'echo bye > {bye}; exit 0' TERM; echo up; while :; do sleep 0.05; done"))
+        path = self.file(
+            "job.yaml",
+            plain_job("closed", f"trap 'echo bye > {bye}; exit 0' TERM; echo up; while :; do sleep 0.05; done"),
+        )
         pid, terminal = pty.fork()
         if pid == 0:
             os.chdir(self.folder)
-            os.execve(os.path.join(BIN, "muster-local"), ["muster-local", "-f", path],
-                      clean(XDG_STATE_HOME=os.path.join(self.folder, "state"), TERM="xterm"))
+            os.execve(
+                os.path.join(BIN, "muster-local"),
+                ["muster-local", "-f", path],
+                clean(XDG_STATE_HOME=os.path.join(self.folder, "state"), TERM="xterm"),
+            )
         said = b""
         while b"] up" not in said:
             said += os.read(terminal, 4096)
@@ -149,10 +158,18 @@ class Signals(CommandCase):
         self.assertEqual((record["state"], record["exit_code"]), ("Stopped", 128 + signal.SIGHUP))
 
     def test_nohup(self):
-        path = self.file("job.yaml", plain_job("stays", f"echo > {self.folder}/up; while [ ! -e {self.folder}/go ]; do sleep 0.05; done"))
+        path = self.file(
+            "job.yaml",
+            plain_job("stays", f"echo > {self.folder}/up; while [ ! -e {self.folder}/go ]; do sleep 0.05; done"),
+        )
         os.mkfifo(os.path.join(self.folder, "up"))
-        run = subprocess.Popen(["nohup", os.path.join(BIN, "muster-local"), "-f", path], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                               stderr=subprocess.STDOUT, env=clean(XDG_STATE_HOME=os.path.join(self.folder, "state")))
+        run = subprocess.Popen(
+            ["nohup", os.path.join(BIN, "muster-local"), "-f", path],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=clean(XDG_STATE_HOME=os.path.join(self.folder, "state")),
+        )
         self.addCleanup(run.kill)
         with open(os.path.join(self.folder, "up")) as up:
             up.read()  # all of it: the program would get SIGPIPE

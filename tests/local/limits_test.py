@@ -1,4 +1,5 @@
 """resources.limits: by cgroup v2, of this machine or, where its cgroups are older, of a Linux of the test's own."""
+
 import os
 import sys
 
@@ -53,7 +54,10 @@ class OwnLinux(LocalCase):
 
     def test_they_are_set_and_removed(self):
         shows = f"cat /proc/self/cgroup {CGROUP}/cpu.max {CGROUP}/memory.max"
-        said = self.run_script(self.command("set", shows, "{cpu: 250m, memory: 200Mi}") + "; code=$?; ls -d /sys/fs/cgroup/muster*; exit $code")
+        said = self.run_script(
+            self.command("set", shows, "{cpu: 250m, memory: 200Mi}")
+            + "; code=$?; ls -d /sys/fs/cgroup/muster*; exit $code"
+        )
         self.assertRegex(said, r"0::/muster-local\.set/set-node-0-0[^/]*/node")
         for line in ("25000 100000", str(200 << 20)):
             self.assertIn(f"] {line}\n", said)
@@ -90,7 +94,9 @@ class OwnLinux(LocalCase):
 
     def test_a_user_without_cgroups_is_told_the_remedy(self):
         command = self.command("user", "echo runs", "{cpu: 1}", self.copy_for_all())
-        said = self.run_script(f"export XDG_STATE_HOME=/mnt/state; setpriv --reuid=65534 --regid=65534 --clear-groups {command}")
+        said = self.run_script(
+            f"export XDG_STATE_HOME=/mnt/state; setpriv --reuid=65534 --regid=65534 --clear-groups {command}"
+        )
         self.assertEqual(said.count("limits of CPU and memory are not set: "), 1, said)
         self.assertIn("systemd-run --user --scope", said)
         self.assertIn("] runs", said)

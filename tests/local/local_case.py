@@ -1,4 +1,5 @@
 """Shared by the tests of `muster local`: jobs in YAML, a run of the command, and its output."""
+
 import json
 import os
 import re
@@ -64,8 +65,10 @@ spec:
 
 
 def pytorch_job(name, command, workers=1, run="{}"):
-    template = (f"restartPolicy: ExitCode, template: {{spec: {{containers: [{{name: pytorch, image: i, command: {command}, "
-                f"ports: [{{name: pytorchjob-port, containerPort: {free_port()}}}]}}]}}}}")
+    template = (
+        f"restartPolicy: ExitCode, template: {{spec: {{containers: [{{name: pytorch, image: i, command: {command}, "
+        f"ports: [{{name: pytorchjob-port, containerPort: {free_port()}}}]}}]}}}}"
+    )
     return f"""
 apiVersion: kubeflow.org/v1
 kind: PyTorchJob
@@ -82,8 +85,16 @@ class Job:
     """A running `muster local`, and its output of both streams."""
 
     def __init__(self, command, **how):
-        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                                        errors="replace", start_new_session=True, **how)
+        self.process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+            **how,
+        )
         self.said, self.changed = "", threading.Condition()
         self.reader = threading.Thread(target=self.read, daemon=True)
         self.reader.start()
@@ -142,7 +153,9 @@ class LocalCase(unittest.TestCase):
         command = [os.path.join(BIN, "muster-local"), *arguments]
         for name in names:
             command += ["-f", name]
-        job = Job(command, cwd=self.folder, env=clean(**{"XDG_STATE_HOME": os.path.join(self.folder, "state"), **(env or {})}))
+        job = Job(
+            command, cwd=self.folder, env=clean(**{"XDG_STATE_HOME": os.path.join(self.folder, "state"), **(env or {})})
+        )
         self.addCleanup(job.end)
         return job
 

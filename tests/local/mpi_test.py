@@ -1,4 +1,5 @@
 """Debian's Open MPI by `muster local`: a launcher and its nodes over `muster rsh`, with the built-in runtime."""
+
 import json
 import os
 import re
@@ -24,7 +25,9 @@ class Mpi(LocalCase):
         super().setUpClass()
         missing = [tool for tool in (MPIRUN, MPICC) if not shutil.which(tool)]
         if missing:
-            cls.skipTest(cls, f"SKIPPED: there is no {' and no '.join(missing)}: install libopenmpi-dev and openmpi-bin")
+            cls.skipTest(
+                cls, f"SKIPPED: there is no {' and no '.join(missing)}: install libopenmpi-dev and openmpi-bin"
+            )
 
     def solve(self, nodes):
         """Starts the program on `nodes` nodes with two processes each; the launcher is one of the nodes."""
@@ -45,7 +48,11 @@ spec:
         size = 2 * nodes
         ranks = re.findall(rf"rank (\d+) of {size} on (\S+) sum {size * (size - 1) // 2}", job.said)
         self.assertEqual(sorted(int(rank) for rank, _ in ranks), list(range(size)), job.said)
-        self.assertEqual({host for _, host in ranks}, {"solve-launcher-0-0", *(f"solve-node-0-{i}" for i in range(nodes - 1))}, job.said)
+        self.assertEqual(
+            {host for _, host in ranks},
+            {"solve-launcher-0-0", *(f"solve-node-0-{i}" for i in range(nodes - 1))},
+            job.said,
+        )
         with open(os.path.join(self.folder, "state", "muster", "jobs", "solve", "run.json")) as file:
             numbers = {pod["host"]: pod["node_rank"] for pod in json.load(file)["pods"]}
         self.assertEqual(sorted(numbers.values()), list(range(nodes)), numbers)

@@ -1,4 +1,5 @@
 """A Linux of a test's own, with cgroup v2: user-mode Linux, a process on this machine that sees its files."""
+
 import os
 import shlex
 import shutil
@@ -47,16 +48,40 @@ def run(script, folder, **environment):
     """Runs it as root, in `folder`; its exit code, and what it has written. CannotBegin: the kernel ended before."""
     init = os.path.join(folder, "own-linux.init")
     with open(init, "w") as file:
-        file.write(INIT.format(script=script, folder=shlex.quote(folder),
-                               environment=" ".join(f"{name}={shlex.quote(value)}" for name, value in environment.items())))
+        file.write(
+            INIT.format(
+                script=script,
+                folder=shlex.quote(folder),
+                environment=" ".join(f"{name}={shlex.quote(value)}" for name, value in environment.items()),
+            )
+        )
     os.chmod(init, 0o755)
-    done = subprocess.run([KERNEL, "mem=1G", "rootfstype=hostfs", "rootflags=/", "rw", f"init={init}", "con=null", "con0=null,fd:1", "panic=-1"],
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-                          timeout=DEADLINE, env=clean(HOME=folder, TMPDIR="/dev/shm"))
+    done = subprocess.run(
+        [
+            KERNEL,
+            "mem=1G",
+            "rootfstype=hostfs",
+            "rootflags=/",
+            "rw",
+            f"init={init}",
+            "con=null",
+            "con0=null,fd:1",
+            "panic=-1",
+        ],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        timeout=DEADLINE,
+        env=clean(HOME=folder, TMPDIR="/dev/shm"),
+    )
     try:
         with open(os.path.join(folder, "own-linux.code")) as file:
             code = int(file.read())
     except (FileNotFoundError, ValueError):
-        raise CannotBegin(f"user-mode Linux ended with {done.returncode} before the script had: {done.stdout[-4000:]}") from None
+        raise CannotBegin(
+            f"user-mode Linux ended with {done.returncode} before the script had: {done.stdout[-4000:]}"
+        ) from None
     with open(os.path.join(folder, "own-linux.out"), errors="replace") as file:
         return code, file.read()

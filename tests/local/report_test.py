@@ -1,4 +1,5 @@
 """`muster local` and `muster report JOB`: one page about a run on this machine."""
+
 import json
 import os
 import re
@@ -23,8 +24,13 @@ class Reports(LocalCase):
         return os.path.join(self.folder, "state", "muster", "jobs", name, "report.html")
 
     def report(self, *arguments):
-        return subprocess.run([os.path.join(BIN, "muster"), "report", *arguments], cwd=self.folder, capture_output=True, text=True,
-                              env=clean(XDG_STATE_HOME=os.path.join(self.folder, "state")))
+        return subprocess.run(
+            [os.path.join(BIN, "muster"), "report", *arguments],
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            env=clean(XDG_STATE_HOME=os.path.join(self.folder, "state")),
+        )
 
     def run_once(self, name):
         return self.run_job(train_job(name, f"[torchrun, {self.file('once.py', ONCE)}]"))
@@ -62,22 +68,31 @@ class Reports(LocalCase):
     def test_a_drill_is_marked_and_one_number_of_restarts_is_shown(self):
         """The agents do not count a node that was killed; the job does."""
         os.mkfifo(os.path.join(self.folder, "meet"))
-        script = self.file("waits.py", f"""import os, signal
+        script = self.file(
+            "waits.py",
+            f"""import os, signal
 rank, folder = os.environ["RANK"], {self.folder!r}
 if not os.path.exists(f"{{folder}}/began-{{rank}}"):
     open(f"{{folder}}/began-{{rank}}", "w").close()
     open(f"{{folder}}/meet", "w" if rank == "0" else "r")  # waits for the other rank
     print("both" if rank == "1" else "", flush=True)
     signal.pause()
-""")
+""",
+        )
         said = self.run_job(train_job("drilled", f"[torchrun, {script}]"), arguments=["--kill", "node:1@both"])
         self.assertIn("TrainJob drilled: Complete, 1 restart", said)
         environment = clean(XDG_STATE_HOME=os.path.join(self.folder, "state"))
-        listed, = json.loads(subprocess.run([os.path.join(BIN, "muster"), "ps", "--json"], capture_output=True, text=True, env=environment).stdout)
+        (listed,) = json.loads(
+            subprocess.run(
+                [os.path.join(BIN, "muster"), "ps", "--json"], capture_output=True, text=True, env=environment
+            ).stdout
+        )
         self.assertEqual((listed["restarts"], listed["drills"][0]["order"]), (1, "node:1@both"))
-        run, = json.loads(self.report("drilled", "--json").stdout)["runs"]
-        self.assertEqual((run["job"], run["restarts"], run["max_restarts"]), ("TrainJob drilled", 1, listed["max_restarts"]))
-        drill, = run["attempts"][0]["drills"]
+        (run,) = json.loads(self.report("drilled", "--json").stdout)["runs"]
+        self.assertEqual(
+            (run["job"], run["restarts"], run["max_restarts"]), ("TrainJob drilled", 1, listed["max_restarts"])
+        )
+        (drill,) = run["attempts"][0]["drills"]
         self.assertRegex(drill["done"], "SIGKILL to node 1 on drilled-node-0-1")
         with open(self.page("drilled")) as file:
             page = file.read()

@@ -1,4 +1,5 @@
 """`muster local` as a user runs it: real processes, in bubblewrap, with the real agent and initializer."""
+
 import os
 import re
 import signal
@@ -22,8 +23,11 @@ class Runs(LocalCase):
         script = self.file("place.py", PLACE)
         said = self.run_job(train_job("here", f"[torchrun, {script}]", processes=2))
         places = sorted(re.findall(r"rank (\d) of 4 on (\S+) (\S+)", said))
-        self.assertEqual([(rank, host) for rank, host, _ in places],
-                         [("0", "here-node-0-0"), ("1", "here-node-0-0"), ("2", "here-node-0-1"), ("3", "here-node-0-1")], said)
+        self.assertEqual(
+            [(rank, host) for rank, host, _ in places],
+            [("0", "here-node-0-0"), ("1", "here-node-0-0"), ("2", "here-node-0-1"), ("3", "here-node-0-1")],
+            said,
+        )
         self.assertEqual(len({address for *_, address in places}), 1, said)
         self.assertIn("[here-node-0-1] [rank3]:rank 3 of 4", said)
         self.assertIn("TrainJob here: Complete", said)
@@ -31,11 +35,15 @@ class Runs(LocalCase):
     def test_a_pytorch_job(self):
         script = self.file("place.py", PLACE)
         said = self.run_job(pytorch_job("pt", f"[torchrun, {script}]", workers=2))
-        self.assertEqual(sorted(set(re.findall(r"on (pt-\S+)", said))), ["pt-master-0", "pt-worker-0", "pt-worker-1"], said)
+        self.assertEqual(
+            sorted(set(re.findall(r"on (pt-\S+)", said))), ["pt-master-0", "pt-worker-0", "pt-worker-1"], said
+        )
         self.assertIn("PyTorchJob pt: Succeeded", said)
 
     def test_a_killed_worker_restarts_all_in_place(self):
-        script = self.file("once.py", f"""import os, signal
+        script = self.file(
+            "once.py",
+            f"""import os, signal
 marker = {self.folder!r} + "/killed"
 if os.environ["RANK"] == "1" and not os.path.exists(marker):
     open(marker, "w").close()
@@ -43,7 +51,8 @@ if os.environ["RANK"] == "1" and not os.path.exists(marker):
 if os.environ["TORCHELASTIC_RESTART_COUNT"] == "0":
     signal.pause()
 print("rank", os.environ["RANK"], "goes on", flush=True)
-""")
+""",
+        )
         said = self.run_job(train_job("killed", f"[torchrun, {script}]"))
         self.assertEqual(sorted(re.findall(r"rank (\d) goes on", said)), ["0", "1"], said)
         self.assertIn("restart 1 of", said)
@@ -59,11 +68,14 @@ print("rank", os.environ["RANK"], "goes on", flush=True)
 
     def test_a_whole_pytorch_job_is_made_anew(self):
         """Its command is not torchrun: the other pods learn of the failure from the controller alone."""
-        script = (f'if [ $RANK = 0 ]; then touch {self.folder}/first; while [ ! -e {self.folder}/second ]; do sleep 0.05; done; exit; fi; '
-                  f'if [ -e {self.folder}/first-worker ]; then touch {self.folder}/second; echo both; exit; fi; '
-                  f'while [ ! -e {self.folder}/first ]; do sleep 0.05; done; touch {self.folder}/first-worker; kill -9 $$')
+        script = (
+            f"if [ $RANK = 0 ]; then touch {self.folder}/first; while [ ! -e {self.folder}/second ]; do sleep 0.05; done; exit; fi; "
+            f"if [ -e {self.folder}/first-worker ]; then touch {self.folder}/second; echo both; exit; fi; "
+            f"while [ ! -e {self.folder}/first ]; do sleep 0.05; done; touch {self.folder}/first-worker; kill -9 $$"
+        )
         job = pytorch_job("whole", shell(script), run="{backoffLimit: 2}").replace(
-            "metadata: {name: whole}", 'metadata: {name: whole, annotations: {muster.dev/restart: job}}')
+            "metadata: {name: whole}", "metadata: {name: whole, annotations: {muster.dev/restart: job}}"
+        )
         said = self.run_job(job)
         self.assertIn("all pods are made anew, restart 1 of 2", said)
 
@@ -86,12 +98,18 @@ kind: Secret
 metadata: {name: key}
 data: {token: c2VjcmV0}
 """
-        script = ('touch /workspace/$(hostname) /dev/shm/$(hostname); echo $(hostname) > /everybody/data/$JOB_COMPLETION_INDEX; '
-                  'while [ $(ls /everybody/data | wc -l) -lt 2 ]; do sleep 0.05; done; '
-                  'echo own $(ls /workspace) $(ls /dev/shm) all $(cat /everybody/data/*) words $(cat /etc/words/hello) key $(cat /srv/key/token)')
-        said = self.run_job(plain_job("vol", script, nodes=2, runtime_name="with-volumes"), runtime("with-volumes", pod), objects)
+        script = (
+            "touch /workspace/$(hostname) /dev/shm/$(hostname); echo $(hostname) > /everybody/data/$JOB_COMPLETION_INDEX; "
+            "while [ $(ls /everybody/data | wc -l) -lt 2 ]; do sleep 0.05; done; "
+            "echo own $(ls /workspace) $(ls /dev/shm) all $(cat /everybody/data/*) words $(cat /etc/words/hello) key $(cat /srv/key/token)"
+        )
+        said = self.run_job(
+            plain_job("vol", script, nodes=2, runtime_name="with-volumes"), runtime("with-volumes", pod), objects
+        )
         for node in ("vol-node-0-0", "vol-node-0-1"):
-            self.assertIn(f"[{node}] own {node} {node} all vol-node-0-0 vol-node-0-1 words good morning key secret\n", said)
+            self.assertIn(
+                f"[{node}] own {node} {node} all vol-node-0-0 vol-node-0-1 words good morning key secret\n", said
+            )
         for path in ("/everybody", "/etc/words", "/srv/key"):
             self.assertFalse(os.path.exists(path), "nothing is made in this machine's own folders")
 
@@ -114,8 +132,13 @@ spec:
       containers: [{name: node, image: i, volumeMounts: [{name: w, mountPath: /workspace}]}],
       volumes: [{name: w, persistentVolumeClaim: {claimName: w}}]}}}}}]}}
 """
-        job = plain_job("data", "cat /workspace/dataset/a.txt", nodes=2, runtime_name="with-data",
-                        more=f"  initializer: {{dataset: {{storageUri: 'file://{data}'}}}}\n")
+        job = plain_job(
+            "data",
+            "cat /workspace/dataset/a.txt",
+            nodes=2,
+            runtime_name="with-data",
+            more=f"  initializer: {{dataset: {{storageUri: 'file://{data}'}}}}\n",
+        )
         for image in ("muster-initializer", "ghcr.io/kubeflow/trainer/dataset-initializer:v2.1.0"):
             with self.subTest(image):
                 said = self.run_job(job, with_data.replace("image: muster-initializer", f"image: {image}"))
@@ -130,26 +153,33 @@ spec:
                       command: [sh, -c, "trap 'echo side ends; exit 0' TERM; touch /srv/v/trapped; while :; do sleep 0.05; done"]}],
     containers: [{name: node, image: i, volumeMounts: [{name: v, mountPath: /srv/v}], readinessProbe: {exec: {command: [nothing]}}}]"""
         once = "failurePolicy: {maxRestarts: 0},"
-        job = plain_job("beside", "while [ ! -e /srv/v/trapped ]; do sleep 0.05; done; echo trained", runtime_name="beside")
+        job = plain_job(
+            "beside", "while [ ! -e /srv/v/trapped ]; do sleep 0.05; done; echo trained", runtime_name="beside"
+        )
         said = self.run_job(job, runtime("beside", pod, spec=once))
         self.assertRegex(said, r"(?s)trained.*side ends")
         job = plain_job("late", "sleep 1000", runtime_name="beside")
         said = self.run_job(job, runtime("beside", "activeDeadlineSeconds: 20," + pod, spec=once), code=143)
         self.assertIn("TrainJob late: Failed", said)
 
-
     def test_a_pause_before_the_next_start_is_said(self):
-        job = self.start(pytorch_job("pauses", shell("exit 3")).replace("restartPolicy: ExitCode", "restartPolicy: OnFailure").replace(
-            "metadata: {name: pauses}", 'metadata: {name: pauses, annotations: {muster.dev/agent: "off"}}'))
+        job = self.start(
+            pytorch_job("pauses", shell("exit 3"))
+            .replace("restartPolicy: ExitCode", "restartPolicy: OnFailure")
+            .replace("metadata: {name: pauses}", 'metadata: {name: pauses, annotations: {muster.dev/agent: "off"}}')
+        )
         job.await_("BackOff: pauses-master-0: container pytorch has ended: exit code 3; it starts again in 10 s")
-
 
     def test_a_volume_in_memory(self):
         """/dev/shm of a fixed size, as jobs with data loaders have it."""
-        pod = ("containers: [{name: node, image: i, volumeMounts: [{name: shm, mountPath: /dev/shm}]}], "
-               "volumes: [{name: shm, emptyDir: {medium: Memory, sizeLimit: 3Mi}}]")
-        script = ("echo $(stat -f -c %T /dev/shm) $(($(stat -f -c '%b * %S' /dev/shm))) bytes; : > /dev/shm/file; "
-                  "head -c 4M /dev/zero > /dev/shm/file || echo full; df /dev/shm | tail -1")
+        pod = (
+            "containers: [{name: node, image: i, volumeMounts: [{name: shm, mountPath: /dev/shm}]}], "
+            "volumes: [{name: shm, emptyDir: {medium: Memory, sizeLimit: 3Mi}}]"
+        )
+        script = (
+            "echo $(stat -f -c %T /dev/shm) $(($(stat -f -c '%b * %S' /dev/shm))) bytes; : > /dev/shm/file; "
+            "head -c 4M /dev/zero > /dev/shm/file || echo full; df /dev/shm | tail -1"
+        )
         said = self.run_job(plain_job("shm", script, runtime_name="shm"), runtime("shm", pod))
         self.assertIn("[shm-node-0-0] tmpfs 3145728 bytes", said)
         self.assertIn("[shm-node-0-0] full", said)
@@ -160,7 +190,7 @@ class Words(LocalCase):
     def test_few_lines_come_before_the_programs_first(self):
         script = self.file("first.py", "print('first', flush=True)")
         said = self.run_job(train_job("few", f"[torchrun, {script}]", nodes=1, processes=2))
-        before = said[:said.index("first")]
+        before = said[: said.index("first")]
         self.assertLessEqual(len([line for line in before.splitlines() if line.startswith("[few-node-0-0]")]), 4, said)
         self.assertNotIn("nothing written", said)
         self.assertNotIn("OMP_NUM_THREADS", said)
@@ -179,26 +209,47 @@ class Words(LocalCase):
 
 class Flags(LocalCase):
     def test_what_they_change(self):
-        script = 'echo $1 $A $(pwd) $(cat /srv/key/token) of $PET_NNODES'
+        script = "echo $1 $A $(pwd) $(cat /srv/key/token) of $PET_NNODES"
         pod = "containers: [{name: node, image: i, volumeMounts: [{name: key, mountPath: /srv/key}]}], volumes: [{name: key, secret: {secretName: key}}]"
         os.mkdir(os.path.join(self.folder, "key"))
         self.file("key/token", "secret")
         os.mkdir(os.path.join(self.folder, "work"))
         job = plain_job("flags", script, runtime_name="keyed")
-        said = self.run_job(job, runtime("keyed", pod, torch=True), arguments=[
-            "--nodes", "2", "--env", "A=value", "--workdir", "work", "--secret", f"key={self.folder}/key",
-            "--set", "spec.trainer.args=[sh, given]"])
+        said = self.run_job(
+            job,
+            runtime("keyed", pod, torch=True),
+            arguments=[
+                "--nodes",
+                "2",
+                "--env",
+                "A=value",
+                "--workdir",
+                "work",
+                "--secret",
+                f"key={self.folder}/key",
+                "--set",
+                "spec.trainer.args=[sh, given]",
+            ],
+        )
         for node in (0, 1):
             self.assertIn(f"[flags-node-0-{node}] given value {self.folder}/work secret of 2\n", said)
 
     def test_a_folder_of_files(self):
         os.mkdir(os.path.join(self.folder, "files"))
-        self.file("files/b.yaml", runtime("mine", "containers: [{name: node, image: i, env: [{name: A, value: of-the-runtime}]}]"))
+        self.file(
+            "files/b.yaml",
+            runtime("mine", "containers: [{name: node, image: i, env: [{name: A, value: of-the-runtime}]}]"),
+        )
         self.file("files/a.yml", plain_job("folder", "echo $A", runtime_name="mine"))
         self.file("files/notes.txt", "no: [yaml")
-        self.assertIn("[folder-node-0-0] of-the-runtime", self.run_job(arguments=["-f", os.path.join(self.folder, "files")]))
+        self.assertIn(
+            "[folder-node-0-0] of-the-runtime", self.run_job(arguments=["-f", os.path.join(self.folder, "files")])
+        )
         os.mkdir(os.path.join(self.folder, "none"))
-        self.assertIn("the folder has no .yaml, .yml or .json file", self.run_job(arguments=["-f", os.path.join(self.folder, "none")], code=78))
+        self.assertIn(
+            "the folder has no .yaml, .yml or .json file",
+            self.run_job(arguments=["-f", os.path.join(self.folder, "none")], code=78),
+        )
 
     def test_a_generated_name(self):
         names = set()
@@ -208,7 +259,12 @@ class Flags(LocalCase):
         self.assertEqual(len(names), 2)
 
     def test_each_run_has_an_id_of_its_own(self):
-        ids = {re.search(r"] id (\S+)", self.run_job(train_job("ids", '[sh, -c, "echo id $(TRAINER_JOB_ID)"]', nodes=1)))[1] for _ in range(2)}
+        ids = {
+            re.search(r"] id (\S+)", self.run_job(train_job("ids", '[sh, -c, "echo id $(TRAINER_JOB_ID)"]', nodes=1)))[
+                1
+            ]
+            for _ in range(2)
+        }
         self.assertEqual(len(ids), 2)
 
     def test_a_dry_run_prints_the_plan(self):
@@ -218,9 +274,14 @@ class Flags(LocalCase):
         self.assertFalse(os.path.exists(os.path.join(self.folder, "state")))
 
     def test_wrong_ones(self):
-        rows = [(["--nodes", "0"], "--nodes: want at least 1"), (["--env", "A"], "want NAME=VALUE"), (["--secret", "a"], "want NAME=FOLDER"),
-                (["--secret", "a=/nowhere"], "/nowhere: No such file"), (["--workdir", "/nowhere"], "--workdir '/nowhere': No such file"),
-                (["--set", "spec"], "it has no '='")]
+        rows = [
+            (["--nodes", "0"], "--nodes: want at least 1"),
+            (["--env", "A"], "want NAME=VALUE"),
+            (["--secret", "a"], "want NAME=FOLDER"),
+            (["--secret", "a=/nowhere"], "/nowhere: No such file"),
+            (["--workdir", "/nowhere"], "--workdir '/nowhere': No such file"),
+            (["--set", "spec"], "it has no '='"),
+        ]
         for arguments, message in rows:
             with self.subTest(message):
                 self.assertIn(message, self.run_job(plain_job("wrong", "true"), code=78, arguments=arguments))
@@ -255,7 +316,9 @@ class Drills(LocalCase):
         script = self.file("epochs.py", EPOCHS)
         arguments = [word for drill in drills for word in ("--kill", drill)]
         stays = "".join(f", '{epoch}'" for drill in drills for epoch in re.findall(r"@rank 0 epoch (\d)$", drill))
-        return self.run_job(train_job("drill", f"[torchrun, {script}, {self.folder}{stays}]"), arguments=arguments, code=code)
+        return self.run_job(
+            train_job("drill", f"[torchrun, {script}, {self.folder}{stays}]"), arguments=arguments, code=code
+        )
 
     def survives(self, *drills):
         said = self.run_with(*drills)
@@ -273,15 +336,19 @@ class Drills(LocalCase):
 
     def test_by_time(self):
         script = self.file("epochs.py", EPOCHS)
-        job = self.start(train_job("drill", f"[torchrun, {script}, {self.folder}]"), arguments=["--kill", "node:0@300ms"])
+        job = self.start(
+            train_job("drill", f"[torchrun, {script}, {self.folder}]"), arguments=["--kill", "node:0@300ms"]
+        )
         code = job.wait()
         self.assertIn("drill node:0@300ms: ", job.said)
         # On a busy machine node 0 may not run yet by then.
         self.assertEqual(code, 0 if "SIGKILL to node 0" in job.said else 92, job.said)
 
     def test_what_cannot_happen_is_refused(self):
-        for drill, why in (("rank:2@epoch 1", "there is no rank 2: the job's ranks are 0 to 1"),
-                           ("node:2@1s", "there is no node 2: the job's nodes are 0 to 1")):
+        for drill, why in (
+            ("rank:2@epoch 1", "there is no rank 2: the job's ranks are 0 to 1"),
+            ("node:2@1s", "there is no node 2: the job's nodes are 0 to 1"),
+        ):
             with self.subTest(drill):
                 said = self.run_with(drill, code=78)
                 self.assertIn(f"--kill '{drill}': {why}", said)
@@ -301,12 +368,17 @@ class Drills(LocalCase):
         self.assertIn("the drill did not happen: rank:0@here: no rank 0 runs", job.said)
 
     def test_a_wrong_one(self):
-        self.assertIn("--kill 'node:1': it does not say when", self.run_job(plain_job("wrong", "true"), code=78, arguments=["--kill", "node:1"]))
+        self.assertIn(
+            "--kill 'node:1': it does not say when",
+            self.run_job(plain_job("wrong", "true"), code=78, arguments=["--kill", "node:1"]),
+        )
 
 
 class Ends(LocalCase):
     def hanging(self, name):
-        job = self.start(plain_job(name, "trap 'echo bye; exit 0' TERM; echo here; while :; do sleep 0.05; done", nodes=2))
+        job = self.start(
+            plain_job(name, "trap 'echo bye; exit 0' TERM; echo here; while :; do sleep 0.05; done", nodes=2)
+        )
         job.await_(r"(?s)] here.*] here")
         return job, self.processes()
 

@@ -1,4 +1,5 @@
 """Real PyTorch by `muster local`: nodes meet as in a cluster, and reduce a number over all ranks."""
+
 import os
 import re
 import subprocess
@@ -28,7 +29,10 @@ dist.destroy_process_group()
 
 
 def has_torch(python):
-    return os.path.exists(python) and subprocess.run([python, "-c", "import torch.distributed"], capture_output=True).returncode == 0
+    return (
+        os.path.exists(python)
+        and subprocess.run([python, "-c", "import torch.distributed"], capture_output=True).returncode == 0
+    )
 
 
 class Torch(LocalCase):
@@ -37,7 +41,9 @@ class Torch(LocalCase):
         super().setUpClass()
         cls.pythons = {name: python for name, python in PYTHONS.items() if has_torch(python)}
         if not cls.pythons:
-            cls.skipTest(cls, "SKIPPED: there is no PyTorch: install python3-torch, or run build-support/setup-newest-torch")
+            cls.skipTest(
+                cls, "SKIPPED: there is no PyTorch: install python3-torch, or run build-support/setup-newest-torch"
+            )
 
     def setUp(self):
         super().setUp()
@@ -52,14 +58,22 @@ class Torch(LocalCase):
     def test_two_nodes_of_two(self):
         for name, python in self.pythons.items():
             with self.subTest(name):
-                said = self.run_job(train_job("reduce", f"[torchrun, {self.script}]", processes=2), arguments=["--env", f"PYTHON_EXEC={python}"])
+                said = self.run_job(
+                    train_job("reduce", f"[torchrun, {self.script}]", processes=2),
+                    arguments=["--env", f"PYTHON_EXEC={python}"],
+                )
                 places = {rank: (host, local) for host, rank, local, _ in self.check_ranks(said, 4)}
-                self.assertEqual(places, {str(rank): (f"reduce-node-0-{rank // 2}", str(rank % 2)) for rank in range(4)}, said)
+                self.assertEqual(
+                    places, {str(rank): (f"reduce-node-0-{rank // 2}", str(rank % 2)) for rank in range(4)}, said
+                )
 
     def test_a_worker_dies(self):
         """After a worker's death all ranks meet again."""
         python = next(iter(self.pythons.values()))
-        said = self.run_job(train_job("dies", f"[torchrun, {self.script}]", processes=2), arguments=["--env", f"PYTHON_EXEC={python}", "--env", "DIES=3"])
+        said = self.run_job(
+            train_job("dies", f"[torchrun, {self.script}]", processes=2),
+            arguments=["--env", f"PYTHON_EXEC={python}", "--env", "DIES=3"],
+        )
         self.check_ranks(said, 4)
         self.assertIn("TrainJob dies: Complete, 1 restart", said)
 
@@ -67,7 +81,10 @@ class Torch(LocalCase):
         for name, python in self.pythons.items():
             with self.subTest(name):
                 said = self.run_job(pytorch_job("alone", f"[{python}, {self.script}]", workers=2))
-                self.assertEqual({host for host, *_ in self.check_ranks(said, 3)}, {"alone-master-0", "alone-worker-0", "alone-worker-1"})
+                self.assertEqual(
+                    {host for host, *_ in self.check_ranks(said, 3)},
+                    {"alone-master-0", "alone-worker-0", "alone-worker-1"},
+                )
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
 """docs/local.md, "Five minutes": each command unchanged, in one shell, and the output that the page shows.
 
-    $ command        runs; with <<'END' up to the line END
-    anything else    is found in the command's output, in this order; times and the home folder may differ
-    ...              lines that the page omits
+$ command        runs; with <<'END' up to the line END
+anything else    is found in the command's output, in this order; times and the home folder may differ
+...              lines that the page omits
 """
+
 import os
 import re
 import subprocess
@@ -52,12 +53,22 @@ class Walk(LocalCase):
         script = "set -e\n" + "".join(f"{command}\necho '{mark}'\n" for command, _ in walk)
         environment = clean(HOME=self.folder, PATH=f"{BIN}:/usr/bin:/bin")
         environment.pop("XDG_STATE_HOME", None)
-        done = subprocess.run(["bash", "-c", script], cwd=self.folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True, timeout=DEADLINE)
+        done = subprocess.run(
+            ["bash", "-c", script],
+            cwd=self.folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=DEADLINE,
+        )
         self.assertEqual(done.returncode, 0, done.stdout)
         said = done.stdout.replace(self.folder, "/home/you").split(mark + "\n")
         for (command, wanted), printed in zip(walk, said):
-            line = missing([TIME.sub("T", line) for line in wanted], [TIME.sub("T", line) for line in printed.splitlines()])
+            line = missing(
+                [TIME.sub("T", line) for line in wanted], [TIME.sub("T", line) for line in printed.splitlines()]
+            )
             self.assertIsNone(line, f"{command}\nprinted\n{printed}")
 
 

@@ -1,4 +1,5 @@
 """The binary itself: needs nothing of the image that it is copied into, and is small enough to be copied into many."""
+
 import os
 import struct
 import subprocess

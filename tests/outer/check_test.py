@@ -1,4 +1,5 @@
 """The node check: `--node-check` before a node joins and after two failures of its own in a row, and `muster check`."""
+
 import json
 import os
 import re
@@ -25,11 +26,20 @@ class Joining(Nodes):
         log = os.path.join(self.dir, "termination-log")
         open(log, "w").close()
         good = [self.node(endpoint, "2:3", *flags, "--node-check", "echo all is well") for _ in range(2)]
-        bad = self.node(endpoint, "2:3", *flags, "--node-check", "echo looking; echo no GPU answers >&2; exit 3",
-                        "--termination-log", log)
+        bad = self.node(
+            endpoint,
+            "2:3",
+            *flags,
+            "--node-check",
+            "echo looking; echo no GPU answers >&2; exit 3",
+            "--termination-log",
+            log,
+        )
         self.assertEqual(bad.wait(), 204)
-        self.assertIn("node check failed: `echo looking; echo no GPU answers >&2; exit 3` ended with 3: no GPU answers",
-                      bad.output())
+        self.assertIn(
+            "node check failed: `echo looking; echo no GPU answers >&2; exit 3` ended with 3: no GPU answers",
+            bad.output(),
+        )
         self.assertIn("[node check] looking", bad.output())
         with open(log) as file:
             message = json.load(file)
@@ -50,21 +60,34 @@ class Joining(Nodes):
 
     def test_slow_nodes_are_named_to_all_and_nobody_is_left_out(self):
         endpoint = self.endpoint()
-        agents = [self.node(endpoint, "3", "--node-name", f"n{i}", "--node-check",
-                            measuring(memory=12.5 if i != 1 else 3.125, other=i)) for i in range(3)]
+        agents = [
+            self.node(
+                endpoint,
+                "3",
+                "--node-name",
+                f"n{i}",
+                "--node-check",
+                measuring(memory=12.5 if i != 1 else 3.125, other=i),
+            )
+            for i in range(3)
+        ]
         workers = self.workers(3)
         slow = "node n1 is slow: memory 3.1 GB/s, the others 12.5 GB/s"
         for agent in agents:
             self.wait_for_output(agent, slow)
-        status = json.loads(subprocess.run([MUSTER, "status", endpoint, "--json"], capture_output=True, text=True,
-                                           timeout=DEADLINE, check=True).stdout)
+        status = json.loads(
+            subprocess.run(
+                [MUSTER, "status", endpoint, "--json"], capture_output=True, text=True, timeout=DEADLINE, check=True
+            ).stdout
+        )
         self.assertIn(slow, status["reason"])
-        self.assertEqual({n["node"]: n.get("remark") for n in status["nodes"]},
-                         {"n0": None, "n1": "slow: memory 3.1 GB/s, the others 12.5 GB/s", "n2": None})
+        self.assertEqual(
+            {n["node"]: n.get("remark") for n in status["nodes"]},
+            {"n0": None, "n1": "slow: memory 3.1 GB/s, the others 12.5 GB/s", "n2": None},
+        )
         for worker in workers:
             worker.tell("exit 0")
         self.assertEqual([agent.wait() for agent in agents], [0, 0, 0])
-
 
     def test_the_place_goes_to_a_spare(self):
         """A node whose check fails gets none of three places; one that comes later never becomes a spare."""
@@ -73,6 +96,7 @@ class Joining(Nodes):
 
         def node(name):
             return self.node(endpoint, "3", "--node-name", name, "--node-check", f"test ! -e {broken}-{name}")
+
         for name in ("b", "e"):
             open(f"{broken}-{name}", "w").close()
         good = [node(name) for name in ("a", "c")]
@@ -96,11 +120,26 @@ class Joining(Nodes):
     def test_the_place_of_a_pod_goes_to_its_replacement(self):
         """By rank, as a TrainJob's pods are replaced: in a static torch job, and in a JAX job."""
         port, rendezvous = str(self.free_port()), f"127.0.0.1:{self.free_port()}"
-        for wire, env in (("torch", {"PET_MASTER_ADDR": "127.0.0.1", "PET_MASTER_PORT": port, "PET_NPROC_PER_NODE": "1"}),
-                          ("jax", {"PET_MASTER_ADDR": "127.0.0.1", "PET_RDZV_ENDPOINT": rendezvous})):
+        for wire, env in (
+            ("torch", {"PET_MASTER_ADDR": "127.0.0.1", "PET_MASTER_PORT": port, "PET_NPROC_PER_NODE": "1"}),
+            ("jax", {"PET_MASTER_ADDR": "127.0.0.1", "PET_RDZV_ENDPOINT": rendezvous}),
+        ):
+
             def pod(rank, check):
-                return self.start("--wire", wire, "--node-check", check, "--", "sh", "-c", f"echo of {wire} >> {self.dir}/{wire}",
-                                  subcommand="exec", worker=False, env={"PET_NNODES": "2", "PET_NODE_RANK": str(rank), **env})
+                return self.start(
+                    "--wire",
+                    wire,
+                    "--node-check",
+                    check,
+                    "--",
+                    "sh",
+                    "-c",
+                    f"echo of {wire} >> {self.dir}/{wire}",
+                    subcommand="exec",
+                    worker=False,
+                    env={"PET_NNODES": "2", "PET_NODE_RANK": str(rank), **env},
+                )
+
             first = pod(0, "true")
             self.assertEqual(pod(1, "echo ECC error >&2; exit 1").wait(), 204)
             self.assertFalse(os.path.exists(f"{self.dir}/{wire}"), "nobody starts without it")
@@ -116,11 +155,11 @@ class Endings(ExecCase):
 
     def test_exec(self):
         for check, code, said in (
-                ("true", 0, "node check passed"),
-                ("exit 7", 204, "node check failed: `exit 7` ended with 7"),
-                ("echo why; exit 7", 204, "ended with 7: why"),
-                ("kill -SEGV $$", 204, "was killed by SIGSEGV"),
-                ("no-such-tool --deep", 204, "ended with 127: "),
+            ("true", 0, "node check passed"),
+            ("exit 7", 204, "node check failed: `exit 7` ended with 7"),
+            ("echo why; exit 7", 204, "ended with 7: why"),
+            ("kill -SEGV $$", 204, "was killed by SIGSEGV"),
+            ("no-such-tool --deep", 204, "ended with 127: "),
         ):
             with self.subTest(check):
                 done = self.checked(check, command=("echo", "ran"))
@@ -156,8 +195,14 @@ class Endings(ExecCase):
         for number in (signal.SIGTERM, signal.SIGINT):
             pid = os.path.join(self.dir, f"pid-{number}")
             os.mkfifo(pid)
-            agent = self.begin("--shutdown-timeout", "1", "--node-check", f"trap 'echo asked >&2; exit 0' TERM INT; echo $$ > {pid}; sleep 1000 & wait",
-                               "--", "true")
+            agent = self.begin(
+                "--shutdown-timeout",
+                "1",
+                "--node-check",
+                f"trap 'echo asked >&2; exit 0' TERM INT; echo $$ > {pid}; sleep 1000 & wait",
+                "--",
+                "true",
+            )
             with open(pid) as file:
                 check = int(file.read())
             agent.send_signal(number)
@@ -168,8 +213,15 @@ class Endings(ExecCase):
     def test_a_second_signal_kills_before_the_remote_shell_is_served(self):
         pid = os.path.join(self.dir, "pid")
         os.mkfifo(pid)
-        agent = self.begin("--serve-rsh", "--rsh-listen", "127.0.0.1:0", "--shutdown-timeout", "100000", "--node-check",
-                           f"trap 'echo asked >&2' TERM; echo $$ > {pid}; while :; do sleep 1000 & wait; done")
+        agent = self.begin(
+            "--serve-rsh",
+            "--rsh-listen",
+            "127.0.0.1:0",
+            "--shutdown-timeout",
+            "100000",
+            "--node-check",
+            f"trap 'echo asked >&2' TERM; echo $$ > {pid}; while :; do sleep 1000 & wait; done",
+        )
         with open(pid) as file:
             check = int(file.read())
         agent.send_signal(signal.SIGTERM)
@@ -182,8 +234,9 @@ class Endings(ExecCase):
     def test_a_second_signal_kills(self):
         pid = os.path.join(self.dir, "pid")
         os.mkfifo(pid)
-        agent = self.begin("--node-check", f"trap 'echo asked >&2' TERM; echo $$ > {pid}; while :; do sleep 1000; done",
-                           "--", "true")
+        agent = self.begin(
+            "--node-check", f"trap 'echo asked >&2' TERM; echo $$ > {pid}; while :; do sleep 1000; done", "--", "true"
+        )
         with open(pid) as file:
             check = int(file.read())
         agent.send_signal(signal.SIGTERM)
@@ -293,7 +346,9 @@ CACHED = r"caches included: they hold more than half of the \d+ MiB that may be 
 
 class Machine(MusterCase):
     def check(self, *flags, **more):
-        return subprocess.run([MUSTER, "check", *flags], capture_output=True, text=True, timeout=DEADLINE, env=clean(), **more)
+        return subprocess.run(
+            [MUSTER, "check", *flags], capture_output=True, text=True, timeout=DEADLINE, env=clean(), **more
+        )
 
     @unittest.skipIf(*TOO_SLOW)
     def test_figures(self):
@@ -312,7 +367,10 @@ class Machine(MusterCase):
         self.assertTrue("value" in disk or disk["why"])
         self.assertEqual(os.listdir(self.dir), ["socket"], "nothing is left")
         table = self.check().stdout
-        self.assertRegex(table, rf"memory +([\d.]+ GB/s(  {CACHED})?|-  \S.*)\nloopback +([\d.]+ GB/s|-  \S.*)\nloopback round trip +([\d.]+ ms|-  \S.*)\n")
+        self.assertRegex(
+            table,
+            rf"memory +([\d.]+ GB/s(  {CACHED})?|-  \S.*)\nloopback +([\d.]+ GB/s|-  \S.*)\nloopback round trip +([\d.]+ ms|-  \S.*)\n",
+        )
 
     @unittest.skipIf(*TOO_SLOW)
     def test_bounds(self):
@@ -321,17 +379,31 @@ class Machine(MusterCase):
             if done.returncode != 0:
                 break
         self.assertEqual(done.returncode, 204)
-        self.assertRegex(done.stderr, rf"^muster check: memory is [\d.]+ GB/s, at least 1000000 GB/s is asked for \(--min-memory\)(: {CACHED})?\n$")
+        self.assertRegex(
+            done.stderr,
+            rf"^muster check: memory is [\d.]+ GB/s, at least 1000000 GB/s is asked for \(--min-memory\)(: {CACHED})?\n$",
+        )
         for flags in (("--min-memory", "fast"), ("--min-disk", "-1"), ("--peers", "nowhere"), ("--what",)):
             self.assertEqual(self.check(*flags).returncode, 64, flags)
 
     def test_what_cannot_be_measured_says_why_and_does_not_fail(self):
-        done = self.check("--disk", "/no/such/folder", "--min-disk", "1", "--peers", "127.0.0.1:1,no-such-host.invalid:1",
-                          "--max-round-trip", "0.001")
+        done = self.check(
+            "--disk",
+            "/no/such/folder",
+            "--min-disk",
+            "1",
+            "--peers",
+            "127.0.0.1:1,no-such-host.invalid:1",
+            "--max-round-trip",
+            "0.001",
+        )
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertRegex(done.stdout, r"disk in /no/such/folder +-  No such file or directory\n"
-                                      r"round trip to 127.0.0.1:1 +-  it is this machine\n"
-                                      r"round trip to no-such-host.invalid:1 +-  \S")
+        self.assertRegex(
+            done.stdout,
+            r"disk in /no/such/folder +-  No such file or directory\n"
+            r"round trip to 127.0.0.1:1 +-  it is this machine\n"
+            r"round trip to no-such-host.invalid:1 +-  \S",
+        )
 
     def test_the_round_trip_to_peers(self):
         """To a peer that accepts, one that refuses, and one that is cut off."""
@@ -341,35 +413,61 @@ class Machine(MusterCase):
             self.skipTest(f"the round trip between nodes is NOT tested here: {why}")
         self.addCleanup(network.close)
         network.cut(3)
-        listener = self.with_pipes([*network.enter(1), PYTHON, "-c", "import socket, sys\n"
-                                    "s = socket.create_server(('', 7000)); print('ready', flush=True); sys.stdin.read()"], text=True)
+        listener = self.with_pipes(
+            [
+                *network.enter(1),
+                PYTHON,
+                "-c",
+                "import socket, sys\n"
+                "s = socket.create_server(('', 7000)); print('ready', flush=True); sys.stdin.read()",
+            ],
+            text=True,
+        )
         self.assertEqual(listener.stdout.readline(), "ready\n")
         there, refusing, silent = (f"{network.address(node)}:7000" for node in (1, 2, 3))
+
         def check(*flags):
-            return subprocess.run([*network.enter(0), MUSTER, "check", "--peers", f"{there},{refusing},{silent}", *flags],
-                                  capture_output=True, text=True, timeout=DEADLINE, env=clean())
+            return subprocess.run(
+                [*network.enter(0), MUSTER, "check", "--peers", f"{there},{refusing},{silent}", *flags],
+                capture_output=True,
+                text=True,
+                timeout=DEADLINE,
+                env=clean(),
+            )
+
         done = check("--json", "--max-round-trip", "2000")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         told = json.loads(done.stdout)
         parts = {part["where"]: part for part in told["parts"] if part["name"] == "round trip"}
-        self.assertEqual([("value" in parts[peer], parts[peer].get("why", "")) for peer in (there, refusing, silent)],
-                         [(True, ""), (True, "refused, which counts as an answer"), (False, "no answer in time")])
+        self.assertEqual(
+            [("value" in parts[peer], parts[peer].get("why", "")) for peer in (there, refusing, silent)],
+            [(True, ""), (True, "refused, which counts as an answer"), (False, "no answer in time")],
+        )
         self.assertEqual(told["measured"]["round trip"], max(parts[there]["value"], parts[refusing]["value"]))
         self.assertGreater(told["measured"]["round trip"], 0)
         done = check("--max-round-trip", "0.000001")
         self.assertEqual(done.returncode, 204)
         for peer in (there, refusing):
-            self.assertRegex(done.stderr, rf"round trip to {peer} is [\d.]+ ms, at most .* ms is asked for \(--max-round-trip\)")
+            self.assertRegex(
+                done.stderr, rf"round trip to {peer} is [\d.]+ ms, at most .* ms is asked for \(--max-round-trip\)"
+            )
         self.assertNotIn(silent, done.stderr)
 
     @unittest.skipIf(*TOO_SLOW)
     def test_builtin(self):
         for check, code, said in (
-                ("builtin", 0, r"node check passed after .* s: .*memory [\d.]+ GB/s"),
-                ("builtin --min-memory 1e6", 204, r"node check failed: `builtin --min-memory 1e6` ended with 204: "
-                                                  r"muster check: memory is .* at least 1000000 GB/s")):
+            ("builtin", 0, r"node check passed after .* s: .*memory [\d.]+ GB/s"),
+            (
+                "builtin --min-memory 1e6",
+                204,
+                r"node check failed: `builtin --min-memory 1e6` ended with 204: "
+                r"muster check: memory is .* at least 1000000 GB/s",
+            ),
+        ):
             for _ in range(20):  # on a busy machine the two seconds may be over before the memory is measured
-                agent = self.start("--standalone", "--node-check", check, "--log-dir", self.dir, "--no-python", "true", worker=False)
+                agent = self.start(
+                    "--standalone", "--node-check", check, "--log-dir", self.dir, "--no-python", "true", worker=False
+                )
                 if agent.wait() == code and re.search(said, agent.output()):
                     break
             self.assertEqual(agent.wait(), code, agent.output())
@@ -384,11 +482,14 @@ class InContainers(MusterCase):
 
     def test_from_scratch(self):
         """An image without a shell, and little memory: the builtin, and a command that is split at blanks."""
-        for check, code, said in (("builtin", 0, "memory [0-9.]+ GB/s"),
-                                  ("/muster check --min-memory 1e6", 204, "at least 1000000 GB/s")):
+        for check, code, said in (
+            ("builtin", 0, "memory [0-9.]+ GB/s"),
+            ("/muster check --min-memory 1e6", 204, "at least 1000000 GB/s"),
+        ):
             for _ in range(20):  # as above
-                box = containers.Container(self.dir, "scratch",
-                                           ["/muster", "exec", "--node-check", check, "--", "/muster", "version"])
+                box = containers.Container(
+                    self.dir, "scratch", ["/muster", "exec", "--node-check", check, "--", "/muster", "version"]
+                )
                 self.addCleanup(box.remove)
                 done = box.run()
                 if re.search(said, done.stderr):

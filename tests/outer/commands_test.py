@@ -1,4 +1,5 @@
 """The other subcommands, credentials, and machine-readable output."""
+
 import json
 import os
 import shutil
@@ -34,11 +35,17 @@ class Commands(Nodes):
             self.assertTrue(done.stdout.strip(), name)
 
     def test_wrong_usage_names_the_program(self):
-        for arguments, said in ((("wait",), "TARGET is required"), (("wait", "--dns", "--tcp", "h"), "--dns excludes --tcp"),
-                                (("report", "--bogus", "x"), "not expected: --bogus"), (("install",), "DIR is required"),
-                                (("status",), "endpoint is required"), (("version", "x"), "not expected: x"),
-                                (("store", "--port", "x"), "--port"), (("stacks", "0"), "PID: '0': want a number, more than 0"),
-                                (("check", "--min-memory", "x"), "--min-memory: 'x': want a number, more than 0")):
+        for arguments, said in (
+            (("wait",), "TARGET is required"),
+            (("wait", "--dns", "--tcp", "h"), "--dns excludes --tcp"),
+            (("report", "--bogus", "x"), "not expected: --bogus"),
+            (("install",), "DIR is required"),
+            (("status",), "endpoint is required"),
+            (("version", "x"), "not expected: x"),
+            (("store", "--port", "x"), "--port"),
+            (("stacks", "0"), "PID: '0': want a number, more than 0"),
+            (("check", "--min-memory", "x"), "--min-memory: 'x': want a number, more than 0"),
+        ):
             done = muster(*arguments)
             self.assertEqual((done.returncode, done.stdout), (64, ""), arguments)
             name = f"muster {arguments[0]}"
@@ -46,21 +53,35 @@ class Commands(Nodes):
             self.assertIn(said, done.stderr)
 
     def test_a_stderr_that_takes_nothing_changes_no_code(self):
-        for arguments, code in (((), 64), (("no-such-subcommand",), 64), (("run", "--no-such-flag"), 64), (("wait",), 64),
-                                (("check", "--peers", "x"), 64), (("report", "--json", "-o", "x", self.dir), 64),
-                                (("rsh",), 64), (("wait", "--timeout=0", "127.0.0.1:1"), 200)):
+        for arguments, code in (
+            ((), 64),
+            (("no-such-subcommand",), 64),
+            (("run", "--no-such-flag"), 64),
+            (("wait",), 64),
+            (("check", "--peers", "x"), 64),
+            (("report", "--json", "-o", "x", self.dir), 64),
+            (("rsh",), 64),
+            (("wait", "--timeout=0", "127.0.0.1:1"), 200),
+        ):
             for place in ("2>&-", "2>/dev/full"):
                 done = subprocess.run(["sh", "-c", f'exec "$@" {place}', "sh", MUSTER, *arguments], timeout=90)
                 self.assertEqual(done.returncode, code, (arguments, place))
 
     def test_an_address_that_is_not_ours(self):
-        for flag, arguments in (("--listen", ("coordinator", "--listen", "192.0.2.1:0")),
-                                ("--rsh-listen", ("exec", "--serve-rsh", "--rsh-listen", "192.0.2.1:0")),
-                                ("--http-port", ("exec", "--http-port", "192.0.2.1:0", "--", "true"))):
+        for flag, arguments in (
+            ("--listen", ("coordinator", "--listen", "192.0.2.1:0")),
+            ("--rsh-listen", ("exec", "--serve-rsh", "--rsh-listen", "192.0.2.1:0")),
+            ("--http-port", ("exec", "--http-port", "192.0.2.1:0", "--", "true")),
+        ):
             done = muster(*arguments)
             self.assertEqual(done.returncode, 78, done.stderr)
-            self.assertRegex(done.stderr, rf" {flag}\b.* cannot listen on 192.0.2.1 port 0: .*; give an address of this machine")
-        for variable, arguments in (("MUSTER_RSH_LISTEN", ("exec", "--serve-rsh")), ("MUSTER_HTTP_PORT", ("exec", "--", "true"))):
+            self.assertRegex(
+                done.stderr, rf" {flag}\b.* cannot listen on 192.0.2.1 port 0: .*; give an address of this machine"
+            )
+        for variable, arguments in (
+            ("MUSTER_RSH_LISTEN", ("exec", "--serve-rsh")),
+            ("MUSTER_HTTP_PORT", ("exec", "--", "true")),
+        ):
             done = muster(*arguments, env={**os.environ, variable: "192.0.2.1:0"})
             self.assertEqual(done.returncode, 78, done.stderr)
             self.assertRegex(done.stderr, rf" {variable}: cannot listen on 192.0.2.1 port 0: ")
@@ -124,7 +145,9 @@ class Commands(Nodes):
     def test_status_follows_the_succession(self):
         """The host dies: `status --follow` goes on at the stand-in; a question to the endpoint is redirected there."""
         endpoint = f"127.0.0.1:{self.free_port()}"
-        host, other = (self.node(endpoint, "1:2", "--rdzv-conf", f"last_call_timeout=600,is_host={is_host}") for is_host in (1, 0))
+        host, other = (
+            self.node(endpoint, "1:2", "--rdzv-conf", f"last_call_timeout=600,is_host={is_host}") for is_host in (1, 0)
+        )
         self.workers(2)
         follower = self.with_pipes([MUSTER, "status", endpoint, "--json", "--follow"], text=True)
         first = json.loads(follower.stdout.readline())
@@ -139,7 +162,9 @@ class Commands(Nodes):
         self.assertGreater(report["term"], first["term"])
         self.serve("coordinator", "--listen", endpoint)
         asked, end = None, time.monotonic() + DEADLINE
-        while asked is None or (asked.returncode == 200 and time.monotonic() < end):  # until the stand-in has told the newcomer
+        while asked is None or (
+            asked.returncode == 200 and time.monotonic() < end
+        ):  # until the stand-in has told the newcomer
             asked = muster("status", endpoint, "--run-id", "job", "--json")
         self.assertEqual((asked.returncode, asked.stderr), (0, ""))
         self.assertEqual(json.loads(asked.stdout)["term"], report["term"])
@@ -150,13 +175,17 @@ class Commands(Nodes):
 
     def test_wrong_values(self):
         for code, said, arguments in (
-                (64, "''", ("status", "")), (64, "port is a number", ("status", "h:99999")), (64, "no host", ("status", "a b:1")),
-                (64, "--timeout '0': want more than 0", ("status", "h", "--timeout", "0")),
-                (64, "--timeout '1e300'", ("status", "h", "--timeout", "1e300")),
-                (64, "--listen ':99999': the port must be", ("coordinator", "--listen", ":99999")),
-                (64, "--listen 'nohost:1': 'nohost' is no numeric", ("coordinator", "--listen", "nohost:1")),
-                (64, "--host: 'nosuch' is no numeric address", ("store", "--host", "nosuch")),
-                (64, "--log-level", ("coordinator", "--log-level", "loud")), (64, "--log-format", ("store", "--log-format", "x"))):
+            (64, "''", ("status", "")),
+            (64, "port is a number", ("status", "h:99999")),
+            (64, "no host", ("status", "a b:1")),
+            (64, "--timeout '0': want more than 0", ("status", "h", "--timeout", "0")),
+            (64, "--timeout '1e300'", ("status", "h", "--timeout", "1e300")),
+            (64, "--listen ':99999': the port must be", ("coordinator", "--listen", ":99999")),
+            (64, "--listen 'nohost:1': 'nohost' is no numeric", ("coordinator", "--listen", "nohost:1")),
+            (64, "--host: 'nosuch' is no numeric address", ("store", "--host", "nosuch")),
+            (64, "--log-level", ("coordinator", "--log-level", "loud")),
+            (64, "--log-format", ("store", "--log-format", "x")),
+        ):
             done = muster(*arguments)
             self.assertEqual((done.returncode, done.stdout), (code, ""), done.stderr)
             self.assertIn(said, done.stderr)
@@ -169,9 +198,14 @@ class Commands(Nodes):
                 done = muster(*arguments)
                 self.assertEqual(done.returncode, 78)
                 self.assertIn(f"127.0.0.1 port {port} is taken by another process; free it, or choose", done.stderr)
-            for value, code, said in ((f"127.0.0.1:{port}", 78, f": 127.0.0.1 port {port} is taken"), ("http", 64, " 'http': want PORT")):
+            for value, code, said in (
+                (f"127.0.0.1:{port}", 78, f": 127.0.0.1 port {port} is taken"),
+                ("http", 64, " 'http': want PORT"),
+            ):
                 by_flag = muster("coordinator", "--listen", "127.0.0.1:0", "--http-port", value)
-                by_name = muster("coordinator", "--listen", "127.0.0.1:0", env={**os.environ, "MUSTER_HTTP_PORT": value})
+                by_name = muster(
+                    "coordinator", "--listen", "127.0.0.1:0", env={**os.environ, "MUSTER_HTTP_PORT": value}
+                )
                 self.assertEqual((by_flag.returncode, by_name.returncode), (code, code))
                 self.assertIn("--http-port" + said, by_flag.stderr)
                 self.assertIn("MUSTER_HTTP_PORT" + said, by_name.stderr)
@@ -214,7 +248,9 @@ class Commands(Nodes):
         self.assertNotIn("s3cret", stranger.output())
 
     def test_json_log(self):
-        agent = self.start("--standalone", "--log-format", "json", "--no-python", "/bin/sh", "-c", "exit 3", worker=False)
+        agent = self.start(
+            "--standalone", "--log-format", "json", "--no-python", "/bin/sh", "-c", "exit 3", worker=False
+        )
         self.assertEqual(agent.wait(), 3)
         lines = [line for line in agent.output().splitlines() if line.startswith("{")]
         self.assertTrue(lines)
@@ -230,8 +266,12 @@ class Output(MusterCase):
         path = os.path.join(self.dir, "chatter.py")
         with open(path, "w") as file:
             file.write(script)
-        process = subprocess.Popen([MUSTER, "run", "--standalone", "--tee", "1", path], stdout=writer,
-                                   stderr=subprocess.PIPE, env={**os.environ, "PYTHON_EXEC": "/usr/bin/python3"})
+        process = subprocess.Popen(
+            [MUSTER, "run", "--standalone", "--tee", "1", path],
+            stdout=writer,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "PYTHON_EXEC": "/usr/bin/python3"},
+        )
         os.close(writer)
         said = process.stderr.read().decode()
         self.assertEqual(process.wait(90), 0)
@@ -252,8 +292,12 @@ class Output(MusterCase):
                 agent = self.start("--standalone", flag, "1", "--log-dir", logs, path, worker=False)
                 self.assertEqual(agent.wait(), 0, agent.output())
                 self.assertEqual("line 19999" in agent.output(), flag == "--tee")
-                self.assertRegex(agent.output(), r"cannot be written, its lines are dropped until it can.*No space left")
-                self.assertRegex(agent.output(), r"a log file lacks 1\d{4} lines \(\d{7} bytes\).* file=\S+/stdout.log\n")
+                self.assertRegex(
+                    agent.output(), r"cannot be written, its lines are dropped until it can.*No space left"
+                )
+                self.assertRegex(
+                    agent.output(), r"a log file lacks 1\d{4} lines \(\d{7} bytes\).* file=\S+/stdout.log\n"
+                )
                 for name in os.listdir(logs):
                     shutil.rmtree(os.path.join(logs, name))
 
@@ -272,20 +316,40 @@ class Output(MusterCase):
             self.assertEqual(file.read(), "last words")
 
     def test_descriptor_limit(self):
-        agent = self.start("--standalone", "--nproc-per-node", "64", "--tee", "3", "--no-python", "/bin/true", worker=False,
-                           preexec_fn=lambda: __import__("resource").setrlimit(7, (40, 40)))
+        agent = self.start(
+            "--standalone",
+            "--nproc-per-node",
+            "64",
+            "--tee",
+            "3",
+            "--no-python",
+            "/bin/true",
+            worker=False,
+            preexec_fn=lambda: __import__("resource").setrlimit(7, (40, 40)),
+        )
         self.assertEqual(agent.wait(), 204)
-        self.assertRegex(agent.output(), r"starting the worker with local rank \d+: .*(Too many open files|descriptor).*ulimit -n")
+        self.assertRegex(
+            agent.output(), r"starting the worker with local rank \d+: .*(Too many open files|descriptor).*ulimit -n"
+        )
 
     def test_no_descriptor_for_the_agent_itself(self):
         message = os.path.join(self.dir, "message")
         told = f"--termination-log={message}"
-        for command in (["run", told, "--standalone", "--no-python", "/bin/true"], ["exec", told, "--", "/bin/true"], ["store", "--port=0"]):
+        for command in (
+            ["run", told, "--standalone", "--no-python", "/bin/true"],
+            ["exec", told, "--", "/bin/true"],
+            ["store", "--port=0"],
+        ):
             with self.subTest(command[0]):
                 with open(message, "w"):
                     pass
-                ended = subprocess.run([MUSTER, *command], capture_output=True, text=True, timeout=DEADLINE,
-                                       preexec_fn=lambda: __import__("resource").setrlimit(7, (8, 8)))
+                ended = subprocess.run(
+                    [MUSTER, *command],
+                    capture_output=True,
+                    text=True,
+                    timeout=DEADLINE,
+                    preexec_fn=lambda: __import__("resource").setrlimit(7, (8, 8)),
+                )
                 self.assertEqual(ended.returncode, 204, ended.stderr)
                 self.assertIn("Too many open files; raise the limit of open files (ulimit -n)", ended.stderr)
                 if command[0] != "store":  # `store` writes no message
@@ -297,13 +361,17 @@ class Output(MusterCase):
     def test_a_log_disk_that_is_full_is_no_wrong_flag(self):
         disk = os.path.join(self.dir, "full")
         os.mkdir(disk)
-        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4k,nr_inodes=2", "tmpfs", disk], capture_output=True).returncode:
+        if subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", "size=4k,nr_inodes=2", "tmpfs", disk], capture_output=True
+        ).returncode:
             self.skipTest("no tmpfs can be mounted here")
         self.addCleanup(subprocess.run, ["umount", disk], check=True)
         with open(os.path.join(disk, "last"), "w"):
             pass
         for logs in (os.path.join(disk, "logs"), disk):  # no room for the log folder, or for the attempt's in it
-            agent = self.start("--standalone", "--redirects", "3", "--log-dir", logs, "--no-python", "true", worker=False)
+            agent = self.start(
+                "--standalone", "--redirects", "3", "--log-dir", logs, "--no-python", "true", worker=False
+            )
             self.assertEqual(agent.wait(), 204, agent.output())
             self.assertIn("No space left", agent.output())
 

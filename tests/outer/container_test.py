@@ -1,5 +1,6 @@
 """The agent in real containers: from scratch (the static binary alone), Debian, an old glibc, musl; not as root, on a
 read-only root."""
+
 import glob
 import json
 import os
@@ -43,8 +44,9 @@ class ContainerCase(MusterCase):
         shared = os.path.join(self.dir, "volume")
         os.mkdir(shared)
         os.chmod(shared, 0o777)
-        done = self.box("scratch", "/muster", "install", "/volume/bin",
-                        mounts=[bind(shared, "/volume", writable=True)]).run()
+        done = self.box(
+            "scratch", "/muster", "install", "/volume/bin", mounts=[bind(shared, "/volume", writable=True)]
+        ).run()
         self.assertEqual(done.returncode, 0, done.stderr)
         return bind(shared, "/muster")
 
@@ -79,22 +81,41 @@ class Containers(ContainerCase):
     def test_a_torchrun_inside_an_unchanged_image(self):
         volume = self.installed()
         script = "torchrun --nproc-per-node 2 --no-python sh -c 'echo $RANK; test $RANK = 0 || exit 5; sleep 1000'"
-        done = self.box("debian", "/muster/bin/muster", "exec", "--", "sh", "-c", script, user=2000, mounts=[volume]).run()
+        done = self.box(
+            "debian", "/muster/bin/muster", "exec", "--", "sh", "-c", script, user=2000, mounts=[volume]
+        ).run()
         self.assertEqual(done.returncode, 5, done.stderr)
         self.assertEqual(sorted(done.stdout.split()), ["0", "1"])
         self.assertEqual((self.left()["class"], self.left()["cause"]["rank"]), ("fatal", 1))
 
     def test_without_a_place_for_logs(self):
-        box = self.box("debian", "/muster/bin/torchrun", "--no-python", "sh", "-c", "echo $RANK; exit 6", tmp=False,
-                       mounts=[self.installed()])
+        box = self.box(
+            "debian",
+            "/muster/bin/torchrun",
+            "--no-python",
+            "sh",
+            "-c",
+            "echo $RANK; exit 6",
+            tmp=False,
+            mounts=[self.installed()],
+        )
         done = box.run()
         self.assertEqual((done.returncode, done.stdout), (6, "0\n"), done.stderr)
         self.assertIn("no logs are kept", done.stderr)
 
     def test_killed_for_memory(self):
         eater = "import sys; print('here', flush=True); b = bytearray(1 << 30)"
-        done = self.box("debian", "/muster/bin/muster", "exec", "--", "/usr/bin/python3", "-c", eater, memory=64 << 20,
-                        mounts=[self.installed()]).run()
+        done = self.box(
+            "debian",
+            "/muster/bin/muster",
+            "exec",
+            "--",
+            "/usr/bin/python3",
+            "-c",
+            eater,
+            memory=64 << 20,
+            mounts=[self.installed()],
+        ).run()
         self.assertEqual((done.returncode, done.stdout), (137, "here\n"), done.stderr)
         self.assertTrue(self.left()["cause"]["oom_killed"])
         self.assertIn("out of memory", self.left()["reason"])
@@ -102,17 +123,32 @@ class Containers(ContainerCase):
     def test_a_child_of_the_command_is_killed_for_memory(self):
         volume = self.installed()
         eater = "python3 -c 'b = bytearray(1 << 30)'"
-        for script, code, words in ((f"{eater}; exit $?", 137, "(out of memory)"),
-                                    (f"{eater} || exit 3", 3, "(a process that it started was killed: out of memory)")):
-            done = self.box("debian", "/muster/bin/muster", "exec", "--", "/bin/sh", "-c", script, memory=64 << 20,
-                            mounts=[volume]).run()
+        for script, code, words in (
+            (f"{eater}; exit $?", 137, "(out of memory)"),
+            (f"{eater} || exit 3", 3, "(a process that it started was killed: out of memory)"),
+        ):
+            done = self.box(
+                "debian", "/muster/bin/muster", "exec", "--", "/bin/sh", "-c", script, memory=64 << 20, mounts=[volume]
+            ).run()
             self.assertEqual(done.returncode, code, done.stderr)
             self.assertTrue(self.left()["cause"]["oom_killed"])
             self.assertIn(words, self.left()["reason"])
 
     def test_as_many_workers_as_the_container_has_cpus(self):
-        done = self.box("debian", "/muster/bin/muster", "exec", "--wire=torch", "--nproc-per-node=cpu", "--no-python", "--",
-                        "sh", "-c", "echo $WORLD_SIZE", mounts=[self.installed()], cpus=1).run()
+        done = self.box(
+            "debian",
+            "/muster/bin/muster",
+            "exec",
+            "--wire=torch",
+            "--nproc-per-node=cpu",
+            "--no-python",
+            "--",
+            "sh",
+            "-c",
+            "echo $WORLD_SIZE",
+            mounts=[self.installed()],
+            cpus=1,
+        ).run()
         self.assertEqual((done.returncode, done.stdout), (0, "1\n"), done.stderr)
 
 
@@ -120,14 +156,25 @@ class FirstProcess(ContainerCase):
     """The duties of an init, with signals from a real runtime, as the kubelet has them sent."""
 
     def started(self, script, *flags, **more):
-        box = self.box("debian", "/muster/bin/muster", "exec", *flags, "--", "/usr/bin/python3", "-c", script,
-                       mounts=[self.installed()], **more)
+        box = self.box(
+            "debian",
+            "/muster/bin/muster",
+            "exec",
+            *flags,
+            "--",
+            "/usr/bin/python3",
+            "-c",
+            script,
+            mounts=[self.installed()],
+            **more,
+        )
         process = self.begin(box)
         self.assertEqual(process.stdout.readline(), "ready\n", process.poll())
         return box, process
 
     def test_signals_reach_a_grandchild(self):
-        box, process = self.started("""
+        box, process = self.started(
+            """
 import os, signal
 numbers = [signal.SIGHUP, signal.SIGUSR1, signal.SIGWINCH, signal.SIGTERM]
 signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
@@ -140,10 +187,15 @@ if os.fork() == 0:
 os.read(ready, 1)
 os.write(1, b"ready\\n")
 listen("command")
-""", "--shutdown-timeout", "100000")
+""",
+            "--shutdown-timeout",
+            "100000",
+        )
         for name in ("HUP", "USR1", "WINCH", "TERM"):
             box.kill(name)
-            self.assertEqual({process.stdout.readline() for _ in range(2)}, {f"command SIG{name}\n", f"grandchild SIG{name}\n"})
+            self.assertEqual(
+                {process.stdout.readline() for _ in range(2)}, {f"command SIG{name}\n", f"grandchild SIG{name}\n"}
+            )
         box.kill("TERM")
         self.assertEqual(process.wait(DEADLINE), 143)
         self.assertEqual(self.left()["reason"], "preempted: SIGTERM")
@@ -213,9 +265,12 @@ class Foreign:
     def setUp(self):
         super().setUp()
         self.root = self.image()
-        for name, text in (("passwd", "trainer:x:1000:1000::/home/trainer:/bin/sh\n"), ("resolv.conf", "nameserver 127.0.0.1\n"),
-                           ("hosts", "127.0.0.1 localhost\n127.0.0.1 pod-0.job.default.svc pod-0\n"),
-                           ("nsswitch.conf", "passwd: compat files\nhosts: files mdns4_minimal dns\n")):
+        for name, text in (
+            ("passwd", "trainer:x:1000:1000::/home/trainer:/bin/sh\n"),
+            ("resolv.conf", "nameserver 127.0.0.1\n"),
+            ("hosts", "127.0.0.1 localhost\n127.0.0.1 pod-0.job.default.svc pod-0\n"),
+            ("nsswitch.conf", "passwd: compat files\nhosts: files mdns4_minimal dns\n"),
+        ):
             with open(os.path.join(self.root, "etc", name), "w") as file:
                 file.write(text)
 
@@ -228,16 +283,34 @@ class Foreign:
         self.assertEqual(self.left()["exit_code"], 7)
 
     def test_nodes_that_meet_by_name(self):
-        done = self.run_in_it("/muster/bin/muster", "exec", "--", "torchrun", "--nodes-on-this-machine", "2", "--nnodes", "2",
-                              "--rdzv-backend", "c10d", "--rdzv-endpoint", "pod-0.job.default.svc:29400", "--no-python",
-                              *self.program, *self.ending(0))
+        done = self.run_in_it(
+            "/muster/bin/muster",
+            "exec",
+            "--",
+            "torchrun",
+            "--nodes-on-this-machine",
+            "2",
+            "--nnodes",
+            "2",
+            "--rdzv-backend",
+            "c10d",
+            "--rdzv-endpoint",
+            "pod-0.job.default.svc:29400",
+            "--no-python",
+            *self.program,
+            *self.ending(0),
+        )
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual(sorted(line.split("rank ")[1] for line in done.stdout.splitlines() if "rank " in line),
-                         ["0, home /home/trainer", "1, home /home/trainer"], done.stdout + done.stderr)
+        self.assertEqual(
+            sorted(line.split("rank ")[1] for line in done.stdout.splitlines() if "rank " in line),
+            ["0, home /home/trainer", "1, home /home/trainer"],
+            done.stdout + done.stderr,
+        )
 
 
 class OldGlibc(Foreign, ContainerCase):
     """glibc 2.31, with its own name service modules where a static glibc would look for them."""
+
     program = ["/bin/sh", "-c"]
 
     @staticmethod
@@ -255,6 +328,7 @@ class OldGlibc(Foreign, ContainerCase):
 
 class Musl(Foreign, ContainerCase):
     """No glibc at all, as in Alpine's images."""
+
     program = ["/bin/program"]
 
     @staticmethod

@@ -1,4 +1,5 @@
 """Containers by runc, for tests: from scratch (a folder of their own), or from this machine's Debian."""
+
 import json
 import os
 import shutil
@@ -37,6 +38,7 @@ def bind(source, target, writable=False):
 class Container:
     """`tmp`: /tmp can be written. `image`: scratch (nothing but /muster), debian (this machine's /usr, read-only), or a folder
     whose copy is the root. The root is read-only."""
+
     count = 0
 
     def __init__(self, folder, image, command, user=1000, env=(), mounts=(), memory=MEMORY, tmp=True, cpus=None):
@@ -67,20 +69,34 @@ class Container:
         plain = ["nosuid", "noexec", "nodev"]
         config = {
             "ociVersion": "1.0.2",
-            "process": {"terminal": False, "user": {"uid": user, "gid": user}, "args": command, "cwd": "/",
-                        "env": ["PATH=/usr/local/bin:/usr/bin:/bin", *env], "noNewPrivileges": True, "capabilities": {}},
+            "process": {
+                "terminal": False,
+                "user": {"uid": user, "gid": user},
+                "args": command,
+                "cwd": "/",
+                "env": ["PATH=/usr/local/bin:/usr/bin:/bin", *env],
+                "noNewPrivileges": True,
+                "capabilities": {},
+            },
             "root": {"path": "rootfs", "readonly": True},
             "hostname": "pod-0",
             "mounts": [
                 {"destination": "/proc", "type": "proc", "source": "proc"},
-                {"destination": "/dev", "type": "tmpfs", "source": "tmpfs", "options": ["nosuid", "mode=755", "size=64k"]},
+                {
+                    "destination": "/dev",
+                    "type": "tmpfs",
+                    "source": "tmpfs",
+                    "options": ["nosuid", "mode=755", "size=64k"],
+                },
                 {"destination": "/sys", "type": "sysfs", "source": "sysfs", "options": [*plain, "ro"]},
                 {"destination": "/sys/fs/cgroup", "type": "cgroup", "source": "cgroup", "options": [*plain, "ro"]},
                 {"destination": "/tmp", "type": "tmpfs", "source": "tmpfs", "options": ["size=16m"]},
                 *mounts,
             ],
-            "linux": {"namespaces": [{"type": kind} for kind in ("pid", "network", "ipc", "uts", "mount")],
-                      "resources": {"memory": {"limit": memory, "swap": memory}, "pids": {"limit": 1000}}},
+            "linux": {
+                "namespaces": [{"type": kind} for kind in ("pid", "network", "ipc", "uts", "mount")],
+                "resources": {"memory": {"limit": memory, "swap": memory}, "pids": {"limit": 1000}},
+            },
         }
         if cpus is not None:
             config["linux"]["resources"]["cpu"] = {"quota": int(cpus * 100_000), "period": 100_000}
@@ -91,12 +107,17 @@ class Container:
         return ["runc", "--root", self.state, "run", "--bundle", self.bundle, self.name]
 
     def run(self):
-        return subprocess.run(self.command(), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=DEADLINE)
+        return subprocess.run(
+            self.command(), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=DEADLINE
+        )
 
     def kill(self, name):
         """The runtime's signal to the container's main process, as the kubelet sends it."""
-        return subprocess.run(["runc", "--root", self.state, "kill", self.name, name], capture_output=True, text=True,
-                              timeout=DEADLINE)
+        return subprocess.run(
+            ["runc", "--root", self.state, "kill", self.name, name], capture_output=True, text=True, timeout=DEADLINE
+        )
 
     def remove(self):
-        subprocess.run(["runc", "--root", self.state, "delete", "--force", self.name], capture_output=True, timeout=DEADLINE)
+        subprocess.run(
+            ["runc", "--root", self.state, "delete", "--force", self.name], capture_output=True, timeout=DEADLINE
+        )

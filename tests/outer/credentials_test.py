@@ -1,4 +1,5 @@
 """Mutual TLS and the token on the command line: a node with them runs, a node without them is told why it cannot."""
+
 import os
 import re
 import subprocess
@@ -16,18 +17,60 @@ class Authority:
         self.folder = folder
         self.name = name
         self.ca = self._path("ca.pem")
-        self._openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
-                      "-subj", f"/CN={name}", "-keyout", self._path("ca.key"), "-out", self.ca)
+        self._openssl(
+            "req",
+            "-x509",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:prime256v1",
+            "-nodes",
+            "-days",
+            "2",
+            "-subj",
+            f"/CN={name}",
+            "-keyout",
+            self._path("ca.key"),
+            "-out",
+            self.ca,
+        )
 
     def issue(self, who, names="IP:127.0.0.1,DNS:localhost"):
         """Certificate and key, signed by this authority."""
         cert, key, request, extensions = (self._path(f"{who}.{kind}") for kind in ("pem", "key", "csr", "ext"))
         with open(extensions, "w") as file:
             file.write(f"subjectAltName={names}\n")
-        self._openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", f"/CN={who}",
-                      "-keyout", key, "-out", request)
-        self._openssl("x509", "-req", "-in", request, "-CA", self.ca, "-CAkey", self._path("ca.key"), "-CAcreateserial",
-                      "-days", "2", "-extfile", extensions, "-out", cert)
+        self._openssl(
+            "req",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:prime256v1",
+            "-nodes",
+            "-subj",
+            f"/CN={who}",
+            "-keyout",
+            key,
+            "-out",
+            request,
+        )
+        self._openssl(
+            "x509",
+            "-req",
+            "-in",
+            request,
+            "-CA",
+            self.ca,
+            "-CAkey",
+            self._path("ca.key"),
+            "-CAcreateserial",
+            "-days",
+            "2",
+            "-extfile",
+            extensions,
+            "-out",
+            cert,
+        )
         return cert, key
 
     def conf(self, who, names="IP:127.0.0.1,DNS:localhost"):
@@ -65,8 +108,12 @@ class Tls(Nodes):
 
     def test_a_stand_in_is_reached_by_tls_too(self):
         endpoint = self.endpoint()
-        host, *others = (self.secured(endpoint, self.ours.conf(f"n{i}") + f",last_call_timeout=600,is_host={int(i == 0)}", nnodes="1:3")
-                         for i in range(3))
+        host, *others = (
+            self.secured(
+                endpoint, self.ours.conf(f"n{i}") + f",last_call_timeout=600,is_host={int(i == 0)}", nnodes="1:3"
+            )
+            for i in range(3)
+        )
         self.workers(3)
         host.process.kill()
         self.succeed(self.round_of(2, at_least=1), others)
@@ -80,8 +127,7 @@ class Tls(Nodes):
         strangers = {
             "without a certificate": "is_host=0",
             "of another authority": "is_host=0," + theirs.conf("b"),
-            "who trusts us, with another authority's certificate":
-                f"is_host=0,tls_cert={cert},tls_key={key},tls_ca={self.ours.ca}",
+            "who trusts us, with another authority's certificate": f"is_host=0,tls_cert={cert},tls_key={key},tls_ca={self.ours.ca}",
         }
         for who, conf in strangers.items():
             with self.subTest(who=who):
@@ -146,10 +192,16 @@ class Tls(Nodes):
         agents = [self.secured(endpoint, self.ours.conf(name)) for name in ("a", "b")]
         workers = self.workers(2)
         cert, key = self.ours.issue("reader")
-        with_it = subprocess.run([MUSTER, "status", endpoint, "--json", "--tls-cert", cert, "--tls-key", key, "--tls-ca",
-                                  self.ours.ca], capture_output=True, text=True, timeout=DEADLINE)
+        with_it = subprocess.run(
+            [MUSTER, "status", endpoint, "--json", "--tls-cert", cert, "--tls-key", key, "--tls-ca", self.ours.ca],
+            capture_output=True,
+            text=True,
+            timeout=DEADLINE,
+        )
         self.assertIn('"running"', with_it.stdout)
-        without = subprocess.run([MUSTER, "status", endpoint, "--timeout", "5"], capture_output=True, text=True, timeout=DEADLINE)
+        without = subprocess.run(
+            [MUSTER, "status", endpoint, "--timeout", "5"], capture_output=True, text=True, timeout=DEADLINE
+        )
         self.assertNotEqual(without.returncode, 0)
         self.assertNotIn("running", without.stdout)
         self.succeed(workers, agents)

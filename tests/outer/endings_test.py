@@ -1,4 +1,5 @@
 """How an end is judged: steps in heartbeat files (no-progress limit), core dumps, the cause in every pod's message."""
+
 import json
 import os
 import resource
@@ -59,8 +60,12 @@ class Progress(Nodes):
 
     def test_the_highest_step_of_any_node_counts(self):
         endpoint = self.endpoint()
-        agents = [self.node(endpoint, "2", *BUDGET, "--node-name", f"n{node}", "--log-dir", os.path.join(self.dir, f"logs-{node}"))
-                  for node in range(2)]
+        agents = [
+            self.node(
+                endpoint, "2", *BUDGET, "--node-name", f"n{node}", "--log-dir", os.path.join(self.dir, f"logs-{node}")
+            )
+            for node in range(2)
+        ]
         for steps in ((5, None), (5, 6), (None, 7), (8, 7), (8, 8), (None, 8)):
             self.live(*steps)
         self.assertEqual([agent.wait() for agent in agents], [NO_PROGRESS] * 2)
@@ -68,8 +73,15 @@ class Progress(Nodes):
 
     def test_what_is_no_step_is_none(self):
         """Text that is no step, or too large a number: the round is judged by how long it lived."""
-        agent = self.start("--standalone", "--max-restarts", "5", "--no-progress-limit", "50",
-                           "--log-dir", os.path.join(self.dir, "logs"))
+        agent = self.start(
+            "--standalone",
+            "--max-restarts",
+            "5",
+            "--no-progress-limit",
+            "50",
+            "--log-dir",
+            os.path.join(self.dir, "logs"),
+        )
         for text in ("epoch three", "9" * 40, "-", "\\udcff\\x00"):
             self.live(text)
         self.live(7)
@@ -91,8 +103,10 @@ class PlainProgress(ExecCase):
             self.assertEqual(file.read(), "5\n", "the last life was the sixth")
         with open(message) as file:
             left = json.load(file)
-        self.assertEqual((left["exit_code"], left["class"], left["restart_count"], left["cause"]["exit_code"]),
-                         (NO_PROGRESS, "fatal", 5, 130))
+        self.assertEqual(
+            (left["exit_code"], left["class"], left["restart_count"], left["cause"]["exit_code"]),
+            (NO_PROGRESS, "fatal", 5, 130),
+        )
         self.assertIn("no progress over 2 restarts in a row", left["reason"])
 
 
@@ -112,7 +126,9 @@ class ErrorFileInTheMessagesPlace(ExecCase):
     def ended(self, *command):
         path = os.path.join(self.dir, "termination-log")
         open(path, "w").close()
-        done = self.run_exec(*command, env=clean(MUSTER_TERMINATION_LOG=path, TORCHELASTIC_ERROR_FILE=path, PYTHON_EXEC=PYTHON))
+        done = self.run_exec(
+            *command, env=clean(MUSTER_TERMINATION_LOG=path, TORCHELASTIC_ERROR_FILE=path, PYTHON_EXEC=PYTHON)
+        )
         with open(path) as file:
             text = file.read()
         self.assertLessEqual(len(text.encode()), 4096)
@@ -135,14 +151,18 @@ class ErrorFileInTheMessagesPlace(ExecCase):
 
 def no_core():
     """Why a process that dies of SIGABRT leaves no core here, or None."""
+
     def allow():
         resource.setrlimit(resource.RLIMIT_CORE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
         os.chdir("/tmp")
+
     with open("/proc/sys/kernel/core_pattern") as file:
         pattern = file.read().strip()
     try:
-        process = subprocess.Popen([PYTHON, "-c", "import os, signal; signal.pthread_sigmask(0, []); os.kill(os.getpid(), 6)"],
-                                   preexec_fn=allow)
+        process = subprocess.Popen(
+            [PYTHON, "-c", "import os, signal; signal.pthread_sigmask(0, []); os.kill(os.getpid(), 6)"],
+            preexec_fn=allow,
+        )
     except subprocess.SubprocessError as why:
         return f"SKIPPED: the limit of cores cannot be lifted: {why}"
     _, status = os.waitpid(process.pid, 0)
@@ -151,11 +171,16 @@ def no_core():
     for path in (core, f"{core}.{process.pid}"):
         if not pattern.startswith(("/", "|")) and os.path.exists(path):
             os.unlink(path)
-    return None if os.WCOREDUMP(status) else f"SKIPPED: the kernel leaves no core of a process that aborts (core_pattern is {pattern!r})"
+    return (
+        None
+        if os.WCOREDUMP(status)
+        else f"SKIPPED: the kernel leaves no core of a process that aborts (core_pattern is {pattern!r})"
+    )
 
 
 class Cores(Nodes, ExecCase):
     """If the kernel reports a core dump, every report of the death says so."""
+
     ABORT = "ulimit -c {}; kill -{} 0"
 
     @classmethod
@@ -166,8 +191,17 @@ class Cores(Nodes, ExecCase):
     def ended(self, limit, name):
         message, logs = (os.path.join(self.dir, f"{word}-{limit}-{name}") for word in ("message", "logs"))
         open(message, "w").close()
-        done = self.run_exec("--termination-log", message, "--log-dir", logs, "--", "sh", "-c", self.ABORT.format(limit, name),
-                             cwd=self.dir)
+        done = self.run_exec(
+            "--termination-log",
+            message,
+            "--log-dir",
+            logs,
+            "--",
+            "sh",
+            "-c",
+            self.ABORT.format(limit, name),
+            cwd=self.dir,
+        )
         with open(message) as file:
             left = json.load(file)
         (record,) = self.attempts(logs).values()
@@ -176,7 +210,9 @@ class Cores(Nodes, ExecCase):
     def test_of_a_plain_command(self):
         for name in ("ABRT", "SEGV", "BUS"):
             done, left, worker = self.ended("unlimited", name)
-            self.assertEqual((done.returncode, left["cause"]["signal"]), (128 + signal.Signals["SIG" + name], "SIG" + name))
+            self.assertEqual(
+                (done.returncode, left["cause"]["signal"]), (128 + signal.Signals["SIG" + name], "SIG" + name)
+            )
             self.assertTrue(left["cause"]["core_dumped"])
             self.assertTrue(worker["core_dumped"])
             self.assertIn("core dumped", left["reason"])
@@ -196,8 +232,22 @@ class Cores(Nodes, ExecCase):
         for log in logs:
             open(log, "w").close()
         script = f"test $RANK = 0 && {{ {self.ABORT.format('unlimited', 'ABRT')}; }}; exec sleep 1000"
-        agents = [self.node(endpoint, "2", "--node-name", f"n{node}", "--termination-log", logs[node], "--no-python", "sh", "-c", script,
-                            worker=False) for node in range(2)]
+        agents = [
+            self.node(
+                endpoint,
+                "2",
+                "--node-name",
+                f"n{node}",
+                "--termination-log",
+                logs[node],
+                "--no-python",
+                "sh",
+                "-c",
+                script,
+                worker=False,
+            )
+            for node in range(2)
+        ]
         self.assertEqual([agent.wait() for agent in agents], [134, 134])
         for log in logs:
             with open(log) as file:

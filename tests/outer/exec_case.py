@@ -1,4 +1,5 @@
 """Shared by the tests of `muster exec`."""
+
 import os
 import subprocess
 
@@ -21,12 +22,15 @@ os.write(1, b"ready\\n")
 signal.sigwait([signal.SIGTERM])
 sys.exit(int(sys.argv[1]))
 """
+
+
 class ExecCase(MusterCase):
     def run_exec(self, *arguments, muster=MUSTER, **more):
         more.setdefault("env", clean())
         more.setdefault("stdin", subprocess.DEVNULL)
-        return subprocess.run([muster, "exec", *arguments], capture_output=True, text=True, errors="replace",
-                              timeout=DEADLINE, **more)
+        return subprocess.run(
+            [muster, "exec", *arguments], capture_output=True, text=True, errors="replace", timeout=DEADLINE, **more
+        )
 
     def begin(self, *arguments, prefix=(), **more):
         """Starts `muster exec` with pipes; killed at the end of the test."""

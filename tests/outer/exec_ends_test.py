@@ -1,4 +1,5 @@
 """How `muster exec` ends: the termination message, and the policies that decide on a restart."""
+
 import json
 import os
 import re
@@ -29,7 +30,11 @@ class TerminationMessages(ExecCase):
 
     def test_one_message_per_class(self):
         number = os.stat(self.path).st_ino
-        for script, code, name in (("exit 0", 0, "success"), ("exit 3", 3, "fatal"), ("kill -KILL $$", 137, "retryable")):
+        for script, code, name in (
+            ("exit 0", 0, "success"),
+            ("exit 3", 3, "fatal"),
+            ("kill -KILL $$", 137, "retryable"),
+        ):
             self.assertEqual(self.ended("sh", "-c", script), code)
             message = self.left()
             self.assertEqual((message["exit_code"], message["class"]), (code, name))
@@ -48,8 +53,10 @@ class TerminationMessages(ExecCase):
         self.assertTrue(self.left()["truncated"])
 
     def test_a_code_is_not_a_signal(self):
-        for script, how, signal_name in (("exit 137", "ended with exit code 137 (128 + SIGKILL);", None),
-                                         ("kill -KILL $$", "was killed by SIGKILL;", "SIGKILL")):
+        for script, how, signal_name in (
+            ("exit 137", "ended with exit code 137 (128 + SIGKILL);", None),
+            ("kill -KILL $$", "was killed by SIGKILL;", "SIGKILL"),
+        ):
             self.assertEqual(self.ended("sh", "-c", script), 137)
             message = self.left()
             self.assertIn(how, message["reason"])
@@ -57,13 +64,18 @@ class TerminationMessages(ExecCase):
 
     def test_the_reason_is_the_line_that_explains_the_end(self):
         aborts = "import faulthandler, os, sys, _json; faulthandler.enable(); print('loss is nan', file=sys.stderr, flush=True); os.abort()"
-        hydra = r"""printf 'Traceback (most recent call last):\n  File "t.py", line 3, in main\nValueError: bad batch\n\nSet the environment """ \
-                r"""variable HYDRA_FULL_ERROR=1 for a complete stack trace.\n' >&2; exit 1"""
+        hydra = (
+            r"""printf 'Traceback (most recent call last):\n  File "t.py", line 3, in main\nValueError: bad batch\n\nSet the environment """
+            r"""variable HYDRA_FULL_ERROR=1 for a complete stack trace.\n' >&2; exit 1"""
+        )
         warns = "import os, sys, warnings; warnings.warn('the cache is cold'); sys.stderr.flush(); os._exit(3)"
         killed = "echo step 100 >&2; kill -KILL $$"
-        for command, code, why in (((PYTHON, "-c", aborts), 134, "(stderr: Fatal Python error: Aborted)"),
-                                   (("sh", "-c", hydra), 1, "(stderr: ValueError: bad batch)"),
-                                   (("sh", "-c", killed), 137, None), ((PYTHON, "-c", warns), 3, None)):
+        for command, code, why in (
+            ((PYTHON, "-c", aborts), 134, "(stderr: Fatal Python error: Aborted)"),
+            (("sh", "-c", hydra), 1, "(stderr: ValueError: bad batch)"),
+            (("sh", "-c", killed), 137, None),
+            ((PYTHON, "-c", warns), 3, None),
+        ):
             self.assertEqual(self.ended(*command), code)
             reason = self.left()["reason"]
             if why:
@@ -72,24 +84,47 @@ class TerminationMessages(ExecCase):
                 self.assertNotIn("stderr", reason)
 
     def test_the_agent_inside_knows_more(self):
-        script = f"'{MUSTER}' run --standalone --nproc-per-node 2 --no-python sh -c 'test $RANK = 0 || exit 5; sleep 1000'"
+        script = (
+            f"'{MUSTER}' run --standalone --nproc-per-node 2 --no-python sh -c 'test $RANK = 0 || exit 5; sleep 1000'"
+        )
         environment = clean(MUSTER_TERMINATION_LOG=self.path)
         self.assertEqual(self.run_exec("--", "sh", "-c", script, env=environment).returncode, 5)
         self.assertEqual(self.left()["cause"]["rank"], 1)
 
     def inside(self, worker, *flags):
         """The words of a shell command that runs Muster's torchrun, whose worker is the script `worker`."""
-        return shlex.join([MUSTER, "run", "--standalone", "--restart-policy", "on-failure", "--no-python", *flags, "sh", "-c", worker])
+        return shlex.join(
+            [MUSTER, "run", "--standalone", "--restart-policy", "on-failure", "--no-python", *flags, "sh", "-c", worker]
+        )
 
     def test_a_success_of_the_run_inside_is_told_whole(self):
         """The message has its rank, the restarts that it used and the last failure, which a controller counts."""
-        run = self.inside("test $TORCHELASTIC_RESTART_COUNT = 2 || exit $((3 + TORCHELASTIC_RESTART_COUNT))", "--max-restarts", "5")
-        for command, flags in ((run, ()), (run + "; true", ()), (shlex.join([MUSTER, "exec", "--", "sh", "-c", run]), ())):
+        run = self.inside(
+            "test $TORCHELASTIC_RESTART_COUNT = 2 || exit $((3 + TORCHELASTIC_RESTART_COUNT))", "--max-restarts", "5"
+        )
+        for command, flags in (
+            (run, ()),
+            (run + "; true", ()),
+            (shlex.join([MUSTER, "exec", "--", "sh", "-c", run]), ()),
+        ):
             with self.subTest(command=command):
                 self.assertEqual(self.ended("sh", "-c", command, flags=flags), 0)
                 left = self.left()
-                self.assertEqual([left[key] for key in ("exit_code", "class", "reason", "node_rank", "round", "restart_count", "max_restarts")],
-                                 [0, "success", "all workers succeeded", 0, 2, 2, 5])
+                self.assertEqual(
+                    [
+                        left[key]
+                        for key in (
+                            "exit_code",
+                            "class",
+                            "reason",
+                            "node_rank",
+                            "round",
+                            "restart_count",
+                            "max_restarts",
+                        )
+                    ],
+                    [0, "success", "all workers succeeded", 0, 2, 2, 5],
+                )
                 self.assertEqual((left["cause"]["exit_code"], left["cause"]["rank"]), (4, 0))
 
     def test_a_failure_inside_that_the_command_hides(self):
@@ -97,21 +132,29 @@ class TerminationMessages(ExecCase):
         once = os.path.join(self.dir, "once")
         second = self.inside(f"test -e {once} || {{ touch {once}; exit 5; }}")
         for command, code, inner, caused, warned in (
-                (f"{fails} | cat", 0, 5, 5, True),
-                (f"{fails}; true", 0, 5, 5, True),
-                (shlex.join([MUSTER, "exec", "--", "sh", "-c", f"{fails} | cat"]), 0, 5, 5, True),
-                (f"{fails} || exit 9", 9, 5, 5, False),
-                (f"{succeeds} && exit 9", 9, 0, 9, False),
-                (f"{succeeds}; {fails}; true", 0, 5, 5, True),
-                (f"{fails}; {succeeds}", 0, None, None, False),  # the last run decides
-                (f"until {second}; do :; done", 0, None, None, False),
-                (fails, 5, None, 5, False)):
+            (f"{fails} | cat", 0, 5, 5, True),
+            (f"{fails}; true", 0, 5, 5, True),
+            (shlex.join([MUSTER, "exec", "--", "sh", "-c", f"{fails} | cat"]), 0, 5, 5, True),
+            (f"{fails} || exit 9", 9, 5, 5, False),
+            (f"{succeeds} && exit 9", 9, 0, 9, False),
+            (f"{succeeds}; {fails}; true", 0, 5, 5, True),
+            (f"{fails}; {succeeds}", 0, None, None, False),  # the last run decides
+            (f"until {second}; do :; done", 0, None, None, False),
+            (fails, 5, None, 5, False),
+        ):
             with self.subTest(command=command):
                 done = self.run_exec("--termination-log", self.path, "--", "sh", "-c", command)
                 self.assertEqual(done.returncode, code, done.stderr)
                 left = self.left()
-                self.assertEqual((left["exit_code"], left.get("inner_exit_code"), left.get("cause", {}).get("exit_code")), (code, inner, caused))
-                self.assertEqual(done.stderr.count("the command ended with 0, but the run inside it with exit code 5"), warned, done.stderr)
+                self.assertEqual(
+                    (left["exit_code"], left.get("inner_exit_code"), left.get("cause", {}).get("exit_code")),
+                    (code, inner, caused),
+                )
+                self.assertEqual(
+                    done.stderr.count("the command ended with 0, but the run inside it with exit code 5"),
+                    warned,
+                    done.stderr,
+                )
                 self.assertEqual("exit code 5" in left["reason"], caused == 5)
                 self.assertEqual((left["node_rank"], left["round"]), (0, 0))
 
@@ -126,9 +169,13 @@ class TerminationMessages(ExecCase):
     def test_an_earlier_round_of_the_command_is_forgotten(self):
         once = os.path.join(self.dir, "once")
         command = f"test -e {once} && exit 0; touch {once}; " + self.inside("exit 5")
-        self.assertEqual(self.ended("sh", "-c", command, flags=("--max-restarts", "1", "--restart-policy", "on-failure")), 0)
+        self.assertEqual(
+            self.ended("sh", "-c", command, flags=("--max-restarts", "1", "--restart-policy", "on-failure")), 0
+        )
         left = self.left()
-        self.assertEqual((left["reason"], left["restart_count"], left.get("inner_exit_code")), ("all workers succeeded", 1, None))
+        self.assertEqual(
+            (left["reason"], left["restart_count"], left.get("inner_exit_code")), ("all workers succeeded", 1, None)
+        )
         self.assertEqual(left["cause"]["exit_code"], 5)
 
     def test_a_real_torchrun_inside_says_nothing(self):
@@ -168,13 +215,20 @@ class TerminationMessages(ExecCase):
 
     def test_a_wrong_flag_is_told_where_another_flag_says(self):
         log = ("--termination-log", self.path)
-        for flags, words in (((*log, "--max-restarts", "x"), "--max-restarts=x"), ((*log, "--no-such-flag"), "--no-such-flag"),
-                             (("--no-such-flag", *log), "--no-such-flag"), (("--no-such-flag", "x", *log), "--no-such-flag"),
-                             (("-Z", "--nnodes", *log), "unknown flag -Z"),
-                             (("--wire=x", "--termination_log=" + self.path), "--wire=x"), (log, "command is missing")):
+        for flags, words in (
+            ((*log, "--max-restarts", "x"), "--max-restarts=x"),
+            ((*log, "--no-such-flag"), "--no-such-flag"),
+            (("--no-such-flag", *log), "--no-such-flag"),
+            (("--no-such-flag", "x", *log), "--no-such-flag"),
+            (("-Z", "--nnodes", *log), "unknown flag -Z"),
+            (("--wire=x", "--termination_log=" + self.path), "--wire=x"),
+            (log, "command is missing"),
+        ):
             open(self.path, "w").close()
             command = [] if flags == log else ["--", "true", "--termination-log", "/nowhere"]
-            self.assertEqual(self.run_exec(*flags, *command, env=clean(MUSTER_TERMINATION_LOG="/dev/full")).returncode, 64)
+            self.assertEqual(
+                self.run_exec(*flags, *command, env=clean(MUSTER_TERMINATION_LOG="/dev/full")).returncode, 64
+            )
             self.assertIn(words, self.left()["reason"])
 
     def test_a_stderr_that_takes_nothing_changes_no_end(self):
@@ -197,18 +251,21 @@ class TerminationMessages(ExecCase):
         done = self.run_exec("--termination-log", "", "--", "sh", "-c", "exit 3")
         self.assertEqual((done.returncode, done.stderr.count("\n")), (3, 1))
 
-
     def unwritable(self, why, code, **more):
         done = self.run_exec("--", "sh", "-c", f"exit {code}", env=clean(MUSTER_TERMINATION_LOG=self.path), **more)
         self.assertEqual(done.returncode, code, done.stderr)
-        self.assertRegex(done.stderr, rf"cannot write the termination message \(the exit code still holds\): {self.path}: {why}")
+        self.assertRegex(
+            done.stderr, rf"cannot write the termination message \(the exit code still holds\): {self.path}: {why}"
+        )
 
     @unittest.skipUnless(os.geteuid() == 0, "SKIPPED: to be somebody else takes root")
     def test_a_file_that_this_user_may_not_write(self):
-        muster, = open_to_all(self.dir, MUSTER)
+        (muster,) = open_to_all(self.dir, MUSTER)
         os.chmod(self.path, 0o444)
         for code in (0, 3, 137):
-            self.unwritable("Permission denied", code, muster=muster, user=65534, group=65534, extra_groups=[], cwd=self.dir)
+            self.unwritable(
+                "Permission denied", code, muster=muster, user=65534, group=65534, extra_groups=[], cwd=self.dir
+            )
         self.assertEqual(os.path.getsize(self.path), 0)
 
     def test_a_file_that_is_mounted_read_only(self):
@@ -229,15 +286,15 @@ class Policies(ExecCase):
 
     def test_policies(self):
         for flags, code, expected in (
-                ([], 130, (1, 130)),
-                (["--max-restarts", "2"], 3, (1, 3)),  # fatal
-                (["--max-restarts", "2"], 130, (3, 130)),
-                (["--max-restarts", "2", "--retry-codes", "3"], 3, (3, 3)),
-                (["--max-restarts", "2", "--fatal-codes", "130-139"], 130, (1, 130)),
-                (["--max-restarts", "2", "--restart-policy", "on-failure"], 3, (3, 3)),
-                (["--max-restarts", "2", "--restart-policy", "never"], 130, (1, 130)),
-                (["--max-restarts", "2", "--restart-policy", "always"], 0, (3, 0)),
-                (["--max-restarts", "9", "--no-progress-limit", "2", "--restart-policy", "on-failure"], 3, (4, 93)),
+            ([], 130, (1, 130)),
+            (["--max-restarts", "2"], 3, (1, 3)),  # fatal
+            (["--max-restarts", "2"], 130, (3, 130)),
+            (["--max-restarts", "2", "--retry-codes", "3"], 3, (3, 3)),
+            (["--max-restarts", "2", "--fatal-codes", "130-139"], 130, (1, 130)),
+            (["--max-restarts", "2", "--restart-policy", "on-failure"], 3, (3, 3)),
+            (["--max-restarts", "2", "--restart-policy", "never"], 130, (1, 130)),
+            (["--max-restarts", "2", "--restart-policy", "always"], 0, (3, 0)),
+            (["--max-restarts", "9", "--no-progress-limit", "2", "--restart-policy", "on-failure"], 3, (4, 93)),
         ):
             starts, ended = self.counted(*flags, code=code)
             if "--no-progress-limit" in flags:  # a run may live longer by chance
@@ -253,8 +310,13 @@ class Policies(ExecCase):
         os.symlink("muster", os.path.join(folder, "torchrun"))
         if os.path.islink(binary):
             self.skipTest("SKIPPED: the build and the temporary folder are on different file systems")
-        done = subprocess.run([binary, "exec", "--", "sh", "-c", "torchrun --max-restarts 2 --no-python sh -c 'exit 3'"],
-                              capture_output=True, text=True, env=clean(), timeout=DEADLINE)
+        done = subprocess.run(
+            [binary, "exec", "--", "sh", "-c", "torchrun --max-restarts 2 --no-python sh -c 'exit 3'"],
+            capture_output=True,
+            text=True,
+            env=clean(),
+            timeout=DEADLINE,
+        )
         self.assertEqual(done.returncode, 3, done.stderr)
         self.assertIn("which is fatal", done.stderr)  # exec's default policy is exit-code
 
@@ -273,15 +335,24 @@ class Policies(ExecCase):
         self.assertIn("which is fatal", done.stderr)
 
     def test_wired_as_torch_by_environment(self):
-        done = self.run_exec("--", "sh", "-c", "echo $RANK/$WORLD_SIZE",
-                             env=clean(MUSTER_WIRE="torch", PET_NPROC_PER_NODE="3", PET_NNODES="1", PET_NODE_RANK="0"))
+        done = self.run_exec(
+            "--",
+            "sh",
+            "-c",
+            "echo $RANK/$WORLD_SIZE",
+            env=clean(MUSTER_WIRE="torch", PET_NPROC_PER_NODE="3", PET_NNODES="1", PET_NODE_RANK="0"),
+        )
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(sorted(done.stdout.split()), ["0/3", "1/3", "2/3"])
 
     def test_a_torchrun_wired_as_torch_is_not_started_many_times(self):
         _, script = self.script("import os; os.write(1, '{RANK} of {WORLD_SIZE}\\n'.format(**os.environ).encode())")
-        for torchrun in (["torchrun"], ["/no/bin/torchrun"], [PYTHON, "-m", "torch.distributed.run"],
-                         ["python3", "-m", "torch.distributed.launch"]):
+        for torchrun in (
+            ["torchrun"],
+            ["/no/bin/torchrun"],
+            [PYTHON, "-m", "torch.distributed.run"],
+            ["python3", "-m", "torch.distributed.launch"],
+        ):
             with self.subTest(torchrun=torchrun):
                 done = self.run_exec("--", *torchrun, "--nproc-per-node", "2", script, env=clean(MUSTER_WIRE="torch"))
                 self.assertEqual(done.returncode, 0, done.stderr)
@@ -291,19 +362,36 @@ class Policies(ExecCase):
         self.assertEqual(sorted(line.split("] ")[1] for line in done.stdout.splitlines()), ["0 of 2", "1 of 2"])
 
     def test_pods_find_each_other_by_trainers_variables(self):
-        pod = clean(TRAINER_NNODES="2", TRAINER_NPROC_PER_NODE="2", TRAINER_NODE_0_HOSTNAME="localhost", TRAINER_JOB_ID="uid")
+        pod = clean(
+            TRAINER_NNODES="2", TRAINER_NPROC_PER_NODE="2", TRAINER_NODE_0_HOSTNAME="localhost", TRAINER_JOB_ID="uid"
+        )
         port = str(self.free_port())  # another process of this machine may have 29500
-        pods = [self.begin("--wire=torch", "--master-port", port, "--", "sh", "-c", "echo $RANK/$WORLD_SIZE $TORCHELASTIC_RUN_ID",
-                           env={**pod, "JOB_COMPLETION_INDEX": str(index)}) for index in (1, 0)]
+        pods = [
+            self.begin(
+                "--wire=torch",
+                "--master-port",
+                port,
+                "--",
+                "sh",
+                "-c",
+                "echo $RANK/$WORLD_SIZE $TORCHELASTIC_RUN_ID",
+                env={**pod, "JOB_COMPLETION_INDEX": str(index)},
+            )
+            for index in (1, 0)
+        ]
         said = [process.communicate(timeout=DEADLINE) for process in pods]
         self.assertEqual([process.returncode for process in pods], [0, 0], said)
-        self.assertEqual([sorted(out.splitlines()) for out, _ in said], [["2/4 uid", "3/4 uid"], ["0/4 uid", "1/4 uid"]])
+        self.assertEqual(
+            [sorted(out.splitlines()) for out, _ in said], [["2/4 uid", "3/4 uid"], ["0/4 uid", "1/4 uid"]]
+        )
 
     def test_what_a_failure_said_of_itself(self):
         told = 'printf \'{"message": "ValueError: batch size 0"}\' > "$TORCHELASTIC_ERROR_FILE"; echo elsewhere >&2; exit 9'
         where = os.path.join(self.dir, "error.json")
-        for command, env, words in (("echo first >&2; echo no such table >&2; exit 9", {}, "(stderr: no such table)"),
-                                    (told, {"TORCHELASTIC_ERROR_FILE": where}, "(ValueError: batch size 0)")):
+        for command, env, words in (
+            ("echo first >&2; echo no such table >&2; exit 9", {}, "(stderr: no such table)"),
+            (told, {"TORCHELASTIC_ERROR_FILE": where}, "(ValueError: batch size 0)"),
+        ):
             path = os.path.join(self.dir, "message")
             open(path, "w").close()
             done = self.run_exec("--termination-log", path, "--", "sh", "-c", command, env=clean(**env))
@@ -321,7 +409,16 @@ class Policies(ExecCase):
         alone = clean(PET_NNODES="1", PET_MASTER_ADDR="n0")
         done = self.run_exec("--wire=jax", "--", "sh", "-c", "echo $JAX_NUM_PROCESSES", env=alone)
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "\n", ""))
-        done = self.run_exec("--wire=xgboost", "--nproc-per-node", "2", "--", "sh", "-c", "echo $DMLC_TASK_ID/$DMLC_NUM_WORKER", env=alone)
+        done = self.run_exec(
+            "--wire=xgboost",
+            "--nproc-per-node",
+            "2",
+            "--",
+            "sh",
+            "-c",
+            "echo $DMLC_TASK_ID/$DMLC_NUM_WORKER",
+            env=alone,
+        )
         self.assertEqual((done.returncode, sorted(done.stdout.split()), done.stderr), (0, ["0/2", "1/2"], ""))
         self.assertEqual(self.run_exec("--wire=jax", "--", "true", env=clean(PET_NNODES="2")).returncode, 64)
 

@@ -1,4 +1,5 @@
 """`muster exec` as the main process of a container: the real binary, as a child and as PID 1 of a namespace."""
+
 import json
 import os
 import signal
@@ -44,7 +45,9 @@ class Early(ExecCase):
         path = os.path.join(self.dir, "message")
         open(path, "w").close()
         for flags in ([], ["--wire=torch", "--no-python"]):
-            done = self.run_exec("--termination-log", path, *flags, "--", "sleep", "1000", preexec_fn=told_before_the_start)
+            done = self.run_exec(
+                "--termination-log", path, *flags, "--", "sleep", "1000", preexec_fn=told_before_the_start
+            )
             self.assertEqual(done.returncode, 143, done.stderr)
             with open(path) as file:
                 self.assertEqual(json.load(file)["reason"], "preempted: SIGTERM")
@@ -74,7 +77,9 @@ class Unread(ExecCase):
 
     def begin_unread(self, *arguments, **more):
         stderr = self.full_pipe()
-        process = self.with_pipes([MUSTER, "exec", *arguments], stdin=subprocess.DEVNULL, stderr=stderr, env=clean(), text=True, **more)
+        process = self.with_pipes(
+            [MUSTER, "exec", *arguments], stdin=subprocess.DEVNULL, stderr=stderr, env=clean(), text=True, **more
+        )
         os.close(stderr)
         return process
 
@@ -84,7 +89,9 @@ class Unread(ExecCase):
 
     def test_a_term_is_passed_on(self):
         for flags, code in (([], 4), (["--wire=torch", "--no-python"], 143)):
-            process = self.begin_unread(*flags, "--", "sh", "-c", "trap 'exit 4' TERM; echo ready; while :; do sleep 0.05; done")
+            process = self.begin_unread(
+                *flags, "--", "sh", "-c", "trap 'exit 4' TERM; echo ready; while :; do sleep 0.05; done"
+            )
             self.assertEqual(process.stdout.readline(), "ready\n")
             process.send_signal(signal.SIGTERM)
             self.assertEqual(process.wait(DEADLINE), code, flags)
@@ -105,8 +112,16 @@ class Transparent(ExecCase):
     def test_words_of_the_command_from_variables(self):
         """As the controller writes a command that a webhook may join into one line for a shell."""
         script = "echo $# \"$1\" $(NAME) '$$(date)'; printenv MUSTER_ARG_2 || exit 7"
-        done = self.run_exec("--args-from-env", "--", "sh", "-c", "MUSTER_ARG_2", "sh", "MUSTER_ARG_4",
-                             env=clean(MUSTER_ARG_2=script, MUSTER_ARG_4="two  words", NAME="name"))
+        done = self.run_exec(
+            "--args-from-env",
+            "--",
+            "sh",
+            "-c",
+            "MUSTER_ARG_2",
+            "sh",
+            "MUSTER_ARG_4",
+            env=clean(MUSTER_ARG_2=script, MUSTER_ARG_4="two  words", NAME="name"),
+        )
         self.assertEqual((done.returncode, done.stdout), (7, "1 two  words name $(date)\n"), done.stderr)
 
     def test_success_says_nothing_and_failure_one_line(self):
@@ -116,8 +131,15 @@ class Transparent(ExecCase):
         self.assertIn("exit code 7", said[0])
 
     def test_streams_directory_and_arguments(self):
-        done = subprocess.run([MUSTER, "exec", "--", "sh", "-c", 'cat; pwd; echo "$0|$1|$2"; echo err >&2', "a b", "--", "$x"],
-                              input="in\n", capture_output=True, text=True, cwd="/usr/lib", env=clean(), timeout=DEADLINE)
+        done = subprocess.run(
+            [MUSTER, "exec", "--", "sh", "-c", 'cat; pwd; echo "$0|$1|$2"; echo err >&2', "a b", "--", "$x"],
+            input="in\n",
+            capture_output=True,
+            text=True,
+            cwd="/usr/lib",
+            env=clean(),
+            timeout=DEADLINE,
+        )
         self.assertEqual((done.stdout, done.stderr), ("in\n/usr/lib\na b|--|$x\n", "err\n"))
 
     def test_environment_but_for_what_is_documented(self):
@@ -131,7 +153,7 @@ class Transparent(ExecCase):
 
     def test_an_environment_of_a_megabyte(self):
         ours = clean(**{f"V{i}": "y" * 100_000 for i in range(10)})
-        done = self.run_exec("--", "sh", "-c", 'echo ${#V0} ${#V9}', env=ours)
+        done = self.run_exec("--", "sh", "-c", "echo ${#V0} ${#V9}", env=ours)
         self.assertEqual((done.returncode, done.stdout), (0, "100000 100000\n"))
 
     def test_an_environment_that_is_too_long_for_the_command(self):
@@ -139,8 +161,11 @@ class Transparent(ExecCase):
         ours = clean(**{f"V{i}": "y" * 100_000 for i in range(15)})
         done = self.run_exec("--node-check", "prlimit --pid $PPID --stack=4194304:", "--", "true", env=ours)
         self.assertEqual(done.returncode, 126, done.stderr)
-        self.assertRegex(done.stderr, r"'/\S+/true' cannot be executed: its arguments \(\d+ bytes\) and environment \(15\d+ bytes\) "
-                                      r"are too long together \(at most 1048576\); pass long values in files")
+        self.assertRegex(
+            done.stderr,
+            r"'/\S+/true' cannot be executed: its arguments \(\d+ bytes\) and environment \(15\d+ bytes\) "
+            r"are too long together \(at most 1048576\); pass long values in files",
+        )
 
     def test_commands_that_cannot_run(self):
         def file(name, content, mode):
@@ -149,6 +174,7 @@ class Transparent(ExecCase):
                 out.write(content)
             os.chmod(path, mode)
             return path
+
         with open("/bin/true", "rb") as binary:
             elf = bytearray(binary.read(4096))
         elf[18:20] = struct.pack("<H", 0xF3 if elf[18] != 0xF3 else 0x3E)  # the binary of another machine type
@@ -167,11 +193,16 @@ class Transparent(ExecCase):
             self.assertIn(words, done.stderr)
 
     def test_wrong_usage(self):
-        for arguments, words in ((["--"], "command is missing"), ([], "command is missing"), (["--", ""], "command is missing"),
-                                 (["--no-such-flag", "--", "true"], "no-such-flag"),
-                                 (["--nnodes", "2", "--", "true"], "--wire=torch"), (["--wire", "x", "--", "true"], "plain"),
-                                 (["--max-restarts", "-1", "--", "true"], "max-restarts"),
-                                 (["--retry-codes", "3", "--fatal-codes", "3", "--", "true"], "one class")):
+        for arguments, words in (
+            (["--"], "command is missing"),
+            ([], "command is missing"),
+            (["--", ""], "command is missing"),
+            (["--no-such-flag", "--", "true"], "no-such-flag"),
+            (["--nnodes", "2", "--", "true"], "--wire=torch"),
+            (["--wire", "x", "--", "true"], "plain"),
+            (["--max-restarts", "-1", "--", "true"], "max-restarts"),
+            (["--retry-codes", "3", "--fatal-codes", "3", "--", "true"], "one class"),
+        ):
             done = self.run_exec(*arguments)
             self.assertEqual(done.returncode, 64, arguments)
             self.assertIn(words, done.stderr)
@@ -183,7 +214,9 @@ class Transparent(ExecCase):
         for closed in (">&-", "<&-", "<&- >&-", "<&- >&- 2>&-"):
             for flags in ("", "--wire=torch --no-python"):
                 line = f"\"{MUSTER}\" exec {flags} -- sh -c 'echo x; readlink /proc/$$/fd/1 /proc/$PPID/fd/[012] >told; exit 5' {closed}"
-                done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, env=clean(), timeout=DEADLINE, cwd=self.dir)
+                done = subprocess.run(
+                    ["sh", "-c", line], capture_output=True, text=True, env=clean(), timeout=DEADLINE, cwd=self.dir
+                )
                 self.assertEqual(done.returncode, 5, done.stderr)
                 if sanitized():  # linked dynamically: gRPC's library opens a descriptor before any code of Muster
                     continue
@@ -199,12 +232,18 @@ class Transparent(ExecCase):
             read, write = os.pipe()
             os.write(write, b"for it\n")
             os.close(write)
-            done = self.run_exec(*flags, "--", "sh", "-c", f"{open_ones}; cat <&{read} 2>&- || echo none", pass_fds=[read])
+            done = self.run_exec(
+                *flags, "--", "sh", "-c", f"{open_ones}; cat <&{read} 2>&- || echo none", pass_fds=[read]
+            )
             os.close(read)
-            self.assertEqual((done.returncode, done.stdout), (0, "none\n" if flags else f"{read}\nfor it\n"), done.stderr)
+            self.assertEqual(
+                (done.returncode, done.stdout), (0, "none\n" if flags else f"{read}\nfor it\n"), done.stderr
+            )
 
     def test_signals_reach_a_worker_wired_as_torch(self):
-        process = self.begin("--wire=torch", "--no-python", "--signals-to-handle", "SIGTERM,SIGUSR2", "--", *self.script(LISTENER))
+        process = self.begin(
+            "--wire=torch", "--no-python", "--signals-to-handle", "SIGTERM,SIGUSR2", "--", *self.script(LISTENER)
+        )
         self.assertEqual(process.stdout.readline(), "ready\n")
         for number in (signal.SIGUSR1, signal.SIGWINCH, signal.SIGRTMIN + 3, signal.SIGHUP):
             process.send_signal(number)
@@ -294,6 +333,7 @@ class Signals(ExecCase):
 @unittest.skipUnless(os.geteuid() == 0, "SKIPPED: a PID namespace takes root")
 class FirstProcess(ExecCase):
     """As PID 1: the kernel drops signals without a handler, and every orphan becomes a child of the agent."""
+
     PREFIX = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc")
 
     def inside(self, *arguments):
@@ -331,7 +371,9 @@ class FirstProcess(ExecCase):
         self.assertEqual(self.code(process), 0)
 
     def test_no_zombie_stays(self):
-        script = self.script(ORPHANS + """
+        script = self.script(
+            ORPHANS
+            + """
 def zombies():
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -341,7 +383,8 @@ def zombies():
     return False
 while zombies(): os.sched_yield()  # the last ones are being collected
 os.write(1, b"none left\\n")
-""")
+"""
+        )
         process = self.inside("--", *script, "500")
         self.assertEqual(process.stdout.readline(), "done\n")
         process.stdin.write("\n")
@@ -356,7 +399,9 @@ class Preemption(ExecCase):
         for early in (False, True):  # the file appears while the command runs, or is there already
             with open(log, "w"):
                 pass
-            process = self.begin("--preempt-file", notice, "--termination-log", log, "--", "sh", "-c", "echo ready; exec sleep 1000")
+            process = self.begin(
+                "--preempt-file", notice, "--termination-log", log, "--", "sh", "-c", "echo ready; exec sleep 1000"
+            )
             if not early:
                 process.stdout.readline()
                 with open(os.path.join(self.dir, "other"), "w"):

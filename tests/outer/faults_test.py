@@ -1,4 +1,5 @@
 """SIGKILL of each process at each stage, late and doubled nodes, nodes that disagree."""
+
 import json
 import os
 import re
@@ -25,8 +26,11 @@ class Staged(Nodes):
 
     def follow(self, endpoint):
         """`muster status --follow` of the coordinator: its reports, change by change."""
-        return self.with_pipes([MUSTER, "status", endpoint, "--json", "--follow", "--timeout", str(DEADLINE)],
-                               stderr=subprocess.DEVNULL, text=True)
+        return self.with_pipes(
+            [MUSTER, "status", endpoint, "--json", "--follow", "--timeout", str(DEADLINE)],
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
 
     def wait_for_status(self, follower, holds):
         for line in follower.stdout:
@@ -220,7 +224,9 @@ class KilledCoordinator(Staged):
     """`muster coordinator`, alone."""
 
     def serve(self, port=0):
-        coordinator = self.with_pipes([MUSTER, "coordinator", "--listen", f"127.0.0.1:{port}"], stderr=subprocess.DEVNULL, text=True)
+        coordinator = self.with_pipes(
+            [MUSTER, "coordinator", "--listen", f"127.0.0.1:{port}"], stderr=subprocess.DEVNULL, text=True
+        )
         line = coordinator.stdout.readline()
         self.assertIn("listening", line)
         return coordinator, "127.0.0.1:" + line.rsplit(":", 1)[1].strip()
@@ -409,7 +415,9 @@ class Uninvited(Nodes):
 
 class StaticRanks(Nodes):
     def static(self, rank, port, *arguments):
-        return self.start("--nnodes", "2", "--node-rank", str(rank), "--master-addr", "127.0.0.1", "--master-port", port, *arguments)
+        return self.start(
+            "--nnodes", "2", "--node-rank", str(rank), "--master-addr", "127.0.0.1", "--master-port", port, *arguments
+        )
 
     def test_a_live_double_is_refused_with_who_holds_the_rank(self):
         port = str(self.free_port())
@@ -460,19 +468,32 @@ class StaticRanks(Nodes):
             worker.tell("exit 0")
         self.assertEqual([first.wait(), second.wait()], [0, 0])
 
-
     def test_a_master_address_that_leads_elsewhere_is_said(self):
-        agent = self.start("--nnodes", "2", "--node-rank", "0", "--master-addr", "192.0.2.1", "--master-port",
-                           str(self.free_port()), "--rdzv-conf", "join_timeout=1")
+        agent = self.start(
+            "--nnodes",
+            "2",
+            "--node-rank",
+            "0",
+            "--master-addr",
+            "192.0.2.1",
+            "--master-port",
+            str(self.free_port()),
+            "--rdzv-conf",
+            "join_timeout=1",
+        )
         self.assertEqual(agent.wait(), 200)
-        self.assertIn("node rank 0 is here, but 192.0.2.1 is no address of this machine; give --master-addr", agent.output())
+        self.assertIn(
+            "node rank 0 is here, but 192.0.2.1 is no address of this machine; give --master-addr", agent.output()
+        )
 
 
 class Layouts(Nodes):
     def test_nodes_of_several_roles_and_sizes(self):
         endpoint = self.endpoint()
-        agents = [self.node(endpoint, "3", "--role", role, nproc=size)
-                  for role, size in (("trainer", 2), ("reader", 1), ("trainer", 1))]
+        agents = [
+            self.node(endpoint, "3", "--role", role, nproc=size)
+            for role, size in (("trainer", 2), ("reader", 1), ("trainer", 1))
+        ]
         workers = self.workers(4)
         self.assertEqual([w.rank for w in workers], [0, 1, 2, 3])
         sizes = {"trainer": 3, "reader": 1}
@@ -489,15 +510,25 @@ class Layouts(Nodes):
         script = (
             'old=$(mktemp -d) && mount --rbind /dev "$old" && mount -t tmpfs tmpfs /dev && '
             'for name in null zero full random urandom tty; do touch /dev/$name && mount --bind "$old/$name" /dev/$name; '
-            'done && ln -s /proc/self/fd /dev/fd && touch /dev/nvidia0 /dev/nvidia1 && exec "$@"')
+            'done && ln -s /proc/self/fd /dev/fd && touch /dev/nvidia0 /dev/nvidia1 && exec "$@"'
+        )
         prefix = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, "sh")
-        tried = subprocess.run([*prefix, "/bin/true"], capture_output=True, text=True, env={"PATH": os.environ["PATH"],
-                                                                                         "TMPDIR": self.dir})
+        tried = subprocess.run(
+            [*prefix, "/bin/true"], capture_output=True, text=True, env={"PATH": os.environ["PATH"], "TMPDIR": self.dir}
+        )
         if tried.returncode:
             self.skipTest(f"more workers than GPUs is NOT tested here: {tried.stderr.strip()}")
         for count, warned in (("3", True), ("2", False), ("gpu", False)):
-            agent = self.start("--standalone", "--nproc-per-node", count, "--no-python", "/bin/true", worker=False,
-                               prefix=prefix, env={"TMPDIR": self.dir, "OMP_NUM_THREADS": "1"})
+            agent = self.start(
+                "--standalone",
+                "--nproc-per-node",
+                count,
+                "--no-python",
+                "/bin/true",
+                worker=False,
+                prefix=prefix,
+                env={"TMPDIR": self.dir, "OMP_NUM_THREADS": "1"},
+            )
             self.assertEqual(agent.wait(), 0)
             self.assertEqual("GPU" in agent.output(), warned, agent.output())
 

@@ -1,4 +1,5 @@
 """Hangs: found by heartbeats or by silence, evidence kept on every node, exit code 203, and a restart."""
+
 import glob
 import json
 import os
@@ -67,8 +68,18 @@ class HangCase(MusterCase):
 
 class Heartbeats(HangCase):
     def test_a_worker_that_beats_and_then_waits(self):
-        agent, logs = self.run_script(BEATS_THEN_WAITS, "--standalone", "--hang-timeout", "300ms", "--hang-signal", "USR1",
-                                      "--tee", "3", script_args=["always"], env={"PATH": "/usr/bin:/bin"})
+        agent, logs = self.run_script(
+            BEATS_THEN_WAITS,
+            "--standalone",
+            "--hang-timeout",
+            "300ms",
+            "--hang-signal",
+            "USR1",
+            "--tee",
+            "3",
+            script_args=["always"],
+            env={"PATH": "/usr/bin:/bin"},
+        )
         self.assertEqual(agent.wait(), 203)
         said = agent.output()
         self.assertRegex(said, r"worker rank 0 hangs: no step reported for [\d.]+ s \(last step 120\); stacks are in /")
@@ -110,7 +121,15 @@ class Heartbeats(HangCase):
         self.assertEqual(agent.output().count("MUSTER_HEARTBEAT_FILE"), 1)
 
     def test_one_of_two_workers_is_named(self):
-        agent = self.start("--standalone", "--nproc-per-node", "2", "--hang-timeout", "400ms", "--log-dir", os.path.join(self.dir, "logs"))
+        agent = self.start(
+            "--standalone",
+            "--nproc-per-node",
+            "2",
+            "--hang-timeout",
+            "400ms",
+            "--log-dir",
+            os.path.join(self.dir, "logs"),
+        )
         first, second = self.workers(2)
         first.tell("exit 0")
         wait_gone(first.pid)
@@ -126,8 +145,14 @@ class Heartbeats(HangCase):
         with open(spy, "w") as file:
             file.write(f"#!/bin/sh\necho asked > {self.dir}/asked\nexec cat {self.dir}/asked\n")
         os.chmod(spy, 0o755)
-        agent, _ = self.run_script(BEATS_THEN_WAITS, "--standalone", "--hang-timeout", "300ms", script_args=["always"],
-                                   env={"PATH": f"{os.path.dirname(spy)}:{os.environ['PATH']}"})
+        agent, _ = self.run_script(
+            BEATS_THEN_WAITS,
+            "--standalone",
+            "--hang-timeout",
+            "300ms",
+            script_args=["always"],
+            env={"PATH": f"{os.path.dirname(spy)}:{os.environ['PATH']}"},
+        )
         with open(os.path.join(self.dir, "asked")) as asked:
             self.assertEqual(asked.readline(), "asked\n")
             agent.send(signal.SIGTERM)
@@ -136,14 +161,32 @@ class Heartbeats(HangCase):
 
 class PlainCommand(HangCase):
     """A command of `muster exec` that knows nothing of torch and writes the heartbeat file itself."""
+
     BEATS = 'echo 120 > "$MUSTER_HEARTBEAT_FILE"'
 
     def execute(self, script, *flags, **env):
         self.message = os.path.join(self.dir, "message")
         open(self.message, "w").close()
-        return subprocess.run([MUSTER, "exec", "--termination-log", self.message, "--hang-timeout", "300ms", *flags, "--",
-                               "sh", "-c", script], capture_output=True, text=True, timeout=DEADLINE,
-                              stdin=subprocess.DEVNULL, env=clean(**{"TMPDIR": self.dir, **env}))
+        return subprocess.run(
+            [
+                MUSTER,
+                "exec",
+                "--termination-log",
+                self.message,
+                "--hang-timeout",
+                "300ms",
+                *flags,
+                "--",
+                "sh",
+                "-c",
+                script,
+            ],
+            capture_output=True,
+            text=True,
+            timeout=DEADLINE,
+            stdin=subprocess.DEVNULL,
+            env=clean(**{"TMPDIR": self.dir, **env}),
+        )
 
     def check_kept(self, done, logs):
         self.assertEqual(done.returncode, 203, done.stderr)
@@ -154,7 +197,9 @@ class PlainCommand(HangCase):
         self.assertRegex(kept, r"thread \d+ \(sleep\): S \(sleeping\), wchan \w+, syscall \d+")
         with open(self.message) as file:
             message = json.load(file)
-        self.assertEqual((message["exit_code"], message["class"], message["cause"]["exit_code"]), (203, "retryable", 203))
+        self.assertEqual(
+            (message["exit_code"], message["class"], message["cause"]["exit_code"]), (203, "retryable", 203)
+        )
         self.assertRegex(message["reason"], said)
         return kept
 
@@ -174,8 +219,13 @@ class PlainCommand(HangCase):
 
     def test_the_next_life_goes_on(self):
         mark = os.path.join(self.dir, "second")
-        done = self.execute(f"{self.BEATS}; test -e {mark} || {{ touch {mark}; sleep 1000; }}; echo went on", "--max-restarts", "1",
-                            "--hang-timeout", "5s")  # the second life ends within it
+        done = self.execute(
+            f"{self.BEATS}; test -e {mark} || {{ touch {mark}; sleep 1000; }}; echo went on",
+            "--max-restarts",
+            "1",
+            "--hang-timeout",
+            "5s",
+        )  # the second life ends within it
         self.assertEqual((done.returncode, done.stdout), (0, "went on\n"), done.stderr)
         self.assertIn("hangs: no step reported for", done.stderr)
 
@@ -192,9 +242,17 @@ class PySpy(HangCase):
         return {"PATH": f"{folder}:{os.environ['PATH']}"}
 
     def test_its_output_is_kept(self):
-        env = self.lay('echo "asked: $*"; echo \'    stuck_in_a_collective (train.py:8)\'; echo careful >&2\n')
-        agent, logs = self.run_script(BEATS_THEN_WAITS, "--standalone", "--nproc-per-node", "2", "--hang-timeout", "300ms",
-                                      script_args=["always"], env=env)
+        env = self.lay("echo \"asked: $*\"; echo '    stuck_in_a_collective (train.py:8)'; echo careful >&2\n")
+        agent, logs = self.run_script(
+            BEATS_THEN_WAITS,
+            "--standalone",
+            "--nproc-per-node",
+            "2",
+            "--hang-timeout",
+            "300ms",
+            script_args=["always"],
+            env=env,
+        )
         self.assertEqual(agent.wait(), 203)
         (attempt,) = self.attempts(logs).values()
         for worker in attempt["workers"]:
@@ -209,14 +267,27 @@ class PySpy(HangCase):
         with open(path, "w") as file:
             file.write(BEATS_THEN_WAITS)
         logs = os.path.join(self.dir, "logs")
-        agent = self.start("--log-dir", logs, "--hang-timeout", "300ms", "--", "sh", "-c", f"{PYTHON} {path} always; exit 1",
-                           subcommand="exec", worker=False, env={"TORCHELASTIC_RESTART_COUNT": "0", **env})
+        agent = self.start(
+            "--log-dir",
+            logs,
+            "--hang-timeout",
+            "300ms",
+            "--",
+            "sh",
+            "-c",
+            f"{PYTHON} {path} always; exit 1",
+            subcommand="exec",
+            worker=False,
+            env={"TORCHELASTIC_RESTART_COUNT": "0", **env},
+        )
         self.assertEqual(agent.wait(), 203)
         self.assertRegex(self.one(f"{logs}/**/python_*.txt"), r"^asked: dump .*--pid \d+")
 
     def test_one_that_fails_is_told(self):
         env = self.lay("echo 'Permission Denied: Try running again with elevated permissions' >&2; exit 1\n")
-        agent, logs = self.run_script(BEATS_THEN_WAITS, "--standalone", "--hang-timeout", "300ms", script_args=["always"], env=env)
+        agent, logs = self.run_script(
+            BEATS_THEN_WAITS, "--standalone", "--hang-timeout", "300ms", script_args=["always"], env=env
+        )
         self.assertEqual(agent.wait(), 203)
         everything = "".join(open_text(path) for path in glob.glob(f"{logs}/**/0/*.txt", recursive=True))
         self.assertIn("Permission Denied", everything)
@@ -224,7 +295,9 @@ class PySpy(HangCase):
 
 class Recorder(HangCase):
     def test_the_flight_recorder_is_dumped_beside_the_logs(self):
-        agent, logs = self.run_script(FLIGHT_RECORDER, "--standalone", "--nproc-per-node", "2", "--hang-timeout", "300ms")
+        agent, logs = self.run_script(
+            FLIGHT_RECORDER, "--standalone", "--nproc-per-node", "2", "--hang-timeout", "300ms"
+        )
         self.assertEqual(agent.wait(), 203)
         for rank in (0, 1):
             self.assertEqual(self.one(f"{logs}/**/flight_recorder/nccl_trace_rank_{rank}"), "the last collectives")
@@ -234,9 +307,24 @@ class Recorder(HangCase):
         endpoint = f"127.0.0.1:{self.free_port()}"
         nodes = []
         for node in range(2):
-            agent, _ = self.run_script(FLIGHT_RECORDER, "--nnodes", "2", "--nproc-per-node", "2", "--rdzv-backend", "c10d",
-                                       "--rdzv-endpoint", endpoint, "--rdzv-id", "job", "--node-name", f"n{node}",
-                                       "--hang-timeout", "700ms", logs=f"logs-{node}")
+            agent, _ = self.run_script(
+                FLIGHT_RECORDER,
+                "--nnodes",
+                "2",
+                "--nproc-per-node",
+                "2",
+                "--rdzv-backend",
+                "c10d",
+                "--rdzv-endpoint",
+                endpoint,
+                "--rdzv-id",
+                "job",
+                "--node-name",
+                f"n{node}",
+                "--hang-timeout",
+                "700ms",
+                logs=f"logs-{node}",
+            )
             nodes.append(agent)
         for agent in nodes:
             self.assertEqual(agent.wait(), 203)
@@ -245,8 +333,10 @@ class Recorder(HangCase):
             (record,) = self.attempts(f"{self.dir}/logs-{node}").values()
             (folder,) = glob.glob(f"{self.dir}/logs-{node}/**/attempt_0/flight_recorder", recursive=True)
             ranks = sorted(worker["rank"] for worker in record["workers"])
-            self.assertEqual(sorted(name for name in os.listdir(folder) if "trace" in name and "." not in name),
-                             [f"nccl_trace_rank_{rank}" for rank in ranks])
+            self.assertEqual(
+                sorted(name for name in os.listdir(folder) if "trace" in name and "." not in name),
+                [f"nccl_trace_rank_{rank}" for rank in ranks],
+            )
             for rank in ranks:
                 self.assertEqual(self.one(f"{folder}/nccl_trace_rank_{rank}"), "the last collectives")
 
@@ -260,9 +350,14 @@ class Recorder(HangCase):
 
 class Silence(HangCase):
     def test_nothing_is_written_any_more(self):
-        agent = self.start("--standalone", "--nproc-per-node", "2", "--hang-log-timeout", "400ms")  # the hang may precede a hello
+        agent = self.start(
+            "--standalone", "--nproc-per-node", "2", "--hang-log-timeout", "400ms"
+        )  # the hang may precede a hello
         self.assertEqual(agent.wait(), 203)
-        self.assertRegex(agent.output(), r"node \S+ \(host \S+\): all workers of the job have been silent for [\d.]+ s; stacks are in /")
+        self.assertRegex(
+            agent.output(),
+            r"node \S+ \(host \S+\): all workers of the job have been silent for [\d.]+ s; stacks are in /",
+        )
         self.assertNotIn("worker rank 0", agent.output())
         self.assertIn("rank      : all\n", agent.output())
 
@@ -289,17 +384,39 @@ class Silence(HangCase):
         self.assertEqual((done.returncode, done.stdout), (0, "1ns\n"), done.stderr)
 
     def execute(self, *arguments, **more):
-        return subprocess.run([MUSTER, "exec", *arguments], capture_output=True, text=True, timeout=DEADLINE,
-                              stdin=subprocess.DEVNULL, env=clean(**{"TMPDIR": self.dir, **more}))
+        return subprocess.run(
+            [MUSTER, "exec", *arguments],
+            capture_output=True,
+            text=True,
+            timeout=DEADLINE,
+            stdin=subprocess.DEVNULL,
+            env=clean(**{"TMPDIR": self.dir, **more}),
+        )
 
 
 class Nodes(HangCase):
     def two(self, *arguments, limits=("0", "0")):
         port = self.free_port()
-        return [self.start("--nnodes", "2", "--rdzv-backend", "c10d", "--rdzv-endpoint", f"127.0.0.1:{port}", "--rdzv-id", "job",
-                           "--node-name", f"n{node}", "--log-dir", os.path.join(self.dir, f"logs-{node}"),
-                           "--hang-log-timeout", limits[node], *arguments)
-                for node in range(2)]
+        return [
+            self.start(
+                "--nnodes",
+                "2",
+                "--rdzv-backend",
+                "c10d",
+                "--rdzv-endpoint",
+                f"127.0.0.1:{port}",
+                "--rdzv-id",
+                "job",
+                "--node-name",
+                f"n{node}",
+                "--log-dir",
+                os.path.join(self.dir, f"logs-{node}"),
+                "--hang-log-timeout",
+                limits[node],
+                *arguments,
+            )
+            for node in range(2)
+        ]
 
     def test_the_silence_of_one_node_is_no_hang(self):
         agents = self.two("--log-level", "debug", limits=("1h", "100ms"))
@@ -328,7 +445,10 @@ class Nodes(HangCase):
         hanging.ask("file $MUSTER_HEARTBEAT_FILE 9")
         for agent in agents:
             self.assertEqual(agent.wait(), 203)
-            self.assertRegex(agent.output(), rf"node n1 .*worker rank {hanging.rank} hangs: no step reported for [\d.]+ s \(last step 9\)")
+            self.assertRegex(
+                agent.output(),
+                rf"node n1 .*worker rank {hanging.rank} hangs: no step reported for [\d.]+ s \(last step 9\)",
+            )
         for node in range(2):
             self.assertIn("thread ", self.one(f"{self.dir}/logs-{node}/**/hang.txt"))
 

@@ -1,5 +1,6 @@
 """The duties of an init, in each place where `muster exec` may run: as a child (a subreaper), as PID 1 of a namespace,
 and both on a terminal. A place leaves out the rows that exec_test.py has for it."""
+
 import fcntl
 import os
 import pty
@@ -15,11 +16,31 @@ import unittest
 
 from muster_case import DEADLINE, MUSTER, PYTHON, MusterCase, clean, main, wait_gone
 
-NAMED = [getattr(signal, "SIG" + name)
-         for name in ("HUP", "QUIT", "USR1", "USR2", "ALRM", "VTALRM", "PROF", "CONT", "WINCH", "IO")]
+NAMED = [
+    getattr(signal, "SIG" + name)
+    for name in ("HUP", "QUIT", "USR1", "USR2", "ALRM", "VTALRM", "PROF", "CONT", "WINCH", "IO")
+]
 FORWARDED = [*map(int, NAMED), *range(signal.SIGRTMIN, signal.SIGRTMAX + 1)]
-DEADLY = ("HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2", "PIPE", "ALRM", "TERM", "XCPU",
-          "VTALRM", "SYS")
+DEADLY = (
+    "HUP",
+    "INT",
+    "QUIT",
+    "ILL",
+    "TRAP",
+    "ABRT",
+    "BUS",
+    "FPE",
+    "KILL",
+    "USR1",
+    "SEGV",
+    "USR2",
+    "PIPE",
+    "ALRM",
+    "TERM",
+    "XCPU",
+    "VTALRM",
+    "SYS",
+)
 # A command and a grandchild in its process group print what signals they get, and end by none of them.
 FAMILY = """
 import os, signal
@@ -117,7 +138,7 @@ class Begun:
             while not (found := re.search(pattern, self.text)):
                 if not self._more():
                     self.case.fail(f"{pattern!r} did not come in {self.all!r}")
-            self.text = self.text[:found.start()] + self.text[found.end():]
+            self.text = self.text[: found.start()] + self.text[found.end() :]
 
     def code(self):
         """Its exit code as a shell shows it."""
@@ -141,6 +162,7 @@ class Place(MusterCase):
             process.wait()
             for descriptor in {output, given}:
                 os.close(descriptor)
+
         self.addCleanup(end)
         return Begun(self, process, output, given, self.inside)
 
@@ -194,8 +216,10 @@ class OnTerminal:
                 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
             if earlier:
                 earlier()
-        process = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, start_new_session=True, preexec_fn=begin,
-                                   **popen)
+
+        process = subprocess.Popen(
+            command, stdin=slave, stdout=slave, stderr=slave, start_new_session=True, preexec_fn=begin, **popen
+        )
         os.close(slave)
         self.terminal = terminal
         return self.begun(process, terminal, terminal)
@@ -230,7 +254,11 @@ class Rows:
         begun.send(signal.SIGKILL)
 
     def test_the_first_signal_asks_and_the_second_kills(self):
-        for first, second in ((signal.SIGTERM, signal.SIGTERM), (signal.SIGINT, signal.SIGINT), (signal.SIGTERM, signal.SIGINT)):
+        for first, second in (
+            (signal.SIGTERM, signal.SIGTERM),
+            (signal.SIGINT, signal.SIGINT),
+            (signal.SIGTERM, signal.SIGINT),
+        ):
             with self.subTest(first=first, second=second):
                 begun = self.begin("--shutdown-timeout", "100000", "--", *self.script(FAMILY))
                 begun.expect("ready;")
@@ -249,9 +277,11 @@ class Rows:
 
     def test_a_stopped_group_is_ended(self):
         """It gets SIGCONT with the signal. If it ignores that or stops again, the grace or a second signal ends it."""
-        for script, after, flags in (("echo 'ready;'; exec sleep 1000", (), ()),
-                                     (None, (), ("--shutdown-timeout", "1")),
-                                     (None, (signal.SIGSTOP, signal.SIGTERM), ("--shutdown-timeout", "100000"))):
+        for script, after, flags in (
+            ("echo 'ready;'; exec sleep 1000", (), ()),
+            (None, (), ("--shutdown-timeout", "1")),
+            (None, (signal.SIGSTOP, signal.SIGTERM), ("--shutdown-timeout", "100000")),
+        ):
             with self.subTest(script=script, after=after):
                 command = ["sh", "-c", script] if script else self.script(FAMILY)
                 begun = self.begin(*flags, "--", *command)
@@ -302,7 +332,7 @@ class Rows:
         for deaf, flags in (("HUP", ()), ("HUP TERM", ("--shutdown-timeout", "1"))):
             for ends, code in (("exit 6", 6), ("exit 0", 0), ("kill -KILL $$", 137)):
                 with self.subTest(deaf=deaf, ends=ends):
-                    stays = f"trap \"\" {deaf}; echo \"ready;\"; sleep 20; echo late"
+                    stays = f'trap "" {deaf}; echo "ready;"; sleep 20; echo late'
                     begun = self.begin(*flags, "--", "sh", "-c", f"sh -c '{stays}' & read line; {ends}")
                     begun.expect("ready;")
                     begun.tell("\n")
@@ -323,8 +353,16 @@ class Rows:
         begun.ends(0)
 
     def test_every_workers_group_is_told(self):
-        begun = self.begin("--wire=torch", "--nproc-per-node", "2", "--no-python", "--shutdown-timeout", "100000", "--",
-                           *self.script(FAMILY))
+        begun = self.begin(
+            "--wire=torch",
+            "--nproc-per-node",
+            "2",
+            "--no-python",
+            "--shutdown-timeout",
+            "100000",
+            "--",
+            *self.script(FAMILY),
+        )
         begun.expect("ready;", "ready;")
         workers = children(begun.pid)
         self.assertEqual(len(workers), 2)
@@ -340,7 +378,9 @@ class Rows:
         for flags in ((), ("--tee", "3"), ("--hang-log-timeout", "1h"), ("--wire=torch", "--no-python")):
             for trap in ("", "trap '' TERM;"):  # until the grace is over
                 with self.subTest(flags=flags, trap=trap):
-                    begun = self.begin(*flags, "--shutdown-timeout", "1", "--", "sh", "-c", f"{trap} echo 'ready;'; exec yes")
+                    begun = self.begin(
+                        *flags, "--shutdown-timeout", "1", "--", "sh", "-c", f"{trap} echo 'ready;'; exec yes"
+                    )
                     begun.expect("ready;")
                     command = begun.command
                     if not flags:
@@ -384,6 +424,7 @@ class Terminal(Rows, OnTerminal, Place):
 @unittest.skipUnless(os.geteuid() == 0, "SKIPPED: a PID namespace takes root")
 class FirstProcessOnTerminal(Terminal):
     """As `docker run -t` and a pod with `tty: true` start it."""
+
     inside = True
     prefix = (*FirstProcess.prefix, "setsid", "--ctty")
 
@@ -391,8 +432,11 @@ class FirstProcessOnTerminal(Terminal):
         begun = self.begin("--", *self.script(FAMILY))
         begun.expect("ready;")
         begun.tell("\x1a")
-        begun.expect("SIGTSTP would stop the command for ever, because no shell can continue it here: it goes on",
-                     f"command {int(signal.SIGCONT)};", f"grandchild {int(signal.SIGCONT)};")
+        begun.expect(
+            "SIGTSTP would stop the command for ever, because no shell can continue it here: it goes on",
+            f"command {int(signal.SIGCONT)};",
+            f"grandchild {int(signal.SIGCONT)};",
+        )
         begun.send(signal.SIGUSR1)
         begun.expect(f"command {int(signal.SIGUSR1)};", f"grandchild {int(signal.SIGUSR1)};")
         begun.send(signal.SIGKILL)
@@ -400,18 +444,28 @@ class FirstProcessOnTerminal(Terminal):
 
 class Streams(Pipes, Place):
     """Whether output goes through Muster or not, a closed stdout affects only the process that writes into it."""
+
     WAYS = ((), ("--tee", "3"), ("--hang-log-timeout", "1h"), ("--wire=torch", "--no-python"))
 
     def code_of(self, command, stdout, *redirect):
-        process = subprocess.run([*redirect, *command], env=clean(), cwd=self.dir, stdin=subprocess.DEVNULL, stdout=stdout,
-                                 stderr=subprocess.PIPE, text=True, timeout=DEADLINE)
+        process = subprocess.run(
+            [*redirect, *command],
+            env=clean(),
+            cwd=self.dir,
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=DEADLINE,
+        )
         return process.returncode, process.stderr
 
     def test_closed(self):
         for flags in self.WAYS:
             for script, code in (("exit 5", 5), ("echo out 2>&-; exit 6", 6)):
-                ended, said = self.code_of([MUSTER, "exec", *flags, "--", "sh", "-c", script], None,
-                                           "sh", "-c", 'exec "$@" >&-', "sh")
+                ended, said = self.code_of(
+                    [MUSTER, "exec", *flags, "--", "sh", "-c", script], None, "sh", "-c", 'exec "$@" >&-', "sh"
+                )
                 self.assertEqual(ended, code, (flags, said))
 
     def test_its_reader_is_gone(self):

@@ -1,4 +1,5 @@
 """`muster install`: each file is whole or absent at every moment, in any image, for any user, on any file system."""
+
 import concurrent.futures
 import ctypes
 import fcntl
@@ -29,7 +30,9 @@ def is_static(path):
 
 def deny(*calls):
     """Runs in the child: makes the named system calls fail with EPERM, as on a file system without links."""
-    numbers = {"x86_64": {"symlinkat": 266, "linkat": 265}, "aarch64": {"symlinkat": 36, "linkat": 37}}[platform.machine()]
+    numbers = {"x86_64": {"symlinkat": 266, "linkat": 265}, "aarch64": {"symlinkat": 36, "linkat": 37}}[
+        platform.machine()
+    ]
     program = [(0x20, 0, 0, 0)]  # load the number
     for call in calls:
         program += [(0x15, 0, 1, numbers[call]), (0x06, 0, 0, 0x00050001)]  # this call: errno 1
@@ -59,8 +62,13 @@ class InstallCase(MusterCase):
         self.target = os.path.join(self.dir, "bin")
 
     def install(self, folder=None, *flags, binary=None, **more):
-        return subprocess.run([binary or self.binary, "install", folder or self.target, *flags], capture_output=True, text=True,
-                              timeout=DEADLINE, **more)
+        return subprocess.run(
+            [binary or self.binary, "install", folder or self.target, *flags],
+            capture_output=True,
+            text=True,
+            timeout=DEADLINE,
+            **more,
+        )
 
     def installed(self, done, folder=None):
         """Checks that everything is there, whole and executable, and nothing else."""
@@ -80,7 +88,9 @@ class InstallCase(MusterCase):
 
     def mount(self, *options):
         os.makedirs(self.target, exist_ok=True)
-        if subprocess.run(["mount", "-t", "tmpfs", "-o", ",".join(options), "tmpfs", self.target], capture_output=True).returncode:
+        if subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", ",".join(options), "tmpfs", self.target], capture_output=True
+        ).returncode:
             self.skipTest("NOT TESTED: no tmpfs can be mounted here (needs root)")
         self.addCleanup(subprocess.run, ["umount", self.target], check=True)
 
@@ -102,7 +112,9 @@ class Install(InstallCase):
 
     def test_the_link_is_torchrun(self):
         self.installed(self.install())
-        done = subprocess.run([os.path.join(self.target, "torchrun"), "--help"], capture_output=True, text=True, timeout=DEADLINE)
+        done = subprocess.run(
+            [os.path.join(self.target, "torchrun"), "--help"], capture_output=True, text=True, timeout=DEADLINE
+        )
         self.assertEqual(done.returncode, 0)
         self.assertIn("--nproc", done.stdout)
 
@@ -149,7 +161,9 @@ class Install(InstallCase):
 
     def test_usage(self):
         for arguments in ([], ["a", "b"], ["--no-such-flag", "a"], [""]):
-            done = subprocess.run([MUSTER, "install", *arguments], capture_output=True, text=True, timeout=DEADLINE, cwd=self.dir)
+            done = subprocess.run(
+                [MUSTER, "install", *arguments], capture_output=True, text=True, timeout=DEADLINE, cwd=self.dir
+            )
             self.assertEqual(done.returncode, USAGE, done)
         self.assertEqual(os.listdir(self.dir), ["socket"])
 
@@ -189,7 +203,9 @@ class Install(InstallCase):
 
     def test_without_symbolic_links(self):
         self.installed(self.install(preexec_fn=lambda: deny("symlinkat")))
-        self.assertEqual(os.lstat(os.path.join(self.target, "torchrun")).st_ino, os.stat(os.path.join(self.target, "muster")).st_ino)
+        self.assertEqual(
+            os.lstat(os.path.join(self.target, "torchrun")).st_ino, os.stat(os.path.join(self.target, "muster")).st_ino
+        )
         self.assertIn("nothing written", self.install(preexec_fn=lambda: deny("symlinkat")).stdout)
 
     def test_without_any_links(self):
@@ -238,7 +254,9 @@ class InstallPlaces(InstallCase):
         self.need_root()
         os.mkdir(self.target)
         for folder in (self.target, os.path.join(self.target, "deeper")):
-            self.refused(self.install(folder, preexec_fn=lambda: os.setuid(NOBODY)), "Permission denied", f"user {NOBODY}")
+            self.refused(
+                self.install(folder, preexec_fn=lambda: os.setuid(NOBODY)), "Permission denied", f"user {NOBODY}"
+            )
         os.chmod(self.target, 0o777)
         self.installed(self.install(preexec_fn=lambda: os.setuid(NOBODY)))
 
@@ -250,8 +268,16 @@ class InstallPlaces(InstallCase):
         os.makedirs(os.path.join(root, "out"))
         os.chmod(os.path.join(root, "out"), 0o777)
         shutil.copy(self.binary, os.path.join(root, "agent"))
-        return root, subprocess.run(["/agent", *arguments], capture_output=True, text=True, timeout=DEADLINE, env={}, cwd="/",
-                                    preexec_fn=lambda: (os.chroot(root), os.chdir("/"), os.setuid(NOBODY)), **more)
+        return root, subprocess.run(
+            ["/agent", *arguments],
+            capture_output=True,
+            text=True,
+            timeout=DEADLINE,
+            env={},
+            cwd="/",
+            preexec_fn=lambda: (os.chroot(root), os.chdir("/"), os.setuid(NOBODY)),
+            **more,
+        )
 
     def test_in_a_root_with_nothing_else(self):
         root, done = self.chroot("install", "/out")

@@ -2,6 +2,7 @@
 
 Whatever the cut, two halves of one job never run at once, and a link that is back in time changes nothing.
 """
+
 import networks
 from muster_case import MusterCase, alive, main, wait_gone
 
@@ -23,9 +24,21 @@ class Blackholes(MusterCase):
             self.network.close()
 
     def node(self, number, nnodes, conf):
-        return self.start("--nnodes", nnodes, "--rdzv-backend", "c10d", "--rdzv-id", "job", "--node-name", f"n{number}",
-                          "--rdzv-endpoint", f"{self.network.address(0)}:29400", "--rdzv-conf", conf,
-                          prefix=self.network.enter(number))
+        return self.start(
+            "--nnodes",
+            nnodes,
+            "--rdzv-backend",
+            "c10d",
+            "--rdzv-id",
+            "job",
+            "--node-name",
+            f"n{number}",
+            "--rdzv-endpoint",
+            f"{self.network.address(0)}:29400",
+            "--rdzv-conf",
+            conf,
+            prefix=self.network.enter(number),
+        )
 
     def three(self, nnodes, conf):
         """Agents of n0 (which owns the endpoint), n1 and n2, and their workers by node."""

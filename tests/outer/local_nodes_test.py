@@ -1,4 +1,5 @@
 """`--nodes-on-this-machine`: where its nodes meet, one Ctrl-C for all, a node that is killed, the code at the end."""
+
 import os
 import re
 import signal
@@ -18,9 +19,13 @@ class LocalNodes(MusterCase):
     def test_they_meet_whatever_the_arguments_are(self):
         """At the given port, else at one that the kernel chose; the first line names it, for `muster status`."""
         port = self.free_port()
-        for arguments, endpoint in (((), None), (("--standalone",), None), (("--rdzv-backend", "c10d"), None),
-                                    (("--master-port", str(port)), f"127.0.0.1:{port}"),
-                                    (("--rdzv-backend=c10d", f"--rdzv-endpoint=elsewhere:{port}"), f"127.0.0.1:{port}")):
+        for arguments, endpoint in (
+            ((), None),
+            (("--standalone",), None),
+            (("--rdzv-backend", "c10d"), None),
+            (("--master-port", str(port)), f"127.0.0.1:{port}"),
+            (("--rdzv-backend=c10d", f"--rdzv-endpoint=elsewhere:{port}"), f"127.0.0.1:{port}"),
+        ):
             with self.subTest(arguments=arguments):
                 agent = self.nodes(2, *arguments, script_args=("--", "a", "--standalone"))
                 workers = self.workers(2)
@@ -69,7 +74,9 @@ class LocalNodes(MusterCase):
         workers = self.workers(2)
         status = [MUSTER, "status", self.endpoint_of(agent)]
         self.assertNotEqual(subprocess.run(status, capture_output=True, timeout=DEADLINE).returncode, 0)
-        self.assertEqual(subprocess.run([*status, "--token-file", token], capture_output=True, timeout=DEADLINE).returncode, 0)
+        self.assertEqual(
+            subprocess.run([*status, "--token-file", token], capture_output=True, timeout=DEADLINE).returncode, 0
+        )
         for worker in workers:
             worker.tell("exit 0")
         self.assertEqual(agent.wait(), 0, agent.output())

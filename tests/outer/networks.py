@@ -3,14 +3,22 @@
 One user and network namespace holds the bridge; each node is a network namespace inside it. Nothing outlives the test:
 each namespace is held by a `cat` that ends with its standard input, so a killed test cleans up too.
 """
+
 import os
 import shutil
 import subprocess
 import sys
 
 # In a node's network: makes the other namespaces that a pod has of its own.
-POD = ("unshare", "--uts", "--mount", "sh", "-ec",
-       'hostname "$1"; mount --bind "$2" /etc; mount -t tmpfs tmpfs /dev/shm; shift 2; exec "$@"', "sh")
+POD = (
+    "unshare",
+    "--uts",
+    "--mount",
+    "sh",
+    "-ec",
+    'hostname "$1"; mount --bind "$2" /etc; mount -t tmpfs tmpfs /dev/shm; shift 2; exec "$@"',
+    "sh",
+)
 
 # Runs inside a node: prints "ready", then ends once the interface has sent so many packets.
 COUNT_PACKETS = """
@@ -68,8 +76,9 @@ class Network:
 
     def packets_from(self, node, count):
         """A process that ends once `node` has tried to send so many packets, counted from now on."""
-        counter = subprocess.Popen([*self.enter(node), sys.executable, "-c", COUNT_PACKETS, str(count)],
-                                   stdout=subprocess.PIPE, text=True)
+        counter = subprocess.Popen(
+            [*self.enter(node), sys.executable, "-c", COUNT_PACKETS, str(count)], stdout=subprocess.PIPE, text=True
+        )
         counter.stdout.readline()
         return counter
 
@@ -94,22 +103,49 @@ class Network:
         return holder
 
     def _run(self, place, *command):
-        done = subprocess.run(["nsenter", "--target", str(place.pid), *self._enter, *command], capture_output=True, text=True)
+        done = subprocess.run(
+            ["nsenter", "--target", str(place.pid), *self._enter, *command], capture_output=True, text=True
+        )
         if done.returncode:
             raise Unavailable(f"{' '.join(command)}: {done.stderr.strip()}")
 
     def _add(self, number, routed):
         node = self._hold("nsenter", "--target", str(self._middle.pid), *self._enter, "unshare", "--net", "cat")
-        self._run(self._middle, "ip", "link", "add", f"v{number}", "type", "veth",
-                  "peer", "name", "eth0", "address", self._mac(number), "netns", str(node.pid))
+        self._run(
+            self._middle,
+            "ip",
+            "link",
+            "add",
+            f"v{number}",
+            "type",
+            "veth",
+            "peer",
+            "name",
+            "eth0",
+            "address",
+            self._mac(number),
+            "netns",
+            str(node.pid),
+        )
         self._run(self._middle, "ip", "link", "set", f"v{number}", "master", "br0", "up")
         self._run(node, "ip", "link", "set", "lo", "up")
         self._run(node, "ip", "address", "add", f"{self.address(number)}/24", "dev", "eth0")
         self._run(node, "ip", "link", "set", "eth0", "up")
         for other in range(16):
             if routed and other != number:
-                self._run(node, "ip", "neighbour", "replace", self.address(other), "lladdr", self._mac(other),
-                          "dev", "eth0", "nud", "permanent")
+                self._run(
+                    node,
+                    "ip",
+                    "neighbour",
+                    "replace",
+                    self.address(other),
+                    "lladdr",
+                    self._mac(other),
+                    "dev",
+                    "eth0",
+                    "nud",
+                    "permanent",
+                )
         return node
 
     def _port(self, node, state):

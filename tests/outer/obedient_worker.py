@@ -3,6 +3,7 @@
 Commands: exit N | signal N | ignore NAME | asked NAME (waits until an ignored signal has come) | print TEXT |
 error TEXT | fork (a grandchild that waits for ever) | file PATH TEXT
 """
+
 import json
 import os
 import signal

@@ -1,4 +1,5 @@
 """`muster exec --wire=jax` and `--wire=xgboost` in several pods, all on this machine: they meet, restart and end together."""
+
 import json
 import os
 import signal
@@ -33,8 +34,17 @@ class Pods:
 
     def pod(self, rank, *flags, nodes=2, **env):
         env.setdefault("PET_RDZV_ENDPOINT", self.endpoint)
-        return self.start("--wire", *self.framework, *flags, "--", PYTHON, WORKER, subcommand="exec", worker=False,
-                          env={**self.variables(rank, nodes), **env})
+        return self.start(
+            "--wire",
+            *self.framework,
+            *flags,
+            "--",
+            PYTHON,
+            WORKER,
+            subcommand="exec",
+            worker=False,
+            env={**self.variables(rank, nodes), **env},
+        )
 
     def pods(self, *flags, nodes=2, **env):
         """Starts the pods, the last one first, so that it waits for node 0."""
@@ -62,7 +72,9 @@ class Pods:
         token = os.path.join(self.dir, "the-token")
         with open(token, "w") as file:
             file.write("secret")
-        agents = [self.pod(rank, MUSTER_TOKEN_FILE=token, MUSTER_HTTP_PORT=f"127.0.0.1:{self.free_port()}") for rank in (1, 0)]
+        agents = [
+            self.pod(rank, MUSTER_TOKEN_FILE=token, MUSTER_HTTP_PORT=f"127.0.0.1:{self.free_port()}") for rank in (1, 0)
+        ]
         workers = self.workers(2)
         for agent in agents:
             said = agent.output().splitlines()
@@ -84,7 +96,10 @@ class Pods:
         logs = [os.path.join(self.dir, f"termination-log-{rank}") for rank in range(3)]
         for log in logs:
             open(log, "w").close()
-        agents = [self.pod(rank, "--max-restarts=3", "--tee=2", f"--termination-log={logs[rank]}", nodes=3) for rank in (2, 1, 0)]
+        agents = [
+            self.pod(rank, "--max-restarts=3", "--tee=2", f"--termination-log={logs[rank]}", nodes=3)
+            for rank in (2, 1, 0)
+        ]
         worker = self.workers(3)[1]
         worker.ask("error no such column: label")
         worker.tell("exit 3")
@@ -94,13 +109,20 @@ class Pods:
             with open(log) as file:
                 left.append(json.load(file))
         for rank, message in enumerate(left):
-            self.assertEqual((message["exit_code"], message["class"], message["node"], message["node_rank"]),
-                             (3, "fatal", f"node-{rank}", rank))
-            self.assertRegex(message["reason"], r"^node node-1 .*ended with exit code 3 \(stderr: no such column: label\), which is fatal")
+            self.assertEqual(
+                (message["exit_code"], message["class"], message["node"], message["node_rank"]),
+                (3, "fatal", f"node-{rank}", rank),
+            )
+            self.assertRegex(
+                message["reason"],
+                r"^node node-1 .*ended with exit code 3 \(stderr: no such column: label\), which is fatal",
+            )
             self.assertEqual(message["cause"], left[1]["cause"])
         cause = left[0]["cause"]
-        self.assertEqual((cause["node"], cause["pid"], cause["exit_code"], cause["stderr_tail"]),
-                         ("node-1", worker.pid, 3, ["no such column: label"]))
+        self.assertEqual(
+            (cause["node"], cause["pid"], cause["exit_code"], cause["stderr_tail"]),
+            ("node-1", worker.pid, 3, ["no such column: label"]),
+        )
         self.assertFalse(cause.get("consequence", False))
 
     def test_a_retryable_code_restarts_all_while_the_budget_lasts(self):
@@ -165,7 +187,9 @@ class Pods:
 
     def test_by_torchruns_flags(self):
         flags = ("--nnodes=2", "--rdzv-endpoint", self.endpoint, "--rdzv-id=job", "--rdzv-conf=join_timeout=600")
-        agents = [self.pod(1, *flags, f"--node-rank={rank}", nodes=9, PET_RDZV_ENDPOINT="nowhere:1") for rank in range(2)]
+        agents = [
+            self.pod(1, *flags, f"--node-rank={rank}", nodes=9, PET_RDZV_ENDPOINT="nowhere:1") for rank in range(2)
+        ]
         workers = self.workers(2)
         self.assertEqual([worker.rank for worker in workers], [0, 1])
         for worker in workers:
@@ -197,21 +221,38 @@ class Jax(Pods, MusterCase):
     framework = ("jax",)
 
     def variables(self, rank, nodes):
-        return {"JAX_NUM_PROCESSES": str(nodes), "JAX_PROCESS_ID": str(rank), "JAX_COORDINATOR_ADDRESS": "127.0.0.1:29500"}
+        return {
+            "JAX_NUM_PROCESSES": str(nodes),
+            "JAX_PROCESS_ID": str(rank),
+            "JAX_COORDINATOR_ADDRESS": "127.0.0.1:29500",
+        }
 
     told = variables
 
     def test_by_the_pods_place(self):
-        place = dict(PET_NNODES="2", TRAINER_NODE_0_HOSTNAME="localhost", PET_MASTER_PORT="77", PET_RDZV_ENDPOINT=self.endpoint)
-        agents = [self.start("--wire=jax", "--", PYTHON, WORKER, subcommand="exec", worker=False,
-                             env={**place, "JOB_COMPLETION_INDEX": str(rank)}) for rank in range(2)]
+        place = dict(
+            PET_NNODES="2", TRAINER_NODE_0_HOSTNAME="localhost", PET_MASTER_PORT="77", PET_RDZV_ENDPOINT=self.endpoint
+        )
+        agents = [
+            self.start(
+                "--wire=jax",
+                "--",
+                PYTHON,
+                WORKER,
+                subcommand="exec",
+                worker=False,
+                env={**place, "JOB_COMPLETION_INDEX": str(rank)},
+            )
+            for rank in range(2)
+        ]
         workers = self.workers(2)
-        self.assertEqual([(w.rank, w.env["JAX_COORDINATOR_ADDRESS"], w.env["JAX_NUM_PROCESSES"]) for w in workers],
-                         [(0, "localhost:77", "2"), (1, "localhost:77", "2")])
+        self.assertEqual(
+            [(w.rank, w.env["JAX_COORDINATOR_ADDRESS"], w.env["JAX_NUM_PROCESSES"]) for w in workers],
+            [(0, "localhost:77", "2"), (1, "localhost:77", "2")],
+        )
         for worker in workers:
             worker.tell("exit 0")
         self.assertEqual([agent.wait() for agent in agents], [0, 0])
-
 
     def test_who_swallows_the_signal_is_not_waited_for_after_a_failure(self):
         agents = self.pods()
@@ -226,7 +267,12 @@ class Xgboost(Pods, MusterCase):
     framework = ("xgboost", "--nproc-per-node=1")  # whatever GPUs this machine has
 
     def variables(self, rank, nodes):  # all variables that Kubeflow sets
-        return {"DMLC_NUM_WORKER": str(nodes), "DMLC_TASK_ID": str(rank), "DMLC_TRACKER_URI": "127.0.0.1", "DMLC_TRACKER_PORT": "29500"}
+        return {
+            "DMLC_NUM_WORKER": str(nodes),
+            "DMLC_TASK_ID": str(rank),
+            "DMLC_TRACKER_URI": "127.0.0.1",
+            "DMLC_TRACKER_PORT": "29500",
+        }
 
     told = variables
 
@@ -265,13 +311,27 @@ class ElasticTorch(MusterCase):
         return {"PET_MASTER_ADDR": "127.0.0.1", "PET_MASTER_PORT": str(self.port)}
 
     def pod(self, rank):
-        env = clean(PET_NNODES="1:2", PET_NPROC_PER_NODE="1", PET_NODE_RANK=str(rank), PET_RDZV_CONF="last_call_timeout=1",
-                    PET_RDZV_ID="job", PET_MAX_RESTARTS="0", MUSTER_TEST_SOCKET=os.path.join(self.dir, "socket"),
-                    PYTHON_EXEC=PYTHON, **self.endpoint())
+        env = clean(
+            PET_NNODES="1:2",
+            PET_NPROC_PER_NODE="1",
+            PET_NODE_RANK=str(rank),
+            PET_RDZV_CONF="last_call_timeout=1",
+            PET_RDZV_ID="job",
+            PET_MAX_RESTARTS="0",
+            MUSTER_TEST_SOCKET=os.path.join(self.dir, "socket"),
+            PYTHON_EXEC=PYTHON,
+            **self.endpoint(),
+        )
         path = os.path.join(self.dir, f"agent-{len(self.agents)}.txt")
         with open(path, "w") as output:
-            process = subprocess.Popen([os.path.join(self.binaries, "muster"), "exec", *self.start_command()], env=env, cwd=self.dir,
-                                       stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
+            process = subprocess.Popen(
+                [os.path.join(self.binaries, "muster"), "exec", *self.start_command()],
+                env=env,
+                cwd=self.dir,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
         self.agents.append(Agent(process, path))
         return self.agents[-1]
 
@@ -336,7 +396,9 @@ class ElasticTorchrun(ElasticTorch):
     def endpoint(self):
         return {"PET_RDZV_BACKEND": "c10d", "PET_RDZV_ENDPOINT": f"127.0.0.1:{self.port}"}
 
-    test_a_second_node_comes_later_and_is_killed = None  # only in a PID namespace of its own would all of the pod die with it
+    test_a_second_node_comes_later_and_is_killed = (
+        None  # only in a PID namespace of its own would all of the pod die with it
+    )
 
     def start_command(self):
         return ["--", "sh", "-c", f"echo installing; torchrun {WORKER}"]
@@ -344,8 +406,16 @@ class ElasticTorchrun(ElasticTorch):
 
 class ServiceLinks(MusterCase):
     """Variables of Services can have the names of settings; Kubernetes sets them to addresses, which are no settings."""
+
     LINK = "tcp://10.0.0.1:80"
-    NAMES = ["MUSTER_HTTP_PORT", "MUSTER_RSH_PORT", "PET_MASTER_PORT", "MASTER_PORT", "COORDINATOR_PORT", "DMLC_TRACKER_PORT"]
+    NAMES = [
+        "MUSTER_HTTP_PORT",
+        "MUSTER_RSH_PORT",
+        "PET_MASTER_PORT",
+        "MASTER_PORT",
+        "COORDINATOR_PORT",
+        "DMLC_TRACKER_PORT",
+    ]
     SHOW = "; ".join(f'echo "{name}=${{{name}-}}"' for name in [*NAMES, "REDIS_PORT"])
 
     def setUp(self):
@@ -361,8 +431,15 @@ class ServiceLinks(MusterCase):
         self.assertNotIn("Service redis", output)
 
     def ends(self, *arguments, **env):
-        done = subprocess.run([MUSTER, *arguments], env=clean(**self.links, **env), text=True, stdin=subprocess.DEVNULL, capture_output=True,
-                              timeout=90, cwd=self.dir)
+        done = subprocess.run(
+            [MUSTER, *arguments],
+            env=clean(**self.links, **env),
+            text=True,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=90,
+            cwd=self.dir,
+        )
         self.assertEqual(done.returncode, 0, done.stderr)
         self.said_once(done.stderr)
         return dict(line.split("=", 1) for line in done.stdout.splitlines())
@@ -386,8 +463,13 @@ class ServiceLinks(MusterCase):
         self.assertEqual(shown, {**dict.fromkeys(self.NAMES, ""), "REDIS_PORT": self.LINK})
 
     def test_what_serves(self):
-        for words, ready in ((["coordinator", "--listen", "127.0.0.1:0"], "listening on"),
-                             (["exec", "--serve-rsh", "--rsh-listen", "127.0.0.1:0", "--termination-log", ""], "serving the remote shell")):
+        for words, ready in (
+            (["coordinator", "--listen", "127.0.0.1:0"], "listening on"),
+            (
+                ["exec", "--serve-rsh", "--rsh-listen", "127.0.0.1:0", "--termination-log", ""],
+                "serving the remote shell",
+            ),
+        ):
             agent = self.start(*words[1:], subcommand=words[0], worker=False, env=self.links)
             self.wait_for_output(agent, ready)
             agent.send(signal.SIGTERM)

@@ -1,4 +1,5 @@
 """--preempt-file=http://...: notices as the clouds' metadata services give them, from a real HTTP server."""
+
 import http.server
 import json
 import os
@@ -17,6 +18,7 @@ AZURE = "/metadata/scheduledevents?api-version=2020-07-01"
 
 class Service(http.server.ThreadingHTTPServer):
     """Answers with `answer(request) -> (status, headers, body)`; `asked` has the requests."""
+
     daemon_threads = True
     allow_reuse_address = True
 
@@ -73,8 +75,20 @@ class MetadataServices(MusterCase):
         self.log = os.path.join(self.dir, "termination-log")
         with open(self.log, "w"):
             pass
-        return self.start("--standalone", "--no-python", "--preempt-file", url, "--preempt-interval", "20ms",
-                          "--termination-log", self.log, *arguments, "/bin/sleep", "1000", worker=False)
+        return self.start(
+            "--standalone",
+            "--no-python",
+            "--preempt-file",
+            url,
+            "--preempt-interval",
+            "20ms",
+            "--termination-log",
+            self.log,
+            *arguments,
+            "/bin/sleep",
+            "1000",
+            worker=False,
+        )
 
     def reason(self):
         with open(self.log) as file:
@@ -91,7 +105,10 @@ class MetadataServices(MusterCase):
 
         def answer(request):
             if request.command == "PUT":
-                if request.path != "/latest/api/token" or request.headers["X-aws-ec2-metadata-token-ttl-seconds"] != "21600":
+                if (
+                    request.path != "/latest/api/token"
+                    or request.headers["X-aws-ec2-metadata-token-ttl-seconds"] != "21600"
+                ):
                     return 400, {}, b""
                 state["valid"] = next(tokens)
                 return 200, {}, state["valid"].encode()
@@ -139,7 +156,9 @@ class MetadataServices(MusterCase):
 
     def test_gce_that_is_preempted_already(self):
         service = self.service(lambda request: (200, {"ETag": "x"}, b"TRUE\n"))
-        self.ends(self.begin(service.url + GCE + "?wait_for_change=true"), f"{service.url}{GCE}?wait_for_change=true: TRUE")
+        self.ends(
+            self.begin(service.url + GCE + "?wait_for_change=true"), f"{service.url}{GCE}?wait_for_change=true: TRUE"
+        )
 
     def test_azure_tells_of_every_machine_of_a_scale_set(self):
         machines = ["vmss_1"]
@@ -149,11 +168,22 @@ class MetadataServices(MusterCase):
                 return 400, {}, b'{"error": "Bad request. Required metadata header not specified"}'
             if request.path.startswith("/metadata/instance/compute/name?"):
                 return 200, {}, b"vmss_7"
-            events = [{"EventId": "A", "EventType": "Preempt", "ResourceType": "VirtualMachine", "Resources": list(machines),
-                       "EventStatus": "Scheduled", "NotBefore": "Mon, 19 Sep 2016 18:29:47 GMT"}]
+            events = [
+                {
+                    "EventId": "A",
+                    "EventType": "Preempt",
+                    "ResourceType": "VirtualMachine",
+                    "Resources": list(machines),
+                    "EventStatus": "Scheduled",
+                    "NotBefore": "Mon, 19 Sep 2016 18:29:47 GMT",
+                }
+            ]
             body = json.dumps({"DocumentIncarnation": 1, "Events": events}).encode()
-            return 200, {"Transfer-Encoding": "chunked"}, b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in
-                                                                    (body[:10], body[10:])) + b"0\r\n\r\n"
+            return (
+                200,
+                {"Transfer-Encoding": "chunked"},
+                b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in (body[:10], body[10:])) + b"0\r\n\r\n",
+            )
 
         service = self.service(answer)
         agent = self.begin(service.url + AZURE)
@@ -174,8 +204,12 @@ class MetadataServices(MusterCase):
             return (200, {}, b"x" * 100_000) if code == 201 else (code, {}, {200: b"true"}.get(code, b"<html>"))
 
         service = self.service(answer, port=port)
-        for code, said in ((500, "HTTP status 500"), (302, "HTTP status 302"), (201, "cannot be read: body limit exceeded"),
-                           (401, "HTTP status 401|asks for a token .401.")):
+        for code, said in (
+            (500, "HTTP status 500"),
+            (302, "HTTP status 302"),
+            (201, "cannot be read: body limit exceeded"),
+            (401, "HTTP status 401|asks for a token .401."),
+        ):
             status[0] = code
             output = self.wait_for_output(agent, said)
         status[0] = 404
@@ -193,9 +227,12 @@ class MetadataServices(MusterCase):
         listener.settimeout(DEADLINE)
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
         agent = self.begin(url)
-        for text, said in ((b"\0\1\2\r\n\r\n", "cannot be read"), (b"", "closed without an answer"),
-                           (b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nTR", "cannot be read: partial message"),
-                           (b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 10000, "cannot be read: header limit exceeded")):
+        for text, said in (
+            (b"\0\1\2\r\n\r\n", "cannot be read"),
+            (b"", "closed without an answer"),
+            (b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nTR", "cannot be read: partial message"),
+            (b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 10000, "cannot be read: header limit exceeded"),
+        ):
             link, _ = listener.accept()
             link.recv(65536)
             try:
@@ -215,10 +252,22 @@ class MetadataServices(MusterCase):
         notice = threading.Event()
         service = self.service(lambda _request: (200, {}, b"TRUE" if notice.is_set() else b"FALSE"))
         endpoint = f"127.0.0.1:{self.free_port()}"
-        agents = [self.start("--nnodes", "1:2", "--rdzv-backend", "c10d", "--rdzv-endpoint", endpoint, "--rdzv-conf",
-                             f"is_host={1 - i},last_call_timeout=90", "--node-name", f"n{i}",
-                             *(("--preempt-file", service.url, "--preempt-interval", "20ms") if i else ()))
-                  for i in range(2)]
+        agents = [
+            self.start(
+                "--nnodes",
+                "1:2",
+                "--rdzv-backend",
+                "c10d",
+                "--rdzv-endpoint",
+                endpoint,
+                "--rdzv-conf",
+                f"is_host={1 - i},last_call_timeout=90",
+                "--node-name",
+                f"n{i}",
+                *(("--preempt-file", service.url, "--preempt-interval", "20ms") if i else ()),
+            )
+            for i in range(2)
+        ]
         self.workers(2)
         notice.set()
         self.assertEqual(agents[1].wait(), 143)
@@ -228,15 +277,29 @@ class MetadataServices(MusterCase):
         self.assertEqual(agents[0].wait(), 0)
 
     def test_wrong_urls(self):
-        for url, said in (("https://169.254.169.254/x", "plain HTTP"), ("http://:80/", "host is missing"),
-                          ("http://me@host/", "user names"), ("ftp://host/", "want http://")):
-            done = subprocess.run([MUSTER, "exec", "--preempt-file", url, "--", "true"], capture_output=True, text=True,
-                                  timeout=DEADLINE, env=clean())
+        for url, said in (
+            ("https://169.254.169.254/x", "plain HTTP"),
+            ("http://:80/", "host is missing"),
+            ("http://me@host/", "user names"),
+            ("ftp://host/", "want http://"),
+        ):
+            done = subprocess.run(
+                [MUSTER, "exec", "--preempt-file", url, "--", "true"],
+                capture_output=True,
+                text=True,
+                timeout=DEADLINE,
+                env=clean(),
+            )
             self.assertEqual(done.returncode, 78, url)
             self.assertIn(f"--preempt-file={url}: ", done.stderr)
             self.assertIn(said, done.stderr)
-        done = subprocess.run([MUSTER, "exec", "--preempt-interval=0", "--", "true"], capture_output=True, text=True,
-                              timeout=DEADLINE, env=clean())
+        done = subprocess.run(
+            [MUSTER, "exec", "--preempt-interval=0", "--", "true"],
+            capture_output=True,
+            text=True,
+            timeout=DEADLINE,
+            env=clean(),
+        )
         self.assertEqual(done.returncode, 64)
 
 

@@ -1,4 +1,5 @@
 """Worker pods of the remote shell and their callers, for tests: both are the real binary."""
+
 import os
 import subprocess
 
@@ -11,8 +12,14 @@ class RshCase(MusterCase):
         path = os.path.join(self.dir, f"agent-{len(self.agents)}.txt")
         popen.setdefault("stdin", subprocess.DEVNULL)
         with open(path, "w") as output:
-            process = subprocess.Popen([*prefix, binary, *arguments], env=clean(**(env or {})), stdout=output,
-                                       stderr=subprocess.STDOUT, cwd=self.dir, **popen)
+            process = subprocess.Popen(
+                [*prefix, binary, *arguments],
+                env=clean(**(env or {})),
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                cwd=self.dir,
+                **popen,
+            )
         agent = Agent(process, path)
         self.agents.append(agent)
         return agent
@@ -34,8 +41,13 @@ class RshCase(MusterCase):
         """Runs `command` in the pod to its end; the output is bytes."""
         if "input" not in more:
             more.setdefault("stdin", subprocess.DEVNULL)
-        return subprocess.run(self.call(pod, *command, flags=flags), capture_output=True, env=clean(**(env or {})),
-                              timeout=DEADLINE, **more)
+        return subprocess.run(
+            self.call(pod, *command, flags=flags),
+            capture_output=True,
+            env=clean(**(env or {})),
+            timeout=DEADLINE,
+            **more,
+        )
 
     def begin(self, pod, *command, flags=(), env=None, **more):
         """Starts `command` in the pod with pipes; killed at the end of the test."""

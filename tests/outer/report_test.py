@@ -1,4 +1,5 @@
 """`muster report`: the real binary on a real run and on folders made by hand, and the page in a real browser."""
+
 import base64
 import json
 import os
@@ -23,20 +24,54 @@ def report(*arguments, **more):
 def record(place=0, attempt=0, nodes=2, workers=2, ended=True, **more):
     """attempt.json as an agent writes it; rank 0 is killed in every attempt."""
     started = 1_700_000_000_000 + attempt * 60_000
-    facts = {"run_id": "by-hand", "attempt": attempt, "muster": "1.2.3", "node": f"node-{place}", "host": f"host-{place}", "round": attempt,
-             "term": 1, "node_rank": place, "node_count": nodes, "world_size": nodes * workers, "first_rank": place * workers,
-             "restart_count": attempt, "max_restarts": 99, "master": "10.0.0.1:4000", "start_reason": f"all {nodes} nodes are ready",
-             "started_unix_ms": started, "workers_started_unix_ms": started + 100, "stopping_unix_ms": None, "ended_unix_ms": None,
-             "reason": None, "workers": [{"local_rank": rank, "rank": place * workers + rank, "pid": 100 + rank} for rank in range(workers)]}
+    facts = {
+        "run_id": "by-hand",
+        "attempt": attempt,
+        "muster": "1.2.3",
+        "node": f"node-{place}",
+        "host": f"host-{place}",
+        "round": attempt,
+        "term": 1,
+        "node_rank": place,
+        "node_count": nodes,
+        "world_size": nodes * workers,
+        "first_rank": place * workers,
+        "restart_count": attempt,
+        "max_restarts": 99,
+        "master": "10.0.0.1:4000",
+        "start_reason": f"all {nodes} nodes are ready",
+        "started_unix_ms": started,
+        "workers_started_unix_ms": started + 100,
+        "stopping_unix_ms": None,
+        "ended_unix_ms": None,
+        "reason": None,
+        "workers": [{"local_rank": rank, "rank": place * workers + rank, "pid": 100 + rank} for rank in range(workers)],
+    }
     if ended:
-        facts.update(stopping_unix_ms=started + 50_000, ended_unix_ms=started + 50_500,
-                     reason="node node-0 (host host-0): worker rank 0 was killed by SIGKILL")
+        facts.update(
+            stopping_unix_ms=started + 50_000,
+            ended_unix_ms=started + 50_500,
+            reason="node node-0 (host host-0): worker rank 0 was killed by SIGKILL",
+        )
         for worker in facts["workers"]:
             killed = worker["rank"] == 0
-            worker.update(exit_code=137 if killed else 143, signal="SIGKILL" if killed else "SIGTERM", core_dumped=False, oom_killed=killed,
-                          after_stop=not killed, max_rss_bytes=1 << 30, cpu_seconds=1.5, lived_seconds=49.9, ended_unix_ms=started + 50_000)
+            worker.update(
+                exit_code=137 if killed else 143,
+                signal="SIGKILL" if killed else "SIGTERM",
+                core_dumped=False,
+                oom_killed=killed,
+                after_stop=not killed,
+                max_rss_bytes=1 << 30,
+                cpu_seconds=1.5,
+                lived_seconds=49.9,
+                ended_unix_ms=started + 50_000,
+            )
             if killed:
-                worker["stderr_tail"] = ["<script>alert('tail')</script>", "RuntimeError: " + "unbroken" * 100, "\x1b[31mred\x1b[0m \u202eturned"]
+                worker["stderr_tail"] = [
+                    "<script>alert('tail')</script>",
+                    "RuntimeError: " + "unbroken" * 100,
+                    "\x1b[31mred\x1b[0m \u202eturned",
+                ]
                 worker["stderr_reason"] = "RuntimeError: " + "unbroken" * 60
     facts.update(more)
     return facts
@@ -59,8 +94,20 @@ class Case(MusterCase):
 class Reports(Case):
     def test_a_run_that_restarted_once(self):
         logs = os.path.join(self.dir, "logs")
-        agent = self.start("--nodes-on-this-machine", "2", "--nproc-per-node", "2", "--max-restarts", "1", "--log-dir", logs, "--tee", "3",
-                           "--rdzv-id", "the-run")
+        agent = self.start(
+            "--nodes-on-this-machine",
+            "2",
+            "--nproc-per-node",
+            "2",
+            "--max-restarts",
+            "1",
+            "--log-dir",
+            logs,
+            "--tee",
+            "3",
+            "--rdzv-id",
+            "the-run",
+        )
         failing = self.workers(4)[3]
         failing.ask("error ValueError: <b>loss</b> is NaN")
         failing.tell("exit 3")
@@ -100,8 +147,25 @@ class Reports(Case):
     def test_a_node_that_was_killed(self):
         logs = os.path.join(self.dir, "logs")
         endpoint = f"127.0.0.1:{self.free_port()}"
-        agents = [self.start("--nnodes", "1:2", "--nproc-per-node", "1", "--rdzv-backend", "c10d", "--rdzv-endpoint", endpoint, "--rdzv-id",
-                             "job", "--rdzv-conf", "last_call_timeout=600", "--log-dir", os.path.join(logs, f"pod-{at}")) for at in range(2)]
+        agents = [
+            self.start(
+                "--nnodes",
+                "1:2",
+                "--nproc-per-node",
+                "1",
+                "--rdzv-backend",
+                "c10d",
+                "--rdzv-endpoint",
+                endpoint,
+                "--rdzv-id",
+                "job",
+                "--rdzv-conf",
+                "last_call_timeout=600",
+                "--log-dir",
+                os.path.join(logs, f"pod-{at}"),
+            )
+            for at in range(2)
+        ]
         workers = self.workers(2)
         victim = next(agent for agent in agents if agent.pid == workers[1].hello["ppid"])
         victim.send(signal.SIGKILL)
@@ -148,7 +212,10 @@ class Reports(Case):
     def test_nothing_there_ends_with_78(self):
         empty = os.path.join(self.dir, "empty")
         os.mkdir(empty)
-        for folder, said in ((empty, "attempt_N/attempt.json"), (os.path.join(self.dir, "nowhere"), "give the --log-dir")):
+        for folder, said in (
+            (empty, "attempt_N/attempt.json"),
+            (os.path.join(self.dir, "nowhere"), "give the --log-dir"),
+        ):
             done = report(folder)
             self.assertEqual(done.returncode, 78)
             self.assertIn(said, done.stderr)
@@ -168,7 +235,9 @@ class Reports(Case):
             self.assertIn(output, done.stderr)
         self.assertEqual(sorted(os.listdir(logs)), before)
         with open("/dev/full", "w") as full:
-            done = subprocess.run([MUSTER, "report", logs, "-o", "-"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=DEADLINE)
+            done = subprocess.run(
+                [MUSTER, "report", logs, "-o", "-"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=DEADLINE
+            )
         self.assertEqual(done.returncode, 78)
         self.assertIn("stdout", done.stderr)
 
@@ -218,10 +287,27 @@ class Browser(Case):
             file.write(FRAME.format(width=width, page="file://" + page))
         profile = tempfile.mkdtemp(dir=self.dir)
         dom = subprocess.run(
-            [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
-             "--disable-sync", "--no-first-run", "--disable-dev-shm-usage", f"--user-data-dir={profile}", "--allow-file-access-from-files",
-             "--window-size=1300,900", "--virtual-time-budget=20000", "--dump-dom", "file://" + wrapper],
-            capture_output=True, text=True, timeout=200).stdout
+            [
+                CHROMIUM,
+                "--headless",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--disable-background-networking",
+                "--disable-component-update",
+                "--disable-sync",
+                "--no-first-run",
+                "--disable-dev-shm-usage",
+                f"--user-data-dir={profile}",
+                "--allow-file-access-from-files",
+                "--window-size=1300,900",
+                "--virtual-time-budget=20000",
+                "--dump-dom",
+                "file://" + wrapper,
+            ],
+            capture_output=True,
+            text=True,
+            timeout=200,
+        ).stdout
         found = re.search(r'data-facts="([^"]+)"', dom)
         self.assertTrue(found, dom[:2000])
         return json.loads(base64.b64decode(found[1]))
@@ -245,9 +331,19 @@ class Browser(Case):
 
     def test_long_words_fit(self):
         for attempt in range(2):
-            self.put("n/by-hand/attempt_%d/attempt.json" % attempt,
-                     record(nodes=1, attempt=attempt, run_id="r" * 300, node="n" * 300, host="h" * 300, muster="v" * 200, reason="w" * 900,
-                            start_reason="s" * 900))
+            self.put(
+                "n/by-hand/attempt_%d/attempt.json" % attempt,
+                record(
+                    nodes=1,
+                    attempt=attempt,
+                    run_id="r" * 300,
+                    node="n" * 300,
+                    host="h" * 300,
+                    muster="v" * 200,
+                    reason="w" * 900,
+                    start_reason="s" * 900,
+                ),
+            )
         self.check(os.path.join(self.dir, "logs"), bars=4 + 3)
 
     def test_many_nodes_fit(self):

@@ -1,4 +1,5 @@
 """`muster rsh` and `muster exec --serve-rsh` over loopback: streams, codes, signals, and every way to end."""
+
 import concurrent.futures
 import os
 import re
@@ -76,9 +77,19 @@ class Streams(RshCase):
     def test_streams_that_are_closed_or_null(self):
         pod = self.pod()
         command = shlex.join(self.call(pod, "cat; echo end; exit 3"))
-        for redirection, said in (("<&-", "end\n3\n"), ("</dev/null", "end\n3\n"), ("<&- >&-", "3\n"), ("<&- >&- 2>&-", "3\n")):
-            done = subprocess.run(["sh", "-c", f"{command} {redirection}; echo $?"], env=clean(), capture_output=True, text=True,
-                                  timeout=DEADLINE)
+        for redirection, said in (
+            ("<&-", "end\n3\n"),
+            ("</dev/null", "end\n3\n"),
+            ("<&- >&-", "3\n"),
+            ("<&- >&- 2>&-", "3\n"),
+        ):
+            done = subprocess.run(
+                ["sh", "-c", f"{command} {redirection}; echo $?"],
+                env=clean(),
+                capture_output=True,
+                text=True,
+                timeout=DEADLINE,
+            )
             self.assertEqual(done.stdout, said, (redirection, done.stderr))
 
     def test_without_stdin_nothing_is_read(self):
@@ -108,7 +119,9 @@ class Streams(RshCase):
 
     def test_the_list_of_hosts_stays_with_the_launcher(self):
         pod = self.pod(env={"MUSTER_MPI_HOSTS": "pod-1,pod-2"})
-        self.assertEqual(self.rsh(pod, "muster exec -- echo ${MUSTER_MPI_HOSTS-unset}".replace("muster", MUSTER)).stdout, b"unset\n")
+        self.assertEqual(
+            self.rsh(pod, "muster exec -- echo ${MUSTER_MPI_HOSTS-unset}".replace("muster", MUSTER)).stdout, b"unset\n"
+        )
 
     def test_a_port_that_is_taken(self):
         pod = self.pod()
@@ -135,7 +148,10 @@ class Reaching(RshCase):
     def test_an_unknown_host(self):
         done = self.rsh(self.Place("no-such-pod.invalid", 1), "true", flags=["--rsh-timeout", "0.5"])
         self.assertEqual(done.returncode, NOT_REACHED)
-        self.assertRegex(done.stderr.decode(), r"(?m)^muster rsh: no-such-pod.invalid:1: [^:]*; not reached within 0.5 s. .*--serve-rsh.*--rsh-timeout")
+        self.assertRegex(
+            done.stderr.decode(),
+            r"(?m)^muster rsh: no-such-pod.invalid:1: [^:]*; not reached within 0.5 s. .*--serve-rsh.*--rsh-timeout",
+        )
 
     def test_its_own_host(self):
         """As in the launcher: no agent serves its port, and the command runs there."""
@@ -145,8 +161,13 @@ class Reaching(RshCase):
         own.connect(("198.51.100.1", 9))
         for host in ("localhost", socket.gethostname(), own.getsockname()[0]):
             with self.subTest(host):
-                done = self.rsh(self.Place(host, port), "cat; echo $0 $HERE >&2; exit 3", flags=["--rsh-timeout=0.2"],
-                                input=b"bytes", env={"HERE": "caller"})
+                done = self.rsh(
+                    self.Place(host, port),
+                    "cat; echo $0 $HERE >&2; exit 3",
+                    flags=["--rsh-timeout=0.2"],
+                    input=b"bytes",
+                    env={"HERE": "caller"},
+                )
                 self.assertEqual((done.returncode, done.stdout, done.stderr), (3, b"bytes", b"sh caller\n"))
         done = self.rsh(self.Place("localhost", port), "cat", flags=["-n"], input=b"bytes")
         self.assertEqual((done.returncode, done.stdout), (0, b""))
@@ -208,6 +229,7 @@ class Reaching(RshCase):
             with open(path, "w") as file:
                 file.write(text)
             return {"MUSTER_TOKEN_FILE": path}
+
         ours, other = token("ours", "s3cret"), token("other", "guess")
         pod = self.pod(env=ours)
         self.assertEqual(self.rsh(pod, "true", env=ours).returncode, 0)
@@ -225,6 +247,7 @@ class Reaching(RshCase):
         def files(authority, who):
             cert, key = authority.issue(who)
             return {"MUSTER_TLS_CERT": cert, "MUSTER_TLS_KEY": key, "MUSTER_TLS_CA": authority.ca}
+
         ours, theirs = Authority(self.dir, "ours"), Authority(self.dir, "theirs")
         pod = self.pod(env=files(ours, "pod"))
         data = os.urandom(2_000_000)
@@ -245,14 +268,25 @@ class Reaching(RshCase):
         self.assertIn("MUSTER_TOKEN_FILE", pod.output())
 
     def test_wrong_usage(self):
-        for arguments, words in (([], "no host"), (["h"], "no command"), (["-L", "1:a:2", "h", "true"], "-L"),
-                                 (["--rsh-timeout", "x", "h", "true"], "rsh-timeout")):
-            done = subprocess.run([MUSTER, "rsh", *arguments], capture_output=True, text=True, env=clean(), timeout=DEADLINE)
+        for arguments, words in (
+            ([], "no host"),
+            (["h"], "no command"),
+            (["-L", "1:a:2", "h", "true"], "-L"),
+            (["--rsh-timeout", "x", "h", "true"], "rsh-timeout"),
+        ):
+            done = subprocess.run(
+                [MUSTER, "rsh", *arguments], capture_output=True, text=True, env=clean(), timeout=DEADLINE
+            )
             self.assertEqual(done.returncode, 64, arguments)
             self.assertIn(words, done.stderr)
             self.assertRegex(done.stderr, r"^muster rsh: (?!.*muster rsh:).*; see muster rsh --help\n$")
-        done = subprocess.run([MUSTER, "rsh", "h", "true"], capture_output=True, text=True,
-                              env=clean(MUSTER_RSH_PORT="x"), timeout=DEADLINE)
+        done = subprocess.run(
+            [MUSTER, "rsh", "h", "true"],
+            capture_output=True,
+            text=True,
+            env=clean(MUSTER_RSH_PORT="x"),
+            timeout=DEADLINE,
+        )
         self.assertEqual(done.returncode, 64)
         self.assertIn("MUSTER_RSH_PORT", done.stderr)
 
@@ -389,8 +423,11 @@ def flood(process):
 def held(pod):
     """The numbers of the pod's agent: descriptors, threads, bytes of memory."""
     status = open_text(f"/proc/{pod.pid}/status")
-    return (len(os.listdir(f"/proc/{pod.pid}/fd")), int(re.search(r"Threads:\s+(\d+)", status)[1]),
-            int(re.search(r"VmRSS:\s+(\d+)", status)[1]) << 10)
+    return (
+        len(os.listdir(f"/proc/{pod.pid}/fd")),
+        int(re.search(r"Threads:\s+(\d+)", status)[1]),
+        int(re.search(r"VmRSS:\s+(\d+)", status)[1]) << 10,
+    )
 
 
 def children(pod):
@@ -406,7 +443,9 @@ class Hardship(RshCase):
             link = socket.create_connection((pod.host, pod.port), DEADLINE)
             open_ends.append(link)
             try:
-                link.sendall(at_once.replace(b"/muster.rendezvous.v1.Rendezvous/Attend", b"/muster.rsh.v1.RemoteShell/Session"))
+                link.sendall(
+                    at_once.replace(b"/muster.rendezvous.v1.Rendezvous/Attend", b"/muster.rsh.v1.RemoteShell/Session")
+                )
                 link.sendall(slowly)
             except OSError:
                 pass  # the connection was closed meanwhile
@@ -424,14 +463,22 @@ class Hardship(RshCase):
         pod = self.pod()
 
         def sessions(count):
-            done = subprocess.run([SESSIONS, f"{pod.host}:{pod.port}", str(count), "8"], capture_output=True, text=True,
-                                  env=clean(), timeout=250)
+            done = subprocess.run(
+                [SESSIONS, f"{pod.host}:{pod.port}", str(count), "8"],
+                capture_output=True,
+                text=True,
+                env=clean(),
+                timeout=250,
+            )
             self.assertEqual(done.returncode, 0, done.stderr)
+
         sessions(1000)
         descriptors, threads, memory = held(pod)
         sessions(500 if sanitized() == "thread" else 9000)  # the sanitizer is too slow for more
         ticker, end = threading.Event(), time.monotonic() + DEADLINE
-        while (held(pod)[0] > descriptors + 4 or held(pod)[1] > threads + 2 or children(pod)) and time.monotonic() < end:
+        while (
+            held(pod)[0] > descriptors + 4 or held(pod)[1] > threads + 2 or children(pod)
+        ) and time.monotonic() < end:
             ticker.wait(0.01)  # in the pod, the last sessions end after their callers
         self.assertLessEqual(held(pod)[0], descriptors + 4)
         self.assertLessEqual(held(pod)[1], threads + 2)
@@ -449,8 +496,13 @@ class NoShell(RshCase):
         process = self.with_pipes(box.command(), stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT, text=True)
         while "serving the remote shell" not in process.stdout.readline():
             self.assertIsNone(process.poll())
-        done = subprocess.run(["runc", "--root", box.state, "exec", box.name, "/muster", "rsh", "127.0.0.1", "true"],
-                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=DEADLINE)
+        done = subprocess.run(
+            ["runc", "--root", box.state, "exec", box.name, "/muster", "rsh", "127.0.0.1", "true"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=DEADLINE,
+        )
         self.assertEqual(done.returncode, 127, done.stderr)
         self.assertIn("/bin/sh", done.stderr)
         box.kill("TERM")

@@ -1,4 +1,5 @@
 """A worker pod of an MPI job besides its remote shell: preemption notices, the node check, the termination message."""
+
 import json
 import os
 import signal
@@ -25,14 +26,18 @@ class Case(RshCase):
 
     def come(self, *flags, port=0):
         """Starts a pod; it need not come to serve."""
-        return self.spawn(["exec", "--serve-rsh", "--rsh-listen", f"127.0.0.1:{port}", "--termination-log", self.log, *flags])
+        return self.spawn(
+            ["exec", "--serve-rsh", "--rsh-listen", f"127.0.0.1:{port}", "--termination-log", self.log, *flags]
+        )
 
     def appear(self):
         with open(self.notice, "w"):
             pass
 
     def caller(self, port, *command):
-        return self.with_pipes([*self.call(type("Pod", (), {"host": "127.0.0.1", "port": port}), *command)], env=clean())
+        return self.with_pipes(
+            [*self.call(type("Pod", (), {"host": "127.0.0.1", "port": port}), *command)], env=clean()
+        )
 
 
 class Verdicts(Case):
@@ -41,8 +46,11 @@ class Verdicts(Case):
         first = self.pod(host="127.0.0.2")
         pods = [first, self.pod(host="127.0.0.3", port=first.port)]
         hosts = ",".join(["localhost", *(pod.host for pod in pods)])
-        launcher = self.with_pipes([MUSTER, "exec", "--wire=mpi", "--", "sh", "-c", "read go; exit 7"], text=True,
-                                   env=clean(MUSTER_MPI_HOSTS=hosts, MUSTER_RSH_PORT=str(first.port)))
+        launcher = self.with_pipes(
+            [MUSTER, "exec", "--wire=mpi", "--", "sh", "-c", "read go; exit 7"],
+            text=True,
+            env=clean(MUSTER_MPI_HOSTS=hosts, MUSTER_RSH_PORT=str(first.port)),
+        )
         for pod in pods:
             self.wait_for_output(pod, "the launcher is")
         launcher.stdin.write("go\n")
@@ -69,7 +77,9 @@ class Notices(Case):
 
     def test_the_term_that_follows_changes_nothing_and_the_next_kills(self):
         pod = self.pod("--preempt-file", self.notice, "--shutdown-timeout", "100000", "--termination-log", self.log)
-        caller = self.begin(pod, "trap 'echo got' TERM; trap 'echo on' USR1; echo ready; while :; do sleep 1000 & wait $!; done")
+        caller = self.begin(
+            pod, "trap 'echo got' TERM; trap 'echo on' USR1; echo ready; while :; do sleep 1000 & wait $!; done"
+        )
         self.assertEqual(caller.stdout.readline(), b"ready\n")
         self.appear()
         self.assertEqual(caller.stdout.readline(), b"got\n")
@@ -117,8 +127,10 @@ class Checks(Case):
         bad = self.come("--node-check", "echo ECC error >&2; exit 1", port=port)
         self.assertEqual(bad.wait(), UNHEALTHY)
         self.assertNotIn("serving the remote shell", bad.output())
-        self.assertEqual(self.left(), (UNHEALTHY, "retryable",
-                                       "node check failed: `echo ECC error >&2; exit 1` ended with 1: ECC error"))
+        self.assertEqual(
+            self.left(),
+            (UNHEALTHY, "retryable", "node check failed: `echo ECC error >&2; exit 1` ended with 1: ECC error"),
+        )
         self.come("--node-check", "true", port=port)
         self.assertEqual((self.code(caller), caller.stdout.read()), (3, b"served\n"))
 

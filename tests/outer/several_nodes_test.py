@@ -1,4 +1,5 @@
 """`muster run` on several nodes of one machine: rendezvous, failures, lost nodes, newcomers, the same end everywhere."""
+
 import os
 import signal
 import socket
@@ -14,8 +15,20 @@ class Nodes(MusterCase):
         return f"127.0.0.1:{self.free_port()}"
 
     def node(self, endpoint, nnodes, *arguments, nproc=1, **more):
-        return self.start("--nnodes", nnodes, "--nproc-per-node", str(nproc), "--rdzv-backend", "c10d",
-                          "--rdzv-endpoint", endpoint, "--rdzv-id", "job", *arguments, **more)
+        return self.start(
+            "--nnodes",
+            nnodes,
+            "--nproc-per-node",
+            str(nproc),
+            "--rdzv-backend",
+            "c10d",
+            "--rdzv-endpoint",
+            endpoint,
+            "--rdzv-id",
+            "job",
+            *arguments,
+            **more,
+        )
 
     def pair(self, *arguments, nnodes="2", nproc=1):
         endpoint = self.endpoint()
@@ -27,8 +40,10 @@ class Nodes(MusterCase):
         """A running elastic pair: (endpoint, the agent that owns it, the other agent, owner's worker, other's worker).
         Ranks do not tell the two apart, since ranks are not in the order of arrival."""
         endpoint = self.endpoint()
-        host, guest = (self.node(endpoint, "1:2", "--rdzv-conf", f"last_call_timeout=600,is_host={owns}{conf}", *arguments)
-                       for owns in (1, 0))
+        host, guest = (
+            self.node(endpoint, "1:2", "--rdzv-conf", f"last_call_timeout=600,is_host={owns}{conf}", *arguments)
+            for owns in (1, 0)
+        )
         worker_of = {worker.hello["ppid"]: worker for worker in self.workers(2)}
         return endpoint, host, guest, worker_of[host.pid], worker_of[guest.pid]
 
@@ -70,8 +85,11 @@ class Causes(Nodes):
             workers[cause].tell(f"exit {ends}")
         self.assertEqual([agent.wait() for agent in agents], [ends or 1] * 2, agents[0].output())
         for agent in agents:
-            self.assertRegex(agent.output(), rf"worker rank {cause} ended with exit code {ends or 1} \(stderr: KeyError: 'x'\), "
-                                             "which is fatal")
+            self.assertRegex(
+                agent.output(),
+                rf"worker rank {cause} ended with exit code {ends or 1} \(stderr: KeyError: 'x'\), "
+                "which is fatal",
+            )
             self.assertRegex(agent.output(), rf"(?s)Root Cause.*rank +: {cause} ")
 
     def test_on_another_node(self):
@@ -136,7 +154,9 @@ class Rendezvous(Nodes):
             endpoint = self.endpoint()
             agents = {}
             for number, place in enumerate(places):
-                agents[place] = self.node(endpoint, "3", *arguments(place), "--rdzv-conf", f"is_host={int(number == 0)}")
+                agents[place] = self.node(
+                    endpoint, "3", *arguments(place), "--rdzv-conf", f"is_host={int(number == 0)}"
+                )
                 if number == 0:
                     self.wait_for_port(endpoint)
             workers = self.workers(3)
@@ -145,7 +165,10 @@ class Rendezvous(Nodes):
                 worker.tell("exit 0")
             self.assertEqual([agent.wait() for agent in agents.values()], [0, 0, 0])
 
-        for arguments in (lambda place: ("--node-rank", str(place)), lambda place: ("--local-addr", f"127.0.0.{2 + place}")):
+        for arguments in (
+            lambda place: ("--node-rank", str(place)),
+            lambda place: ("--local-addr", f"127.0.0.{2 + place}"),
+        ):
             started(2, 0, 1)
 
     def test_static(self):
@@ -203,7 +226,9 @@ class Rendezvous(Nodes):
         self.assertEqual([agent.wait() for agent in agents], [0] * 4)
 
     def test_coordinator_alone(self):
-        coordinator = self.with_pipes([MUSTER, "coordinator", "--listen", "127.0.0.1:0"], stderr=subprocess.DEVNULL, text=True)
+        coordinator = self.with_pipes(
+            [MUSTER, "coordinator", "--listen", "127.0.0.1:0"], stderr=subprocess.DEVNULL, text=True
+        )
         port = coordinator.stdout.readline().rsplit(":", 1)[1].strip()
         agents = [self.node(f"127.0.0.1:{port}", "2", "--rdzv-conf", "is_host=0") for _ in range(2)]
         for worker in self.workers(2):
@@ -239,21 +264,29 @@ class Faults(Nodes):
         with open(token, "w") as file:
             file.write("of-this-job\n")
         endpoint = self.endpoint()
-        host = self.node(endpoint, "2", "--rdzv-conf", f"join_timeout=20,token_file={token}")  # the others must come and go meanwhile
+        host = self.node(
+            endpoint, "2", "--rdzv-conf", f"join_timeout=20,token_file={token}"
+        )  # the others must come and go meanwhile
         self.wait_for_port(endpoint)
         no_token = self.node(endpoint, "2", "--rdzv-conf", "join_timeout=20,is_host=0")
         self.assertEqual(no_token.wait(), 78)
         self.wait_for_output(host, r"refused: 127\.0\.0\.1: this job requires a token")
-        stranger = self.node(endpoint, "2", "--rdzv-id", "other", "--rdzv-conf", f"join_timeout=20,is_host=0,token_file={token}")
+        stranger = self.node(
+            endpoint, "2", "--rdzv-id", "other", "--rdzv-conf", f"join_timeout=20,is_host=0,token_file={token}"
+        )
         self.assertEqual(stranger.wait(), 78)
         self.wait_for_output(host, r'refused: node .*"job", the node asks for run id "other"')
-        other = [self.node(endpoint, "3", "--node-name", "b", "--rdzv-conf", f"join_timeout=20,is_host=0,token_file={token}")
-                 for _ in range(2)]
+        other = [
+            self.node(endpoint, "3", "--node-name", "b", "--rdzv-conf", f"join_timeout=20,is_host=0,token_file={token}")
+            for _ in range(2)
+        ]
         self.assertEqual([agent.wait() for agent in other], [78, 78])
         self.assertEqual(host.wait(), 200)
         refusal = r"node b .*has nnodes 3:3, the job's first node had 2:2: give every node the same value"
         self.assertRegex(host.output(), rf"1 of 2 nodes came within 20 s: .*; the last one refused: {refusal}")
-        self.assertEqual(len([line for line in host.output().splitlines() if "refused: node b" in line and "came" not in line]), 1)
+        self.assertEqual(
+            len([line for line in host.output().splitlines() if "refused: node b" in line and "came" not in line]), 1
+        )
 
     def test_missing_node_ends_with_200_and_says_so(self):
         agent = self.node(self.endpoint(), "2", "--rdzv-conf", "join_timeout=1")
@@ -262,15 +295,24 @@ class Faults(Nodes):
 
     def test_a_node_that_comes_before_node_0_says_what_it_waits_for(self):
         port = self.free_port()
-        agent = self.start("--nnodes=2", "--node-rank=1", "--master-addr=127.0.0.1", f"--master-port={port}", "--local-addr=192.0.2.1")
-        self.wait_for_output(agent, rf"waiting for node 0 at 127\.0\.0\.1:{port}: nothing listens there yet \(up to 900 s\)\n")
-        self.assertRegex(agent.output(), r"standing by on port \d+ of every address, to coordinate the job if its coordinator is lost")
+        agent = self.start(
+            "--nnodes=2", "--node-rank=1", "--master-addr=127.0.0.1", f"--master-port={port}", "--local-addr=192.0.2.1"
+        )
+        self.wait_for_output(
+            agent, rf"waiting for node 0 at 127\.0\.0\.1:{port}: nothing listens there yet \(up to 900 s\)\n"
+        )
+        self.assertRegex(
+            agent.output(),
+            r"standing by on port \d+ of every address, to coordinate the job if its coordinator is lost",
+        )
         self.assertNotIn("refused", agent.output())
         agent.send(signal.SIGTERM)
         self.assertEqual(agent.wait(), 143)
 
     def test_a_name_that_only_node_0_serves_needs_no_hint(self):
-        agent = self.start("--nnodes=2", "--node-rank=0", f"--master-addr={socket.gethostname()}", f"--master-port={self.free_port()}")
+        agent = self.start(
+            "--nnodes=2", "--node-rank=0", f"--master-addr={socket.gethostname()}", f"--master-port={self.free_port()}"
+        )
         self.wait_for_output(agent, r"waiting for 1 more node: have 1 of 2 \(up to 900 s\)\n")
         agent.send(signal.SIGTERM)
         self.assertEqual(agent.wait(), 143)
@@ -446,7 +488,9 @@ class Faults(Nodes):
         endpoint = self.endpoint()
         host = self.node(endpoint, "2:3", "--rdzv-conf", "heartbeat_timeout=5,last_call_timeout=1")
         self.wait_for_port(endpoint)
-        others = [self.node(endpoint, "2:3", "--rdzv-conf", "heartbeat_timeout=5,last_call_timeout=1") for _ in range(2)]
+        others = [
+            self.node(endpoint, "2:3", "--rdzv-conf", "heartbeat_timeout=5,last_call_timeout=1") for _ in range(2)
+        ]
         self.round_of(3, at_least=0)
         host.send(signal.SIGSTOP)
         for worker in self.round_of(2, at_least=1):

@@ -1,4 +1,5 @@
 """`muster run` on one node: exit codes, environment, logs, restarts, signals, no process left behind."""
+
 import json
 import os
 import re
@@ -38,12 +39,18 @@ class ExitCodes(MusterCase):
 
     def test_death_by_signal_is_128_plus_n(self):
         for number in (signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT):
-            got, output = self.run_command("--standalone", "--no-python", "/bin/sh", "-c", f"kill -{int(number)} $$$$")  # the launcher makes $$ a $
+            got, output = self.run_command(
+                "--standalone", "--no-python", "/bin/sh", "-c", f"kill -{int(number)} $$$$"
+            )  # the launcher makes $$ a $
             self.assertEqual(got, 128 + number)
             self.assertIn(number.name, output)
 
     def test_script_not_found_is_127(self):
-        for arguments in (["no-such-script.py"], ["--no-python", "/no/such/command"], ["--no-python", "no-such-command"]):
+        for arguments in (
+            ["no-such-script.py"],
+            ["--no-python", "/no/such/command"],
+            ["--no-python", "no-such-command"],
+        ):
             code, output = self.run_command("--standalone", *arguments)
             self.assertEqual(code, 127, output)
             self.assertIn(arguments[-1], output)
@@ -57,8 +64,12 @@ class ExitCodes(MusterCase):
         for arguments, env, code, said in (
             (["--no-python", "no-such-command"], {}, 127, "'no-such-command' was not found in PATH"),
             (["--numa-binding", "node", "x.py"], {"PATH": "/nowhere"}, 127, "numactl is not on PATH"),
-            (["--virtual-local-rank", "--nproc-per-node", "2", "x.py"], {"CUDA_VISIBLE_DEVICES": "4"}, 78,
-             "CUDA_VISIBLE_DEVICES=4 names 1 device, none for local rank 1"),
+            (
+                ["--virtual-local-rank", "--nproc-per-node", "2", "x.py"],
+                {"CUDA_VISIBLE_DEVICES": "4"},
+                78,
+                "CUDA_VISIBLE_DEVICES=4 names 1 device, none for local rank 1",
+            ),
             (["--no-python", loader], {}, 127, "the interpreter it names"),
         ):
             with self.subTest(arguments=arguments):
@@ -118,16 +129,36 @@ class Environment(MusterCase):
                 self.assertNotIn("same", line)
 
     def test_worker_environment(self):
-        agent = self.start("--standalone", "--nproc-per-node", "2", "--max-restarts", "4", "--role", "trainer",
-                           script_args=["--epochs", "3"])
+        agent = self.start(
+            "--standalone",
+            "--nproc-per-node",
+            "2",
+            "--max-restarts",
+            "4",
+            "--role",
+            "trainer",
+            script_args=["--epochs", "3"],
+        )
         workers = self.workers(2)
         for rank, worker in enumerate(workers):
             env = worker.env
             self.assertEqual(worker.hello["argv"][1:], ["--epochs", "3"])
-            expected = dict(LOCAL_RANK=rank, RANK=rank, GROUP_RANK=0, ROLE_RANK=rank, ROLE_NAME="trainer",
-                            LOCAL_WORLD_SIZE=2, WORLD_SIZE=2, GROUP_WORLD_SIZE=1, ROLE_WORLD_SIZE=2,
-                            TORCHELASTIC_RESTART_COUNT=0, TORCHELASTIC_MAX_RESTARTS=4,
-                            TORCHELASTIC_USE_AGENT_STORE="True", OMP_NUM_THREADS=1, MUSTER_ROUND=0)
+            expected = dict(
+                LOCAL_RANK=rank,
+                RANK=rank,
+                GROUP_RANK=0,
+                ROLE_RANK=rank,
+                ROLE_NAME="trainer",
+                LOCAL_WORLD_SIZE=2,
+                WORLD_SIZE=2,
+                GROUP_WORLD_SIZE=1,
+                ROLE_WORLD_SIZE=2,
+                TORCHELASTIC_RESTART_COUNT=0,
+                TORCHELASTIC_MAX_RESTARTS=4,
+                TORCHELASTIC_USE_AGENT_STORE="True",
+                OMP_NUM_THREADS=1,
+                MUSTER_ROUND=0,
+            )
             self.assertEqual({key: env.get(key) for key in expected}, {k: str(v) for k, v in expected.items()})
             self.assertTrue(env["TORCHELASTIC_ERROR_FILE"].endswith(f"/{rank}/error.json"))
             self.assertEqual(env["MASTER_ADDR"], "127.0.0.1")
@@ -153,8 +184,12 @@ class Environment(MusterCase):
     def test_called_as_torchrun(self):
         link = os.path.join(self.dir, "torchrun")
         os.symlink(os.path.abspath(MUSTER), link)
-        done = subprocess.run([link, "--standalone", "--no-python", "/bin/sh", "-c", "exit 7"], capture_output=True, env=clean(),
-                              timeout=DEADLINE)
+        done = subprocess.run(
+            [link, "--standalone", "--no-python", "/bin/sh", "-c", "exit 7"],
+            capture_output=True,
+            env=clean(),
+            timeout=DEADLINE,
+        )
         self.assertEqual(done.returncode, 7)
 
 
@@ -188,7 +223,12 @@ class Logs(MusterCase):
 
     def test_output_without_a_log_dir_is_kept(self):
         """The log says where it goes before the workers start; without output a success leaves nothing."""
-        for flags, script, kept in (((), "true", False), (("-r", "3"), "echo hi", True), (("-t", "0:1"), "echo hi", True), ((), "exit 3", True)):
+        for flags, script, kept in (
+            ((), "true", False),
+            (("-r", "3"), "echo hi", True),
+            (("-t", "0:1"), "echo hi", True),
+            ((), "exit 3", True),
+        ):
             with self.subTest(flags=flags, script=script):
                 before = set(os.listdir(self.dir))
                 agent = self.start("--standalone", *flags, "--no-python", "sh", "-c", script, worker=False)
@@ -199,7 +239,9 @@ class Logs(MusterCase):
                 if not kept:
                     self.assertEqual(agent.output(), "")
                     continue
-                said = re.search(r"exit code 3\) logs=(\S+)\n$" if code else r"output goes to (\S+);", agent.output())[1]
+                said = re.search(r"exit code 3\) logs=(\S+)\n$" if code else r"output goes to (\S+);", agent.output())[
+                    1
+                ]
                 self.assertTrue(said.startswith(os.path.join(self.dir, made[0]) + "/"))
                 self.assertIn("attempt.json", os.listdir(os.path.join(said, "attempt_0")))
                 if code == 0:
@@ -209,11 +251,20 @@ class Logs(MusterCase):
     def test_a_tmpdir_that_is_not_there(self):
         missing = os.path.join(self.dir, "missing")
         before = os.listdir(self.dir)
-        agent = self.start("--standalone", "--no-python", "sh", "-c", 'echo "$MUSTER_HEARTBEAT_FILE and $TORCHELASTIC_ERROR_FILE"',
-                           worker=False, env={"TMPDIR": missing})
+        agent = self.start(
+            "--standalone",
+            "--no-python",
+            "sh",
+            "-c",
+            'echo "$MUSTER_HEARTBEAT_FILE and $TORCHELASTIC_ERROR_FILE"',
+            worker=False,
+            env={"TMPDIR": missing},
+        )
         self.assertEqual(agent.wait(), 0, agent.output())
         self.assertRegex(agent.output(), r"(?m)^(/tmp/muster_\w{6}/\S+)/heartbeat and \1/error.json$")
-        said = f"cannot make a folder in TMPDIR ({missing}: No such file or directory): the files of this run go to /tmp\n"
+        said = (
+            f"cannot make a folder in TMPDIR ({missing}: No such file or directory): the files of this run go to /tmp\n"
+        )
         self.assertEqual(agent.output().count(said), 1, agent.output())
         self.assertEqual(sorted(os.listdir(self.dir)), sorted([*before, "agent-0.txt"]))  # the current directory
 
@@ -225,7 +276,17 @@ class Logs(MusterCase):
     def test_no_run_id_leaves_the_log_dir(self):
         logs = os.path.join(self.dir, "deep", "logs")
         for run_id, folder in (("..", "__"), (".", "_"), ("a/../b", "a_.._b")):
-            agent = self.start("--rdzv-id", run_id, "--log-dir", logs, "--master-port", str(self.free_port()), "--no-python", "/bin/true", worker=False)
+            agent = self.start(
+                "--rdzv-id",
+                run_id,
+                "--log-dir",
+                logs,
+                "--master-port",
+                str(self.free_port()),
+                "--no-python",
+                "/bin/true",
+                worker=False,
+            )
             self.assertEqual(agent.wait(), 0, agent.output())
             self.assertIn("attempt_0", os.listdir(os.path.join(logs, folder)))
         self.assertEqual(os.listdir(os.path.dirname(logs)), ["logs"])
@@ -236,7 +297,7 @@ class Logs(MusterCase):
         worker.ask("error the disk is on fire")
         worker.tell("exit 5")
         self.assertEqual(agent.wait(), 5)
-        summary = agent.output()[agent.output().index("FAILED"):]
+        summary = agent.output()[agent.output().index("FAILED") :]
         self.assertIn("the disk is on fire", summary)
 
     def test_who_fails_while_the_others_are_stopped_is_named(self):
@@ -245,15 +306,20 @@ class Logs(MusterCase):
                      trap 'exit 7' TERM; : > '{ready}'; sleep 1000 & wait"""
         agent = self.start("--standalone", "--nproc-per-node", "2", "--no-python", "sh", "-c", script, worker=False)
         self.assertEqual(agent.wait(), 3)
-        summary = agent.output()[agent.output().index("FAILED"):]
+        summary = agent.output()[agent.output().index("FAILED") :]
         self.assertNotIn("NO_OTHER_FAILURES", summary)
-        self.assertRegex(summary, r"rank +: 1 \(local_rank: 1\)\n +exitcode +: 7 (.*\n)+ +note +: it failed when the workers were being stopped")
+        self.assertRegex(
+            summary,
+            r"rank +: 1 \(local_rank: 1\)\n +exitcode +: 7 (.*\n)+ +note +: it failed when the workers were being stopped",
+        )
 
     def test_error_file_reaches_the_summary(self):
         agent = self.start("--standalone")
         (worker,) = self.workers(1)
-        worker.ask('file $TORCHELASTIC_ERROR_FILE {"message": {"message": "ValueError: boom", "extraInfo": '
-                   '{"py_callstack": "Traceback of boom", "timestamp": "1700000000"}}}')
+        worker.ask(
+            'file $TORCHELASTIC_ERROR_FILE {"message": {"message": "ValueError: boom", "extraInfo": '
+            '{"py_callstack": "Traceback of boom", "timestamp": "1700000000"}}}'
+        )
         worker.tell("exit 1")
         self.assertEqual(agent.wait(), 1)
         self.assertIn("Traceback of boom", agent.output())

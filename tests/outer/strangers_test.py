@@ -1,4 +1,5 @@
 """Bytes from strangers on both ports of a running job: slow, incomplete, huge and wrong ones, and many connections."""
+
 import json
 import resource
 import select
@@ -18,10 +19,17 @@ def frame(kind, flags, stream, payload=b""):
 
 
 def headers(path="/muster.rendezvous.v1.Rendezvous/Attend"):
-    fields = ((":method", "POST"), (":scheme", "http"), (":path", path), (":authority", "x"),
-              ("te", "trailers"), ("content-type", "application/grpc"))
-    block = b"".join(b"\0" + bytes([len(name)]) + name.encode() + bytes([len(value)]) + value.encode()
-                     for name, value in fields)
+    fields = (
+        (":method", "POST"),
+        (":scheme", "http"),
+        (":path", path),
+        (":authority", "x"),
+        ("te", "trailers"),
+        ("content-type", "application/grpc"),
+    )
+    block = b"".join(
+        b"\0" + bytes([len(name)]) + name.encode() + bytes([len(value)]) + value.encode() for name, value in fields
+    )
     return frame(1, 4, 1, block)
 
 
@@ -82,6 +90,7 @@ def memory(pid, what):
 
 class Visited(Nodes):
     """A job, and helpers to disturb it."""
+
     SOME_MEMORY = 1 << 30 if sanitized() else 16 << 20
 
     def setUp(self):
@@ -133,7 +142,9 @@ class Visited(Nodes):
     def job(self, *arguments, **more):
         endpoint = self.endpoint()
         host = self.node(endpoint, "2", *arguments, **more)
-        subprocess.run([MUSTER, "wait", endpoint], check=True, capture_output=True, timeout=DEADLINE)  # it coordinates the job
+        subprocess.run(
+            [MUSTER, "wait", endpoint], check=True, capture_output=True, timeout=DEADLINE
+        )  # it coordinates the job
         agents = [host, self.node(endpoint, "2", *arguments, **more)]
         workers = self.workers(2)
         address = ("127.0.0.1", int(endpoint.rsplit(":", 1)[1]))
@@ -150,8 +161,9 @@ class Visited(Nodes):
         self.assertTrue(self.no_worker_waits())
 
     def status(self, address):
-        done = subprocess.run([MUSTER, "status", f"{address[0]}:{address[1]}", "--json"], capture_output=True, text=True,
-                              timeout=DEADLINE)
+        done = subprocess.run(
+            [MUSTER, "status", f"{address[0]}:{address[1]}", "--json"], capture_output=True, text=True, timeout=DEADLINE
+        )
         return json.loads(done.stdout)
 
 
@@ -159,8 +171,11 @@ class Strangers(Visited):
     def test_on_the_control_port(self):
         agents, workers, host, control, _ = self.job()
         before = memory(host.pid, "VmRSS")
-        links = {self.connect(control, at_once): (name, slowly)
-                 for name, (at_once, slowly) in ON_THE_CONTROL_PORT.items() for _ in range(20)}
+        links = {
+            self.connect(control, at_once): (name, slowly)
+            for name, (at_once, slowly) in ON_THE_CONTROL_PORT.items()
+            for _ in range(20)
+        }
         self.assertEqual(self.status(control)["phase"], "running")  # others are served meanwhile
         self.wait_for_ends(links)
         self.assertLess(memory(host.pid, "VmHWM") - before, self.SOME_MEMORY)
@@ -171,8 +186,11 @@ class Strangers(Visited):
         agents, workers, host, _, store = self.job()
         before = memory(host.pid, "VmRSS")
         held = [self.connect(store, sends) for sends in HELD_BY_THE_STORE.values() for _ in range(40)]
-        closed = {self.connect(store, sends): (name, b"x" * 100)
-                  for name, sends in CLOSED_BY_THE_STORE.items() for _ in range(40)}
+        closed = {
+            self.connect(store, sends): (name, b"x" * 100)
+            for name, sends in CLOSED_BY_THE_STORE.items()
+            for _ in range(40)
+        }
         self.wait_for_ends(closed)
         with socket.create_connection(store, timeout=DEADLINE) as client:  # others are served meanwhile
             client.sendall(VALIDATE + b"\x01" + text(b"a") + text(b"b") + b"\x03" + text(b"a"))  # SET, GET
@@ -184,15 +202,26 @@ class Strangers(Visited):
     def test_on_the_one_port_of_a_static_job(self):
         """Store and rendezvous share the port; bytes that look like HTTP/2 or TLS are relayed to the rendezvous."""
         port = str(self.free_port())
-        agents = [self.start("--nnodes", "2", "--node-rank", str(rank), "--master-addr", "127.0.0.1", "--master-port",
-                             port) for rank in range(2)]
+        agents = [
+            self.start("--nnodes", "2", "--node-rank", str(rank), "--master-addr", "127.0.0.1", "--master-port", port)
+            for rank in range(2)
+        ]
         workers = self.workers(2)
         address = ("127.0.0.1", int(port))
         before = memory(agents[0].pid, "VmRSS")
-        links = {self.connect(address, at_once): (name, slowly) for _ in range(20)
-                 for name, (at_once, slowly) in ON_THE_CONTROL_PORT.items() if at_once}
-        links.update({self.connect(address, sends): (name, b"x" * 100) for _ in range(20)
-                      for name, sends in CLOSED_BY_THE_STORE.items()})
+        links = {
+            self.connect(address, at_once): (name, slowly)
+            for _ in range(20)
+            for name, (at_once, slowly) in ON_THE_CONTROL_PORT.items()
+            if at_once
+        }
+        links.update(
+            {
+                self.connect(address, sends): (name, b"x" * 100)
+                for _ in range(20)
+                for name, sends in CLOSED_BY_THE_STORE.items()
+            }
+        )
         for sends in HELD_BY_THE_STORE.values():
             self.connect(address, sends)
         self.assertEqual(self.status(address)["phase"], "running")
@@ -248,7 +277,7 @@ class Crowds(Visited):
     def test_a_node_joins_a_running_job_despite_a_crowd_on_the_stores_own_port(self):
         endpoint = self.endpoint()
         host = self.node(endpoint, "1:2", "--rdzv-conf", "last_call_timeout=1,is_host=1", **self.LIMIT)
-        worker, = self.workers(1)
+        (worker,) = self.workers(1)
         self.crowd_takes_all_of_the_store(host, (worker.env["MASTER_ADDR"], int(worker.env["MASTER_PORT"])), VALIDATE)
         guest = self.node(endpoint, "1:2", "--rdzv-conf", "last_call_timeout=1,is_host=0")
         self.undisturbed([host, guest], self.workers(2))

@@ -1,4 +1,5 @@
 """`muster exec` on a terminal: the foreground, job control under a real shell, hang-ups."""
+
 import os
 import pty
 import re
@@ -48,14 +49,20 @@ class Terminal(ExecCase):
         return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
 
     def test_the_command_has_the_terminal_and_the_foreground(self):
-        terminal = self.begin_on_terminal("--", *self.script(
-            "import os, sys\nprint(all(map(os.isatty, (0, 1, 2))), os.tcgetpgrp(0) == os.getpgrp(), input())"))
+        terminal = self.begin_on_terminal(
+            "--",
+            *self.script(
+                "import os, sys\nprint(all(map(os.isatty, (0, 1, 2))), os.tcgetpgrp(0) == os.getpgrp(), input())"
+            ),
+        )
         os.write(terminal, b"typed\n")
         self.assertIn(b"True True typed", self.read_until(terminal, b"True typed"))
         self.assertEqual(self.end(), 0)
 
     def test_control_c_is_the_commands_own(self):
-        terminal = self.begin_on_terminal("--", *self.script("""
+        terminal = self.begin_on_terminal(
+            "--",
+            *self.script("""
 import os
 try:
     print("ready", flush=True)
@@ -63,15 +70,23 @@ try:
 except KeyboardInterrupt:
     print("interrupted", flush=True)
     os._exit(9)
-"""))
+"""),
+        )
         self.read_until(terminal, b"ready")
         os.write(terminal, b"\x03")
         self.read_until(terminal, b"interrupted")
         self.assertEqual(self.end(), 9)
 
     def test_exit_codes(self):
-        for script, code in (("exit 0", 0), ("exit 7", 7), ("exit 255", 255), ("kill -TERM $$", 143), ("kill -ABRT $$", 134),
-                             ("kill -KILL $$", 137), ("no-such-command", 127)):
+        for script, code in (
+            ("exit 0", 0),
+            ("exit 7", 7),
+            ("exit 255", 255),
+            ("kill -TERM $$", 143),
+            ("kill -ABRT $$", 134),
+            ("kill -KILL $$", 137),
+            ("no-such-command", 127),
+        ):
             self.begin_on_terminal("--", "sh", "-c", script)
             self.assertEqual(self.end(), code, script)
 
@@ -89,7 +104,10 @@ except KeyboardInterrupt:
 
     def test_a_terminal_that_hangs_up(self):
         """The command gets SIGHUP and may handle it; if it does not, SIGHUP ends it."""
-        for script, code in (("trap 'exit 5' HUP; echo ready; while :; do sleep 0.01; done", 5), ("echo ready; exec sleep 1000", 129)):
+        for script, code in (
+            ("trap 'exit 5' HUP; echo ready; while :; do sleep 0.01; done", 5),
+            ("echo ready; exec sleep 1000", 129),
+        ):
             terminal = self.begin_on_terminal("--", "sh", "-c", script)
             self.read_until(terminal, b"ready")
             self.hang_up(terminal)
@@ -107,7 +125,9 @@ except KeyboardInterrupt:
 
     def test_a_script_reads_from_its_terminal_after_the_command(self):
         """The command had the foreground, and a script has no job control to take it back."""
-        terminal = self.begin_shell("/bin/sh", "-c", '"$MUSTER" exec -- sh -c "read one; echo first=$one"; read two; echo second=$two')
+        terminal = self.begin_shell(
+            "/bin/sh", "-c", '"$MUSTER" exec -- sh -c "read one; echo first=$one"; read two; echo second=$two'
+        )
         os.write(terminal, b"a\n")
         self.read_until(terminal, b"first=")
         os.write(terminal, b"b\n")
@@ -128,7 +148,7 @@ except KeyboardInterrupt:
             self.foreground_becomes(terminal, group)
             os.write(terminal, b"\x1a")
             self.read_until(terminal, b"Stopped")
-            os.write(terminal, b"echo shell\'\'reads\n")
+            os.write(terminal, b"echo shell''reads\n")
             self.read_until(terminal, b"shellreads")
             os.write(terminal, way)
         self.foreground_becomes(terminal, group)
@@ -149,13 +169,20 @@ except KeyboardInterrupt:
 
     def test_the_next_attempt_has_the_foreground_too(self):
         flag = os.path.join(self.dir, "second")
-        terminal = self.begin_on_terminal("--max-restarts", "1", "--restart-policy", "on-failure", "--", *self.script(f"""
+        terminal = self.begin_on_terminal(
+            "--max-restarts",
+            "1",
+            "--restart-policy",
+            "on-failure",
+            "--",
+            *self.script(f"""
 import os, sys
 if not os.path.exists({flag!r}):
     open({flag!r}, "w").close()
     sys.exit(1)
 print("foreground", os.tcgetpgrp(0) == os.getpgrp())
-"""))
+"""),
+        )
         self.assertIn(b"foreground True", self.read_until(terminal, b"foreground T"))
         self.assertEqual(self.end(), 0)
 

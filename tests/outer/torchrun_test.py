@@ -1,5 +1,6 @@
 """torchrun's command line from outside: the effect of each flag on workers and console, wrong values, the hand-over to
 the real torchrun."""
+
 import json
 import os
 import re
@@ -56,8 +57,15 @@ class Flags(TorchrunCase):
             self.finish(agent, workers)
 
     def test_virtual_local_rank_beyond_the_devices(self):
-        code, output = self.started("--standalone", "--nproc-per-node", "2", "--virtual-local-rank", "--no-python", "/bin/true",
-                                    env={**NONE, "CUDA_VISIBLE_DEVICES": "3"})
+        code, output = self.started(
+            "--standalone",
+            "--nproc-per-node",
+            "2",
+            "--virtual-local-rank",
+            "--no-python",
+            "/bin/true",
+            env={**NONE, "CUDA_VISIBLE_DEVICES": "3"},
+        )
         self.assertEqual(code, 78)
         self.assertIn("CUDA_VISIBLE_DEVICES=3 names 1 device, none for local rank 1", output)
 
@@ -66,15 +74,23 @@ class Flags(TorchrunCase):
         self.program("bin/numactl", '#!/bin/sh\necho "numactl $1"\nshift\nexec "$@"\n')
         env = {**NONE, "PATH": f"{self.dir}/bin:{os.environ['PATH']}"}
         for mode in ("node", "socket", "exclusive", "core-complex"):
-            code, output = self.started("--standalone", "--numa-binding", mode, "--no-python", "/bin/echo", "bound", env=env)
+            code, output = self.started(
+                "--standalone", "--numa-binding", mode, "--no-python", "/bin/echo", "bound", env=env
+            )
             self.assertEqual(code, 0, output)
             said, ran = output.splitlines()
             cpus = re.fullmatch(r"numactl --physcpubind=([0-9,-]+)", said)
             self.assertTrue(cpus and ran == "bound", output)
             numbers = {int(number) for part in cpus[1].split(",") for number in part.split("-")}
             self.assertLessEqual(numbers, os.sched_getaffinity(0))
-        code, output = self.started("--standalone", "--numa-binding", "node", "--no-python", "/bin/true",
-                                    env={**NONE, "PATH": os.path.join(self.dir, "nowhere")})
+        code, output = self.started(
+            "--standalone",
+            "--numa-binding",
+            "node",
+            "--no-python",
+            "/bin/true",
+            env={**NONE, "PATH": os.path.join(self.dir, "nowhere")},
+        )
         self.assertEqual(code, 127, output)
         self.assertIn("numactl is not on PATH", output)
 
@@ -105,23 +121,35 @@ class Flags(TorchrunCase):
 
     def test_local_ranks_filter(self):
         output, attempt = self.chatter("--local-ranks-filter", "1", "--tee", "3")
-        self.assertEqual(sorted(output.splitlines()), sorted(2 * ["[default1]:loss=1", "[default1]:noise 1", "[default1]:a,b"]))
+        self.assertEqual(
+            sorted(output.splitlines()), sorted(2 * ["[default1]:loss=1", "[default1]:noise 1", "[default1]:a,b"])
+        )
         for rank in (0, 1):
             self.assertEqual(self.read(attempt, str(rank), "stdout.log"), f"loss={rank}\nnoise {rank}\na,b\n")
 
     def test_duplicate_filters(self):
-        _, attempt = self.chatter("--tee", "3", "--duplicate-stdout-filters", "loss,a,,b", "--duplicate-stderr-filters", "noise")
-        self.assertEqual(sorted(self.read(attempt, "filtered_stdout.log").splitlines()),
-                         sorted(f"[default{rank}]:{line}" for rank in (0, 1) for line in (f"loss={rank}", "a,b")))
-        self.assertEqual(sorted(self.read(attempt, "filtered_stderr.log").splitlines()),
-                         ["[default0]:noise 0", "[default1]:noise 1"])
+        _, attempt = self.chatter(
+            "--tee", "3", "--duplicate-stdout-filters", "loss,a,,b", "--duplicate-stderr-filters", "noise"
+        )
+        self.assertEqual(
+            sorted(self.read(attempt, "filtered_stdout.log").splitlines()),
+            sorted(f"[default{rank}]:{line}" for rank in (0, 1) for line in (f"loss={rank}", "a,b")),
+        )
+        self.assertEqual(
+            sorted(self.read(attempt, "filtered_stderr.log").splitlines()), ["[default0]:noise 0", "[default1]:noise 1"]
+        )
 
     def test_log_line_prefix_template(self):
         host = os.uname().nodename.split(".")[0]
-        expected = sorted(f"<t {rank} {rank} {host}> {line}" for rank in (0, 1) for line in (f"loss={rank}", f"noise {rank}", "a,b"))
+        expected = sorted(
+            f"<t {rank} {rank} {host}> {line}" for rank in (0, 1) for line in (f"loss={rank}", f"noise {rank}", "a,b")
+        )
         template = "<${role_name} ${local_rank} ${rank} ${hostname}> "
-        for arguments, env in ((["--log-line-prefix-template", template], {}), ([], {"PET_LOG_LINE_PREFIX_TEMPLATE": template}),
-                               ([], {"TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE": template})):
+        for arguments, env in (
+            (["--log-line-prefix-template", template], {}),
+            ([], {"PET_LOG_LINE_PREFIX_TEMPLATE": template}),
+            ([], {"TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE": template}),
+        ):
             agent, workers = self.pair("--tee", "1", "--role", "t", *arguments, env={**NONE, **env})
             for worker in workers:
                 for line in (f"loss={worker.rank}", f"noise {worker.rank}", "a,b"):
@@ -143,8 +171,19 @@ class Flags(TorchrunCase):
             self.assertEqual((code, output), (0, "__main__ ['--module']\n"))
 
     def test_local_addr(self):
-        agent = self.start("--nnodes", "1:2", "--rdzv-backend", "c10d", "--rdzv-endpoint", "localhost:0", "--local-addr", "localhost",
-                           "--rdzv-conf", "is_host=1,last_call_timeout=0", env=NONE)
+        agent = self.start(
+            "--nnodes",
+            "1:2",
+            "--rdzv-backend",
+            "c10d",
+            "--rdzv-endpoint",
+            "localhost:0",
+            "--local-addr",
+            "localhost",
+            "--rdzv-conf",
+            "is_host=1,last_call_timeout=0",
+            env=NONE,
+        )
         (worker,) = self.workers(1)
         self.assertEqual(worker.env["MASTER_ADDR"], "localhost")
         worker.tell("exit 0")
@@ -152,17 +191,31 @@ class Flags(TorchrunCase):
 
     def test_words_for_the_number_of_workers(self):
         cpus = len(os.sched_getaffinity(0))
-        code, output = self.started("--standalone", "--nproc-per-node", "cpu", "--no-python", "/bin/echo", "x", env=NONE)
+        code, output = self.started(
+            "--standalone", "--nproc-per-node", "cpu", "--no-python", "/bin/echo", "x", env=NONE
+        )
         self.assertEqual((code, output), (0, "x\n" * cpus))
 
     def test_accepted_without_effect(self):
-        code, output = self.started("--standalone", "--monitor-interval", "5", "--start-method", "fork", "--event-log-handler", "null",
-                                    "--no-python", "/bin/true", env=NONE)
+        code, output = self.started(
+            "--standalone",
+            "--monitor-interval",
+            "5",
+            "--start-method",
+            "fork",
+            "--event-log-handler",
+            "null",
+            "--no-python",
+            "/bin/true",
+            env=NONE,
+        )
         self.assertEqual((code, output), (0, ""))
 
     def test_events_on_the_console_are_answered_with_one_warning(self):
-        for flags, env, origin in ((["--event-log-handler", "console"], {}, "--event-log-handler"),
-                                   ([], {"PET_EVENT_LOG_HANDLER": "console"}, "PET_EVENT_LOG_HANDLER")):
+        for flags, env, origin in (
+            (["--event-log-handler", "console"], {}, "--event-log-handler"),
+            ([], {"PET_EVENT_LOG_HANDLER": "console"}, "PET_EVENT_LOG_HANDLER"),
+        ):
             code, output = self.started("--standalone", *flags, "--no-python", "/bin/true", env={**NONE, **env})
             self.assertEqual(code, 0, output)
             (line,) = output.splitlines()
@@ -187,17 +240,23 @@ class Flags(TorchrunCase):
                 if name.endswith(".py"):
                     tests += self.read(folder, name)
         for subcommand in ("run", "launch", "exec"):
-            said = subprocess.run([MUSTER, subcommand, "--help"], capture_output=True, text=True, timeout=DEADLINE).stdout
+            said = subprocess.run(
+                [MUSTER, subcommand, "--help"], capture_output=True, text=True, timeout=DEADLINE
+            ).stdout
             flags = re.findall(r"^  (?:-\w, )?(--[a-z-]+)", said, re.MULTILINE)
             self.assertGreater(len(flags), 30)
-            self.assertEqual([flag for flag in flags if not re.search(rf'["\']{flag}(=[^"\']*)?["\']', tests)], [], subcommand)
+            self.assertEqual(
+                [flag for flag in flags if not re.search(rf'["\']{flag}(=[^"\']*)?["\']', tests)], [], subcommand
+            )
 
 
 class Values(TorchrunCase):
     def refused(self, code, said, *arguments, **env):
         """Ends with `code` before a worker starts; console and termination message say why."""
         path = self.termination_log()
-        got, output = self.started(*arguments, "--no-python", "/bin/true", env={**NONE, "MUSTER_TERMINATION_LOG": path, **env})
+        got, output = self.started(
+            *arguments, "--no-python", "/bin/true", env={**NONE, "MUSTER_TERMINATION_LOG": path, **env}
+        )
         self.assertEqual(got, code, output)
         self.assertIn(said, output)
         message = json.loads(self.read(path))
@@ -234,6 +293,7 @@ class Values(TorchrunCase):
 
 class HandOver(TorchrunCase):
     """A stand-in for the real torchrun prints how it was called."""
+
     SAYS = '#!/bin/sh\nfor word; do echo "word: $word"; done\necho "handed over: $MUSTER_HANDED_OVER"\nexit 7\n'
 
     def setUp(self):
@@ -246,7 +306,9 @@ class HandOver(TorchrunCase):
         self.assertEqual(code, 7, output)
         warning, *rest = output.splitlines()
         self.assertRegex(warning, said)
-        self.assertIn(f"which only the real torchrun has; {self.dir}/bin/{torchrun} goes on in place of muster", warning)
+        self.assertIn(
+            f"which only the real torchrun has; {self.dir}/bin/{torchrun} goes on in place of muster", warning
+        )
         self.assertEqual(rest, [*(f"word: {word}" for word in words), "handed over: 1"])
         return warning
 
@@ -255,7 +317,10 @@ class HandOver(TorchrunCase):
             (["--rdzv-backend", "etcd"], "--rdzv-backend=etcd meets through etcd"),
             (["--rdzv_backend=etcd-v2"], "--rdzv-backend=etcd-v2 meets through etcd"),
             (["--rdzv-backend=mine"], "--rdzv-backend=mine is an out-of-tree rendezvous handler"),
-            (["--rdzv-backend=c10d", "--rdzv-conf", "store_type=file"], "--rdzv-conf=store_type=file meets through a file"),
+            (
+                ["--rdzv-backend=c10d", "--rdzv-conf", "store_type=file"],
+                "--rdzv-conf=store_type=file meets through a file",
+            ),
             (["--logs-specs", "mine"], "--logs-specs=mine names a Python entry point"),
             (["--event-log-handler=mine"], "--event-log-handler=mine names a Python event handler"),
             (["--nproc-per-node=npu"], "--nproc-per-node=npu asks a PyTorch extension"),
@@ -267,30 +332,63 @@ class HandOver(TorchrunCase):
         self.handed_over("x.py", env={"PET_RDZV_BACKEND": "etcd"}, said="PET_RDZV_BACKEND=etcd meets", words=["x.py"])
 
     def test_musters_own_flags_stay_here(self):
-        warning = self.handed_over("--node-name", "n", "--rdzv-backend=etcd", "--hang-timeout=5m", "--log-format", "json", "--", "x.py",
-                                   said=r'^\{.*"level":"warning"', words=["--rdzv-backend=etcd", "--", "x.py"])
-        self.assertIn("in place of muster, without muster's own --node-name, --hang-timeout, --log-format", json.loads(warning)["message"])
-        code, output = self.started("--rdzv-backend=etcd", "--nodes-on-this-machine", "2", "x.py", env={"PATH": self.path})
+        warning = self.handed_over(
+            "--node-name",
+            "n",
+            "--rdzv-backend=etcd",
+            "--hang-timeout=5m",
+            "--log-format",
+            "json",
+            "--",
+            "x.py",
+            said=r'^\{.*"level":"warning"',
+            words=["--rdzv-backend=etcd", "--", "x.py"],
+        )
+        self.assertIn(
+            "in place of muster, without muster's own --node-name, --hang-timeout, --log-format",
+            json.loads(warning)["message"],
+        )
+        code, output = self.started(
+            "--rdzv-backend=etcd", "--nodes-on-this-machine", "2", "x.py", env={"PATH": self.path}
+        )
         self.assertEqual(code, 64, output)
         self.assertIn("--nodes-on-this-machine=2: --rdzv-backend=etcd", output)
 
     def test_called_by_a_link_that_comes_first_on_path(self):
         os.mkdir(f"{self.dir}/links")
         os.symlink(os.path.abspath(MUSTER), f"{self.dir}/links/torchrun")
-        done = subprocess.run(["torchrun", "--rdzv-backend=etcd", "x.py"], capture_output=True, text=True, timeout=DEADLINE,
-                              env={**os.environ, "PATH": f"{self.dir}/links:{self.path}"})
+        done = subprocess.run(
+            ["torchrun", "--rdzv-backend=etcd", "x.py"],
+            capture_output=True,
+            text=True,
+            timeout=DEADLINE,
+            env={**os.environ, "PATH": f"{self.dir}/links:{self.path}"},
+        )
         self.assertEqual((done.returncode, done.stdout), (7, "word: --rdzv-backend=etcd\nword: x.py\nhanded over: 1\n"))
         self.assertEqual(len(done.stderr.splitlines()), 1)
 
     def test_launch_is_handed_to_its_module(self):
         python = self.program("bin/a-python", self.SAYS)
-        self.handed_over("--rdzv-backend=etcd", "x.py", subcommand="launch", env={"PYTHON_EXEC": python}, torchrun="a-python",
-                         said="meets through etcd", words=["-m", "torch.distributed.launch", "--rdzv-backend=etcd", "x.py"])
+        self.handed_over(
+            "--rdzv-backend=etcd",
+            "x.py",
+            subcommand="launch",
+            env={"PYTHON_EXEC": python},
+            torchrun="a-python",
+            said="meets through etcd",
+            words=["-m", "torch.distributed.launch", "--rdzv-backend=etcd", "x.py"],
+        )
 
     def refused(self, code, said, **env):
         path = self.termination_log()
-        got, output = self.started("--rdzv-backend=etcd", "--log-format=json", "--termination-log", path, "x.py",
-                                   env={"PATH": self.path, **env})
+        got, output = self.started(
+            "--rdzv-backend=etcd",
+            "--log-format=json",
+            "--termination-log",
+            path,
+            "x.py",
+            env={"PATH": self.path, **env},
+        )
         self.assertEqual(got, code, output)
         last = json.loads(output.splitlines()[-1])
         self.assertEqual(last["level"], "error")
@@ -320,7 +418,13 @@ class HandOver(TorchrunCase):
 
 class ErrorFile(TorchrunCase):
     """TORCHELASTIC_ERROR_FILE of the agent itself: what an outer launcher or a scheduler reads."""
-    TOLD = {"message": {"message": "ValueError: boom", "extraInfo": {"py_callstack": "Traceback of boom", "timestamp": "1700000000"}}}
+
+    TOLD = {
+        "message": {
+            "message": "ValueError: boom",
+            "extraInfo": {"py_callstack": "Traceback of boom", "timestamp": "1700000000"},
+        }
+    }
 
     def left(self, *arguments, then=(), exit_with="exit 3", **options):
         """(exit code, content of the agent's error file) after rank 0 has done what `then` and `exit_with` say."""
@@ -341,12 +445,18 @@ class ErrorFile(TorchrunCase):
         for shape in (["--standalone", "--nproc-per-node", "2"], ["--nodes-on-this-machine", "2"]):
             self.assertEqual(self.left(*shape, then=[tell]), (3, copied))
         killed = {"message": {**self.TOLD["message"], "errorCode": -9}}
-        self.assertEqual(self.left("--standalone", "--nproc-per-node", "2", then=[tell], exit_with="signal 9"), (137, killed))
+        self.assertEqual(
+            self.left("--standalone", "--nproc-per-node", "2", then=[tell], exit_with="signal 9"), (137, killed)
+        )
 
     def test_a_short_message_is_copied_as_it_is(self):
         short = {"message": "no such data", "timestamp": 1700000000}
-        self.assertEqual(self.left("--standalone", "--nproc-per-node", "2", then=[f"file $TORCHELASTIC_ERROR_FILE {json.dumps(short)}"]),
-                         (3, short))
+        self.assertEqual(
+            self.left(
+                "--standalone", "--nproc-per-node", "2", then=[f"file $TORCHELASTIC_ERROR_FILE {json.dumps(short)}"]
+            ),
+            (3, short),
+        )
 
     def test_a_worker_that_left_none(self):
         code, left = self.left("--standalone", "--nproc-per-node", "2", then=["error the disk is on fire"])
@@ -363,14 +473,23 @@ class ErrorFile(TorchrunCase):
 
     def test_nothing_after_a_success_or_around_a_plain_command(self):
         path = os.path.join(self.dir, "error.json")
-        for subcommand, flags, code in (("run", ["--standalone", "--no-python", "/bin/true"], 0), ("exec", ["--", "/bin/false"], 1)):
+        for subcommand, flags, code in (
+            ("run", ["--standalone", "--no-python", "/bin/true"], 0),
+            ("exec", ["--", "/bin/false"], 1),
+        ):
             agent = self.start(*flags, worker=False, subcommand=subcommand, env={"TORCHELASTIC_ERROR_FILE": path})
             self.assertEqual(agent.wait(), code, agent.output())
             self.assertFalse(os.path.exists(path))
 
     def test_a_file_that_cannot_be_written_is_a_warning(self):
-        code, output = self.started("--standalone", "--no-python", "/bin/sh", "-c", "exit 4",
-                                    env={"TORCHELASTIC_ERROR_FILE": "/no/such/folder/error.json"})
+        code, output = self.started(
+            "--standalone",
+            "--no-python",
+            "/bin/sh",
+            "-c",
+            "exit 4",
+            env={"TORCHELASTIC_ERROR_FILE": "/no/such/folder/error.json"},
+        )
         self.assertEqual(code, 4)
         self.assertIn("TORCHELASTIC_ERROR_FILE=/no/such/folder/error.json: cannot write", output)
 

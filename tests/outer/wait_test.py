@@ -1,4 +1,5 @@
 """`muster wait`: takes the place of busybox loops in init containers, and prints each reason once."""
+
 import os
 import signal
 import socket
@@ -17,8 +18,14 @@ class WaitCase(MusterCase):
         """Starts `muster wait arguments`; its output is a growing file."""
         path = os.path.join(self.dir, f"wait-{len(self.agents)}.txt")
         with open(path, "w") as output:
-            process = subprocess.Popen([*prefix, MUSTER, "wait", *arguments], stdin=subprocess.DEVNULL, stdout=output,
-                                       stderr=subprocess.STDOUT, env=clean(**(env or {})), cwd=self.dir)
+            process = subprocess.Popen(
+                [*prefix, MUSTER, "wait", *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=clean(**(env or {})),
+                cwd=self.dir,
+            )
         agent = Agent(process, path)
         self.agents.append(agent)
         return agent

@@ -5,6 +5,7 @@ Each PYTHON is an interpreter that can import torch. All of them use the same se
 python3, and the newest torch if build-support/setup-newest-torch has been run. Exits 77 if none of them has torch
 (ctest: skipped).
 """
+
 import argparse
 import datetime
 import os
@@ -13,11 +14,14 @@ import sys
 import threading
 
 SKIP = 77
-PREFIX_TIMEOUT = datetime.timedelta(seconds=240)  # several processes import torch, one after the other on a busy machine
+PREFIX_TIMEOUT = datetime.timedelta(
+    seconds=240
+)  # several processes import torch, one after the other on a busy machine
 
 
 def store_of_another(host, port):
     from torch.distributed import TCPStore
+
     return TCPStore(host, port, None, False, timeout=PREFIX_TIMEOUT)
 
 
@@ -118,8 +122,12 @@ def run_all(host, port, pythons, world):
         base = [python, os.path.abspath(__file__), "--address", f"{host}:{port}", "--tag", tag]
         children.append((f"{version} store", subprocess.Popen(base + ["--role", "store"])))
         for rank in range(world):
-            children.append((f"{version} rank {rank}", subprocess.Popen(
-                base + ["--role", "worker", "--rank", str(rank), "--world", str(world)])))
+            children.append(
+                (
+                    f"{version} rank {rank}",
+                    subprocess.Popen(base + ["--role", "worker", "--rank", str(rank), "--world", str(world)]),
+                )
+            )
     failed = []
     for name, child in children:
         try:

@@ -1,4 +1,5 @@
 """A worker of the PyTorch tests: uses what torch's own code needs of the launcher's environment and of its store."""
+
 import os
 
 import torch

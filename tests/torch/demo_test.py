@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 """`make demo`: its exit code, the table of its attempts, the accuracy and the report.
 
-    demo_test.py [unittest's arguments]
+demo_test.py [unittest's arguments]
 """
+
 import os
 import re
 import signal
@@ -27,8 +28,14 @@ class Demo(unittest.TestCase):
         self.state = os.path.join(self.folder, "state")
 
     def start(self, **environment):
-        demo = subprocess.Popen([DEMO, "--python", torch_test.PYTHON, "--state", self.state], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                text=True, start_new_session=True, env={**os.environ, **environment})
+        demo = subprocess.Popen(
+            [DEMO, "--python", torch_test.PYTHON, "--state", self.state],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+            env={**os.environ, **environment},
+        )
         self.addCleanup(demo.stdout.close)
         self.addCleanup(self.end, demo)
         return demo
@@ -44,10 +51,16 @@ class Demo(unittest.TestCase):
         self.assertEqual(demo.returncode, 0, said)
         accuracy = re.search(r"^test accuracy (0\.\d{4}|1\.0000) \(at least 0\.95 promised\), ", said, re.MULTILINE)
         self.assertTrue(accuracy and float(accuracy[1]) >= 0.95, said)
-        table = said[said.index("\nattempt  "):].splitlines()[1:]
+        table = said[said.index("\nattempt  ") :].splitlines()[1:]
         self.assertEqual(table[0].split()[:4], ["attempt", "nodes", "workers", "epochs"])
-        rows = [row for row in (re.match(r"(\d+) +(\d) +(\d) +(\d+)-(\d+) +[\d.]+ s +\S", line) for line in table[2:]) if row]
-        full = [row for row in rows if (row[2], row[3]) == ("2", "4")]  # one node may have trained alone while the other was away
+        rows = [
+            row
+            for row in (re.match(r"(\d+) +(\d) +(\d) +(\d+)-(\d+) +[\d.]+ s +\S", line) for line in table[2:])
+            if row
+        ]
+        full = [
+            row for row in rows if (row[2], row[3]) == ("2", "4")
+        ]  # one node may have trained alone while the other was away
         self.assertEqual((len(full), full[0][4], full[-1][5]), (3, "1", "24"), said)
         for cost in (r"rank 1.*SIGSEGV", r"node digits-node-0-1 was lost"):
             self.assertRegex("\n".join(table), cost)

@@ -1,4 +1,5 @@
 """A worker of the PyTorch tests: all ranks end at once except rank 0, which ends when the pipe argv[1] is opened."""
+
 import sys
 
 import torch.distributed as dist

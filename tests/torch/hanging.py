@@ -1,4 +1,5 @@
 """A worker of the PyTorch tests: in the first round the last rank leaves out a collective, and all ranks hang."""
+
 import faulthandler
 import os
 import signal

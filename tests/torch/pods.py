@@ -2,6 +2,7 @@
 
 The pods have the environment that Kubeflow's controller gives: PET_* in its static form, pod-0 named as the master.
 """
+
 import json
 import os
 import shlex
@@ -49,13 +50,25 @@ class PodRun(TrainingRun):
 
     def _agent(self, name, host):
         pod = int(name.rpartition("-")[2])
-        command = [*self._network.enter_pod(pod, f"{self._machine}/etc"), f"{self._machine}/bin/muster", "exec",
-                   *self._started(self.python, self._command)]
+        command = [
+            *self._network.enter_pod(pod, f"{self._machine}/etc"),
+            f"{self._machine}/bin/muster",
+            "exec",
+            *self._started(self.python, self._command),
+        ]
         return command, self._clean_environment(
-            PET_NNODES=self._nnodes, PET_NPROC_PER_NODE=str(self._nproc), PET_NODE_RANK=str(pod), PET_MASTER_ADDR="pod-0",
-            PET_MASTER_PORT="29500", PET_RDZV_ID=RUN_ID, PET_LOG_DIR=f"{self.folder}/logs/{name}", PET_TEE="3",
-            PET_MAX_RESTARTS="3", MUSTER_TERMINATION_LOG=self._log(name),
-            MUSTER_TOKEN_FILE=f"{self._machine}/token")
+            PET_NNODES=self._nnodes,
+            PET_NPROC_PER_NODE=str(self._nproc),
+            PET_NODE_RANK=str(pod),
+            PET_MASTER_ADDR="pod-0",
+            PET_MASTER_PORT="29500",
+            PET_RDZV_ID=RUN_ID,
+            PET_LOG_DIR=f"{self.folder}/logs/{name}",
+            PET_TEE="3",
+            PET_MAX_RESTARTS="3",
+            MUSTER_TERMINATION_LOG=self._log(name),
+            MUSTER_TOKEN_FILE=f"{self._machine}/token",
+        )
 
     def start_node(self, name, *, host=False):
         open(self._log(name), "w").close()

@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 """The real torchrun beside Muster: the hand-over to it, the same flags for both, a rendezvous on Muster's store.
 
-    real_torchrun_test.py {debian|newest} [unittest's arguments]
+real_torchrun_test.py {debian|newest} [unittest's arguments]
 """
+
 import glob
 import json
 import os
@@ -35,7 +36,11 @@ class RealCase(unittest.TestCase):
         self.newest = self.python != "/usr/bin/python3"
 
     def environment(self, **more):
-        clean = {key: value for key, value in os.environ.items() if not key.startswith(("PET_", "MUSTER_", "TORCHELASTIC", "TORCH_"))}
+        clean = {
+            key: value
+            for key, value in os.environ.items()
+            if not key.startswith(("PET_", "MUSTER_", "TORCHELASTIC", "TORCH_"))
+        }
         path = f"{os.path.dirname(self.python)}:/usr/bin:/bin"  # the real torchrun is beside its python
         return {**clean, "PATH": path, "TMPDIR": self.folder, "OMP_NUM_THREADS": "1", **more}
 
@@ -50,28 +55,49 @@ class RealCase(unittest.TestCase):
         return path
 
     def run_to_end(self, *command, **more):
-        return subprocess.run(command, env=self.environment(**more), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                              timeout=DEADLINE)
+        return subprocess.run(
+            command,
+            env=self.environment(**more),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=DEADLINE,
+        )
 
     def begin(self, *command):
-        process = subprocess.Popen(command, env=self.environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        process = subprocess.Popen(
+            command, env=self.environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
 
         def end():
             process.kill()
             process.wait()
             process.stdout.close()
+
         self.addCleanup(end)
         return process
 
 
 class RealHandOver(RealCase):
     def test_a_job_that_only_the_real_one_can_run(self):
-        script = self.script("import os, sys\nprint('ran', os.environ['TORCHELASTIC_RUN_ID'], sys.argv[1:], flush=True)\n"
-                             "sys.exit(int(sys.argv[1]))\n")
+        script = self.script(
+            "import os, sys\nprint('ran', os.environ['TORCHELASTIC_RUN_ID'], sys.argv[1:], flush=True)\n"
+            "sys.exit(int(sys.argv[1]))\n"
+        )
         for code, ends in (("0", 0), ("3", 1)):  # torchrun ends with 1 after any failure
             done = self.run_to_end(
-                MUSTER, "run", "--node-name=n", "--nnodes=1", "--rdzv_backend=c10d", f"--rdzv_endpoint={self.folder}/store-{code}",
-                "--rdzv_conf=store_type=file", "--rdzv_id=job", *self.torchruns_flags(), script, code)
+                MUSTER,
+                "run",
+                "--node-name=n",
+                "--nnodes=1",
+                "--rdzv_backend=c10d",
+                f"--rdzv_endpoint={self.folder}/store-{code}",
+                "--rdzv_conf=store_type=file",
+                "--rdzv_id=job",
+                *self.torchruns_flags(),
+                script,
+                code,
+            )
             tee = "" if self.newest else "[default0]:"
             self.assertEqual((done.returncode, done.stdout), (ends, f"{tee}ran job ['{code}']\n"), done.stderr)
             said = [line for line in done.stderr.splitlines() if "in place of muster" in line]
@@ -79,7 +105,9 @@ class RealHandOver(RealCase):
             self.assertIn("torchrun goes on in place of muster, without muster's own --node-name", said[0])
 
     def test_what_the_real_one_refuses(self):
-        done = self.run_to_end(MUSTER, "run", "--rdzv_backend=no-such-backend", "--rdzv_endpoint=localhost:1", self.script("pass\n"))
+        done = self.run_to_end(
+            MUSTER, "run", "--rdzv_backend=no-such-backend", "--rdzv_endpoint=localhost:1", self.script("pass\n")
+        )
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertRegex(done.stderr, "no-such-backend.* not registered")
 
@@ -93,8 +121,20 @@ class RealFlags(RealCase):
         for launcher in ([self.python, "-m", f"torch.distributed.{module}"], [MUSTER, module]):
             logs = tempfile.mkdtemp(dir=self.folder)
             standalone = ["--standalone"] if module == "run" else ["--master_port", str(torch_test.free_port())]
-            done = self.run_to_end(*launcher, *standalone, "--nproc_per_node", "2", "--log_dir", logs, *flags, script, "--x", "y",
-                                   PYTHON_EXEC=self.python, **(env or {}))
+            done = self.run_to_end(
+                *launcher,
+                *standalone,
+                "--nproc_per_node",
+                "2",
+                "--log_dir",
+                logs,
+                *flags,
+                script,
+                "--x",
+                "y",
+                PYTHON_EXEC=self.python,
+                **(env or {}),
+            )
             self.assertEqual(done.returncode, 0, done.stderr)
             held = {}
             for name in files:
@@ -125,13 +165,23 @@ class RealFlags(RealCase):
     def test_virtual_local_rank(self):
         for env, devices in (({}, ["0", "1"]), ({"CUDA_VISIBLE_DEVICES": "5, GPU-7"}, ["5", "GPU-7"])):
             facts = self.facts("--virtual-local-rank", env=env)
-            self.assertEqual([(worker["LOCAL_RANK"], worker["CUDA_VISIBLE_DEVICES"]) for worker, _ in facts],
-                             [("0", device) for device in devices])
+            self.assertEqual(
+                [(worker["LOCAL_RANK"], worker["CUDA_VISIBLE_DEVICES"]) for worker, _ in facts],
+                [("0", device) for device in devices],
+            )
 
     def test_filters_of_the_console(self):
-        lines, held = self.both("--tee", "3", "--local-ranks-filter", "1", "--duplicate-stdout-filters", "loss,a,,b",
-                                "--log-line-prefix-template", "<${role_name} ${local_rank} ${rank} $x> ",
-                                files=["filtered_stdout.log", "0/stdout.log"])
+        lines, held = self.both(
+            "--tee",
+            "3",
+            "--local-ranks-filter",
+            "1",
+            "--duplicate-stdout-filters",
+            "loss,a,,b",
+            "--log-line-prefix-template",
+            "<${role_name} ${local_rank} ${rank} $x> ",
+            files=["filtered_stdout.log", "0/stdout.log"],
+        )
         self.assertEqual([line for line in lines if "noise" in line], ["<default 1 1 $x> noise"])
         self.assertEqual([line.split("> ")[1] for line in held["filtered_stdout.log"]], ["a,b", "loss=1"])
 
@@ -144,9 +194,30 @@ class RealStore(RealCase):
     def test_two_torchruns_meet_on_a_muster_store(self):
         store = self.begin(MUSTER, "store", "--port", "0")
         endpoint = store.stdout.readline().split("listening on ")[1].strip()
-        agents = [self.begin(self.python, "-m", "torch.distributed.run", "--nnodes", "2", "--nproc_per_node", "2", "--rdzv_backend", "c10d",
-                             "--rdzv_endpoint", endpoint, "--rdzv_conf", "is_host=0", "--rdzv_id", "job", *self.torchruns_flags(),
-                             "--log_dir", f"{self.folder}/logs-{node}", os.path.join(HERE, "collectives.py")) for node in range(2)]
+        agents = [
+            self.begin(
+                self.python,
+                "-m",
+                "torch.distributed.run",
+                "--nnodes",
+                "2",
+                "--nproc_per_node",
+                "2",
+                "--rdzv_backend",
+                "c10d",
+                "--rdzv_endpoint",
+                endpoint,
+                "--rdzv_conf",
+                "is_host=0",
+                "--rdzv_id",
+                "job",
+                *self.torchruns_flags(),
+                "--log_dir",
+                f"{self.folder}/logs-{node}",
+                os.path.join(HERE, "collectives.py"),
+            )
+            for node in range(2)
+        ]
         said = [agent.communicate(timeout=DEADLINE)[0] for agent in agents]
         self.assertEqual([agent.returncode for agent in agents], [0, 0], said)
         for rank in range(4):

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """The demo's table and the checks of its promises, on records made by hand."""
+
 import copy
 import os
 import sys
@@ -13,9 +14,20 @@ import report  # noqa: E402
 
 
 def record(round_, node, rank, world, started, ended, reason, stopping=None):
-    return {"term": 0, "round": round_, "node": node, "node_rank": rank, "world_size": world, "restart_count": min(round_, 1),
-            "started_unix_ms": started, "workers_started_unix_ms": started + 10, "stopping_unix_ms": stopping,
-            "ended_unix_ms": ended, "reason": reason, "workers": []}
+    return {
+        "term": 0,
+        "round": round_,
+        "node": node,
+        "node_rank": rank,
+        "world_size": world,
+        "restart_count": min(round_, 1),
+        "started_unix_ms": started,
+        "workers_started_unix_ms": started + 10,
+        "stopping_unix_ms": stopping,
+        "ended_unix_ms": ended,
+        "reason": reason,
+        "workers": [],
+    }
 
 
 def epoch(round_, number, at):
@@ -23,7 +35,13 @@ def epoch(round_, number, at):
 
 
 def start(round_, number, at):
-    return {"event": "start", "round": round_, "epoch": number, "unix_ms": at, "history": [1.0 / n for n in range(1, number + 1)]}
+    return {
+        "event": "start",
+        "round": round_,
+        "epoch": number,
+        "unix_ms": at,
+        "history": [1.0 / n for n in range(1, number + 1)],
+    }
 
 
 RECORDS = [
@@ -36,9 +54,13 @@ RECORDS = [
     record(3, "b", 1, 4, 20620, 30000, "all workers succeeded", stopping=29900),
 ]
 EVENTS = [
-    start(0, 0, 4000), epoch(0, 1, 5000), epoch(0, 2, 8000),
-    start(1, 2, 12000), epoch(1, 3, 15000),
-    start(3, 3, 23000), epoch(3, 4, 29000),
+    start(0, 0, 4000),
+    epoch(0, 1, 5000),
+    epoch(0, 2, 8000),
+    start(1, 2, 12000),
+    epoch(1, 3, 15000),
+    start(3, 3, 23000),
+    epoch(3, 4, 29000),
     {"event": "end", "round": 3, "epoch": 4, "accuracy": 0.97, "history": [1.0, 1 / 2, 1 / 3, 1 / 4], "unix_ms": 29500},
 ]
 
@@ -53,8 +75,10 @@ class Report(unittest.TestCase):
 
     def test_attempts(self):
         attempts = report.gather(self.records, self.events)
-        self.assertEqual([a.reason for a in attempts],
-                         ["rank 3: exit code 3", "node b is lost", "scaling up: node b joined", "all workers succeeded"])
+        self.assertEqual(
+            [a.reason for a in attempts],
+            ["rank 3: exit code 3", "node b is lost", "scaling up: node b joined", "all workers succeeded"],
+        )
         self.assertEqual([(a.first_epoch, a.last_epoch) for a in attempts], [(0, 2), (2, 3), (0, 0), (3, 4)])
         self.assertEqual([a.stopped for a in attempts], [9001, 20050, 20550, 29900])
         self.assertEqual([a.ended for a in attempts], [9100, 20100, 20600, 30000])
@@ -64,17 +88,24 @@ class Report(unittest.TestCase):
     def test_losses(self):
         attempts = report.gather(self.records, self.events)
         lost = report.losses(attempts)
-        self.assertEqual({number: (x.total, x.redone, x.launcher, x.program) for number, x in lost.items()},
-                         {0: (4000, 1001, 119, 2880), 1: (8000, 5050, 150, 2800)})  # 1: 70 ms to attempt 2, 80 ms to attempt 3
+        self.assertEqual(
+            {number: (x.total, x.redone, x.launcher, x.program) for number, x in lost.items()},
+            {0: (4000, 1001, 119, 2880), 1: (8000, 5050, 150, 2800)},
+        )  # 1: 70 ms to attempt 2, 80 ms to attempt 3
         lines = report.table(attempts, lost).splitlines()
         self.assertIn("0.12 s", lines[2])
         self.assertRegex(lines[4], r"^2 +1 +2 +- +0.49 s +scaling up: node b joined +- +- +- +-$")
 
     def test_reasons_in_short(self):
-        for reason, short in (("node n-0-1_15080 (host n-0-1) was lost: its connection closed", "node n-0-1 was lost"),
-                              ("node n-0-1_4017 was lost together with the coordinator", "node n-0-1 was lost"),
-                              ("scaling up: node n-0-1_9296 (host n-0-1) joined", "scaling up: node n-0-1 joined"),
-                              ("rank 1 (local rank 1): killed by SIGSEGV (stderr: Fatal error)", "rank 1 (local rank 1): killed by SIGSEGV")):
+        for reason, short in (
+            ("node n-0-1_15080 (host n-0-1) was lost: its connection closed", "node n-0-1 was lost"),
+            ("node n-0-1_4017 was lost together with the coordinator", "node n-0-1 was lost"),
+            ("scaling up: node n-0-1_9296 (host n-0-1) joined", "scaling up: node n-0-1 joined"),
+            (
+                "rank 1 (local rank 1): killed by SIGSEGV (stderr: Fatal error)",
+                "rank 1 (local rank 1): killed by SIGSEGV",
+            ),
+        ):
             self.assertEqual(report.in_short(reason), short)
 
     def test_a_checkpoint_that_nobody_spoke_of(self):

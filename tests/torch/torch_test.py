@@ -7,6 +7,7 @@ The curve shows whether the launcher works: train.py's losses depend neither on 
 interruptions, so each run is compared with one process without a launcher. If that torch is missing, the test prints
 the reason and ends with 77 (ctest: skipped).
 """
+
 import atexit
 import glob
 import json
@@ -42,14 +43,18 @@ def find_python(which):
     if not os.access(MUSTER, os.X_OK):
         sys.exit(f"{MUSTER} is missing: build it first, or set MUSTER_BINARY")
     if which == "debian":
-        found = subprocess.run([PYTHON, "-c", "import importlib.util as u, sys; sys.exit(not u.find_spec('torch'))"]).returncode
+        found = subprocess.run(
+            [PYTHON, "-c", "import importlib.util as u, sys; sys.exit(not u.find_spec('torch'))"]
+        ).returncode
         return PYTHON if found == 0 else skip("Debian's python3-torch is not installed: run `make deps`")
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     if os.environ.get("MUSTER_TEST_NEWEST_TORCH") == "1":
         script = os.path.join(ROOT, "build-support", "setup-newest-torch")
         return subprocess.run([script], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
     if not os.path.exists(f"{cache}/muster/torch-newest/muster-ready"):
-        skip("the newest torch is not set up; MUSTER_TEST_NEWEST_TORCH=1 fetches it (0.6 GB), build-support/setup-newest-torch does too")
+        skip(
+            "the newest torch is not set up; MUSTER_TEST_NEWEST_TORCH=1 fetches it (0.6 GB), build-support/setup-newest-torch does too"
+        )
     return f"{cache}/muster/torch-newest/bin/python"
 
 
@@ -121,10 +126,17 @@ class RunPath(TorchCase):
     def test_an_exception_reaches_the_error_file(self):
         script = self.folder + "/script.py"
         with open(script, "w") as file:
-            file.write("import sys\nassert sys.argv == [__file__, '--epochs', '3'], sys.argv\nraise ValueError('no such data')\n")
-        ended = subprocess.run([MUSTER, "run", "--standalone", "--run-path", "--log-dir", self.folder, script, "--epochs", "3"],
-                               env={**os.environ, "PYTHON_EXEC": PYTHON}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                               text=True, timeout=DEADLINE)
+            file.write(
+                "import sys\nassert sys.argv == [__file__, '--epochs', '3'], sys.argv\nraise ValueError('no such data')\n"
+            )
+        ended = subprocess.run(
+            [MUSTER, "run", "--standalone", "--run-path", "--log-dir", self.folder, script, "--epochs", "3"],
+            env={**os.environ, "PYTHON_EXEC": PYTHON},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=DEADLINE,
+        )
         self.assertEqual(ended.returncode, 1, ended.stdout)
         self.assertRegex(ended.stdout, r"error_file: *\S+error\.json")
         self.assertRegex(ended.stdout, r"traceback *: [^\n]*(\n.*)*ValueError: no such data")
@@ -132,17 +144,38 @@ class RunPath(TorchCase):
 
 class Hangs(TorchCase):
     def test_a_collective_that_one_rank_leaves_out(self):
-        ended = subprocess.run([MUSTER, "run", "--standalone", "--nproc-per-node", "2", "--hang-timeout", "10s",
-                                "--hang-signal", "USR1", "--max-restarts", "1", "--redirects", "3", "--log-dir", self.folder,
-                                os.path.join(HERE, "hanging.py")],
-                               env={**os.environ, "PYTHON_EXEC": PYTHON}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                               text=True, timeout=DEADLINE)
+        ended = subprocess.run(
+            [
+                MUSTER,
+                "run",
+                "--standalone",
+                "--nproc-per-node",
+                "2",
+                "--hang-timeout",
+                "10s",
+                "--hang-signal",
+                "USR1",
+                "--max-restarts",
+                "1",
+                "--redirects",
+                "3",
+                "--log-dir",
+                self.folder,
+                os.path.join(HERE, "hanging.py"),
+            ],
+            env={**os.environ, "PYTHON_EXEC": PYTHON},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=DEADLINE,
+        )
         self.assertEqual(ended.returncode, 0, ended.stdout)
 
         def read(pattern):
             (path,) = glob.glob(f"{self.folder}/*/attempt_0/{pattern}")
             with open(path) as file:
                 return file.read()
+
         first = json.loads(read("attempt.json"))
         self.assertRegex(first["reason"], r"no step reported for \d.* \(last step 3\)")
         self.assertIn("reduce_gradients", read("0/stderr.log"))
@@ -153,14 +186,38 @@ class Hangs(TorchCase):
 
 class Curve(TorchCase):
     """The undisturbed curve, from one process that no launcher started."""
+
     reference = None
 
     @classmethod
     def setUpClass(cls):
         with tempfile.TemporaryDirectory(prefix="muster-torch-") as folder:
-            environment = {**os.environ, "RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
-            subprocess.run([PYTHON, TRAIN, "--data", digits_file(), "--epochs", str(EPOCHS), "--min-accuracy", "0", "--checkpoints",
-                            f"{folder}/checkpoints", "--events", f"{folder}/events"], env=environment, check=True, stdout=subprocess.DEVNULL)
+            environment = {
+                **os.environ,
+                "RANK": "0",
+                "WORLD_SIZE": "1",
+                "MASTER_ADDR": "127.0.0.1",
+                "MASTER_PORT": str(free_port()),
+            }
+            subprocess.run(
+                [
+                    PYTHON,
+                    TRAIN,
+                    "--data",
+                    digits_file(),
+                    "--epochs",
+                    str(EPOCHS),
+                    "--min-accuracy",
+                    "0",
+                    "--checkpoints",
+                    f"{folder}/checkpoints",
+                    "--events",
+                    f"{folder}/events",
+                ],
+                env=environment,
+                check=True,
+                stdout=subprocess.DEVNULL,
+            )
             with open(f"{folder}/events") as file:
                 cls.reference = json.loads(file.readlines()[-1])["history"]
 
@@ -198,10 +255,20 @@ class Shapes(Curve):
 
 class Resume(Curve):
     """A death in the middle of an epoch: each test waits for epoch 3; epoch 4 is held up so that it still runs."""
+
     PACE = ["--epoch-seconds", "0.6"]
 
     def paced(self, nnodes, **options):
-        train = ["--data", digits_file(), "--epochs", str(EPOCHS), "--min-accuracy", "0", *self.PACE, *options.pop("train_options", [])]
+        train = [
+            "--data",
+            digits_file(),
+            "--epochs",
+            str(EPOCHS),
+            "--min-accuracy",
+            "0",
+            *self.PACE,
+            *options.pop("train_options", []),
+        ]
         run = self.training(nnodes, run_options=["--max-restarts", "3"], train_options=train, **options)
         self.start(run, ["node-0", "node-1"])
         return run
@@ -215,7 +282,9 @@ class Resume(Curve):
         self.check_curve()
 
     def test_rank_zero_killed_twice(self):
-        run = self.paced("2", nproc=1, train_options=["--fault", "kill:rank=0,epoch=3", "--fault", "kill:rank=0,epoch=5,attempt=1"])
+        run = self.paced(
+            "2", nproc=1, train_options=["--fault", "kill:rank=0,epoch=3", "--fault", "kill:rank=0,epoch=5,attempt=1"]
+        )
         self.finish(run, ["node-0", "node-1"])
         self.assertEqual(self.worlds(), [2, 2, 2])
         self.check_curve()
@@ -224,7 +293,12 @@ class Resume(Curve):
         run = self.paced("2", nproc=1, train_options=["--fault", "raise:rank=1,epoch=4"])
         self.finish(run, ["node-0", "node-1"])
         self.check_curve()
-        failed = [worker for record in run.attempts() for worker in record["workers"] if "injected fault" in worker.get("error_message", "")]
+        failed = [
+            worker
+            for record in run.attempts()
+            for worker in record["workers"]
+            if "injected fault" in worker.get("error_message", "")
+        ]
         self.assertEqual([worker["rank"] for worker in failed], [1])
 
     def test_agent_killed_and_back(self):
@@ -257,6 +331,7 @@ class Resume(Curve):
 
 class Pods(Curve):
     """A pod is killed at each stage of its life; the test starts a new one of the same name and address."""
+
     NAMES = ["pod-0", "pod-1"]
     PACE = ["--epoch-seconds", "0.6"]
 

@@ -31,8 +31,8 @@ void See(const Json& lease, TimePoint now, SeenLease* seen);
 enum class LeaseStep { kAcquire, kRenew, kWait };
 LeaseStep NextLeaseStep(const SeenLease& seen, const std::string& self, const LeaseRules& rules, TimePoint now);
 
-// How long to wait before the next try after one that failed. None if a leader's request got no answer in its time: that
-// time was the pause, and the leadership ends soon.
+// How long to wait before the next try after one that failed. None if a leader's request got no answer in its time:
+// that time was the pause, and the leadership ends soon.
 Duration PauseAfterFailure(bool leads, bool unanswered, const LeaseRules& rules);
 
 // The Lease to write so that `self` holds or renews it: `lease`, or a new one `ns`/`name` if `lease` is null. Fields

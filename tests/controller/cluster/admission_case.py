@@ -1,5 +1,6 @@
 """A test case whose API server calls a controller's webhooks. The API server reaches them by an address of this
 machine: there is no network of pods, so a Service would lead nowhere."""
+
 import json
 import os
 
@@ -8,7 +9,10 @@ from certificates import Certificates
 from controller_case import WAIT, ControllerCase
 from api_client import Refused
 
-KINDS = {"ValidatingWebhookConfiguration": "validator.trainer.kubeflow.org", "MutatingWebhookConfiguration": "defaulter.trainer.kubeflow.org"}
+KINDS = {
+    "ValidatingWebhookConfiguration": "validator.trainer.kubeflow.org",
+    "MutatingWebhookConfiguration": "defaulter.trainer.kubeflow.org",
+}
 
 
 class AdmissionCase(ControllerCase):
@@ -17,7 +21,9 @@ class AdmissionCase(ControllerCase):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        made = cls.cluster.kubectl("create", "-f", os.path.join(MANIFESTS, "base", "webhooks.yaml"), "--dry-run=client", "-o", "json")
+        made = cls.cluster.kubectl(
+            "create", "-f", os.path.join(MANIFESTS, "base", "webhooks.yaml"), "--dry-run=client", "-o", "json"
+        )
         cls.configurations = json.loads(f"[{made}]".replace("\n}\n{", "\n},\n{"))
         cls.serve("one")
         cls.configure("one")
@@ -30,14 +36,36 @@ class AdmissionCase(ControllerCase):
         cls.clients = Certificates(os.path.join(cls.cluster.folder, "webhook-clients"))
         cls.clients.issue("api-server", "/CN=api-server", "extendedKeyUsage=clientAuth")
         with open(cls.clients.path("webhooks.conf"), "w") as file:
-            user = {"client-certificate": cls.clients.path("api-server.crt"), "client-key": cls.clients.path("api-server.key")}
+            user = {
+                "client-certificate": cls.clients.path("api-server.crt"),
+                "client-key": cls.clients.path("api-server.key"),
+            }
             json.dump({"apiVersion": "v1", "kind": "Config", "users": [{"name": "*", "user": user}]}, file)
         with open(cls.clients.path("admission.yaml"), "w") as file:
-            own = {"apiVersion": "apiserver.config.k8s.io/v1", "kind": "WebhookAdmissionConfiguration", "kubeConfigFile": file.name.replace("admission.yaml", "webhooks.conf")}
-            json.dump({"apiVersion": "apiserver.config.k8s.io/v1", "kind": "AdmissionConfiguration", "plugins": [
-                {"name": name, "configuration": own} for name in ("MutatingAdmissionWebhook", "ValidatingAdmissionWebhook")]}, file)
+            own = {
+                "apiVersion": "apiserver.config.k8s.io/v1",
+                "kind": "WebhookAdmissionConfiguration",
+                "kubeConfigFile": file.name.replace("admission.yaml", "webhooks.conf"),
+            }
+            json.dump(
+                {
+                    "apiVersion": "apiserver.config.k8s.io/v1",
+                    "kind": "AdmissionConfiguration",
+                    "plugins": [
+                        {"name": name, "configuration": own}
+                        for name in ("MutatingAdmissionWebhook", "ValidatingAdmissionWebhook")
+                    ],
+                },
+                file,
+            )
         flags = cls.cluster.flags
-        cls.cluster.flags = {**flags, "apiserver": [*flags.get("apiserver", ()), f"--admission-control-config-file={cls.clients.path('admission.yaml')}"]}
+        cls.cluster.flags = {
+            **flags,
+            "apiserver": [
+                *flags.get("apiserver", ()),
+                f"--admission-control-config-file={cls.clients.path('admission.yaml')}",
+            ],
+        }
 
     @classmethod
     def serve(cls, name, *flags):
@@ -45,7 +73,9 @@ class AdmissionCase(ControllerCase):
         port = cls.cluster.port(f"{name}-webhooks")
         clients = ("--webhook-client-ca", cls.clients.path("ca.crt")) if cls.CERTIFICATE else ()
         child = cls.start_controller(name, "--webhook-listen", f"{cls.cluster.address}:{port}", *clients, *flags)
-        cls.cluster.processes.await_url(name, f"http://{cls.cluster.address}:{cls.cluster.port(name)}/readyz", seconds=WAIT)
+        cls.cluster.processes.await_url(
+            name, f"http://{cls.cluster.address}:{cls.cluster.port(name)}/readyz", seconds=WAIT
+        )
         return child
 
     @classmethod
@@ -68,14 +98,24 @@ class AdmissionCase(ControllerCase):
         path = f"{cls.api.path('trainjobs')}?dryRun=All"
         for _ in tries():
             try:
-                cls.api.ask("POST", path, {"apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJob", "metadata": {"name": "probe"},
-                                           "spec": {"runtimeRef": {"name": "none"}}})
+                cls.api.ask(
+                    "POST",
+                    path,
+                    {
+                        "apiVersion": "trainer.kubeflow.org/v1alpha1",
+                        "kind": "TrainJob",
+                        "metadata": {"name": "probe"},
+                        "spec": {"runtimeRef": {"name": "none"}},
+                    },
+                )
                 told = "it asks nobody"
             except Refused as refused:
                 if refused.status == 403:
                     return
                 told = str(refused)
-        raise AssertionError(f"the API server does not ask the webhooks: {told}; the controller says: {open(cls.cluster.processes.log('one')).read()}")
+        raise AssertionError(
+            f"the API server does not ask the webhooks: {told}; the controller says: {open(cls.cluster.processes.log('one')).read()}"
+        )
 
     def refused(self, status, *parts):
         """A context that expects a refusal by the API server with `status` and `parts` in its message."""

@@ -1,4 +1,5 @@
 """Admission webhooks: what the real API server accepts, changes and refuses when it asks a real controller."""
+
 import base64
 import http.client
 import http.server
@@ -22,18 +23,43 @@ VALIDATE = "/validate-trainer-kubeflow-org-v1alpha1-trainjob"
 
 
 def patch(pod=None, manager="a.example.com/b", job="node"):
-    return {"manager": manager, "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": [
-        {"name": job, "template": {"spec": {"template": {"spec": pod or {"nodeSelector": {"type": "kwok"}}}}}}]}}}}
+    return {
+        "manager": manager,
+        "trainingRuntimeSpec": {
+            "template": {
+                "spec": {
+                    "replicatedJobs": [
+                        {
+                            "name": job,
+                            "template": {"spec": {"template": {"spec": pod or {"nodeSelector": {"type": "kwok"}}}}},
+                        }
+                    ]
+                }
+            }
+        },
+    }
 
 
 # (spec of a new TrainJob, code, what the refusal says)
 NOT_CREATED = [
-    ({"runtimeRef": {"kind": "TrainingRuntime", "name": "none"}}, 403, "spec.runtimeRef: Invalid value: 'none': specified trainingRuntime must be created"),
-    ({"runtimeRef": {"kind": "ClusterTrainingRuntime", "name": "none"}}, 403, "specified clusterTrainingRuntime must be created before the TrainJob is created"),
+    (
+        {"runtimeRef": {"kind": "TrainingRuntime", "name": "none"}},
+        403,
+        "spec.runtimeRef: Invalid value: 'none': specified trainingRuntime must be created",
+    ),
+    (
+        {"runtimeRef": {"kind": "ClusterTrainingRuntime", "name": "none"}},
+        403,
+        "specified clusterTrainingRuntime must be created before the TrainJob is created",
+    ),
     ({"runtimeRef": {"kind": "Pod", "name": "none"}}, 403, "unsupported runtime: Pod.trainer.kubeflow.org"),
     ({"trainer": {"numProcPerNode": "many"}}, 422, "spec.trainer.numProcPerNode: 'many'"),
     ({"trainer": {"numNodes": -1}}, 422, "spec.trainer.numNodes"),
-    ({"initializer": {"dataset": {"storageUri": "s3://a"}}}, 403, "must have dataset-initializer job when trainJob is configured with input datasetConfig"),
+    (
+        {"initializer": {"dataset": {"storageUri": "s3://a"}}},
+        403,
+        "must have dataset-initializer job when trainJob is configured with input datasetConfig",
+    ),
     ({"runtimePatches": [patch(job="nodes")]}, 403, "the runtime has no job 'nodes'; there are: node"),
     ({"runtimePatches": [patch(manager="kueue")]}, 403, "must be a domain-prefixed path"),
     ({"runtimePatches": [patch({"containers": [{"name": "main"}]})]}, 403, "has no container 'main'; there are: node"),
@@ -42,7 +68,10 @@ NOT_CREATED = [
 
 class Admission(AdmissionCase):
     def elastic(self, name, **spec):
-        self.api.create("trainingruntimes", {**changed(runtime(name, 1, container=TRUE), "spec.mlPolicy", {"torch": ELASTIC["torch"]})})
+        self.api.create(
+            "trainingruntimes",
+            {**changed(runtime(name, 1, container=TRUE), "spec.mlPolicy", {"torch": ELASTIC["torch"]})},
+        )
         return self.api.create("trainjobs", train_job(name, name, **spec))
 
     def update(self, name, spec, labels=None):
@@ -74,11 +103,20 @@ class Admission(AdmissionCase):
 
     def test_both_shapes(self):
         self.api.create("trainingruntimes", runtime("shapes", 2, {"torch": {}}, container=TRUE))
-        new = self.api.create("trainjobs", train_job("new", "shapes", trainer={"numNodes": 1, "numProcPerNode": 2}, suspend=True))
+        new = self.api.create(
+            "trainjobs", train_job("new", "shapes", trainer={"numNodes": 1, "numProcPerNode": 2}, suspend=True)
+        )
         self.assertEqual(new["spec"]["trainer"], {"numNodes": 1, "numProcPerNode": 2})
         self.assertNotIn("runtimePatches", new["spec"])
         overrides = [{"targetJobs": [{"name": "node"}], "spec": {"nodeSelector": {"type": "kwok"}}}]
-        made = train_job("old", "shapes", trainer={"numProcPerNode": "auto"}, podTemplateOverrides=overrides, labels={"a": "b"}, suspend=True)
+        made = train_job(
+            "old",
+            "shapes",
+            trainer={"numProcPerNode": "auto"},
+            podTemplateOverrides=overrides,
+            labels={"a": "b"},
+            suspend=True,
+        )
         done = self.cluster.try_kubectl("create", "-n", NAMESPACE, "-f", "-", content=json.dumps(made))
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("Warning: spec.podTemplateOverrides is of v2.1; the patch of manager muster.dev/v21", done.stderr)
@@ -86,7 +124,7 @@ class Admission(AdmissionCase):
         self.assertEqual(old["spec"]["trainer"], {})
         self.assertEqual(old["spec"]["podTemplateOverrides"], overrides)
         self.assertEqual(old["metadata"]["annotations"]["muster.dev/num-proc-per-node"], "auto")
-        stored, = old["spec"]["runtimePatches"]
+        (stored,) = old["spec"]["runtimePatches"]
         self.assertEqual(stored["manager"], "muster.dev/v21")
         self.assertTrue(stored["time"])
         # Writing the same spec again, in either shape, changes nothing.
@@ -101,37 +139,68 @@ class Admission(AdmissionCase):
         made = self.api.get("trainjobs", "stamps")["spec"]["runtimePatches"][0]
         self.assertTrue(made["time"])
         told = {**patch(), "time": "2020-01-01T00:00:00Z"}
-        self.update("stamps", {"runtimePatches": [told, {**patch(manager="c.example.com/d"), "time": "2020-01-01T00:00:00Z"}], "ttlSecondsAfterFinished": 9})
+        self.update(
+            "stamps",
+            {
+                "runtimePatches": [told, {**patch(manager="c.example.com/d"), "time": "2020-01-01T00:00:00Z"}],
+                "ttlSecondsAfterFinished": 9,
+            },
+        )
         stored = self.api.get("trainjobs", "stamps")["spec"]["runtimePatches"]
         self.assertEqual([entry["time"] for entry in stored], [made["time"], "2020-01-01T00:00:00Z"])
         self.update("stamps", {"runtimePatches": [{**told, **patch({"nodeSelector": {"type": "other"}})}]})
         self.assertNotEqual(self.api.get("trainjobs", "stamps")["spec"]["runtimePatches"][0]["time"], told["time"])
 
     def test_what_is_immutable(self):
-        self.make("fixed", runtime("", 2, container=TRUE), trainer={"image": "x", "resourcesPerNode": {"limits": {"cpu": "1000m"}}}, activeDeadlineSeconds=900)
-        for spec, message in (({"trainer": IMAGE}, "spec.trainer.image: field is immutable"), ({"trainer": None}, "spec.trainer.image: field is immutable"),
-                              ({"trainer": {"numNodes": 3}}, "spec.trainer.numNodes: field is immutable while the job runs"),
-                              ({"initializer": {"model": {"storageUri": "s3://a"}}}, "spec.initializer.model: field is immutable"),
-                              ({"activeDeadlineSeconds": 800}, "spec.activeDeadlineSeconds: field is immutable"),
-                              ({"runtimeRef": {"name": "other"}}, "field is immutable"), ({"managedBy": "kueue.x-k8s.io/multikueue"}, "field is immutable")):
+        self.make(
+            "fixed",
+            runtime("", 2, container=TRUE),
+            trainer={"image": "x", "resourcesPerNode": {"limits": {"cpu": "1000m"}}},
+            activeDeadlineSeconds=900,
+        )
+        for spec, message in (
+            ({"trainer": IMAGE}, "spec.trainer.image: field is immutable"),
+            ({"trainer": None}, "spec.trainer.image: field is immutable"),
+            ({"trainer": {"numNodes": 3}}, "spec.trainer.numNodes: field is immutable while the job runs"),
+            ({"initializer": {"model": {"storageUri": "s3://a"}}}, "spec.initializer.model: field is immutable"),
+            ({"activeDeadlineSeconds": 800}, "spec.activeDeadlineSeconds: field is immutable"),
+            ({"runtimeRef": {"name": "other"}}, "field is immutable"),
+            ({"managedBy": "kueue.x-k8s.io/multikueue"}, "field is immutable"),
+        ):
             for more in ({}, {"suspend": True}):
                 if "numNodes" in str(spec) and more:
                     continue
                 with self.subTest(spec=spec, more=more), self.refused(422, message):
                     self.update("fixed", {**spec, **more})
         # The same values in another form, as typed clients write them.
-        self.update("fixed", {"trainer": {"resourcesPerNode": {"limits": {"cpu": "1"}}, "env": [], "args": None}, "ttlSecondsAfterFinished": 900})
+        self.update(
+            "fixed",
+            {
+                "trainer": {"resourcesPerNode": {"limits": {"cpu": "1"}}, "env": [], "args": None},
+                "ttlSecondsAfterFinished": 900,
+            },
+        )
         self.assertEqual(self.api.get("trainjobs", "fixed")["spec"]["ttlSecondsAfterFinished"], 900)
 
     def test_a_suspended_job(self):
         self.make("held", runtime("", 2, container=TRUE))
         self.running("held")
-        with self.refused(403, "RuntimePatches can only be modified when the TrainJob is suspended before or after the update"):
+        with self.refused(
+            403, "RuntimePatches can only be modified when the TrainJob is suspended before or after the update"
+        ):
             self.update("held", {"runtimePatches": [patch()]})
-        with self.refused(403, "RuntimePatches cannot be modified when the JobSet's ReplicatedJob node is still active"):
+        with self.refused(
+            403, "RuntimePatches cannot be modified when the JobSet's ReplicatedJob node is still active"
+        ):
             self.update("held", {"runtimePatches": [patch()], "suspend": True})
         self.update("held", {"suspend": True})
-        self.await_job("held", lambda job: job["status"].get("state") == "Suspended" and not any(part["active"] for part in job["status"]["jobsStatus"]))
+        self.await_job(
+            "held",
+            lambda job: (
+                job["status"].get("state") == "Suspended"
+                and not any(part["active"] for part in job["status"]["jobsStatus"])
+            ),
+        )
         self.update("held", {"trainer": {"numNodes": 3}})
         self.update("held", {"runtimePatches": [patch()], "suspend": False})
         self.running("held")
@@ -145,7 +214,13 @@ class Admission(AdmissionCase):
         self.running("orphan")
         self.api.delete("trainingruntimes", "orphan")
         self.update("orphan", {"suspend": True})
-        self.await_job("orphan", lambda job: job["status"].get("state") == "Suspended" and not any(part["active"] for part in job["status"]["jobsStatus"]))
+        self.await_job(
+            "orphan",
+            lambda job: (
+                job["status"].get("state") == "Suspended"
+                and not any(part["active"] for part in job["status"]["jobsStatus"])
+            ),
+        )
         with self.refused(403, "has no job 'nodes'; there are: node"):  # the snapshot says so
             self.update("orphan", {"runtimePatches": [patch(job="nodes")]})
         self.update("orphan", {"runtimePatches": [patch()]})
@@ -180,7 +255,10 @@ class Admission(AdmissionCase):
         self.elastic("base", suspend=True)
         made = json.dumps(train_job("applied", "base", labels={"a": "b"}, suspend=True))
         path = f"{self.api.path('trainjobs', 'applied')}?fieldManager=somebody"
-        versions = {self.api.ask("PATCH", path, made, "application/apply-patch+yaml")["metadata"]["generation"] for _ in range(3)}
+        versions = {
+            self.api.ask("PATCH", path, made, "application/apply-patch+yaml")["metadata"]["generation"]
+            for _ in range(3)
+        }
         self.assertEqual(versions, {1})
         self.assertEqual(self.api.get("trainjobs", "applied")["spec"]["trainer"], {"numNodes": 4})
         self.api.patch("trainjobs", "applied", {"spec": {"replicas": 2}}, "scale")
@@ -196,8 +274,18 @@ class Admission(AdmissionCase):
                 review = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 reviews.append(review["request"]["object"])
                 change = json.dumps([{"op": "add", "path": "/spec/labels", "value": {"second": "webhook"}}]).encode()
-                body = json.dumps({"apiVersion": review["apiVersion"], "kind": review["kind"], "response": {
-                    "uid": review["request"]["uid"], "allowed": True, "patchType": "JSONPatch", "patch": base64.b64encode(change).decode()}}).encode()
+                body = json.dumps(
+                    {
+                        "apiVersion": review["apiVersion"],
+                        "kind": review["kind"],
+                        "response": {
+                            "uid": review["request"]["uid"],
+                            "allowed": True,
+                            "patchType": "JSONPatch",
+                            "patch": base64.b64encode(change).decode(),
+                        },
+                    }
+                ).encode()
                 self.send_response(200)
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(body)))
@@ -220,8 +308,11 @@ class Admission(AdmissionCase):
             bundle = base64.b64encode(file.read()).decode()
         made = json.loads(json.dumps(next(made for made in self.configurations if made["kind"].startswith("Mutating"))))
         made["metadata"] = {"name": "z-labels"}
-        made["webhooks"][0].update(name="labels.example.com", clientConfig={"url": f"https://{self.cluster.address}:{server.server_port}/", "caBundle": bundle},
-                                   objectSelector={"matchLabels": {"twice": "true"}})
+        made["webhooks"][0].update(
+            name="labels.example.com",
+            clientConfig={"url": f"https://{self.cluster.address}:{server.server_port}/", "caBundle": bundle},
+            objectSelector={"matchLabels": {"twice": "true"}},
+        )
         self.cluster.apply([made])
         self.addCleanup(self.cluster.kubectl, "delete", "mutatingwebhookconfiguration", "z-labels")
         self.api.create("trainingruntimes", runtime("twice", 1, container=TRUE))
@@ -229,20 +320,37 @@ class Admission(AdmissionCase):
         while not reviews:  # until the API server calls that webhook
             stored = self.api.ask("POST", f"{self.api.path('trainjobs')}?dryRun=All", job)
         stored = self.api.create("trainjobs", job)
-        entry, = stored["spec"]["runtimePatches"]
+        (entry,) = stored["spec"]["runtimePatches"]
         self.assertEqual(entry["trainingRuntimeSpec"]["template"]["metadata"]["labels"], {"second": "webhook"})
 
     def test_runtimes(self):
         with self.refused(403, "'none' is no replicated job; these are: node"):
-            self.api.create("trainingruntimes", changed(runtime("wrong", 1), "spec.template.spec.successPolicy", {"operator": "All", "targetReplicatedJobs": ["none"]}))
+            self.api.create(
+                "trainingruntimes",
+                changed(
+                    runtime("wrong", 1),
+                    "spec.template.spec.successPolicy",
+                    {"operator": "All", "targetReplicatedJobs": ["none"]},
+                ),
+            )
         self.api.create("trainingruntimes", runtime("right", 1))
         [step] = self.api.get("trainingruntimes", "right")["spec"]["template"]["spec"]["replicatedJobs"]
         with self.refused(403, "always must be 1"):
-            self.api.patch("trainingruntimes", "right", {"spec": {"template": {"spec": {"replicatedJobs": [{**step, "replicas": 2}]}}}})
-        exempt = changed(runtime("exempt", 1), "metadata.labels", {"trainer.kubeflow.org/webhook-validation": "disabled"})
+            self.api.patch(
+                "trainingruntimes",
+                "right",
+                {"spec": {"template": {"spec": {"replicatedJobs": [{**step, "replicas": 2}]}}}},
+            )
+        exempt = changed(
+            runtime("exempt", 1), "metadata.labels", {"trainer.kubeflow.org/webhook-validation": "disabled"}
+        )
         self.api.create("trainingruntimes", changed(exempt, "spec.template.spec.replicatedJobs.0.replicas", 2))
         with self.refused(403, "which has 1 replicas"):
-            self.api.patch("trainingruntimes", "right", {"spec": {"template": {"spec": {"coordinator": {"replicatedJob": "node", "jobIndex": 1}}}}})
+            self.api.patch(
+                "trainingruntimes",
+                "right",
+                {"spec": {"template": {"spec": {"coordinator": {"replicatedJob": "node", "jobIndex": 1}}}}},
+            )
         made = {**runtime("late", 1), "kind": "ClusterTrainingRuntime"}
         made["metadata"]["labels"] = {"trainer.kubeflow.org/support": "deprecated"}
         done = self.cluster.try_kubectl("create", "-f", "-", content=json.dumps(made))
@@ -255,20 +363,36 @@ class Admission(AdmissionCase):
         self.make("guarded", runtime("", 1, container=TRUE))
         self.running("guarded")
         self.api.patch("trainingruntimes", "guarded", {"metadata": {"labels": {"muster.dev/protected": "true"}}})
-        with self.refused(403, "TrainingRuntime 'guarded' has label muster.dev/protected", "TrainJob 'vision/guarded' uses it"):
+        with self.refused(
+            403, "TrainingRuntime 'guarded' has label muster.dev/protected", "TrainJob 'vision/guarded' uses it"
+        ):
             self.api.delete("trainingruntimes", "guarded")
         self.finish("guarded")
         self.await_job("guarded", is_true("Complete"))
         self.api.delete("trainingruntimes", "guarded")
 
     def test_garbage(self):
-        for body in (b"", b"null", b"[" * 100000, b"\xff" * 1000, b'{"apiVersion": "v1", "kind": "Pod"}',
-                     b'{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {}}'):
+        for body in (
+            b"",
+            b"null",
+            b"[" * 100000,
+            b"\xff" * 1000,
+            b'{"apiVersion": "v1", "kind": "Pod"}',
+            b'{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {}}',
+        ):
             with self.subTest(body=body[:50]):
                 status, text = self.post(VALIDATE, body)
                 self.assertEqual(status, 400, text)
-        review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {
-            "uid": "a", "operation": "CREATE", "resource": {"resource": "trainjobs"}, "object": {"spec": 5}}}
+        review = {
+            "apiVersion": "admission.k8s.io/v1",
+            "kind": "AdmissionReview",
+            "request": {
+                "uid": "a",
+                "operation": "CREATE",
+                "resource": {"resource": "trainjobs"},
+                "object": {"spec": 5},
+            },
+        }
         status, text = self.post(VALIDATE, json.dumps(review))
         self.assertEqual((status, json.loads(text)["response"]["status"]["code"]), (200, 422))
         status, text = self.post(VALIDATE.replace("trainjob", "trainingruntime"), json.dumps(review))
@@ -280,12 +404,15 @@ class Admission(AdmissionCase):
 
 class Anybody(AdmissionCase):
     """The API server shows no certificate, so the webhooks cannot tell it from a stranger."""
+
     CERTIFICATE = False
     IMMUTABLE = "spec.trainer.numNodes: field is immutable while the job runs"
 
     def test_a_runtime_that_is_missing(self):
         self.api.create("trainjobs", train_job("early", "not-yet"))
-        self.await_job("early", lambda job: "there is no TrainingRuntime not-yet" in job.get("status", {}).get("message", ""))
+        self.await_job(
+            "early", lambda job: "there is no TrainingRuntime not-yet" in job.get("status", {}).get("message", "")
+        )
 
     def test_an_update_names_the_uid(self):
         self.make("fixed", runtime("", 2, container=TRUE), trainer={"numNodes": 2})
@@ -331,27 +458,52 @@ class Certificates(AdmissionCase):
         self.api.ask("DELETE", self.api.path("secrets", "kubeflow-trainer-webhook-cert", namespace=ACCOUNT[0]))
         self.assertEqual(self.await_secret(lambda secret: True)["data"], first)
         # An unusable certificate is replaced by a new one of the same authority.
-        self.api.ask("PATCH", self.api.path("secrets", "kubeflow-trainer-webhook-cert", namespace=ACCOUNT[0]), {"data": {"tls.crt": first["ca.crt"]}},
-                     "application/merge-patch+json")
-        second = self.await_secret(lambda secret: secret["data"]["tls.crt"] not in (first["tls.crt"], first["ca.crt"]))["data"]
+        self.api.ask(
+            "PATCH",
+            self.api.path("secrets", "kubeflow-trainer-webhook-cert", namespace=ACCOUNT[0]),
+            {"data": {"tls.crt": first["ca.crt"]}},
+            "application/merge-patch+json",
+        )
+        second = self.await_secret(lambda secret: secret["data"]["tls.crt"] not in (first["tls.crt"], first["ca.crt"]))[
+            "data"
+        ]
         self.assertEqual(second["ca.crt"], first["ca.crt"])
         self.served("one", base64.b64decode(second["tls.crt"]).decode())
         self.await_webhooks()
         # A removed caBundle is put back.
         for kind, name in KINDS.items():
-            self.cluster.kubectl("patch", kind, name, "--type=json", "-p", '[{"op": "remove", "path": "/webhooks/0/clientConfig/caBundle"}]')
-            self.cluster.kubectl("wait", f"{kind}/{name}", "--for=jsonpath={.webhooks[0].clientConfig.caBundle}", f"--timeout={WAIT}s")
+            self.cluster.kubectl(
+                "patch",
+                kind,
+                name,
+                "--type=json",
+                "-p",
+                '[{"op": "remove", "path": "/webhooks/0/clientConfig/caBundle"}]',
+            )
+            self.cluster.kubectl(
+                "wait", f"{kind}/{name}", "--for=jsonpath={.webhooks[0].clientConfig.caBundle}", f"--timeout={WAIT}s"
+            )
         self.await_webhooks()
         # A lost authority: a new one is made, and caBundle has both.
-        self.api.ask("PATCH", self.api.path("secrets", "kubeflow-trainer-webhook-cert", namespace=ACCOUNT[0]),
-                     {"data": {"ca.crt": "", "ca.key": ""}}, "application/merge-patch+json")
-        third = self.await_secret(lambda secret: secret["data"].get("ca.crt") not in (None, "", first["ca.crt"]))["data"]
+        self.api.ask(
+            "PATCH",
+            self.api.path("secrets", "kubeflow-trainer-webhook-cert", namespace=ACCOUNT[0]),
+            {"data": {"ca.crt": "", "ca.key": ""}},
+            "application/merge-patch+json",
+        )
+        third = self.await_secret(lambda secret: secret["data"].get("ca.crt") not in (None, "", first["ca.crt"]))[
+            "data"
+        ]
         self.served("one", base64.b64decode(third["tls.crt"]).decode())
         self.await_webhooks()
         # The API server may ask by a connection that is older than the new authority, so caBundle may come later.
         parts = [base64.b64decode(part["ca.crt"]) for part in (first, third)]
-        self.cluster.await_object("validatingwebhookconfiguration/validator.trainer.kubeflow.org", lambda made: all(
-            part in base64.b64decode(made["webhooks"][0]["clientConfig"].get("caBundle", "")) for part in parts))
+        self.cluster.await_object(
+            "validatingwebhookconfiguration/validator.trainer.kubeflow.org",
+            lambda made: all(
+                part in base64.b64decode(made["webhooks"][0]["clientConfig"].get("caBundle", "")) for part in parts
+            ),
+        )
 
     def test_files(self):
         keys = self.cluster.certificates

@@ -1,4 +1,5 @@
 """A client of the API server with an administrator's rights, in this process: hundreds of kubectl take minutes."""
+
 import http.client
 import json
 import math
@@ -7,8 +8,15 @@ import time
 import urllib.parse
 
 TRAINER = "/apis/trainer.kubeflow.org/v1alpha1"
-ROOTS = {"trainjobs": TRAINER, "trainingruntimes": TRAINER, "jobs": "/apis/batch/v1", "leases": "/apis/coordination.k8s.io/v1", "jobsets": "/apis/jobset.x-k8s.io/v1alpha2",
-         "horizontalpodautoscalers": "/apis/autoscaling/v2", "pytorchjobs": "/apis/kubeflow.org/v1"}
+ROOTS = {
+    "trainjobs": TRAINER,
+    "trainingruntimes": TRAINER,
+    "jobs": "/apis/batch/v1",
+    "leases": "/apis/coordination.k8s.io/v1",
+    "jobsets": "/apis/jobset.x-k8s.io/v1alpha2",
+    "horizontalpodautoscalers": "/apis/autoscaling/v2",
+    "pytorchjobs": "/apis/kubeflow.org/v1",
+}
 MERGE = "application/merge-patch+json"
 WAIT = 180  # s; for events that usually take a second
 QUIET = 5  # s, between two looks at a list that does not change
@@ -38,9 +46,15 @@ class Api:
         """Retries when the server asks for it. A server that is starting does so for about a second."""
         until = time.monotonic() + seconds
         while True:
-            connection = http.client.HTTPSConnection(self.upstream.hostname, self.upstream.port, context=self.context, timeout=seconds)
-            connection.request(method, path, body if body is None or isinstance(body, str) else json.dumps(body),
-                               {"Content-Type": content})
+            connection = http.client.HTTPSConnection(
+                self.upstream.hostname, self.upstream.port, context=self.context, timeout=seconds
+            )
+            connection.request(
+                method,
+                path,
+                body if body is None or isinstance(body, str) else json.dumps(body),
+                {"Content-Type": content},
+            )
             answer = connection.getresponse()
             if answer.status < 300:
                 return connection, answer
@@ -80,7 +94,11 @@ class Api:
         return self.ask("PATCH", self.path(resource, name, subresource), change, MERGE)
 
     def delete(self, resource, name, policy="Background"):
-        return self.ask("DELETE", self.path(resource, name), {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": policy})
+        return self.ask(
+            "DELETE",
+            self.path(resource, name),
+            {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": policy},
+        )
 
     def events(self, resource, selector="", name=None, seconds=WAIT, namespace=None):
         """Yields (type, object) of what exists, then of changes, for `seconds`."""
@@ -108,7 +126,9 @@ class Api:
             items = {item["metadata"]["name"]: item for item in listed["items"]}
             yield list(items.values())
             try:
-                for kind, item in self._watch(resource, {**query, "resourceVersion": listed["metadata"]["resourceVersion"]}, QUIET):
+                for kind, item in self._watch(
+                    resource, {**query, "resourceVersion": listed["metadata"]["resourceVersion"]}, QUIET
+                ):
                     if kind == "DELETED":
                         items.pop(item["metadata"]["name"], None)
                     else:
@@ -128,8 +148,10 @@ class Api:
                     return last
                 if time.monotonic() > until:
                     break
-        raise AssertionError(f"{resource}/{name} did not become what was awaited within {seconds} s; it was last "
-                             f"{json.dumps((last or {}).get('status'))}")
+        raise AssertionError(
+            f"{resource}/{name} did not become what was awaited within {seconds} s; it was last "
+            f"{json.dumps((last or {}).get('status'))}"
+        )
 
     def await_items(self, resource, selector, wanted, seconds=WAIT):
         """The items of a list when they are as `wanted`."""
@@ -137,8 +159,10 @@ class Api:
         for items in self.states(resource, selector, seconds=seconds):
             if wanted(items):
                 return items
-        raise AssertionError(f"{resource} with {selector} did not become what was awaited within {seconds} s; they were last "
-                             f"{json.dumps([{'metadata': item['metadata'], 'status': item.get('status')} for item in items])}")
+        raise AssertionError(
+            f"{resource} with {selector} did not become what was awaited within {seconds} s; they were last "
+            f"{json.dumps([{'metadata': item['metadata'], 'status': item.get('status')} for item in items])}"
+        )
 
     def await_gone(self, resource, name, seconds=WAIT):
         for items in self.states(resource, fields=f"metadata.name={name}", seconds=seconds):
@@ -158,4 +182,6 @@ class Api:
                 if event["reason"] in reasons and words in event["message"]:
                     return event
         told = [(event["reason"], event["message"]) for event in found]
-        raise AssertionError(f"there is no Event {' or '.join(reasons)} about {name} that says {words!r}; there are {told}")
+        raise AssertionError(
+            f"there is no Event {' or '.join(reasons)} about {name} that says {words!r}; there are {told}"
+        )

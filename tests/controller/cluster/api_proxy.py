@@ -3,6 +3,7 @@
 The controller speaks plain HTTP to it: its kubeconfig needs `proxy.url` as server, and its own token. `rule(request)`
 returns a Fault, or None to let the request pass. It is called with `lock` held, for one request at a time.
 """
+
 import contextlib
 import http.client
 import http.server
@@ -80,8 +81,15 @@ class WriteLimit:
 
 def status_answer(code, reason, headers=None):
     """An error answer in the API server's format."""
-    body = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": f"{reason}, says the proxy",
-            "reason": reason, "code": code}
+    body = {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": f"{reason}, says the proxy",
+        "reason": reason,
+        "code": code,
+    }
     return code, {"Content-Type": "application/json", **(headers or {})}, json.dumps(body).encode()
 
 
@@ -129,7 +137,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = serve
 
     def ask(self, request, fault):
-        kept = {name: value for name, value in self.headers.items() if name.lower() not in ("host", "connection", "accept-encoding")}
+        kept = {
+            name: value
+            for name, value in self.headers.items()
+            if name.lower() not in ("host", "connection", "accept-encoding")
+        }
         target = request.path + ("?" + (fault.query or request.query) if request.query else "")
         for is_last in (False, True):
             fresh = self.upstream is None
@@ -157,8 +169,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         for name, value in {**headers, "Content-Length": str(len(body))}.items():
             self.send_header(name, value)
         self.end_headers()
-        sent = body if fault.cut is None else body[:fault.cut]
-        for part in (sent[i:i + 1] for i in range(len(sent))) if fault.by_byte else (sent,):
+        sent = body if fault.cut is None else body[: fault.cut]
+        for part in (sent[i : i + 1] for i in range(len(sent))) if fault.by_byte else (sent,):
             self.wfile.write(part)
         if fault.cut is not None:
             self.wfile.flush()
@@ -187,7 +199,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         def send(data):
             nonlocal left
             data = data if left is None else data[:left]
-            for part in (data[i:i + 1] for i in range(len(data))) if fault.by_byte else (data,):
+            for part in (data[i : i + 1] for i in range(len(data))) if fault.by_byte else (data,):
                 if part:
                     self.wfile.write(b"%x\r\n%b\r\n" % (len(part), part))
             if left is not None:
@@ -236,7 +248,7 @@ class ApiProxy:
         self.changed = threading.Condition(self.lock)
         self.rule = lambda request: None
         self.requests = []  # in the order of their arrival
-        self.streams = {}   # the connection of each watch that is under way
+        self.streams = {}  # the connection of each watch that is under way
         self.server = Server((cluster.address, 0), Handler)
         self.server.proxy = self
         self.url = f"http://{cluster.address}:{self.server.server_address[1]}"

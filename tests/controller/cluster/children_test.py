@@ -1,4 +1,5 @@
 """Children of a TrainJob that runs are deleted or edited by hand, and its runtime goes."""
+
 from controller_case import TRUE, ControllerCase, is_true
 import class_runner
 from scenario import runtime
@@ -18,7 +19,7 @@ class Children(ControllerCase):
         """Starts a TrainJob of two nodes, and returns its Job when it runs."""
         self.make(name, runtime("", 2, container=TRUE))
         self.running(name)
-        job, = self.items("jobs", name)
+        (job,) = self.items("jobs", name)
         return job
 
     def made_anew(self, job):
@@ -28,8 +29,9 @@ class Children(ControllerCase):
 
     def completes(self, name):
         """Ends the two nodes when they run, in one Job, and waits until the TrainJob is Complete."""
+
         def both_run(pods):
-            job, = self.items("jobs", name)
+            (job,) = self.items("jobs", name)
             own = [pod for pod in pods if pod["metadata"]["ownerReferences"][0]["uid"] == job["metadata"]["uid"]]
             return [pod["status"]["phase"] for pod in own if pod["status"]["phase"] != "Failed"] == ["Running"] * 2
 
@@ -48,15 +50,30 @@ class Children(ControllerCase):
         """Muster replaces the pod from the Job's template. The Job controller accepts it and creates no second pod."""
         self.begin("comes-back")
         self.finish("comes-back", "failed", rank=1, code=143)
-        pods = self.api.await_items("pods", f"{OWNER}=comes-back,{INDEX}=1",
-                                    lambda pods: sorted(pod["status"]["phase"] for pod in pods) == ["Failed", "Running"])
-        new, = (pod for pod in pods if pod["status"]["phase"] == "Running")
-        old, = (pod for pod in pods if pod["status"]["phase"] == "Failed")
-        self.assertEqual({field["manager"] for field in new["metadata"]["managedFields"] if "subresource" not in field}, {"muster"})
+        pods = self.api.await_items(
+            "pods",
+            f"{OWNER}=comes-back,{INDEX}=1",
+            lambda pods: sorted(pod["status"]["phase"] for pod in pods) == ["Failed", "Running"],
+        )
+        (new,) = (pod for pod in pods if pod["status"]["phase"] == "Running")
+        (old,) = (pod for pod in pods if pod["status"]["phase"] == "Failed")
+        self.assertEqual(
+            {field["manager"] for field in new["metadata"]["managedFields"] if "subresource" not in field}, {"muster"}
+        )
         for pod in (old, new):  # they differ only in names, times and nodes
-            for key in ("name", "generateName", "uid", "resourceVersion", "creationTimestamp", "managedFields", "generation"):
+            for key in (
+                "name",
+                "generateName",
+                "uid",
+                "resourceVersion",
+                "creationTimestamp",
+                "managedFields",
+                "generation",
+            ):
                 pod["metadata"].pop(key, None)
-            pod["metadata"]["annotations"] = {key: value for key, value in pod["metadata"]["annotations"].items() if "e2e.muster.dev" not in key}
+            pod["metadata"]["annotations"] = {
+                key: value for key, value in pod["metadata"]["annotations"].items() if "e2e.muster.dev" not in key
+            }
             pod["metadata"]["finalizers"] = None  # the Job controller removes it from a pod that it has counted
             pod["spec"].pop("nodeName")
             for volume in pod["spec"]["volumes"]:
@@ -64,10 +81,14 @@ class Children(ControllerCase):
             for container in pod["spec"]["containers"] + pod["spec"]["initContainers"]:
                 for mount in container["volumeMounts"]:
                     mount["name"] = mount["name"].partition("kube-api-access")[1] or mount["name"]
-        self.assertEqual({key: new[key] for key in ("metadata", "spec")}, {key: old[key] for key in ("metadata", "spec")})
+        self.assertEqual(
+            {key: new[key] for key in ("metadata", "spec")}, {key: old[key] for key in ("metadata", "spec")}
+        )
         status = self.completes("comes-back")
         self.assertEqual((status["restarts"], status["attempt"]), (1, 0))
-        job = self.api.await_object("jobs", "comes-back-node-0", is_true("Complete"))  # its counts come after SuccessCriteriaMet
+        job = self.api.await_object(
+            "jobs", "comes-back-node-0", is_true("Complete")
+        )  # its counts come after SuccessCriteriaMet
         self.assertEqual((job["status"]["failed"], job["status"]["succeeded"]), (1, 2))
 
     def test_a_job_is_deleted(self):
@@ -101,7 +122,9 @@ class Children(ControllerCase):
         """It is written again at once, from the runtime that the job was planned by."""
         job = self.begin("no-snapshot")
         uid, data = self.deletes_the_snapshot("no-snapshot")
-        again = self.api.await_object("configmaps", "no-snapshot-runtime-snapshot", lambda made: made["metadata"]["uid"] != uid)
+        again = self.api.await_object(
+            "configmaps", "no-snapshot-runtime-snapshot", lambda made: made["metadata"]["uid"] != uid
+        )
         self.assertEqual(again["data"], data)
         self.assertEqual(again["metadata"]["ownerReferences"][0]["uid"], job["metadata"]["ownerReferences"][0]["uid"])
         self.completes("no-snapshot")
@@ -112,7 +135,9 @@ class Children(ControllerCase):
         self.cluster.processes.stop("controller")
         uid, data = self.deletes_the_snapshot("lost-snapshot")
         self.start_controller()
-        again = self.api.await_object("configmaps", "lost-snapshot-runtime-snapshot", lambda made: made["metadata"]["uid"] != uid)
+        again = self.api.await_object(
+            "configmaps", "lost-snapshot-runtime-snapshot", lambda made: made["metadata"]["uid"] != uid
+        )
         self.assertNotEqual(again["data"], data)
         self.api.await_event("lost-snapshot", "SnapshotLost")
         self.completes("lost-snapshot")
@@ -121,7 +146,9 @@ class Children(ControllerCase):
         """Snapshots of earlier versions have none."""
         self.begin("plain-snapshot")
         self.api.patch("configmaps", "plain-snapshot-runtime-snapshot", {"metadata": {"labels": {OWNER: None}}})
-        self.api.await_object("configmaps", "plain-snapshot-runtime-snapshot", lambda made: OWNER in made["metadata"].get("labels", {}))
+        self.api.await_object(
+            "configmaps", "plain-snapshot-runtime-snapshot", lambda made: OWNER in made["metadata"].get("labels", {})
+        )
         self.completes("plain-snapshot")
 
     def test_the_snapshot_is_spoiled(self):
@@ -158,7 +185,9 @@ class Children(ControllerCase):
         self.completes("asleep")
 
     def test_somebody_elses_snapshot(self):
-        self.api.create("configmaps", {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "theirs-runtime-snapshot"}})
+        self.api.create(
+            "configmaps", {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "theirs-runtime-snapshot"}}
+        )
         self.make("theirs", runtime("", 2, container=TRUE))
         self.await_job("theirs", lambda job: "is owned by another object" in job.get("status", {}).get("message", ""))
         self.assertEqual(self.items("jobs", "theirs"), [])
@@ -184,7 +213,9 @@ class Children(ControllerCase):
         self.patch("woken", {"suspend": True})
         self.await_job("woken", lambda job: (job["status"].get("jobsStatus") or [{}])[0].get("suspended") == 1)
         self.api.patch("jobs", "woken-node-0", {"spec": {"suspend": False}})
-        self.api.await_object("jobs", "woken-node-0", lambda job: job["spec"]["suspend"] and not job["status"].get("active"))
+        self.api.await_object(
+            "jobs", "woken-node-0", lambda job: job["spec"]["suspend"] and not job["status"].get("active")
+        )
         self.patch("woken", {"suspend": False})
         self.running("woken")
         self.completes("woken")

@@ -1,4 +1,5 @@
 """The machine's clock is set back by an hour while the controller runs."""
+
 from controller_case import ACCOUNT, TRUE, ControllerCase, is_true
 import class_runner
 from fake_clock import FakeClock
@@ -15,7 +16,11 @@ class Clock(ControllerCase):
         cls.proxy, cls.through_proxy = cls.start_proxy()  # without TLS: certificates are not yet valid an hour ago
 
     def renewals(self):
-        return [request for request in self.proxy.requests if (request.resource, request.method, request.status) == ("leases", "PUT", 200)]
+        return [
+            request
+            for request in self.proxy.requests
+            if (request.resource, request.method, request.status) == ("leases", "PUT", 200)
+        ]
 
     def test_the_leader_goes_on(self):
         child = self.start_controller("leader", kubeconfig=self.through_proxy, command=self.clock.command)

@@ -1,4 +1,5 @@
 """A test case whose class has its own Kubernetes control plane. Skips if the binaries are not built."""
+
 import copy
 import json
 import os
@@ -12,7 +13,11 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.normpath(os.path.join(HERE, "..", "..", ".."))
 MANIFESTS = os.path.join(ROOT, "controller", "manifests")
 BIN = os.environ.get("MUSTER_BIN", os.path.join(ROOT, "build", "bin"))
-sys.path[:0] = [os.path.join(ROOT, "e2e", "cluster"), os.path.join(ROOT, "e2e", "controller"), os.path.join(ROOT, "tests")]
+sys.path[:0] = [
+    os.path.join(ROOT, "e2e", "cluster"),
+    os.path.join(ROOT, "e2e", "controller"),
+    os.path.join(ROOT, "tests"),
+]
 
 from api_client import WAIT  # noqa: E402
 from cluster import Cluster, binaries  # noqa: E402
@@ -42,11 +47,27 @@ def changed(given, path, value):
 
 def pod_group_definition(group, version):
     """A definition of a scheduler's kind PodGroup that accepts any fields."""
-    return {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-            "metadata": {"name": f"podgroups.{group}", "annotations": {"api-approved.kubernetes.io": "unapproved, for tests"}},
-            "spec": {"group": group, "scope": "Namespaced", "names": {"kind": "PodGroup", "plural": "podgroups", "singular": "podgroup"},
-                     "versions": [{"name": version, "served": True, "storage": True, "schema": {"openAPIV3Schema": {
-                         "type": "object", "x-kubernetes-preserve-unknown-fields": True}}}]}}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {
+            "name": f"podgroups.{group}",
+            "annotations": {"api-approved.kubernetes.io": "unapproved, for tests"},
+        },
+        "spec": {
+            "group": group,
+            "scope": "Namespaced",
+            "names": {"kind": "PodGroup", "plural": "podgroups", "singular": "podgroup"},
+            "versions": [
+                {
+                    "name": version,
+                    "served": True,
+                    "storage": True,
+                    "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+                }
+            ],
+        },
+    }
 
 
 def tries(seconds=WAIT):
@@ -59,8 +80,13 @@ def tries(seconds=WAIT):
 def establish(cluster):
     """Waits until all definitions are served. `kubectl wait` fails where one has no status yet."""
     for made in cluster.get("crd")["items"]:
-        cluster.await_object(f"crd/{made['metadata']['name']}", lambda made: any(
-            (each["type"], each["status"]) == ("Established", "True") for each in made.get("status", {}).get("conditions") or []))
+        cluster.await_object(
+            f"crd/{made['metadata']['name']}",
+            lambda made: any(
+                (each["type"], each["status"]) == ("Established", "True")
+                for each in made.get("status", {}).get("conditions") or []
+            ),
+        )
         for version in (version["name"] for version in made["spec"]["versions"] if version["served"]):
             await_kind(cluster, f"{made['spec']['group']}/{version}", made["spec"]["names"]["plural"])
 

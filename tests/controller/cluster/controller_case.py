@@ -1,4 +1,5 @@
 """A test case with a cluster of fake nodes, and controllers that have only the rights of their ServiceAccount."""
+
 import json
 import os
 import unittest
@@ -17,8 +18,10 @@ TRUE = {"command": shell("true")}
 
 
 def is_true(kind):
-    return lambda job: any(condition["type"] == kind and condition["status"] == "True"
-                           for condition in job.get("status", {}).get("conditions") or [])
+    return lambda job: any(
+        condition["type"] == kind and condition["status"] == "True"
+        for condition in job.get("status", {}).get("conditions") or []
+    )
 
 
 class ControllerCase(ClusterCase):
@@ -38,9 +41,21 @@ class ControllerCase(ClusterCase):
     def start_controller(cls, name="controller", *flags, kubeconfig=None, command=(), program=PROGRAM):
         """Returns when the controller is ready: it leads, or waits for the Lease."""
         port = cls.cluster.port(name)
-        child = cls.cluster.start_program(name, [*command, program, "run",
-                                                 "--kubeconfig", kubeconfig or cls.kubeconfig, "--listen", f"{cls.cluster.address}:{port}",
-                                                 "--lease-namespace", ACCOUNT[0], *flags])
+        child = cls.cluster.start_program(
+            name,
+            [
+                *command,
+                program,
+                "run",
+                "--kubeconfig",
+                kubeconfig or cls.kubeconfig,
+                "--listen",
+                f"{cls.cluster.address}:{port}",
+                "--lease-namespace",
+                ACCOUNT[0],
+                *flags,
+            ],
+        )
         cls.cluster.processes.await_url(name, f"http://{cls.cluster.address}:{port}/healthz", seconds=WAIT)
         return child
 
@@ -62,7 +77,9 @@ class ControllerCase(ClusterCase):
         return self.api.await_object("trainjobs", name, wanted, seconds)
 
     def running(self, name, attempt=0):
-        return self.await_job(name, lambda job: job.get("status", {}).get("state") == "Running" and job["status"]["attempt"] == attempt)
+        return self.await_job(
+            name, lambda job: job.get("status", {}).get("state") == "Running" and job["status"]["attempt"] == attempt
+        )
 
     def items(self, kind, name):
         return self.api.items(kind, f"jobset.sigs.k8s.io/jobset-name={name}")
@@ -81,7 +98,11 @@ class ControllerCase(ClusterCase):
                         raise
 
     def condition(self, job, kind):
-        found = [condition for condition in job["status"]["conditions"] if condition["type"] == kind and condition["status"] == "True"]
+        found = [
+            condition
+            for condition in job["status"]["conditions"]
+            if condition["type"] == kind and condition["status"] == "True"
+        ]
         self.assertEqual(len(found), 1, job["status"])
         return found[0]["reason"], found[0]["message"]
 

@@ -1,4 +1,5 @@
 """muster-controller on a real API server with fake nodes. It has only the rights of its ServiceAccount."""
+
 import signal
 
 from cluster_case import NAMESPACE
@@ -16,19 +17,27 @@ class Controller(ControllerCase):
     def test_a_job_completes(self):
         self.make("good", runtime("", 2, container=TRUE))
         running = self.running("good")
-        self.assertEqual((running["status"]["nodes"], running["status"]["readyNodes"], running["status"]["conditions"]), (2, 2, []))
-        self.assertEqual(running["status"]["jobsStatus"], [{"name": "node", "ready": 1, "succeeded": 0, "failed": 0, "active": 1, "suspended": 0}])
+        self.assertEqual(
+            (running["status"]["nodes"], running["status"]["readyNodes"], running["status"]["conditions"]), (2, 2, [])
+        )
+        self.assertEqual(
+            running["status"]["jobsStatus"],
+            [{"name": "node", "ready": 1, "succeeded": 0, "failed": 0, "active": 1, "suspended": 0}],
+        )
         pods = sorted(pod["spec"]["hostname"] + "." + pod["spec"]["subdomain"] for pod in self.items("pods", "good"))
         self.assertEqual(pods, ["good-node-0-0.good", "good-node-0-1.good"])
         service = self.cluster.get("service", "good", "-n", NAMESPACE)
         self.assertEqual((service["spec"]["clusterIP"], service["spec"]["publishNotReadyAddresses"]), ("None", True))
         for kind in ("service/good", "job/good-node-0", "configmap/good-runtime-snapshot"):
-            owner, = self.cluster.get(kind, "-n", NAMESPACE)["metadata"]["ownerReferences"]
+            (owner,) = self.cluster.get(kind, "-n", NAMESPACE)["metadata"]["ownerReferences"]
             self.assertEqual((owner["uid"], owner["controller"]), (running["metadata"]["uid"], True), kind)
         self.finish("good")
         job = self.await_job("good", is_true("Complete"))
         self.assertEqual(self.condition(job, "Complete"), ("AllJobsCompleted", "jobset completed successfully"))
-        self.assertEqual(job["status"]["jobsStatus"], [{"name": "node", "ready": 0, "succeeded": 1, "failed": 0, "active": 0, "suspended": 0}])
+        self.assertEqual(
+            job["status"]["jobsStatus"],
+            [{"name": "node", "ready": 0, "succeeded": 1, "failed": 0, "active": 0, "suspended": 0}],
+        )
         self.assertIn("completionTime", job["status"])
 
     def test_a_job_fails_and_says_why(self):
@@ -38,9 +47,14 @@ class Controller(ControllerCase):
         job = self.await_job("bad", is_true("Failed"))
         reason, message = self.condition(job, "Failed")
         self.assertEqual(reason, "FailedJobs")
-        self.assertTrue(message.startswith("jobset failed due to one or more job failures (first failed job: bad-node-0)"), message)
+        self.assertTrue(
+            message.startswith("jobset failed due to one or more job failures (first failed job: bad-node-0)"), message
+        )
         failure = job["status"]["failures"][0]
-        self.assertEqual((failure["exitCode"], failure["nodeRank"], failure["job"], failure["container"]), (3, 1, "bad-node-0", "node"))
+        self.assertEqual(
+            (failure["exitCode"], failure["nodeRank"], failure["job"], failure["container"]),
+            (3, 1, "bad-node-0", "node"),
+        )
 
     def test_a_fatal_code_under_the_agent(self):
         self.make("fatal", runtime("", 2, container=TRUE))
@@ -55,10 +69,15 @@ class Controller(ControllerCase):
         self.make("again", made)
         first = self.running("again")
         self.finish("again", "failed", rank=0)
-        second = self.await_job("again", lambda job: job["status"]["state"] == "Running" and job["status"]["attempt"] == 1)
+        second = self.await_job(
+            "again", lambda job: job["status"]["state"] == "Running" and job["status"]["attempt"] == 1
+        )
         self.assertEqual((first["status"]["restarts"], second["status"]["restarts"]), (0, 1))
-        job, = self.items("jobs", "again")
-        self.assertEqual((job["metadata"]["name"], job["metadata"]["labels"]["jobset.sigs.k8s.io/restart-attempt"]), ("again-node-0", "1"))
+        (job,) = self.items("jobs", "again")
+        self.assertEqual(
+            (job["metadata"]["name"], job["metadata"]["labels"]["jobset.sigs.k8s.io/restart-attempt"]),
+            ("again-node-0", "1"),
+        )
         self.finish("again", "failed", rank=1)
         self.assertEqual(self.condition(self.await_job("again", is_true("Failed")), "Failed")[0], "ReachedMaxRestarts")
 
@@ -69,8 +88,13 @@ class Controller(ControllerCase):
         self.assertEqual(self.items("pods", "later"), [])
         self.patch("later", {"suspend": False})
         resumed = self.running("later")
-        self.assertEqual([(condition["type"], condition["status"], condition["reason"]) for condition in resumed["status"]["conditions"]],
-                         [("Suspended", "False", "Resumed")])
+        self.assertEqual(
+            [
+                (condition["type"], condition["status"], condition["reason"])
+                for condition in resumed["status"]["conditions"]
+            ],
+            [("Suspended", "False", "Resumed")],
+        )
         self.patch("later", {"suspend": True})
         self.await_job("later", lambda job: is_true("Suspended")(job) and job["status"]["jobsStatus"][0]["active"] == 0)
         self.patch("later", {"suspend": False})
@@ -81,7 +105,9 @@ class Controller(ControllerCase):
     def test_what_is_deleted_takes_its_own_along(self):
         self.make("gone", runtime("", 1, container=TRUE))
         self.running("gone")
-        self.cluster.kubectl("delete", "trainjob", "gone", "-n", NAMESPACE, "--cascade=foreground", f"--timeout={WAIT}s")
+        self.cluster.kubectl(
+            "delete", "trainjob", "gone", "-n", NAMESPACE, "--cascade=foreground", f"--timeout={WAIT}s"
+        )
         for kind in ("jobs", "services", "configmaps"):
             # A Service may have been made anew before the controller heard of the job's deletion.
             self.api.await_items(kind, "jobset.sigs.k8s.io/jobset-name=gone", lambda items: not items)
@@ -109,7 +135,8 @@ class Controller(ControllerCase):
         made = runtime("", 1, container={"image": ""})
         node = made["spec"]["template"]["spec"]["replicatedJobs"][0]
         made["spec"]["template"]["spec"]["replicatedJobs"] = [
-            {"name": f"part-{number}", "template": {"spec": node["template"]["spec"]}} for number in range(8)]
+            {"name": f"part-{number}", "template": {"spec": node["template"]["spec"]}} for number in range(8)
+        ]
         self.make("refused", made, activeDeadlineSeconds=3600)
         self.await_job("refused", lambda job: "refused-part-0-0" in job.get("status", {}).get("message", ""))
         self.patch("refused", {"activeDeadlineSeconds": 1})
@@ -119,9 +146,15 @@ class Controller(ControllerCase):
         self.assertRegex(message, "refused-part-0-0.*image: Required value")
         self.api.await_event("refused", "TrainJobResourcesCreationFailed", words="refused-part-0-0")
         self.api.await_event("refused", "DeadlineExceeded")  # the controller's last one about this job
-        events = [event["message"] for event in self.api.about("refused") if event["reason"] == "TrainJobResourcesCreationFailed"]
+        events = [
+            event["message"]
+            for event in self.api.about("refused")
+            if event["reason"] == "TrainJobResourcesCreationFailed"
+        ]
         # The controller may have heard of the job before it heard of its runtime.
-        self.assertEqual(len([message for message in events if "there is no TrainingRuntime" not in message]), 1, events)
+        self.assertEqual(
+            len([message for message in events if "there is no TrainingRuntime" not in message]), 1, events
+        )
 
     def test_time_to_live(self):
         self.make("brief", runtime("", 1, container=TRUE), ttlSecondsAfterFinished=0)
@@ -132,12 +165,18 @@ class Controller(ControllerCase):
     def test_a_runtime_that_comes_later(self):
         self.make("early")
         self.await_job("early", lambda job: "TrainingRuntime early" in job.get("status", {}).get("message", ""))
-        self.cluster.apply([{**runtime("early", 1, container=TRUE), "metadata": {"name": "early", "namespace": NAMESPACE}}])
+        self.cluster.apply(
+            [{**runtime("early", 1, container=TRUE), "metadata": {"name": "early", "namespace": NAMESPACE}}]
+        )
         self.assertEqual(self.running("early")["status"].get("message", ""), "")
 
     def test_a_spec_that_cannot_be_read(self):
         """The status names the path, the value and what is allowed. A corrected spec starts the job."""
-        self.make("odd", runtime("", 1, container=TRUE), podTemplateOverrides=[{"targetJobs": [{"name": "node"}], "spec": {"containers": 7}}])
+        self.make(
+            "odd",
+            runtime("", 1, container=TRUE),
+            podTemplateOverrides=[{"targetJobs": [{"name": "node"}], "spec": {"containers": 7}}],
+        )
         job = self.await_job("odd", lambda job: job.get("status", {}).get("message"))
         self.assertRegex(job["status"]["message"], r"^spec\..*\.containers: 7 is no list")
         self.assertEqual(self.items("jobs", "odd"), [])

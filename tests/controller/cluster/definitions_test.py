@@ -1,4 +1,5 @@
 """What a real API server accepts, refuses, defaults and shows by the custom resource definitions and manifests."""
+
 import json
 import os
 import subprocess
@@ -9,7 +10,12 @@ import class_runner
 
 API = "trainer.kubeflow.org/v1alpha1"
 ACCOUNT = "system:serviceaccount:kubeflow-system:kubeflow-trainer-controller-manager"
-JOB = {"apiVersion": API, "kind": "TrainJob", "metadata": {"name": "job", "namespace": NAMESPACE}, "spec": {"runtimeRef": {"name": "plain"}}}
+JOB = {
+    "apiVersion": API,
+    "kind": "TrainJob",
+    "metadata": {"name": "job", "namespace": NAMESPACE},
+    "spec": {"runtimeRef": {"name": "plain"}},
+}
 
 
 def step(name, ancestor=None, container="node", **more):
@@ -19,10 +25,20 @@ def step(name, ancestor=None, container="node", **more):
     return {"name": name, "template": template, **more}
 
 
-RUNTIME = {"apiVersion": API, "kind": "TrainingRuntime", "metadata": {"name": "runtime", "namespace": NAMESPACE},
-           "spec": {"mlPolicy": {"numNodes": 2}, "template": {"spec": {"replicatedJobs": [step("node", "trainer"), step("other")]}}}}
+RUNTIME = {
+    "apiVersion": API,
+    "kind": "TrainingRuntime",
+    "metadata": {"name": "runtime", "namespace": NAMESPACE},
+    "spec": {
+        "mlPolicy": {"numNodes": 2},
+        "template": {"spec": {"replicatedJobs": [step("node", "trainer"), step("other")]}},
+    },
+}
 REPLICATED = "spec.template.spec.replicatedJobs"
-PATCH = {"manager": "a.example.com/b", "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": [{"name": "node"}]}}}}
+PATCH = {
+    "manager": "a.example.com/b",
+    "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": [{"name": "node"}]}}},
+}
 
 # (object, path, value, text of the refusal)
 REFUSED = [
@@ -31,7 +47,12 @@ REFUSED = [
     (JOB, "metadata.name", "a" * 64, "metadata.name must be no more than 63 characters"),
     (JOB, "spec.runtimeRef", {}, "spec.runtimeRef.name: Required value"),
     (JOB, "spec.runtimeRef.name", "", "spec.runtimeRef.name"),
-    (JOB, "spec.initializer.dataset.storageUri", "no-scheme", "storageUri may be empty, or it must be a valid URI (scheme://...)"),
+    (
+        JOB,
+        "spec.initializer.dataset.storageUri",
+        "no-scheme",
+        "storageUri may be empty, or it must be a valid URI (scheme://...)",
+    ),
     (JOB, "spec.trainer.numNodes", -1, "spec.trainer.numNodes"),
     (JOB, "spec.trainer.numNodes", "four", "spec.trainer.numNodes"),
     (JOB, "spec.trainer.numProcPerNode", 0, "numProcPerNode must be greater than or equal to 1"),
@@ -46,34 +67,100 @@ REFUSED = [
     (JOB, "spec.runtimePatches", [{}], "spec.runtimePatches[0].manager: Required value"),
     (JOB, "spec.activeDeadlineSeconds", 0, "spec.activeDeadlineSeconds"),
     (JOB, "spec.ttlSecondsAfterFinished", -1, "spec.ttlSecondsAfterFinished"),
-    (JOB, "spec.managedBy", "somebody", "ManagedBy must be trainer.kubeflow.org/trainjob-controller or kueue.x-k8s.io/multikueue if set"),
+    (
+        JOB,
+        "spec.managedBy",
+        "somebody",
+        "ManagedBy must be trainer.kubeflow.org/trainjob-controller or kueue.x-k8s.io/multikueue if set",
+    ),
     (RUNTIME, "spec", {}, "spec"),
     (RUNTIME, "spec.template", {}, "spec.template"),
     (RUNTIME, "spec.mlPolicy", {"torch": {}, "mpi": {}}, "Only one of the policy can be configured"),
     (RUNTIME, "spec.mlPolicy", {"jax": {}, "xgboost": {}}, "Only one of the policy can be configured"),
-    (RUNTIME, "spec.mlPolicy", {"numNodes": 2, "torch": {"elasticPolicy": {"minNodes": 1}}},
-     "numNodes should not be set if torch.elasticPolicy is configured"),
-    (RUNTIME, "spec.mlPolicy", {"torch": {"elasticPolicy": {"minNodes": 3, "maxNodes": 2}}}, "minNodes may not be greater than maxNodes"),
+    (
+        RUNTIME,
+        "spec.mlPolicy",
+        {"numNodes": 2, "torch": {"elasticPolicy": {"minNodes": 1}}},
+        "numNodes should not be set if torch.elasticPolicy is configured",
+    ),
+    (
+        RUNTIME,
+        "spec.mlPolicy",
+        {"torch": {"elasticPolicy": {"minNodes": 3, "maxNodes": 2}}},
+        "minNodes may not be greater than maxNodes",
+    ),
     (RUNTIME, "spec.mlPolicy", {"torch": {"numProcPerNode": 0}}, "numProcPerNode in torchPolicy must be >= 1"),
     (RUNTIME, "spec.mlPolicy", {"mpi": {"numProcPerNode": 0}}, "NumProcPerNode in mpiPolicy must be >= 1"),
     (RUNTIME, "spec.mlPolicy", {"flux": {"numProcPerNode": 0}}, "NumProcPerNode in fluxPolicy must be >= 1"),
-    (RUNTIME, "spec.mlPolicy", {"mpi": {"mpiImplementation": "LAM"}}, "spec.mlPolicy.mpi.mpiImplementation: Unsupported value"),
-    (RUNTIME, "spec.mlPolicy", {"torch": {"envInjection": {"targets": [{"jobName": "a", "containerNames": ["node"]}]}}},
-     "containerNames may not contain node"),
-    (RUNTIME, "spec.podGroupPolicy", {"coscheduling": {}, "volcano": {}}, "Only one of coscheduling and volcano can be configured"),
-    (RUNTIME, "spec.failurePolicy", {"maxRestarts": 1}, "failurePolicy does not belong here: it belongs in spec.template.spec, beside replicatedJobs"),
+    (
+        RUNTIME,
+        "spec.mlPolicy",
+        {"mpi": {"mpiImplementation": "LAM"}},
+        "spec.mlPolicy.mpi.mpiImplementation: Unsupported value",
+    ),
+    (
+        RUNTIME,
+        "spec.mlPolicy",
+        {"torch": {"envInjection": {"targets": [{"jobName": "a", "containerNames": ["node"]}]}}},
+        "containerNames may not contain node",
+    ),
+    (
+        RUNTIME,
+        "spec.podGroupPolicy",
+        {"coscheduling": {}, "volcano": {}},
+        "Only one of coscheduling and volcano can be configured",
+    ),
+    (
+        RUNTIME,
+        "spec.failurePolicy",
+        {"maxRestarts": 1},
+        "failurePolicy does not belong here: it belongs in spec.template.spec, beside replicatedJobs",
+    ),
     (RUNTIME, "spec.template.failurePolicy", {"maxRestarts": 1}, "failurePolicy does not belong here"),
-    (RUNTIME, f"{REPLICATED}.0.failurePolicy", {"maxRestarts": 1}, "failurePolicy does not belong here: it belongs in spec.template.spec of the runtime"),
-    (RUNTIME, f"{REPLICATED}.0.template.spec.restartPolicy", "Never", "restartPolicy does not belong here: it belongs in spec of the pod template"),
+    (
+        RUNTIME,
+        f"{REPLICATED}.0.failurePolicy",
+        {"maxRestarts": 1},
+        "failurePolicy does not belong here: it belongs in spec.template.spec of the runtime",
+    ),
+    (
+        RUNTIME,
+        f"{REPLICATED}.0.template.spec.restartPolicy",
+        "Never",
+        "restartPolicy does not belong here: it belongs in spec of the pod template",
+    ),
     (RUNTIME, f"{REPLICATED}.0.template.spec.template.restartPolicy", "Never", "restartPolicy does not belong here"),
     (RUNTIME, f"{REPLICATED}.1", step("node"), "Duplicate value"),
-    (RUNTIME, f"{REPLICATED}.0.dependsOn", [{"name": "other", "status": "Ready"}], "dependsOn can't be set for the first ReplicatedJob"),
-    (RUNTIME, f"{REPLICATED}.1.dependsOn", [{"name": "node", "status": "Done"}], "dependsOn[0].status: Unsupported value"),
-    (changed(RUNTIME, f"{REPLICATED}.1.dependsOn", [{"name": "node", "status": "Ready"}]), "spec.template.spec.startupPolicy",
-     {"startupPolicyOrder": "InOrder"}, "StartupPolicy and DependsOn APIs are mutually exclusive"),
-    (RUNTIME, "spec.template.spec.volumeClaimPolicies", [{"templates": [{"metadata": {"name": "a", "namespace": "b"}, "spec": {}}]}],
-     "namespace cannot be set for VolumeClaimPolicies templates"),
-    (RUNTIME, "spec.template.spec.failurePolicy", {"rules": [{"action": "Sleep"}]}, "failurePolicy.rules[0].action: Unsupported value"),
+    (
+        RUNTIME,
+        f"{REPLICATED}.0.dependsOn",
+        [{"name": "other", "status": "Ready"}],
+        "dependsOn can't be set for the first ReplicatedJob",
+    ),
+    (
+        RUNTIME,
+        f"{REPLICATED}.1.dependsOn",
+        [{"name": "node", "status": "Done"}],
+        "dependsOn[0].status: Unsupported value",
+    ),
+    (
+        changed(RUNTIME, f"{REPLICATED}.1.dependsOn", [{"name": "node", "status": "Ready"}]),
+        "spec.template.spec.startupPolicy",
+        {"startupPolicyOrder": "InOrder"},
+        "StartupPolicy and DependsOn APIs are mutually exclusive",
+    ),
+    (
+        RUNTIME,
+        "spec.template.spec.volumeClaimPolicies",
+        [{"templates": [{"metadata": {"name": "a", "namespace": "b"}, "spec": {}}]}],
+        "namespace cannot be set for VolumeClaimPolicies templates",
+    ),
+    (
+        RUNTIME,
+        "spec.template.spec.failurePolicy",
+        {"rules": [{"action": "Sleep"}]},
+        "failurePolicy.rules[0].action: Unsupported value",
+    ),
 ]
 
 # (object, path, value)
@@ -82,7 +169,11 @@ ACCEPTED = [
     (JOB, "spec.trainer", {"numNodes": 1, "numProcPerNode": "auto"}),
     (JOB, "spec.trainer", {"numProcPerNode": "4", "resourcesPerNode": {"limits": {"cpu": 1, "memory": "1.5Gi"}}}),
     (JOB, "spec.initializer", {"dataset": {"storageUri": ""}, "model": {"storageUri": "hf://a/b"}}),
-    (JOB, "spec.podSpecOverrides", [{"targetJobs": [{"name": "node"}], "nodeSelector": {"a": "b"}, "containers": [{"name": "node", "env": []}]}]),
+    (
+        JOB,
+        "spec.podSpecOverrides",
+        [{"targetJobs": [{"name": "node"}], "nodeSelector": {"a": "b"}, "containers": [{"name": "node", "env": []}]}],
+    ),
     (JOB, "spec.ttlSecondsAfterFinished", 0),
     (JOB, "spec.managedBy", "kueue.x-k8s.io/multikueue"),
     (RUNTIME, "spec.mlPolicy", {"mpi": {"mpiImplementation": "Intel"}}),
@@ -102,12 +193,31 @@ DEFAULTS = [
     (JOB, "spec.suspend", False),
     (JOB, "spec.managedBy", "trainer.kubeflow.org/trainjob-controller"),
     (JOB, "spec.runtimeRef", {"apiGroup": "trainer.kubeflow.org", "kind": "ClusterTrainingRuntime", "name": "plain"}),
-    (changed(RUNTIME, "spec.mlPolicy", {"mpi": {}}), "spec.mlPolicy.mpi",
-     {"mpiImplementation": "OpenMPI", "numProcPerNode": 1, "runLauncherAsNode": False, "sshAuthMountPath": "/root/.ssh"}),
-    (changed(RUNTIME, "spec.podGroupPolicy", {"coscheduling": {}}), "spec.podGroupPolicy.coscheduling.scheduleTimeoutSeconds", 60),
-    (changed(RUNTIME, "spec.podGroupPolicy", {"volcano": {"networkTopology": {}}}), "spec.podGroupPolicy.volcano.networkTopology",
-     {"mode": "hard", "highestTierAllowed": 1}),
-    (changed(RUNTIME, "spec.template.spec.failurePolicy", {"maxRestarts": 1}), "spec.template.spec.failurePolicy.restartStrategy", "Recreate"),
+    (
+        changed(RUNTIME, "spec.mlPolicy", {"mpi": {}}),
+        "spec.mlPolicy.mpi",
+        {
+            "mpiImplementation": "OpenMPI",
+            "numProcPerNode": 1,
+            "runLauncherAsNode": False,
+            "sshAuthMountPath": "/root/.ssh",
+        },
+    ),
+    (
+        changed(RUNTIME, "spec.podGroupPolicy", {"coscheduling": {}}),
+        "spec.podGroupPolicy.coscheduling.scheduleTimeoutSeconds",
+        60,
+    ),
+    (
+        changed(RUNTIME, "spec.podGroupPolicy", {"volcano": {"networkTopology": {}}}),
+        "spec.podGroupPolicy.volcano.networkTopology",
+        {"mode": "hard", "highestTierAllowed": 1},
+    ),
+    (
+        changed(RUNTIME, "spec.template.spec.failurePolicy", {"maxRestarts": 1}),
+        "spec.template.spec.failurePolicy.restartStrategy",
+        "Recreate",
+    ),
     (RUNTIME, f"{REPLICATED}.0.replicas", 1),
     (RUNTIME, f"{REPLICATED}.0.groupName", "default"),
     (RUNTIME, f"{REPLICATED}.0.template.spec.template.spec", {"containers": [{"name": "node", "image": "x"}]}),
@@ -156,11 +266,34 @@ RIGHTS = [
 ]
 
 STATUS = {
-    "state": "Running", "reason": "PodFailed", "message": "node 1 came back", "startTime": "2024-01-01T00:00:00Z", "nodes": 2, "readyNodes": 1,
-    "attempt": 1, "restarts": 3, "conditions": [],
+    "state": "Running",
+    "reason": "PodFailed",
+    "message": "node 1 came back",
+    "startTime": "2024-01-01T00:00:00Z",
+    "nodes": 2,
+    "readyNodes": 1,
+    "attempt": 1,
+    "restarts": 3,
+    "conditions": [],
     "jobsStatus": [{"name": "node", "ready": 0, "succeeded": 0, "failed": 0, "active": 1, "suspended": 0}],
-    "failures": [{"time": "2024-01-01T00:00:00Z", "pod": "job-node-0-1-abcde", "job": "job-node-0", "node": "n", "container": "node", "rank": 2,
-                  "nodeRank": 1, "exitCode": 137, "signal": "SIGKILL", "oom": True, "reason": "OOMKilled", "message": "m", "counted": True}]}
+    "failures": [
+        {
+            "time": "2024-01-01T00:00:00Z",
+            "pod": "job-node-0-1-abcde",
+            "job": "job-node-0",
+            "node": "n",
+            "container": "node",
+            "rank": 2,
+            "nodeRank": 1,
+            "exitCode": 137,
+            "signal": "SIGKILL",
+            "oom": True,
+            "reason": "OOMKilled",
+            "message": "m",
+            "counted": True,
+        }
+    ],
+}
 
 
 def value_at(given, path):
@@ -179,7 +312,9 @@ class Definitions(ClusterCase):
             with self.subTest(name):
                 self.cluster.kubectl("create", "-f", os.path.join(folder, name))  # an unknown field would be refused
         job = self.cluster.get("trainjob", "digits", "-n", NAMESPACE)
-        self.assertEqual(job["spec"]["podTemplateOverrides"][0]["spec"]["schedulingGates"], [{"name": "example.com/quota"}])
+        self.assertEqual(
+            job["spec"]["podTemplateOverrides"][0]["spec"]["schedulingGates"], [{"name": "example.com/quota"}]
+        )
         self.assertEqual(job["spec"]["trainer"]["numProcPerNode"], "auto")
 
     def test_what_is_accepted(self):
@@ -208,30 +343,57 @@ class Definitions(ClusterCase):
     def test_what_may_not_change(self):
         self.cluster.apply([changed(JOB, "metadata.name", "fixed")])
         for path, value in (("runtimeRef", {"name": "another"}), ("managedBy", "kueue.x-k8s.io/multikueue")):
-            done = self.cluster.try_kubectl("patch", "trainjob", "fixed", "-n", NAMESPACE, "--type=merge", "-p", json.dumps({"spec": {path: value}}))
+            done = self.cluster.try_kubectl(
+                "patch", "trainjob", "fixed", "-n", NAMESPACE, "--type=merge", "-p", json.dumps({"spec": {path: value}})
+            )
             self.assertIn("field is immutable", done.stderr)
         # The definition allows these, and the webhook checks them: a suspended job may change its number of nodes.
-        self.cluster.kubectl("patch", "trainjob", "fixed", "-n", NAMESPACE, "--type=merge", "-p", '{"spec":{"trainer":{"numNodes":3}}}')
+        self.cluster.kubectl(
+            "patch", "trainjob", "fixed", "-n", NAMESPACE, "--type=merge", "-p", '{"spec":{"trainer":{"numNodes":3}}}'
+        )
 
     def test_columns_and_scale(self):
         self.cluster.apply([changed(changed(JOB, "metadata.name", "shown"), "spec.trainer", {"numNodes": 2})])
-        self.cluster.kubectl("patch", "trainjob", "shown", "-n", NAMESPACE, "--subresource=status", "--type=merge", "-p", json.dumps({"status": STATUS}))
+        self.cluster.kubectl(
+            "patch",
+            "trainjob",
+            "shown",
+            "-n",
+            NAMESPACE,
+            "--subresource=status",
+            "--type=merge",
+            "-p",
+            json.dumps({"status": STATUS}),
+        )
         self.assertEqual(self.cluster.get("trainjob", "shown", "-n", NAMESPACE)["status"], STATUS)
-        titles, row = (line.split() for line in self.cluster.kubectl("get", "trainjob", "shown", "-n", NAMESPACE).splitlines())
+        titles, row = (
+            line.split() for line in self.cluster.kubectl("get", "trainjob", "shown", "-n", NAMESPACE).splitlines()
+        )
         self.assertEqual(titles, ["NAME", "STATE", "NODES", "READY", "RESTARTS", "REASON", "AGE"])
         self.assertEqual(row[:-1], ["shown", "Running", "2", "1", "3", "PodFailed"])
-        titles, row = (line.split() for line in self.cluster.kubectl("get", "tj", "shown", "-n", NAMESPACE, "-o", "wide").splitlines())
+        titles, row = (
+            line.split()
+            for line in self.cluster.kubectl("get", "tj", "shown", "-n", NAMESPACE, "-o", "wide").splitlines()
+        )
         self.assertEqual(titles[7:], ["RUNTIME", "MESSAGE"])
         self.assertEqual(row[7:], ["plain", *STATUS["message"].split()])
         self.cluster.kubectl("scale", "trainjob/shown", "-n", NAMESPACE, "--replicas=4")
         self.assertEqual(self.cluster.get("trainjob", "shown", "-n", NAMESPACE)["spec"]["trainer"]["numNodes"], 4)
 
     def test_fields_are_explained(self):
-        for path, words in (("tj", "A training job: what is trained, and on how many nodes."),
-                            ("trainjob.spec.runtimePatches.manager", "Who has written the patch"),
-                            ("trainjob.status.failures.exitCode", "The exit code; 128 + n after signal n; absent if no container ended."),
-                            ("ctr.spec.mlPolicy.torch", "PyTorch: the pods get the variables of torchrun."),
-                            ("trainingruntime.spec.template.spec.replicatedJobs.template.spec.template.spec.containers.image", "Container image name.")):
+        for path, words in (
+            ("tj", "A training job: what is trained, and on how many nodes."),
+            ("trainjob.spec.runtimePatches.manager", "Who has written the patch"),
+            (
+                "trainjob.status.failures.exitCode",
+                "The exit code; 128 + n after signal n; absent if no container ended.",
+            ),
+            ("ctr.spec.mlPolicy.torch", "PyTorch: the pods get the variables of torchrun."),
+            (
+                "trainingruntime.spec.template.spec.replicatedJobs.template.spec.template.spec.containers.image",
+                "Container image name.",
+            ),
+        ):
             with self.subTest(path):
                 for _ in tries():  # the API server publishes the fields a moment after it serves the kind
                     told = " ".join(self.cluster.try_kubectl("explain", path, f"--api-version={API}").stdout.split())
@@ -241,21 +403,42 @@ class Definitions(ClusterCase):
 
     def test_status_is_judged(self):
         self.cluster.apply([changed(JOB, "metadata.name", "judged")])
-        for status, message in (({"trainerStatus": {"progressPercentage": 5}}, "lastUpdatedTime is required when trainerStatus is present"),
-                                ({"jobsStatus": [{"name": "node", "ready": 1}]}, "Required value"),
-                                ({"trainerStatus": {"progressPercentage": 101, "lastUpdatedTime": "2024-01-01T00:00:00Z"}}, "progressPercentage")):
-            done = self.cluster.try_kubectl("patch", "trainjob", "judged", "-n", NAMESPACE, "--subresource=status", "--type=merge", "-p",
-                                            json.dumps({"status": status}))
+        for status, message in (
+            ({"trainerStatus": {"progressPercentage": 5}}, "lastUpdatedTime is required when trainerStatus is present"),
+            ({"jobsStatus": [{"name": "node", "ready": 1}]}, "Required value"),
+            (
+                {"trainerStatus": {"progressPercentage": 101, "lastUpdatedTime": "2024-01-01T00:00:00Z"}},
+                "progressPercentage",
+            ),
+        ):
+            done = self.cluster.try_kubectl(
+                "patch",
+                "trainjob",
+                "judged",
+                "-n",
+                NAMESPACE,
+                "--subresource=status",
+                "--type=merge",
+                "-p",
+                json.dumps({"status": status}),
+            )
             self.assertIn(message, done.stderr)
 
     def test_definitions_are_what_make_crds_makes(self):
-        done = subprocess.run([os.path.join(ROOT, "build-support", "make-crds"), "--check"], env=self.cluster.environment, capture_output=True, text=True)
+        done = subprocess.run(
+            [os.path.join(ROOT, "build-support", "make-crds"), "--check"],
+            env=self.cluster.environment,
+            capture_output=True,
+            text=True,
+        )
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_the_whole_installation(self):
         done = self.cluster.try_kubectl("apply", "--server-side", "-k", os.path.join(MANIFESTS, "overlays", "default"))
         self.assertEqual((done.returncode, done.stderr), (0, ""))  # without a warning about the restricted profile
-        self.addCleanup(self.cluster.kubectl, "delete", "validatingwebhookconfigurations,mutatingwebhookconfigurations", "--all")
+        self.addCleanup(
+            self.cluster.kubectl, "delete", "validatingwebhookconfigurations,mutatingwebhookconfigurations", "--all"
+        )
         for group, version in (("scheduling.x-k8s.io", "v1alpha1"), ("scheduling.volcano.sh", "v1beta1")):
             self.cluster.apply([pod_group_definition(group, version)])
         establish(self.cluster)

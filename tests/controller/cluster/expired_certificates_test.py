@@ -1,4 +1,5 @@
 """The webhooks' certificates at the end of their lives, as in an installation that did not run for a long time."""
+
 import base64
 import datetime
 import json
@@ -53,14 +54,50 @@ class Certificate:
         kind = "server" if authority else "authority"
         self.folder = os.path.join(case.cluster.folder, f"{kind}-{case.next_number()}")
         os.makedirs(self.folder)
-        for name, text in (("index", ""), ("config", CONFIG.format(folder=self.folder, service=SERVICE, address=case.cluster.address))):
+        for name, text in (
+            ("index", ""),
+            ("config", CONFIG.format(folder=self.folder, service=SERVICE, address=case.cluster.address)),
+        ):
             with open(self.path(name), "w") as file:
                 file.write(text)
-        self.openssl("req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", self.path("key"),
-                     "-subj", f"/CN={SERVICE if authority else 'muster-webhook-ca'}", "-out", self.path("request"))
-        signer = ("-cert", authority.path("crt"), "-keyfile", authority.path("key")) if authority else ("-selfsign", "-keyfile", self.path("key"))
-        self.openssl("ca", "-batch", "-notext", "-config", self.path("config"), "-extensions", kind, *signer, "-startdate", days(begin),
-                     "-enddate", days(end), "-in", self.path("request"), "-out", self.path("crt"))
+        self.openssl(
+            "req",
+            "-new",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:prime256v1",
+            "-nodes",
+            "-keyout",
+            self.path("key"),
+            "-subj",
+            f"/CN={SERVICE if authority else 'muster-webhook-ca'}",
+            "-out",
+            self.path("request"),
+        )
+        signer = (
+            ("-cert", authority.path("crt"), "-keyfile", authority.path("key"))
+            if authority
+            else ("-selfsign", "-keyfile", self.path("key"))
+        )
+        self.openssl(
+            "ca",
+            "-batch",
+            "-notext",
+            "-config",
+            self.path("config"),
+            "-extensions",
+            kind,
+            *signer,
+            "-startdate",
+            days(begin),
+            "-enddate",
+            days(end),
+            "-in",
+            self.path("request"),
+            "-out",
+            self.path("crt"),
+        )
 
     def path(self, name):
         return os.path.join(self.folder, name)
@@ -76,7 +113,12 @@ class Certificate:
 
 
 def data_of(authority, server):
-    return {"ca.crt": authority.read("crt"), "ca.key": authority.read("key"), "tls.crt": server.read("crt"), "tls.key": server.read("key")}
+    return {
+        "ca.crt": authority.read("crt"),
+        "ca.key": authority.read("key"),
+        "tls.crt": server.read("crt"),
+        "tls.key": server.read("key"),
+    }
 
 
 class ExpiredCertificates(AdmissionCase):
@@ -89,14 +131,23 @@ class ExpiredCertificates(AdmissionCase):
 
     def put(self, data):
         """Writes the Secret, whether it exists or not."""
-        made = {"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/tls", "metadata": {"name": SECRET, "namespace": ACCOUNT[0]}, "data": data}
+        made = {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "type": "kubernetes.io/tls",
+            "metadata": {"name": SECRET, "namespace": ACCOUNT[0]},
+            "data": data,
+        }
         self.cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", content=json.dumps(made))
 
     def trust(self, bundle):
         """Makes the API server trust only `bundle`."""
         for kind, name in KINDS.items():
             count = len(self.cluster.get(kind, name)["webhooks"])
-            change = [{"op": "add", "path": f"/webhooks/{number}/clientConfig/caBundle", "value": bundle} for number in range(count)]
+            change = [
+                {"op": "add", "path": f"/webhooks/{number}/clientConfig/caBundle", "value": bundle}
+                for number in range(count)
+            ]
             self.cluster.kubectl("patch", kind, name, "--type=json", "-p", json.dumps(change))
 
     def started_with(self, authority, server):
@@ -112,7 +163,9 @@ class ExpiredCertificates(AdmissionCase):
 
     def changed(self, given):
         """Waits until the Secret differs from `given`, and returns its data."""
-        return self.api.await_object("secrets", SECRET, lambda secret: secret["data"] != given, WAIT, ACCOUNT[0])["data"]
+        return self.api.await_object("secrets", SECRET, lambda secret: secret["data"] != given, WAIT, ACCOUNT[0])[
+            "data"
+        ]
 
     def secret(self):
         return self.api.get("secrets", SECRET, ACCOUNT[0])
@@ -132,7 +185,11 @@ class ExpiredCertificates(AdmissionCase):
         self.running(name)
 
     def bundles(self):
-        return [webhook["clientConfig"]["caBundle"] for kind, name in KINDS.items() for webhook in self.cluster.get(kind, name)["webhooks"]]
+        return [
+            webhook["clientConfig"]["caBundle"]
+            for kind, name in KINDS.items()
+            for webhook in self.cluster.get(kind, name)["webhooks"]
+        ]
 
     def test_a_certificate_that_has_expired(self):
         """A new one of the same authority, which is trusted already, replaces it."""
@@ -164,7 +221,9 @@ class ExpiredCertificates(AdmissionCase):
         given, now = self.started_with(authority, Certificate(self, 1, DAYS, authority))
         self.assertNotEqual(now["ca.crt"], given["ca.crt"])
         for bundle in self.bundles():  # it may become valid, and replicas may serve with it
-            self.assertEqual(base64.b64decode(bundle), base64.b64decode(now["ca.crt"]) + base64.b64decode(given["ca.crt"]))
+            self.assertEqual(
+                base64.b64decode(bundle), base64.b64decode(now["ca.crt"]) + base64.b64decode(given["ca.crt"])
+            )
 
     def test_what_ends_while_the_controller_runs(self):
         """In the last third of its life the certificate, then the authority, is replaced by the running controller."""
@@ -188,7 +247,9 @@ class ExpiredCertificates(AdmissionCase):
         """Two thirds of the certificate's life are over in seconds. Then the controller renews it by its own timer."""
         authority = Certificate(self, -DAYS, 8 * DAYS)
         seconds = 10 / 86400
-        given = data_of(authority, Certificate(self, -20 * seconds, 11 * seconds, authority))  # renewed at 2/3 of 310 s: in 6.7 s
+        given = data_of(
+            authority, Certificate(self, -20 * seconds, 11 * seconds, authority)
+        )  # renewed at 2/3 of 310 s: in 6.7 s
         self.put(given)
         self.assertEqual(self.changed(given)["ca.crt"], given["ca.crt"])
         self.await_webhooks()

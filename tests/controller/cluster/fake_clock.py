@@ -1,4 +1,5 @@
 """A fake wall clock for one program. A test can set it while the program runs."""
+
 import os
 
 from cluster_case import BIN
@@ -11,7 +12,12 @@ class FakeClock:
     def __init__(self, folder):
         self.path = os.path.join(folder, "clock")
         library = os.path.join(BIN, "other_clock.so")
-        self.command = ["env", f"LD_PRELOAD={library}", f"MUSTER_TEST_CLOCK_OFFSET={self.path}", "ASAN_OPTIONS=verify_asan_link_order=0"]
+        self.command = [
+            "env",
+            f"LD_PRELOAD={library}",
+            f"MUSTER_TEST_CLOCK_OFFSET={self.path}",
+            "ASAN_OPTIONS=verify_asan_link_order=0",
+        ]
         self.set("+0")
 
     def set(self, offset):

@@ -1,4 +1,5 @@
 """Objects of 1.5 MB and reviews of 6 MB, many at a time. Each has an answer that says why, and other users are served meanwhile."""
+
 import concurrent.futures
 import copy
 import json
@@ -65,7 +66,9 @@ class Flood(AdmissionCase):
 
     def post(self, body):
         """Sends a review without credentials. The server may end the connection instead of an answer."""
-        asked = urllib.request.Request(self.url("one") + "/mutate-trainer-kubeflow-org-v1alpha1-trainjob", body, method="POST")
+        asked = urllib.request.Request(
+            self.url("one") + "/mutate-trainer-kubeflow-org-v1alpha1-trainjob", body, method="POST"
+        )
         try:
             urllib.request.urlopen(asked, context=ssl._create_unverified_context(), timeout=WAIT).close()
         except OSError:
@@ -75,7 +78,9 @@ class Flood(AdmissionCase):
         for what in LARGE:
             refused = self.create(what, f"large-{what}")
             if refused is None:
-                self.await_job(f"large-{what}", lambda job: job.get("status", {}).get("message") or is_true("Failed")(job))
+                self.await_job(
+                    f"large-{what}", lambda job: job.get("status", {}).get("message") or is_true("Failed")(job)
+                )
                 continue
             self.assertIn(refused.status, (400, 403, 413, 422), what)
             self.assertGreater(len(json.loads(str(refused).partition(": ")[2])["message"]), 20, what)
@@ -103,10 +108,14 @@ class Flood(AdmissionCase):
             try:
                 for number in range(JOBS):
                     self.other.create("trainjobs", train_job(f"small-{number}", "small"))
-                    with urllib.request.urlopen(f"http://{self.cluster.address}:{self.cluster.port('one')}/healthz", timeout=WAIT) as answer:
+                    with urllib.request.urlopen(
+                        f"http://{self.cluster.address}:{self.cluster.port('one')}/healthz", timeout=WAIT
+                    ) as answer:
                         self.assertEqual(answer.status, 200)
                 for number in range(JOBS):
-                    self.other.await_items("jobs", f"jobset.sigs.k8s.io/jobset-name=small-{number}", lambda jobs: len(jobs) == 1)
+                    self.other.await_items(
+                        "jobs", f"jobset.sigs.k8s.io/jobset-name=small-{number}", lambda jobs: len(jobs) == 1
+                    )
             finally:
                 stop.set()
             for flood in floods:

@@ -1,4 +1,5 @@
 """Objects and messages that are huge, deep, forged or wrong. The status of their job says so, and other jobs go on."""
+
 import copy
 import json
 import sys
@@ -30,7 +31,7 @@ def variables(count):
 def mpi():
     """A TrainingRuntime whose launcher needs a list of all hosts."""
     made = runtime("", 1, policy={"mpi": {"numProcPerNode": 1}}, container=TRUE)
-    nodes, = made["spec"]["template"]["spec"]["replicatedJobs"]
+    (nodes,) = made["spec"]["template"]["spec"]["replicatedJobs"]
     launcher = copy.deepcopy(nodes)
     launcher["name"] = "launcher"
     del nodes["template"]["metadata"]
@@ -52,7 +53,12 @@ def replicated(replicas, size, pods=1):
 
 # (name, runtime, spec of the TrainJob, what the refusal or the status says). The definitions accept all of them.
 TOO_MANY = [
-    ("hosts", mpi(), {"trainer": {"numNodes": 100000}}, "spec.trainer.numNodes: 100000: the list of the hosts would have"),
+    (
+        "hosts",
+        mpi(),
+        {"trainer": {"numNodes": 100000}},
+        "spec.trainer.numNodes: 100000: the list of the hosts would have",
+    ),
     ("pods", replicated(9000, 1, 100000), {}, "900000001 pods together, and 100000 are the most"),
     ("jobs", replicated(20000, 1), {}, "their replicas are 20001 Jobs together, and 10000 are the most"),
     ("bytes", replicated(9990, 100000), {}, "are more than the 67108864 bytes that one job may make"),
@@ -95,7 +101,12 @@ class Hostile(ControllerCase):
 
     def test_nearly_a_megabyte(self):
         more = [{"name": f"W{number}", "value": "z" * 9000} for number in range(50)]
-        self.make("large", runtime("", 1, container={**TRUE, "env": variables(50)}), {"note": "y" * 250000}, trainer={"env": more})
+        self.make(
+            "large",
+            runtime("", 1, container={**TRUE, "env": variables(50)}),
+            {"note": "y" * 250000},
+            trainer={"env": more},
+        )
         self.running("large")
 
     def test_a_list_of_many_megabytes(self):
@@ -115,7 +126,11 @@ class Hostile(ControllerCase):
         sys.setrecursionlimit(20000)  # for this test's own JSON reader
         self.api.create("trainingruntimes", {**runtime("", 1, container=TRUE), "metadata": {"name": "deep"}})
         for depth in (100, 300, 3000):
-            made = train_job(f"deep-{depth}", "deep", podTemplateOverrides=[{"targetJobs": [{"name": "node"}], "spec": {"x": "DEEP"}}])
+            made = train_job(
+                f"deep-{depth}",
+                "deep",
+                podTemplateOverrides=[{"targetJobs": [{"name": "node"}], "spec": {"x": "DEEP"}}],
+            )
             self.api.create("trainjobs", json.dumps(made).replace('"DEEP"', nested(depth)))
             self.message(f"deep-{depth}", "it is nested more than 100 levels deep")
         self.cluster.processes.stop("controller")
@@ -124,9 +139,14 @@ class Hostile(ControllerCase):
     def test_messages_that_are_not_the_agents(self):
         """They are shown as text on one line, 1 KiB at most."""
         rows = {
-            "text": "no JSON at all\n" * 200, "other": '{"kind": "Status", "code": 3}', "types": written("3", kind=7, cause=[]),
-            "number": written(3, restart_count=10**30), "longer": written(3, reason="r" * 200000), "success": written(0, kind="success"),
-            "class": written(3, kind="none"), "controls": written(3, reason="\u0000\u0001\ud800\u202e"),
+            "text": "no JSON at all\n" * 200,
+            "other": '{"kind": "Status", "code": 3}',
+            "types": written("3", kind=7, cause=[]),
+            "number": written(3, restart_count=10**30),
+            "longer": written(3, reason="r" * 200000),
+            "success": written(0, kind="success"),
+            "class": written(3, kind="none"),
+            "controls": written(3, reason="\u0000\u0001\ud800\u202e"),
         }
         for row, text in rows.items():
             self.make(f"forged-{row}", runtime("", 1, container=TRUE))
@@ -135,7 +155,7 @@ class Hostile(ControllerCase):
             self.finish(f"forged-{row}", "failed", code=3, message=text)
         for row, text in rows.items():
             job = self.await_job(f"forged-{row}", is_true("Failed"))
-            failure, = job["status"]["failures"]
+            (failure,) = job["status"]["failures"]
             begins = text.strip()[:1000].replace("\n", " / ")[:1000]
             self.assertEqual((failure["message"][:1000], failure["exitCode"]), (begins, 3), row)
             self.assertEqual(self.condition(job, "Failed")[0], "FailedJobs", row)
@@ -146,8 +166,11 @@ class Hostile(ControllerCase):
         """They cannot change how the pod ended, and the job ends by the pod's real exit code."""
         rows = {
             "negative": written(3, restart_count=-5, max_restarts=-1, round=-9, node_rank=-2),
-            "many": written(3, restart_count=2**31 - 1, max_restarts=2**31 - 1), "long": written(3, reason="r" * 3500),
-            "cause": written(3, cause={"rank": 1, "exit_code": 3, "message": "m" * 3000, "stderr_tail": ["x" * 100] * 30}),
+            "many": written(3, restart_count=2**31 - 1, max_restarts=2**31 - 1),
+            "long": written(3, reason="r" * 3500),
+            "cause": written(
+                3, cause={"rank": 1, "exit_code": 3, "message": "m" * 3000, "stderr_tail": ["x" * 100] * 30}
+            ),
             "deep": '{"version": 1, "exit_code": 3, "class": "fatal", "x":' + nested(500) + "}",
         }
         for row in rows:
@@ -157,8 +180,10 @@ class Hostile(ControllerCase):
             self.finish(f"agent-{row}", "failed", code=3, message=text)
         for row in rows:
             job = self.await_job(f"agent-{row}", is_true("Failed"))
-            failure, = job["status"]["failures"]
-            self.assertEqual((failure["exitCode"], failure["nodeRank"], self.condition(job, "Failed")[0]), (3, 0, "FailedJobs"), row)
+            (failure,) = job["status"]["failures"]
+            self.assertEqual(
+                (failure["exitCode"], failure["nodeRank"], self.condition(job, "Failed")[0]), (3, 0, "FailedJobs"), row
+            )
             self.assertLess(len(failure.get("message", "")), 5000, row)
 
     def test_more_than_possible(self):
@@ -218,7 +243,10 @@ class HostilePyTorchJobs(PyTorchCase):
         self.create_job("many", workers=100000, container=large)
         self.create_job("large", workers=9000, container=large)
         self.create_job("beside", workers=1)
-        for name, words in (("many", "Worker.replicas: 100000 is more than 10000"), ("large", "are more than the 67108864 bytes that one job may make")):
+        for name, words in (
+            ("many", "Worker.replicas: 100000 is more than 10000"),
+            ("large", "are more than the 67108864 bytes that one job may make"),
+        ):
             self.await_pytorch(name, lambda job: words in job.get("status", {}).get("message", ""))
         self.await_running("beside")
         self.assertIsNone(self.controller.poll())
@@ -239,8 +267,10 @@ class Tenants(ControllerCase):
         self.api.await_items("jobs", "jobset.sigs.k8s.io/jobset-name", lambda jobs: len(jobs) > 20)
         self.other().create("trainingruntimes", runtime("small", 1, container=TRUE))
         self.other().create("trainjobs", train_job("small", "small"))
-        small, = self.other().await_items("jobs", "jobset.sigs.k8s.io/jobset-name=small", lambda jobs: len(jobs) == 1)
-        made = [job["metadata"]["creationTimestamp"] for job in self.api.items("jobs", "jobset.sigs.k8s.io/jobset-name")]
+        (small,) = self.other().await_items("jobs", "jobset.sigs.k8s.io/jobset-name=small", lambda jobs: len(jobs) == 1)
+        made = [
+            job["metadata"]["creationTimestamp"] for job in self.api.items("jobs", "jobset.sigs.k8s.io/jobset-name")
+        ]
         before = [time for time in made if time <= small["metadata"]["creationTimestamp"]]
         self.assertLess(len(before), 900, "half of what the first tenant wants")
 

@@ -3,6 +3,7 @@
 Each job goes through one life: start, failure and restart of the step, suspend, resume, end. In each part a controller
 may write k times; its next write does not reach the API server, and it is killed. Another controller takes over.
 """
+
 import json
 
 from controller_case import OFF, ONCE, TRUE, ControllerCase, is_true
@@ -45,33 +46,58 @@ class Kills(ControllerCase):
         status = job.get("status", {})
         if part == "end":
             return is_true("Complete")(job)
-        state, attempt = {"start": ("Running", 0), "failure": ("Running", 1), "suspend": ("Suspended", 1), "resume": ("Running", 1)}[part]
+        state, attempt = {
+            "start": ("Running", 0),
+            "failure": ("Running", 1),
+            "suspend": ("Suspended", 1),
+            "resume": ("Running", 1),
+        }[part]
         counts = (status.get("jobsStatus") or [{}])[0]  # the status has none before the job is planned
         is_quiet = part != "suspend" or (counts.get("suspended"), counts.get("active")) == (1, 0)
         return status.get("state") == state and status.get("attempt") == attempt and is_quiet
 
     def children(self, name):
-        jobs = [(job["metadata"]["name"], job["metadata"]["labels"]["jobset.sigs.k8s.io/restart-attempt"],
-                 job["spec"].get("suspend", False), job["metadata"]["annotations"]["muster.dev/restarts-left"])
-                for job in self.items("jobs", name)]
-        pods = sorted((pod["metadata"]["labels"]["batch.kubernetes.io/job-completion-index"], pod["status"]["phase"])
-                      for pod in self.items("pods", name))
-        owned = [(kind, each["metadata"]["name"]) for kind in ("services", "configmaps") for each in self.api.items(kind)
-                 if any(owner["name"] == name for owner in each["metadata"].get("ownerReferences", []))]
+        jobs = [
+            (
+                job["metadata"]["name"],
+                job["metadata"]["labels"]["jobset.sigs.k8s.io/restart-attempt"],
+                job["spec"].get("suspend", False),
+                job["metadata"]["annotations"]["muster.dev/restarts-left"],
+            )
+            for job in self.items("jobs", name)
+        ]
+        pods = sorted(
+            (pod["metadata"]["labels"]["batch.kubernetes.io/job-completion-index"], pod["status"]["phase"])
+            for pod in self.items("pods", name)
+        )
+        owned = [
+            (kind, each["metadata"]["name"])
+            for kind in ("services", "configmaps")
+            for each in self.api.items(kind)
+            if any(owner["name"] == name for owner in each["metadata"].get("ownerReferences", []))
+        ]
         return plain({"jobs": jobs, "pods": pods, "owned": owned}, name)
 
     @staticmethod
     def status(job):
         """The parts of the status that a kill must not change."""
-        status = {key: value for key, value in job.get("status", {}).items() if key not in ("startTime", "completionTime")}
-        status["conditions"] = [{key: value for key, value in condition.items() if key != "lastTransitionTime"}
-                                for condition in status.get("conditions", [])]
-        status["failures"] = [(failure["nodeRank"], failure["exitCode"], failure["counted"]) for failure in status.get("failures", [])]
+        status = {
+            key: value for key, value in job.get("status", {}).items() if key not in ("startTime", "completionTime")
+        }
+        status["conditions"] = [
+            {key: value for key, value in condition.items() if key != "lastTransitionTime"}
+            for condition in status.get("conditions", [])
+        ]
+        status["failures"] = [
+            (failure["nodeRank"], failure["exitCode"], failure["counted"]) for failure in status.get("failures", [])
+        ]
         return plain(status, job["metadata"]["name"])
 
     def settled(self, part, name, wanted=None):
         """(status, children) after the part. `wanted`: what they must become."""
-        job = self.await_job(name, lambda job: self.is_reached(part, job) and (not wanted or self.status(job) == wanted[0]))
+        job = self.await_job(
+            name, lambda job: self.is_reached(part, job) and (not wanted or self.status(job) == wanted[0])
+        )
         phases = {"suspend": [], "end": ["Succeeded"] * 2}.get(part, ["Running"] * 2)
         for _ in self.api.states("pods", f"jobset.sigs.k8s.io/jobset-name={name}"):
             seen = self.children(name)
@@ -91,7 +117,9 @@ class Kills(ControllerCase):
         self.begin(part, name)
 
         def is_over():
-            answers = [request.answer for request in self.proxy.writes() if request.resource == "trainjobs" and request.answer]
+            answers = [
+                request.answer for request in self.proxy.writes() if request.resource == "trainjobs" and request.answer
+            ]
             return any(answer["metadata"]["name"] == name and self.is_reached(part, answer) for answer in answers)
 
         self.proxy.await_(lambda: limit.is_over or is_over(), f"{count} writes of {part} of {name}")

@@ -1,4 +1,5 @@
 """A leader is stopped, like a frozen virtual machine, and continued when another leads. It must write nothing."""
+
 import os
 import signal
 
@@ -31,7 +32,9 @@ class StoppedLeader(ControllerCase):
         child.send_signal(signal.SIGSTOP)
         self.addCleanup(lambda: child.poll() is not None or child.send_signal(signal.SIGCONT))
         os.waitid(os.P_PID, child.pid, os.WSTOPPED)
-        self.api.await_object("leases", LEASE, lambda lease: lease["spec"].get("holderIdentity", before) != before, WAIT, ACCOUNT[0])
+        self.api.await_object(
+            "leases", LEASE, lambda lease: lease["spec"].get("holderIdentity", before) != before, WAIT, ACCOUNT[0]
+        )
 
     def wake(self, child):
         """Continues the process. It must end because it lost the Lease, without any further write."""
@@ -71,7 +74,9 @@ class StoppedLeader(ControllerCase):
         self.start("new")
         for name in names[1:]:
             self.make(name, runtime("", 1, container=TRUE))
-        self.old_proxy.await_(lambda: any(b"queued" in request.body for request in self.old_proxy.writes()), "a queued job's write")
+        self.old_proxy.await_(
+            lambda: any(b"queued" in request.body for request in self.old_proxy.writes()), "a queued job's write"
+        )
         self.stop_until_another_leads(old)
         for name in names:
             self.running(name)

@@ -1,4 +1,5 @@
 """A TrainJob is suspended and resumed in each of its states. One that has ended stays so, whatever its children do."""
+
 import itertools
 
 from cluster_case import NAMESPACE, changed
@@ -14,8 +15,20 @@ def with_initializer(nodes):
     """A runtime whose trainer waits for its data."""
     made = runtime("", nodes, container=TRUE)
     mount = {"volumeMounts": [{"name": "initializer", "mountPath": "/workspace"}]}
-    first = {"name": INITIALIZER, "template": {"metadata": {"labels": {ANCESTOR: INITIALIZER}}, "spec": {"template": {"spec": {
-        "containers": [{"name": INITIALIZER, "image": "initializer", **mount}], "volumes": [{"name": "initializer", "emptyDir": {}}]}}}}}
+    first = {
+        "name": INITIALIZER,
+        "template": {
+            "metadata": {"labels": {ANCESTOR: INITIALIZER}},
+            "spec": {
+                "template": {
+                    "spec": {
+                        "containers": [{"name": INITIALIZER, "image": "initializer", **mount}],
+                        "volumes": [{"name": "initializer", "emptyDir": {}}],
+                    }
+                }
+            },
+        },
+    }
     made["spec"]["template"]["spec"]["replicatedJobs"].insert(0, first)
     return made
 
@@ -30,9 +43,17 @@ class Lifecycle(ControllerCase):
     def suspended(self, name):
         """Suspends the job. Returns when none of its pods is left."""
         self.patch(name, {"suspend": True})
-        job = self.await_job(name, lambda job: is_true("Suspended")(job) and job["status"]["state"] == "Suspended"
-                             and not any(count["active"] for count in job["status"]["jobsStatus"]))
-        self.assertEqual([pod["metadata"]["name"] for pod in self.pods(name) if pod["status"]["phase"] == "Running"], [])
+        job = self.await_job(
+            name,
+            lambda job: (
+                is_true("Suspended")(job)
+                and job["status"]["state"] == "Suspended"
+                and not any(count["active"] for count in job["status"]["jobsStatus"])
+            ),
+        )
+        self.assertEqual(
+            [pod["metadata"]["name"] for pod in self.pods(name) if pod["status"]["phase"] == "Running"], []
+        )
         return job
 
     def resume(self, name):
@@ -40,8 +61,11 @@ class Lifecycle(ControllerCase):
 
     def pods(self, name, step=None):
         """The pods that are not being deleted."""
-        return [pod for pod in self.items("pods", name)
-                if "deletionTimestamp" not in pod["metadata"] and step in (None, pod["metadata"]["labels"][STEP])]
+        return [
+            pod
+            for pod in self.items("pods", name)
+            if "deletionTimestamp" not in pod["metadata"] and step in (None, pod["metadata"]["labels"][STEP])
+        ]
 
     def completes_after_all(self, name):
         """Ends running pods at each change of the status until the job is Complete: more may come."""
@@ -57,7 +81,10 @@ class Lifecycle(ControllerCase):
         return self.await_job(name, is_true("Complete"))
 
     def counts(self, job):
-        return {count["name"]: (count["active"], count["succeeded"], count["suspended"]) for count in job["status"]["jobsStatus"]}
+        return {
+            count["name"]: (count["active"], count["succeeded"], count["suspended"])
+            for count in job["status"]["jobsStatus"]
+        }
 
     # ---- states
 
@@ -65,7 +92,10 @@ class Lifecycle(ControllerCase):
         """Already the first status says Suspended, and no pod was created."""
         self.make("unborn", runtime("", 2, container=TRUE), suspend=True)
         job = self.await_job("unborn", lambda job: job.get("status"))
-        self.assertEqual((job["status"]["state"], [condition["type"] for condition in job["status"]["conditions"]]), ("Suspended", ["Suspended"]))
+        self.assertEqual(
+            (job["status"]["state"], [condition["type"] for condition in job["status"]["conditions"]]),
+            ("Suspended", ["Suspended"]),
+        )
         self.assertNotIn("startTime", job["status"])
         self.assertEqual(self.items("jobs", "unborn"), [])
         self.assertEqual(self.shown_state("unborn"), "Suspended")
@@ -76,7 +106,9 @@ class Lifecycle(ControllerCase):
 
     def shown_state(self, name):
         """In kubectl's column STATE."""
-        titles, row = (line.split() for line in self.cluster.kubectl("get", "trainjob", name, "-n", NAMESPACE).splitlines())
+        titles, row = (
+            line.split() for line in self.cluster.kubectl("get", "trainjob", name, "-n", NAMESPACE).splitlines()
+        )
         return row[titles.index("STATE")]
 
     def test_while_its_runtime_is_awaited(self):
@@ -93,12 +125,16 @@ class Lifecycle(ControllerCase):
     def test_while_it_is_initialized(self):
         """The initializer starts again after the resume; the trainer has not started."""
         self.make("data", with_initializer(2), initializer={"dataset": {"storageUri": "s3://a/b"}})
-        self.await_job("data", lambda job: job.get("status", {}).get("state") == "Initializing" and self.pods("data", INITIALIZER))
-        first, = self.pods("data", INITIALIZER)
+        self.await_job(
+            "data", lambda job: job.get("status", {}).get("state") == "Initializing" and self.pods("data", INITIALIZER)
+        )
+        (first,) = self.pods("data", INITIALIZER)
         self.suspended("data")
         self.resume("data")
-        self.await_job("data", lambda job: job["status"]["state"] == "Initializing" and self.counts(job)[INITIALIZER][0] == 1)
-        second, = self.pods("data", INITIALIZER)
+        self.await_job(
+            "data", lambda job: job["status"]["state"] == "Initializing" and self.counts(job)[INITIALIZER][0] == 1
+        )
+        (second,) = self.pods("data", INITIALIZER)
         self.assertNotEqual(first["metadata"]["uid"], second["metadata"]["uid"])
         self.assertEqual(self.pods("data", "node"), [])
         self.finish_running(second)
@@ -108,13 +144,17 @@ class Lifecycle(ControllerCase):
         self.resume("data")
         job = self.running("data")
         self.assertEqual(self.counts(job)[INITIALIZER], (0, 1, 0))
-        self.assertEqual([pod["metadata"]["uid"] for pod in self.pods("data", INITIALIZER)], [second["metadata"]["uid"]])
+        self.assertEqual(
+            [pod["metadata"]["uid"] for pod in self.pods("data", INITIALIZER)], [second["metadata"]["uid"]]
+        )
         self.assertEqual(self.counts(self.completes("data")), {INITIALIZER: (0, 1, 0), "node": (0, 1, 0)})
 
     def finish_running(self, pod):
         """Ends the pod as soon as it runs."""
         self.api.await_object("pods", pod["metadata"]["name"], lambda same: same["status"]["phase"] == "Running")
-        self.api.patch("pods", pod["metadata"]["name"], {"metadata": {"annotations": {"e2e.muster.dev/finish": "succeeded"}}})
+        self.api.patch(
+            "pods", pod["metadata"]["name"], {"metadata": {"annotations": {"e2e.muster.dev/finish": "succeeded"}}}
+        )
 
     def test_while_it_begins_anew(self):
         """The nodes accept no pods meanwhile, so the step stays between two attempts."""
@@ -128,7 +168,9 @@ class Lifecycle(ControllerCase):
         job = self.await_job("again", lambda job: job["status"]["attempt"] == 1 and job["status"]["state"] == "Waiting")
         self.assertIn("Unschedulable", job["status"]["message"])
         job = self.suspended("again")
-        self.assertEqual((job["status"].get("message", ""), job["status"]["attempt"], job["status"]["restarts"]), ("", 1, 1))
+        self.assertEqual(
+            (job["status"].get("message", ""), job["status"]["attempt"], job["status"]["restarts"]), ("", 1, 1)
+        )
         self.cordon(False)
         self.resume("again")
         self.running("again", attempt=1)
@@ -137,7 +179,13 @@ class Lifecycle(ControllerCase):
 
     def cordon(self, value):
         for node in self.cluster.get("nodes")["items"]:
-            self.cluster.kubectl("patch", "node", node["metadata"]["name"], "-p", f'{{"spec": {{"unschedulable": {str(value).lower()}}}}}')
+            self.cluster.kubectl(
+                "patch",
+                "node",
+                node["metadata"]["name"],
+                "-p",
+                f'{{"spec": {{"unschedulable": {str(value).lower()}}}}}',
+            )
 
     def test_again_and_again_without_waiting(self):
         """Each change comes while the last one is carried out. The last change counts."""
@@ -147,22 +195,53 @@ class Lifecycle(ControllerCase):
             self.patch("flaps", {"suspend": True})
             self.resume("flaps")
         job = self.completes_after_all("flaps")
-        self.assertEqual((job["status"]["restarts"], job["status"]["attempt"], job["status"].get("failures", [])), (0, 0, []))
+        self.assertEqual(
+            (job["status"]["restarts"], job["status"]["attempt"], job["status"].get("failures", [])), (0, 0, [])
+        )
 
     def test_where_it_is_placed_follows_the_patches(self):
         """After a resume the pods have nothing of an older patch."""
-        patches = [{"nodeSelector": {"kubernetes.io/hostname": "kwok-000"}, "tolerations": [{"key": "a", "operator": "Exists"}]},
-                   {"nodeSelector": {"type": "kwok"}, "tolerations": [{"key": "b", "operator": "Exists"}]}, None]
+        patches = [
+            {
+                "nodeSelector": {"kubernetes.io/hostname": "kwok-000"},
+                "tolerations": [{"key": "a", "operator": "Exists"}],
+            },
+            {"nodeSelector": {"type": "kwok"}, "tolerations": [{"key": "b", "operator": "Exists"}]},
+            None,
+        ]
         self.make("placed", runtime("", 1, container=TRUE), suspend=True)
         self.await_job("placed", is_true("Suspended"))
         for patch in patches:
-            entries = [{"manager": "a.example.com/b", "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": [
-                {"name": "node", "template": {"spec": {"template": {"spec": patch}}}}]}}}}] if patch else None
+            entries = (
+                [
+                    {
+                        "manager": "a.example.com/b",
+                        "trainingRuntimeSpec": {
+                            "template": {
+                                "spec": {
+                                    "replicatedJobs": [
+                                        {"name": "node", "template": {"spec": {"template": {"spec": patch}}}}
+                                    ]
+                                }
+                            }
+                        },
+                    }
+                ]
+                if patch
+                else None
+            )
             self.patch("placed", {"runtimePatches": entries, "suspend": False})
             self.running("placed")
-            pod, = self.pods("placed")
-            tolerations = [toleration for toleration in pod["spec"]["tolerations"] if not toleration["key"].startswith("node.kubernetes.io/")]
-            self.assertEqual((pod["spec"].get("nodeSelector"), tolerations or None), ((patch or {}).get("nodeSelector"), (patch or {}).get("tolerations")))
+            (pod,) = self.pods("placed")
+            tolerations = [
+                toleration
+                for toleration in pod["spec"]["tolerations"]
+                if not toleration["key"].startswith("node.kubernetes.io/")
+            ]
+            self.assertEqual(
+                (pod["spec"].get("nodeSelector"), tolerations or None),
+                ((patch or {}).get("nodeSelector"), (patch or {}).get("tolerations")),
+            )
             self.suspended("placed")
 
     def test_a_launcher_waits_for_its_nodes_at_a_resume_too(self):
@@ -172,9 +251,17 @@ class Lifecycle(ControllerCase):
         self.cordon(True)
         self.addCleanup(self.cordon, False)
         self.resume("ordered")
-        self.await_job("ordered", lambda job: job["status"]["state"] == "Waiting" and "Unschedulable" in job["status"]["message"])
-        self.api.await_items("pods", "jobset.sigs.k8s.io/jobset-name=ordered",
-                             lambda pods: [pod["metadata"]["labels"][STEP] for pod in pods if "deletionTimestamp" not in pod["metadata"]] == ["node", "node"])
+        self.await_job(
+            "ordered", lambda job: job["status"]["state"] == "Waiting" and "Unschedulable" in job["status"]["message"]
+        )
+        self.api.await_items(
+            "pods",
+            "jobset.sigs.k8s.io/jobset-name=ordered",
+            lambda pods: (
+                [pod["metadata"]["labels"][STEP] for pod in pods if "deletionTimestamp" not in pod["metadata"]]
+                == ["node", "node"]
+            ),
+        )
         self.cordon(False)
         self.running("ordered")
         self.finish("ordered")
@@ -191,7 +278,9 @@ class Lifecycle(ControllerCase):
 
     def kept(self, name):
         """The uids of the Job and its pods when the Job is over: until then its controller may end pods."""
-        over = lambda job: any(condition["type"] in ("Complete", "Failed") for condition in job.get("status", {}).get("conditions", []))
+        over = lambda job: any(
+            condition["type"] in ("Complete", "Failed") for condition in job.get("status", {}).get("conditions", [])
+        )
         self.api.await_object("jobs", f"{name}-node-0", over)
         children = {each["metadata"]["uid"] for each in self.items("jobs", name) + self.pods(name)}
         self.assertGreater(len(children), 1, "its pods are kept, with what they have said")
@@ -224,7 +313,9 @@ class Lifecycle(ControllerCase):
                 name = f"bare-{how.lower()}"
                 status = self.ended(name, how)
                 for kind in ("jobs", "services", "pods"):
-                    self.cluster.kubectl("delete", kind, "-n", NAMESPACE, "-l", f"jobset.sigs.k8s.io/jobset-name={name}", "--wait=true")
+                    self.cluster.kubectl(
+                        "delete", kind, "-n", NAMESPACE, "-l", f"jobset.sigs.k8s.io/jobset-name={name}", "--wait=true"
+                    )
                 self.api.delete("configmaps", f"{name}-runtime-snapshot")
                 self.api.delete("trainingruntimes", name)
                 self.stays(name, status)

@@ -1,4 +1,5 @@
 """MPI jobs: a launcher and its nodes, their hosts, and keys if the job uses ssh."""
+
 import base64
 import os
 import shutil
@@ -14,14 +15,36 @@ SSH = {"muster.dev/rsh": "ssh"}
 
 def mpi_runtime(**policy):
     """A runtime with a launcher that waits for its nodes, like the built-in ones."""
-    def job(name, command, **beside):
-        return {"name": name, **beside, "template": {"metadata": {"labels": {ANCESTOR: "trainer"} if name == "launcher" else {}}, "spec": {"template": {
-            "spec": {"containers": [{"name": "node", "image": "mpi:1", "command": command}]}}}}}
 
-    return {"apiVersion": API, "kind": "TrainingRuntime", "metadata": {}, "spec": {"mlPolicy": {"mpi": policy}, "template": {"spec": {
-        "successPolicy": {"operator": "All", "targetReplicatedJobs": ["launcher"]},
-        "replicatedJobs": [job("node", ["/usr/sbin/sshd", "-De"]),
-                           job("launcher", shell("mpirun true"), dependsOn=[{"name": "node", "status": "Ready"}])]}}}}
+    def job(name, command, **beside):
+        return {
+            "name": name,
+            **beside,
+            "template": {
+                "metadata": {"labels": {ANCESTOR: "trainer"} if name == "launcher" else {}},
+                "spec": {
+                    "template": {"spec": {"containers": [{"name": "node", "image": "mpi:1", "command": command}]}}
+                },
+            },
+        }
+
+    return {
+        "apiVersion": API,
+        "kind": "TrainingRuntime",
+        "metadata": {},
+        "spec": {
+            "mlPolicy": {"mpi": policy},
+            "template": {
+                "spec": {
+                    "successPolicy": {"operator": "All", "targetReplicatedJobs": ["launcher"]},
+                    "replicatedJobs": [
+                        job("node", ["/usr/sbin/sshd", "-De"]),
+                        job("launcher", shell("mpirun true"), dependsOn=[{"name": "node", "status": "Ready"}]),
+                    ],
+                }
+            },
+        },
+    }
 
 
 class Mpi(ControllerCase):
@@ -56,7 +79,10 @@ class Mpi(ControllerCase):
         self.await_job("more", lambda job: job["status"]["state"] == "Suspended")
         self.patch("more", {"suspend": False, "trainer": {"numNodes": 3}})
         self.await_job("more", lambda job: job["status"]["state"] == "Running" and job["status"]["nodes"] == 3)
-        self.assertEqual(self.hosts("more"), ["more-node-0-0.more slots=2", "more-node-0-1.more slots=2", "more-launcher-0-0.more slots=2"])
+        self.assertEqual(
+            self.hosts("more"),
+            ["more-node-0-0.more slots=2", "more-node-0-1.more slots=2", "more-launcher-0-0.more slots=2"],
+        )
         self.finish("more")
         self.await_job("more", is_true("Complete"))
 
@@ -66,7 +92,9 @@ class Mpi(ControllerCase):
         self.running("keys")
         secret = self.api.get("secrets", f"keys-mpi-ssh-auth-{made['metadata']['uid'][:8]}")
         self.assertEqual((secret["type"], secret["immutable"]), ("kubernetes.io/ssh-auth", True))
-        private, public = (base64.b64decode(secret["data"][key]).decode() for key in ("ssh-privatekey", "ssh-publickey"))
+        private, public = (
+            base64.b64decode(secret["data"][key]).decode() for key in ("ssh-privatekey", "ssh-publickey")
+        )
         self.assertTrue(private.startswith("-----BEGIN EC PRIVATE KEY-----\n"))
         self.finish("keys")
         self.await_job("keys", is_true("Complete"))
@@ -76,7 +104,9 @@ class Mpi(ControllerCase):
             path = os.path.join(folder, "id_rsa")
             with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
                 file.write(private)
-            derived = subprocess.run(["ssh-keygen", "-y", "-f", path], capture_output=True, text=True, check=True).stdout
+            derived = subprocess.run(
+                ["ssh-keygen", "-y", "-f", path], capture_output=True, text=True, check=True
+            ).stdout
         self.assertEqual(derived, public)
 
 

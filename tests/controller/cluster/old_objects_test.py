@@ -1,5 +1,6 @@
 """Muster is installed over Kubeflow Trainer v2.0 or v2.1, which has stored TrainJobs and runtimes. Each job is served,
 or its status says what to change. No field of it is lost."""
+
 import json
 import os
 
@@ -12,18 +13,39 @@ from scenario import runtime, shell, train_job
 
 IN_USE = "trainer.kubeflow.org/resource-in-use"  # a finalizer of Kubeflow Trainer
 SELECTOR = {"type": "kwok"}
-OVERRIDES = [{"targetJobs": [{"name": "node"}], "metadata": {"annotations": {"note": "kept"}}, "spec": {"nodeSelector": SELECTOR}}]
+OVERRIDES = [
+    {
+        "targetJobs": [{"name": "node"}],
+        "metadata": {"annotations": {"note": "kept"}},
+        "spec": {"nodeSelector": SELECTOR},
+    }
+]
 ASTRAY = [{"targetJobs": [{"name": "nodes"}], "spec": {"nodeSelector": SELECTOR}}]
 OLD_OVERRIDES = [{"targetJobs": [{"name": "node"}], "nodeSelector": SELECTOR}]
-SUSPENDED = {"type": "Suspended", "status": "True", "reason": "Suspended", "message": "TrainJob is suspended", "lastTransitionTime": "2025-01-01T00:00:00Z"}
+SUSPENDED = {
+    "type": "Suspended",
+    "status": "True",
+    "reason": "Suspended",
+    "message": "TrainJob is suspended",
+    "lastTransitionTime": "2025-01-01T00:00:00Z",
+}
 RESUMED = {**SUSPENDED, "status": "False", "reason": "Resumed", "message": "TrainJob is resumed"}
-COMPLETE = {"type": "Complete", "status": "True", "reason": "AllJobsCompleted", "message": "jobset completed successfully",
-            "lastTransitionTime": "2025-01-01T00:00:00Z"}
+COMPLETE = {
+    "type": "Complete",
+    "status": "True",
+    "reason": "AllJobsCompleted",
+    "message": "jobset completed successfully",
+    "lastTransitionTime": "2025-01-01T00:00:00Z",
+}
 NODE = {"name": "node", "ready": 0, "succeeded": 0, "failed": 0, "active": 0, "suspended": 0}
 
 # name: (spec, conditions, jobsStatus)
 STORED = {
-    "auto": ({"trainer": {"numProcPerNode": "auto"}, "podTemplateOverrides": OVERRIDES, "labels": {"team": "vision"}}, [], []),
+    "auto": (
+        {"trainer": {"numProcPerNode": "auto"}, "podTemplateOverrides": OVERRIDES, "labels": {"team": "vision"}},
+        [],
+        [],
+    ),
     "four": ({"trainer": {"numProcPerNode": "4"}}, [], []),
     "oldest": ({"podSpecOverrides": OLD_OVERRIDES}, [], []),
     "halted": ({"suspend": True, "podTemplateOverrides": OVERRIDES}, [SUSPENDED], [{**NODE, "suspended": 1}]),
@@ -31,14 +53,19 @@ STORED = {
     "over": ({}, [RESUMED, COMPLETE], [{**NODE, "succeeded": 1}]),
     "mended": ({"podTemplateOverrides": ASTRAY}, [], []),
     "theirs": ({"managedBy": MULTI_KUEUE}, [], [{**NODE, "active": 1}]),
-    **{name: ({"suspend": True, "podTemplateOverrides": OVERRIDES, "labels": {"team": "vision"}}, [SUSPENDED], [])
-       for name in ("kept-by-old", "kept-by-new", "kept-by-both", "dropped")},
+    **{
+        name: ({"suspend": True, "podTemplateOverrides": OVERRIDES, "labels": {"team": "vision"}}, [SUSPENDED], [])
+        for name in ("kept-by-old", "kept-by-new", "kept-by-both", "dropped")
+    },
 }
 # name: (spec, what its status says)
 WRONG = {
     "many": ({"trainer": {"numProcPerNode": "many"}}, "spec.trainer.numProcPerNode: 'many' is neither a whole number"),
     "astray": ({"podTemplateOverrides": ASTRAY}, "the runtime has no job 'nodes'; there are: node"),
-    "list": ({"podTemplateOverrides": [{"targetJobs": [{"name": "node"}], "spec": {"containers": 7}}]}, "containers: 7 is no list"),
+    "list": (
+        {"podTemplateOverrides": [{"targetJobs": [{"name": "node"}], "spec": {"containers": 7}}]},
+        "containers: 7 is no list",
+    ),
     "1st": ({}, "metadata.name: '1st' must match RFC 1035 DNS label format"),
 }
 
@@ -63,14 +90,32 @@ class OldObjects(AdmissionCase):
         made = runtime("plain", 2, {"torch": {"numProcPerNode": "auto"}}, container={"command": shell("torchrun x.py")})
         made["metadata"].update(namespace=NAMESPACE, finalizers=[IN_USE])
         cls.cluster.apply([made, changed(made, "metadata.name", "old")])
-        for folder in (os.path.join(HERE, "accepted", name) for name in ("runtime-with-data-v21.yaml", "runtime-elastic-v21.yaml", "trainjob-v21.yaml")):
+        for folder in (
+            os.path.join(HERE, "accepted", name)
+            for name in ("runtime-with-data-v21.yaml", "runtime-elastic-v21.yaml", "trainjob-v21.yaml")
+        ):
             cls.cluster.kubectl("create", "-f", folder)
-        specs = {**{name: spec for name, (spec, *_) in STORED.items()}, **{name: spec for name, (spec, _) in WRONG.items()}}
-        cls.cluster.apply([changed(train_job(name, "plain", **spec), "metadata.namespace", NAMESPACE) for name, spec in specs.items()])
+        specs = {
+            **{name: spec for name, (spec, *_) in STORED.items()},
+            **{name: spec for name, (spec, _) in WRONG.items()},
+        }
+        cls.cluster.apply(
+            [changed(train_job(name, "plain", **spec), "metadata.namespace", NAMESPACE) for name, spec in specs.items()]
+        )
         for name, (_, conditions, counts) in STORED.items():
             if conditions or counts:
-                cls.cluster.kubectl("patch", "trainjob", name, "-n", NAMESPACE, "--type=merge", "--subresource=status", "--field-manager=upstream",
-                                    "-p", json.dumps({"status": {"conditions": conditions, "jobsStatus": counts}}))
+                cls.cluster.kubectl(
+                    "patch",
+                    "trainjob",
+                    name,
+                    "-n",
+                    NAMESPACE,
+                    "--type=merge",
+                    "--subresource=status",
+                    "--field-manager=upstream",
+                    "-p",
+                    json.dumps({"status": {"conditions": conditions, "jobsStatus": counts}}),
+                )
         cls.before = {job["metadata"]["name"]: job for job in cls.cluster.get("trainjobs", "-n", NAMESPACE)["items"]}
 
     def node_pods(self, name):
@@ -99,7 +144,9 @@ class OldObjects(AdmissionCase):
         """The job from the documentation of v2.1, with all its fields."""
         job = self.await_job("digits", lambda job: job.get("status", {}).get("state"))
         self.assertIn(job["status"]["state"], ("Initializing", "Waiting"))
-        self.assertEqual([made["metadata"]["name"] for made in self.items("jobs", "digits")], ["digits-dataset-initializer-0"])
+        self.assertEqual(
+            [made["metadata"]["name"] for made in self.items("jobs", "digits")], ["digits-dataset-initializer-0"]
+        )
         self.assertEqual(self.api.get("trainjobs", "digits")["spec"], self.before["digits"]["spec"])
 
     def test_what_is_wrong_is_said(self):
@@ -141,16 +188,25 @@ class OldObjects(AdmissionCase):
 
     def test_a_suspended_one_is_resumed(self):
         job = self.await_job("halted", lambda job: job.get("status", {}).get("state") == "Suspended")
-        self.assertEqual([(each["type"], each["lastTransitionTime"]) for each in job["status"]["conditions"]], [("Suspended", SUSPENDED["lastTransitionTime"])])
+        self.assertEqual(
+            [(each["type"], each["lastTransitionTime"]) for each in job["status"]["conditions"]],
+            [("Suspended", SUSPENDED["lastTransitionTime"])],
+        )
         self.patch("halted", {"suspend": False})
         job = self.completes("halted")
-        self.assertEqual([(each["type"], each["status"], each["reason"]) for each in job["status"]["conditions"]],
-                         [("Suspended", "False", "Resumed"), ("Complete", "True", "AllJobsCompleted")])
+        self.assertEqual(
+            [(each["type"], each["status"], each["reason"]) for each in job["status"]["conditions"]],
+            [("Suspended", "False", "Resumed"), ("Complete", "True", "AllJobsCompleted")],
+        )
         self.assertEqual({pod["metadata"]["annotations"].get("note") for pod in self.items("pods", "halted")}, {"kept"})
 
     def test_clients_of_both_generations_write_it_back(self):
         """A client drops the fields that it does not know. The job still runs with them."""
-        for name, clients in (("kept-by-old", [as_old]), ("kept-by-new", [as_new]), ("kept-by-both", [as_old, as_new, as_old, as_new])):
+        for name, clients in (
+            ("kept-by-old", [as_old]),
+            ("kept-by-new", [as_new]),
+            ("kept-by-both", [as_old, as_new, as_old, as_new]),
+        ):
             with self.subTest(name):
                 self.await_job(name, lambda job: job.get("status", {}).get("state") == "Suspended")
                 for turn, client in enumerate(clients):
@@ -160,8 +216,14 @@ class OldObjects(AdmissionCase):
                 self.cluster.kubectl("replace", "-n", NAMESPACE, "-f", "-", content=json.dumps(resumed))
                 self.running(name)
                 for pod in self.node_pods(name):
-                    self.assertEqual((pod["spec"].get("nodeSelector"), pod["metadata"]["annotations"].get("note"), pod["metadata"]["labels"].get("team")),
-                                     (SELECTOR, "kept", "vision"))
+                    self.assertEqual(
+                        (
+                            pod["spec"].get("nodeSelector"),
+                            pod["metadata"]["annotations"].get("note"),
+                            pod["metadata"]["labels"].get("team"),
+                        ),
+                        (SELECTOR, "kept", "vision"),
+                    )
                 self.assertEqual(self.api.get("trainjobs", name)["spec"]["podTemplateOverrides"], OVERRIDES)
                 self.completes(name)
 
@@ -169,7 +231,16 @@ class OldObjects(AdmissionCase):
         """It is deleted after Kubeflow Trainer's finalizer is removed, as docs/install.md says."""
         self.cluster.kubectl("delete", "trainingruntime", "old", "-n", NAMESPACE, "--wait=false")
         self.assertIn("deletionTimestamp", self.api.get("trainingruntimes", "old")["metadata"])
-        self.cluster.kubectl("patch", "trainingruntime", "old", "-n", NAMESPACE, "--type=merge", "-p", '{"metadata": {"finalizers": null}}')
+        self.cluster.kubectl(
+            "patch",
+            "trainingruntime",
+            "old",
+            "-n",
+            NAMESPACE,
+            "--type=merge",
+            "-p",
+            '{"metadata": {"finalizers": null}}',
+        )
         self.assertIsNone(self.api.find("trainingruntimes", "old"))
 
 

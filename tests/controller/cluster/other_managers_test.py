@@ -1,4 +1,5 @@
 """TrainJobs of another manager, like those of MultiKueue on its management cluster. Muster does not touch them."""
+
 from admission_case import AdmissionCase
 from cluster_case import NAMESPACE
 import class_runner
@@ -6,8 +7,13 @@ from controller_case import TRUE, WAIT, is_true
 from scenario import runtime, train_job
 
 MULTI_KUEUE = "kueue.x-k8s.io/multikueue"
-END = {"type": "Complete", "status": "True", "reason": "AllJobsCompleted", "message": "jobset completed successfully",
-       "lastTransitionTime": "2026-01-01T00:00:00Z"}
+END = {
+    "type": "Complete",
+    "status": "True",
+    "reason": "AllJobsCompleted",
+    "message": "jobset completed successfully",
+    "lastTransitionTime": "2026-01-01T00:00:00Z",
+}
 COUNTS = [{"name": "node", "ready": 1, "succeeded": 0, "failed": 0, "active": 1, "suspended": 0}]
 
 
@@ -30,10 +36,15 @@ class MultiKueue(AdmissionCase):
             self.serve("one")
             self.await_webhooks()
         for kind in ("jobs", "services", "configmaps", "secrets", "pods", "horizontalpodautoscalers"):
-            made = [item["metadata"]["name"] for item in self.api.items(kind)
-                    if any(owner["name"] == name for owner in item["metadata"].get("ownerReferences", []))]
+            made = [
+                item["metadata"]["name"]
+                for item in self.api.items(kind)
+                if any(owner["name"] == name for owner in item["metadata"].get("ownerReferences", []))
+            ]
             self.assertEqual(made, [], kind)
-        self.assertEqual([event["message"] for event in self.api.items("events") if event["involvedObject"]["name"] == name], [])
+        self.assertEqual(
+            [event["message"] for event in self.api.items("events") if event["involvedObject"]["name"] == name], []
+        )
 
     def test_it_is_left_alone(self):
         self.assertNotIn("status", self.make_theirs("runs"))
@@ -43,10 +54,17 @@ class MultiKueue(AdmissionCase):
         self.untouched("waits")
         self.patch("waits", {"suspend": True, "trainer": {"numNodes": 4}})
         self.untouched("waits")
-        self.cluster.kubectl("delete", "trainjob", "runs", "-n", NAMESPACE, f"--timeout={WAIT}s")  # no finalizer is left
+        self.cluster.kubectl(
+            "delete", "trainjob", "runs", "-n", NAMESPACE, f"--timeout={WAIT}s"
+        )  # no finalizer is left
 
     def test_an_elastic_job_has_no_autoscaler(self):
-        metrics = [{"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}}]
+        metrics = [
+            {
+                "type": "Resource",
+                "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}},
+            }
+        ]
         made = runtime("", 1, container=TRUE)
         made["spec"]["mlPolicy"] = {"torch": {"elasticPolicy": {"minNodes": 1, "maxNodes": 4, "metrics": metrics}}}
         self.make_theirs("elastic", made)
@@ -68,7 +86,9 @@ class MultiKueue(AdmissionCase):
         for manager in ("somebody", "", "kueue.x-k8s.io/multikueue2", "Kueue.x-k8s.io/multikueue"):
             with self.subTest(manager), self.refused(422, "spec.managedBy", words):
                 self.api.create("trainjobs", train_job("managed", "managed", managedBy=manager))
-        self.api.create("trainjobs", train_job("managed", "managed", managedBy="trainer.kubeflow.org/trainjob-controller"))
+        self.api.create(
+            "trainjobs", train_job("managed", "managed", managedBy="trainer.kubeflow.org/trainjob-controller")
+        )
         self.running("managed")
         with self.refused(422, "spec.managedBy", "field is immutable"):
             self.patch("managed", {"managedBy": MULTI_KUEUE})

@@ -1,4 +1,5 @@
 """Ways to install Muster: kustomize overlays and components, and the Helm chart, which must give the same objects."""
+
 import json
 import os
 import re
@@ -21,10 +22,21 @@ with open(os.path.join(ROOT, "CMakeLists.txt")) as sources:
     VERSION = re.search(r"project\(muster VERSION (\S+)", sources.read()).group(1)
 DEPLOYMENT = "kubeflow-trainer-controller-manager"
 # Foreign kinds that components create. Their definitions here accept all fields.
-OTHERS = [("cert-manager.io", "v1", "Issuer"), ("cert-manager.io", "v1", "Certificate"),
-          ("monitoring.coreos.com", "v1", "ServiceMonitor"), ("monitoring.coreos.com", "v1", "PrometheusRule")]
-COMPONENTS = {"networkPolicy": "network-policy", "metrics": "monitoring", "webhook.certManager": "cert-manager",
-              "webhook.clientCA": "webhook-client-ca", "webhook.trustClients": "webhook-trust-clients", "statusServer": "status-server", "pytorchJobs": "pytorchjob"}
+OTHERS = [
+    ("cert-manager.io", "v1", "Issuer"),
+    ("cert-manager.io", "v1", "Certificate"),
+    ("monitoring.coreos.com", "v1", "ServiceMonitor"),
+    ("monitoring.coreos.com", "v1", "PrometheusRule"),
+]
+COMPONENTS = {
+    "networkPolicy": "network-policy",
+    "metrics": "monitoring",
+    "webhook.certManager": "cert-manager",
+    "webhook.clientCA": "webhook-client-ca",
+    "webhook.trustClients": "webhook-trust-clients",
+    "statusServer": "status-server",
+    "pytorchJobs": "pytorchjob",
+}
 IMAGES = ("muster", "muster-initializer", "muster-controller")
 PYTORCH_WEBHOOK = "validator.pytorchjob.training-operator.kubeflow.org"
 # The definitions of base/crds, and the one that a value of the chart turns on.
@@ -33,27 +45,62 @@ ALL_ON = [word for switch in COMPONENTS for word in ("--set", f"{switch}.enabled
 
 # (values, path in the Deployment's pod, the value there)
 VALUES = [
-    (["image.repository=r.example.com/c", "image.tag=v1", "image.pullPolicy=Always"], "containers.0.image", "r.example.com/c:v1"),
+    (
+        ["image.repository=r.example.com/c", "image.tag=v1", "image.pullPolicy=Always"],
+        "containers.0.image",
+        "r.example.com/c:v1",
+    ),
     (["image.pullPolicy=Always"], "containers.0.imagePullPolicy", "Always"),
-    (["agentImage.repository=r.example.com/a", "agentImage.tag=v2"], "containers.0.env", [{"name": "MUSTER_AGENT_IMAGE", "value": "r.example.com/a:v2"}]),
+    (
+        ["agentImage.repository=r.example.com/a", "agentImage.tag=v2"],
+        "containers.0.env",
+        [{"name": "MUSTER_AGENT_IMAGE", "value": "r.example.com/a:v2"}],
+    ),
     (["registry=r.example.com/team/"], "containers.0.image", f"r.example.com/team/muster-controller:{VERSION}"),
-    (["registry=r.example.com/team"], "containers.0.env", [{"name": "MUSTER_AGENT_IMAGE", "value": f"r.example.com/team/muster:{VERSION}"}]),
+    (
+        ["registry=r.example.com/team"],
+        "containers.0.env",
+        [{"name": "MUSTER_AGENT_IMAGE", "value": f"r.example.com/team/muster:{VERSION}"}],
+    ),
     (["resources.limits.memory=1Gi"], "containers.0.resources", {"limits": {"memory": "1Gi"}}),
     (["nodeSelector.role=system"], "nodeSelector", {"role": "system"}),
     (["tolerations[0].operator=Exists"], "tolerations", [{"operator": "Exists"}]),
     (["affinity.nodeAffinity.x=y"], "affinity", {"nodeAffinity": {"x": "y"}}),
     (["imagePullSecrets[0].name=pull"], "imagePullSecrets", [{"name": "pull"}]),
 ]
-REFUSED = ["replica=1", "image.tag=1", "image.repository=", "image.pullPolicy=Sometimes", "metrics.enabled=maybe", "pytorchJobs.enabled=1", "replicas=two", "webhook.clientCA=on",
-           "webhook.trustClients.enable=true"]
+REFUSED = [
+    "replica=1",
+    "image.tag=1",
+    "image.repository=",
+    "image.pullPolicy=Sometimes",
+    "metrics.enabled=maybe",
+    "pytorchJobs.enabled=1",
+    "replicas=two",
+    "webhook.clientCA=on",
+    "webhook.trustClients.enable=true",
+]
 
 
 def definition(group, version, kind):
     plural = kind.lower() + "s"
-    return {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": f"{plural}.{group}"},
-            "spec": {"group": group, "scope": "Namespaced", "names": {"kind": kind, "listKind": f"{kind}List", "plural": plural, "singular": kind.lower()},
-                     "versions": [{"name": version, "served": True, "storage": True,
-                                   "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}}]}}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{group}"},
+        "spec": {
+            "group": group,
+            "scope": "Namespaced",
+            "names": {"kind": kind, "listKind": f"{kind}List", "plural": plural, "singular": kind.lower()},
+            "versions": [
+                {
+                    "name": version,
+                    "served": True,
+                    "storage": True,
+                    "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+                }
+            ],
+        },
+    }
 
 
 def install_others(cluster):
@@ -62,8 +109,18 @@ def install_others(cluster):
 
 
 def helm(cluster, *arguments):
-    return subprocess.run([HELM, *arguments], capture_output=True, text=True, timeout=300,
-                          env={**cluster.environment, "HELM_CACHE_HOME": cluster.folder, "HELM_CONFIG_HOME": cluster.folder, "HELM_DATA_HOME": cluster.folder})
+    return subprocess.run(
+        [HELM, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={
+            **cluster.environment,
+            "HELM_CACHE_HOME": cluster.folder,
+            "HELM_CONFIG_HOME": cluster.folder,
+            "HELM_DATA_HOME": cluster.folder,
+        },
+    )
 
 
 def why_no_helm():
@@ -102,7 +159,9 @@ class Packaging(ClusterCase):
 
     def objects(self, text):
         """The objects of a YAML text, by place()."""
-        text = self.cluster.kubectl("create", "--dry-run=client", "--validate=false", "-o", "json", "-f", "-", content=text)
+        text = self.cluster.kubectl(
+            "create", "--dry-run=client", "--validate=false", "-o", "json", "-f", "-", content=text
+        )
         made, decoder, at = {}, json.JSONDecoder(), 0
         while at < len(text.rstrip()):
             thing, at = decoder.raw_decode(text, re.compile(r"\s*").match(text, at).end())
@@ -119,9 +178,17 @@ class Packaging(ClusterCase):
         """A folder with a kustomization: the default overlay and these components."""
         folder = tempfile.mkdtemp(dir=self.cluster.folder)
         with open(os.path.join(folder, "kustomization.yaml"), "w") as file:
-            json.dump({"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization",
-                       "resources": [os.path.relpath(os.path.join(MANIFESTS, "overlays", "default"), folder)],
-                       "components": [os.path.relpath(os.path.join(MANIFESTS, "components", name), folder) for name in names]}, file)
+            json.dump(
+                {
+                    "apiVersion": "kustomize.config.k8s.io/v1beta1",
+                    "kind": "Kustomization",
+                    "resources": [os.path.relpath(os.path.join(MANIFESTS, "overlays", "default"), folder)],
+                    "components": [
+                        os.path.relpath(os.path.join(MANIFESTS, "components", name), folder) for name in names
+                    ],
+                },
+                file,
+            )
         return folder
 
     def rendered(self, *flags):
@@ -132,7 +199,9 @@ class Packaging(ClusterCase):
     def test_every_overlay_is_accepted(self):
         for name in sorted(os.listdir(os.path.join(MANIFESTS, "overlays"))):
             with self.subTest(name):
-                done = self.cluster.try_kubectl("apply", "--server-side", "--force-conflicts", "-k", os.path.join(MANIFESTS, "overlays", name))
+                done = self.cluster.try_kubectl(
+                    "apply", "--server-side", "--force-conflicts", "-k", os.path.join(MANIFESTS, "overlays", name)
+                )
                 self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_applied_again(self):
@@ -146,46 +215,100 @@ class Packaging(ClusterCase):
     def test_every_component_is_accepted(self):
         names = sorted(os.listdir(os.path.join(MANIFESTS, "components")))
         self.assertEqual(set(names), {*COMPONENTS.values(), "kueue"})
-        done = self.cluster.try_kubectl("apply", "--server-side", "--force-conflicts", "-k", self.with_components(names))
+        done = self.cluster.try_kubectl(
+            "apply", "--server-side", "--force-conflicts", "-k", self.with_components(names)
+        )
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertEqual(self.cluster.get("crd", "jobsets.jobset.x-k8s.io")["spec"]["names"]["kind"], "JobSet")
 
     def test_a_jobset_can_be_written(self):
         self.cluster.kubectl("apply", "--server-side", "-k", self.with_components(["kueue"]))
         await_kind(self.cluster, "jobset.x-k8s.io/v1alpha2", "jobsets")
-        jobset = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": {"name": "a", "namespace": NAMESPACE}, "spec": {"replicatedJobs": [
-            {"name": "node", "template": {"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "node", "image": "x"}]}}}}}]}}
+        jobset = {
+            "apiVersion": "jobset.x-k8s.io/v1alpha2",
+            "kind": "JobSet",
+            "metadata": {"name": "a", "namespace": NAMESPACE},
+            "spec": {
+                "replicatedJobs": [
+                    {
+                        "name": "node",
+                        "template": {
+                            "spec": {
+                                "template": {
+                                    "spec": {"restartPolicy": "Never", "containers": [{"name": "node", "image": "x"}]}
+                                }
+                            }
+                        },
+                    }
+                ]
+            },
+        }
         self.cluster.kubectl("create", "-f", "-", content=json.dumps(jobset))  # an unknown field would be refused
-        self.assertEqual(value_at(self.cluster.get("jobset", "a", "-n", NAMESPACE), "spec.replicatedJobs.0.replicas"), 1)
-        done = self.cluster.try_kubectl("patch", "jobset", "a", "-n", NAMESPACE, "--type=merge", "-p", '{"spec":{"successPolicy":{"operator":"Some"}}}')
+        self.assertEqual(
+            value_at(self.cluster.get("jobset", "a", "-n", NAMESPACE), "spec.replicatedJobs.0.replicas"), 1
+        )
+        done = self.cluster.try_kubectl(
+            "patch",
+            "jobset",
+            "a",
+            "-n",
+            NAMESPACE,
+            "--type=merge",
+            "-p",
+            '{"spec":{"successPolicy":{"operator":"Some"}}}',
+        )
         self.assertIn("successPolicy.operator: Unsupported value", done.stderr)
 
     def test_what_is_for_each_namespace_is_accepted(self):
         folder = os.path.join(MANIFESTS, "per-namespace")
         done = self.cluster.try_kubectl("apply", "--server-side", "-n", NAMESPACE, "-f", folder)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        for name, ports in (("muster-train-jobs", {29400, 29500, 29522}), ("muster-pytorch-jobs", {23456, 29400, 29500})):
+        for name, ports in (
+            ("muster-train-jobs", {29400, 29500, 29522}),
+            ("muster-pytorch-jobs", {23456, 29400, 29500}),
+        ):
             rules = self.cluster.get("networkpolicy", name, "-n", NAMESPACE)["spec"]["ingress"]
             [anybody] = [rule["ports"] for rule in rules if "from" not in rule]
-            open_ports = {port for part in anybody if part["protocol"] == "TCP" for port in range(part["port"], part["endPort"] + 1)}
+            open_ports = {
+                port
+                for part in anybody
+                if part["protocol"] == "TCP"
+                for port in range(part["port"], part["endPort"] + 1)
+            }
             self.assertEqual(set(range(1, 65536)) - open_ports, ports, name)
 
     def test_the_certificate_is_of_the_service(self):
         made = self.kustomized(os.path.join(MANIFESTS, "overlays", "cert-manager"))
-        service, certificate, deployment = (made[kind, SYSTEM, name] for kind, name in (
-            ("Service", DEPLOYMENT), ("Certificate", "kubeflow-trainer-webhook-cert"), ("Deployment", DEPLOYMENT)))
+        service, certificate, deployment = (
+            made[kind, SYSTEM, name]
+            for kind, name in (
+                ("Service", DEPLOYMENT),
+                ("Certificate", "kubeflow-trainer-webhook-cert"),
+                ("Deployment", DEPLOYMENT),
+            )
+        )
         self.assertIn(f"{service['metadata']['name']}.{SYSTEM}.svc", certificate["spec"]["dnsNames"])
         pod = deployment["spec"]["template"]["spec"]
-        self.assertEqual(pod["containers"][0]["args"][-1], f"--webhook-cert-dir={pod['containers'][0]['volumeMounts'][-1]['mountPath']}")
+        self.assertEqual(
+            pod["containers"][0]["args"][-1],
+            f"--webhook-cert-dir={pod['containers'][0]['volumeMounts'][-1]['mountPath']}",
+        )
         self.assertEqual(pod["volumes"][-1]["secret"]["secretName"], certificate["spec"]["secretName"])
         for (kind, _, name), configuration in made.items():
             if kind.endswith("WebhookConfiguration"):
-                self.assertEqual(configuration["metadata"]["annotations"]["cert-manager.io/inject-ca-from"], f"{SYSTEM}/kubeflow-trainer-webhook-cert", name)
+                self.assertEqual(
+                    configuration["metadata"]["annotations"]["cert-manager.io/inject-ca-from"],
+                    f"{SYSTEM}/kubeflow-trainer-webhook-cert",
+                    name,
+                )
 
     def test_the_chart_has_the_objects_of_the_manifests(self):
         if why_no_helm():
             self.skipTest(why_no_helm())
-        for flags, folder in (((), os.path.join(MANIFESTS, "overlays", "default")), (ALL_ON, self.with_components(COMPONENTS.values()))):
+        for flags, folder in (
+            ((), os.path.join(MANIFESTS, "overlays", "default")),
+            (ALL_ON, self.with_components(COMPONENTS.values())),
+        ):
             written = self.kustomized(folder)
             del written["Namespace", None, SYSTEM]  # Helm itself creates it
             rendered = self.rendered(*flags)
@@ -202,9 +325,13 @@ class Packaging(ClusterCase):
         for values, path, wanted in VALUES:
             with self.subTest(values):
                 made = self.rendered(*(word for value in values for word in ("--set", value)))
-                self.assertEqual(value_at(made["Deployment", SYSTEM, DEPLOYMENT]["spec"]["template"]["spec"], path), wanted)
-        args = [self.rendered(*flags)["Deployment", SYSTEM, DEPLOYMENT]["spec"]["template"]["spec"]["containers"][0]["args"]
-                for flags in ((), ("--set", "extraArgs={--log-format=json,--qps=50}"))]
+                self.assertEqual(
+                    value_at(made["Deployment", SYSTEM, DEPLOYMENT]["spec"]["template"]["spec"], path), wanted
+                )
+        args = [
+            self.rendered(*flags)["Deployment", SYSTEM, DEPLOYMENT]["spec"]["template"]["spec"]["containers"][0]["args"]
+            for flags in ((), ("--set", "extraArgs={--log-format=json,--qps=50}"))
+        ]
         self.assertEqual(args[1], [*args[0], "--log-format=json", "--qps=50"])
         made = self.rendered("--set", "runtimes.enabled=false,podDisruptionBudget.enabled=false")
         self.assertFalse({"ClusterTrainingRuntime", "PodDisruptionBudget"} & {kind for kind, _, _ in made})
@@ -234,10 +361,21 @@ class Packaging(ClusterCase):
             text = re.search(r"```yaml\n(apiVersion: kustomize.*?)```", page.read(), re.DOTALL)[1]
         with open(os.path.join(folder, "kustomization.yaml"), "w") as file:
             file.write(text)
-        self.assertEqual(images_of(self.kustomized(folder)), {f"registry.example.com/team/{name}:{VERSION}" for name in IMAGES})
+        self.assertEqual(
+            images_of(self.kustomized(folder)), {f"registry.example.com/team/{name}:{VERSION}" for name in IMAGES}
+        )
         if not why_no_helm():
-            self.assertEqual(images_of(self.rendered("--set", "registry=registry.example.com/team", "--set-string", "image.tag=1,agentImage.tag=1,initializerImage.tag=1")),
-                             {f"registry.example.com/team/{name}:1" for name in IMAGES})
+            self.assertEqual(
+                images_of(
+                    self.rendered(
+                        "--set",
+                        "registry=registry.example.com/team",
+                        "--set-string",
+                        "image.tag=1,agentImage.tag=1,initializerImage.tag=1",
+                    )
+                ),
+                {f"registry.example.com/team/{name}:1" for name in IMAGES},
+            )
 
 
 class HelmRelease(ClusterCase):
@@ -259,9 +397,21 @@ class HelmRelease(ClusterCase):
 
     def test_a_definition_of_training_operator_is_taken_over(self):
         self.cluster.apply([definition("kubeflow.org", "v1", "PyTorchJob")])
-        install = ("install", "muster", CHART, "--namespace", "training", "--create-namespace", "--set", "pytorchJobs.enabled=true")
+        install = (
+            "install",
+            "muster",
+            CHART,
+            "--namespace",
+            "training",
+            "--create-namespace",
+            "--set",
+            "pytorchJobs.enabled=true",
+        )
         done = helm(self.cluster, *install)
-        self.assertIn('CustomResourceDefinition "pytorchjobs.kubeflow.org" in namespace "" exists and cannot be imported', done.stderr)
+        self.assertIn(
+            'CustomResourceDefinition "pytorchjobs.kubeflow.org" in namespace "" exists and cannot be imported',
+            done.stderr,
+        )
         self.run_helm(*install, "--take-ownership")
         schema = value_at(self.cluster.get("crd", "pytorchjobs.kubeflow.org"), "spec.versions.0.schema.openAPIV3Schema")
         self.assertIn("countedPods", schema["properties"]["status"]["properties"])
@@ -269,16 +419,24 @@ class HelmRelease(ClusterCase):
         self.run_helm("uninstall", "muster", "--namespace", "training")
 
     def webhooks(self):
-        return [webhook["name"] for webhook in self.cluster.get("validatingwebhookconfiguration", "validator.trainer.kubeflow.org")["webhooks"]]
+        return [
+            webhook["name"]
+            for webhook in self.cluster.get("validatingwebhookconfiguration", "validator.trainer.kubeflow.org")[
+                "webhooks"
+            ]
+        ]
 
     def test_install_upgrade_uninstall(self):
         self.run_helm("install", "muster", CHART, "--namespace", "training", "--create-namespace", *ALL_ON)
         self.assertEqual(self.cluster.get("deployment", DEPLOYMENT, "-n", "training")["spec"]["replicas"], 2)
         self.assertEqual(self.cluster.get("clustertrainingruntime", "plain")["metadata"]["name"], "plain")
         account = f"system:serviceaccount:training:{DEPLOYMENT}"
-        for question, answer in (("create jobs.batch -n vision", "yes"), ("update leases.coordination.k8s.io/trainer.kubeflow.org -n training", "yes"),
-                                 ("delete pytorchjobs.kubeflow.org -n vision", "yes"),
-                                 (f"update leases.coordination.k8s.io/trainer.kubeflow.org -n {SYSTEM}", "no")):
+        for question, answer in (
+            ("create jobs.batch -n vision", "yes"),
+            ("update leases.coordination.k8s.io/trainer.kubeflow.org -n training", "yes"),
+            ("delete pytorchjobs.kubeflow.org -n vision", "yes"),
+            (f"update leases.coordination.k8s.io/trainer.kubeflow.org -n {SYSTEM}", "no"),
+        ):
             self.assertEqual(self.may(account, question, answer), answer, question)
         self.assertIn(PYTORCH_WEBHOOK, self.webhooks())
         self.run_helm("upgrade", "muster", CHART, "--namespace", "training", "--set", "replicas=1")
@@ -301,7 +459,9 @@ class Metrics(PyTorchCase):
         self.running("measured")
         self.create_job("counted")
         self.await_running("counted")
-        with urllib.request.urlopen(f"http://{self.cluster.address}:{self.cluster.port('controller')}/metrics", timeout=WAIT) as answer:
+        with urllib.request.urlopen(
+            f"http://{self.cluster.address}:{self.cluster.port('controller')}/metrics", timeout=WAIT
+        ) as answer:
             served = set(re.findall(r"(?m)^# TYPE (\S+)", answer.read().decode()))
         with open(os.path.join(ROOT, "docs", "controller.md")) as page:
             table = page.read().partition("\n## Metrics\n")[2].partition("\n## ")[0]

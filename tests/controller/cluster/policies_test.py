@@ -1,4 +1,5 @@
 """Policies of JobSet and Kubeflow Trainer: failure rules, volume claims, pod groups, and jobs that wait for jobs."""
+
 from cluster_case import NAMESPACE, pod_group_definition
 import class_runner
 from controller_case import OFF, ONCE, TRUE, WAIT, ControllerCase, is_true
@@ -25,9 +26,14 @@ class Policies(ControllerCase):
         self.cluster.kubectl("wait", "--for=delete", f"{resource}/{name}", "-n", NAMESPACE, f"--timeout={WAIT}s")
 
     def test_rules_of_failures(self):
-        rules = [{"action": "RestartJobSetAndIgnoreMaxRestarts", "onJobFailureReasons": ["PodFailurePolicy"],
-                  "onJobFailureMessagePatterns": ["exit code 42 "]},
-                 {"name": "noMore", "action": "FailJobSet", "onJobFailureReasons": ["PodFailurePolicy"]}]
+        rules = [
+            {
+                "action": "RestartJobSetAndIgnoreMaxRestarts",
+                "onJobFailureReasons": ["PodFailurePolicy"],
+                "onJobFailureMessagePatterns": ["exit code 42 "],
+            },
+            {"name": "noMore", "action": "FailJobSet", "onJobFailureReasons": ["PodFailurePolicy"]},
+        ]
         self.job_set("rules", made=runtime("", 2, container=TRUE), failurePolicy={"maxRestarts": 1, "rules": rules})
         self.running("rules")
         self.finish("rules", "failed", rank=0, code=42)
@@ -36,47 +42,73 @@ class Policies(ControllerCase):
         self.finish("rules", "failed", rank=1, code=3)
         reason, message = self.condition(self.await_job("rules", is_true("Failed")), "Failed")
         self.assertEqual(reason, "FailJobSetFailurePolicyAction")
-        self.assertTrue(message.startswith("applying FailJobSet failure policy action (first failed job: rules-node-0): "), message)
+        self.assertTrue(
+            message.startswith("applying FailJobSet failure policy action (first failed job: rules-node-0): "), message
+        )
         self.assertIn("(rule noMore of the failurePolicy)", message)
 
     def test_claims(self):
         spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
         made = runtime("", 1, container={**TRUE, "volumeMounts": [{"name": "data", "mountPath": "/data"}]})
-        policies = [{"templates": [{"metadata": {"name": "data"}, "spec": spec}]},
-                    {"templates": [{"metadata": {"name": "kept"}, "spec": spec}], "retentionPolicy": {"whenDeleted": "Retain"}}]
-        kept = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "kept-claims", "annotations": {"made": "before"}}, "spec": spec}
+        policies = [
+            {"templates": [{"metadata": {"name": "data"}, "spec": spec}]},
+            {"templates": [{"metadata": {"name": "kept"}, "spec": spec}], "retentionPolicy": {"whenDeleted": "Retain"}},
+        ]
+        kept = {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "metadata": {"name": "kept-claims", "annotations": {"made": "before"}},
+            "spec": spec,
+        }
         self.api.create("persistentvolumeclaims", kept)
         self.job_set("claims", made=made, volumeClaimPolicies=policies)
         job = self.api.await_object("jobs", "claims-node-0", lambda job: True)
-        self.assertIn({"name": "data", "persistentVolumeClaim": {"claimName": "data-claims"}}, job["spec"]["template"]["spec"]["volumes"])
-        owner, = self.api.get("persistentvolumeclaims", "data-claims")["metadata"]["ownerReferences"]
+        self.assertIn(
+            {"name": "data", "persistentVolumeClaim": {"claimName": "data-claims"}},
+            job["spec"]["template"]["spec"]["volumes"],
+        )
+        (owner,) = self.api.get("persistentvolumeclaims", "data-claims")["metadata"]["ownerReferences"]
         self.assertEqual(owner["name"], "claims")
-        self.assertEqual(self.api.get("persistentvolumeclaims", "kept-claims")["metadata"]["annotations"], {"made": "before"})
+        self.assertEqual(
+            self.api.get("persistentvolumeclaims", "kept-claims")["metadata"]["annotations"], {"made": "before"}
+        )
 
     def test_a_group_of_pods(self):
         made = runtime("", 2, container={**TRUE, "resources": {"requests": {"cpu": "500m"}}})
         made["spec"]["podGroupPolicy"] = {"coscheduling": {}}
         self.make("group", made)
-        self.await_job("group", lambda job: "the cluster knows no PodGroup of scheduling.x-k8s.io/v1alpha1: install its scheduler with the "
-                       "CustomResourceDefinition podgroups.scheduling.x-k8s.io" in job.get("status", {}).get("message", ""))
+        self.await_job(
+            "group",
+            lambda job: (
+                "the cluster knows no PodGroup of scheduling.x-k8s.io/v1alpha1: install its scheduler with the "
+                "CustomResourceDefinition podgroups.scheduling.x-k8s.io" in job.get("status", {}).get("message", "")
+            ),
+        )
         self.assertEqual(self.items("jobs", "group"), [])
         self.cluster.apply([pod_group_definition("scheduling.x-k8s.io", "v1alpha1")])
         self.running("group")
         group = self.cluster.get("podgroups.scheduling.x-k8s.io", "group", "-n", NAMESPACE)
         self.assertEqual(group["spec"], {"minMember": 2, "minResources": {"cpu": "1"}, "scheduleTimeoutSeconds": 60})
-        self.assertEqual([pod["metadata"]["labels"]["scheduling.x-k8s.io/pod-group"] for pod in self.items("pods", "group")], ["group"] * 2)
+        self.assertEqual(
+            [pod["metadata"]["labels"]["scheduling.x-k8s.io/pod-group"] for pod in self.items("pods", "group")],
+            ["group"] * 2,
+        )
         # A change while the job is suspended also changes its group.
         self.patch("group", {"suspend": True})
         self.await_job("group", is_true("Suspended"))
         self.patch("group", {"trainer": {"numNodes": 1}})
         self.patch("group", {"suspend": False})
-        self.cluster.await_object("podgroups.scheduling.x-k8s.io/group", lambda group: group["spec"]["minMember"] == 1, NAMESPACE)
+        self.cluster.await_object(
+            "podgroups.scheduling.x-k8s.io/group", lambda group: group["spec"]["minMember"] == 1, NAMESPACE
+        )
         self.running("group")
 
     def test_a_job_waits_for_another(self):
         self.make("second", runtime("", 1, container=TRUE), {"muster.dev/after": "first"})
         told = self.await_job("second", waits("TrainJobMissing"))
-        self.assertIn("it waits for TrainJob first to complete, and there is no such TrainJob", told["status"]["message"])
+        self.assertIn(
+            "it waits for TrainJob first to complete, and there is no such TrainJob", told["status"]["message"]
+        )
         self.make("first", runtime("", 1, container=TRUE))
         told = self.await_job("second", waits("WaitingForTrainJob"))
         self.assertEqual(self.items("jobs", "second"), [])

@@ -1,4 +1,5 @@
 """Without a webhook, wrong PyTorchJobs are stored. The status says what is wrong, and the corrected job starts."""
+
 import json
 
 from cluster_case import changed
@@ -14,12 +15,21 @@ HUGE = [{"name": f"V{number}", "value": "x" * 9000} for number in range(50)]
 # name: (changes of a valid job, what the status says)
 WRONG = {
     "processes": ({"spec.nprocPerNode": "0"}, "spec.nprocPerNode: '0' is no whole number"),
-    "both": ({"spec.nprocPerNode": "2", "spec.elasticPolicy": {"minReplicas": 1, "maxReplicas": 1, "nProcPerNode": 2}}, None),
+    "both": (
+        {"spec.nprocPerNode": "2", "spec.elasticPolicy": {"minReplicas": 1, "maxReplicas": 1, "nProcPerNode": 2}},
+        None,
+    ),
     "chief": ({f"{SPECS}.Chief": {"template": {"spec": {"containers": FIRST}}}}, "Chief"),
     "twice": ({f"{SPECS}.master": {"template": {"spec": {"containers": FIRST}}}}, "aster"),
     "no-pods": ({CONTAINERS: []}, "containers"),
-    "policy": ({"metadata.annotations": {"muster.dev/restart": "maybe"}}, "metadata.annotations.muster.dev/restart: 'maybe' is neither pod nor job"),
-    "agent": ({"metadata.annotations": {"muster.dev/agent": "perhaps"}}, "metadata.annotations.muster.dev/agent: 'perhaps' is neither on nor off"),
+    "policy": (
+        {"metadata.annotations": {"muster.dev/restart": "maybe"}},
+        "metadata.annotations.muster.dev/restart: 'maybe' is neither pod nor job",
+    ),
+    "agent": (
+        {"metadata.annotations": {"muster.dev/agent": "perhaps"}},
+        "metadata.annotations.muster.dev/agent: 'perhaps' is neither on nor off",
+    ),
     "a" * 56: ({}, "is too long: the Service"),
     # The API server's refusal of a pod.
     "image": ({CONTAINERS: [{"name": "pytorch"}]}, "image"),
@@ -63,13 +73,21 @@ class BadInput(PyTorchCase):
                 continue
             with self.subTest(name + " mended"):
                 good, there = pytorch_job(name, workers=1), self.api.get("pytorchjobs", name)
-                self.api.ask("PUT", self.api.path("pytorchjobs", name), {**there, "spec": good["spec"], "metadata": {**there["metadata"], "annotations": {}}})
+                self.api.ask(
+                    "PUT",
+                    self.api.path("pytorchjobs", name),
+                    {**there, "spec": good["spec"], "metadata": {**there["metadata"], "annotations": {}}},
+                )
                 job = self.await_running(name)
                 self.assertEqual(job["status"].get("message", ""), "", name)
 
     def test_what_is_served_all_the_same(self):
         """Jobs that training-operator serves, though its webhook refuses them. Service names may begin with digits."""
-        rows = {"masters": {f"{MASTER}.replicas": 2}, "no-worker": {"spec.elasticPolicy": {"minReplicas": 1, "maxReplicas": 2}, WORKER: None}, "1st": {}}
+        rows = {
+            "masters": {f"{MASTER}.replicas": 2},
+            "no-worker": {"spec.elasticPolicy": {"minReplicas": 1, "maxReplicas": 2}, WORKER: None},
+            "1st": {},
+        }
         for name, changes in rows.items():
             made = pytorch_job(name, workers=1)
             for path, value in changes.items():
@@ -87,7 +105,9 @@ class BadInput(PyTorchCase):
         specs = made["spec"]["pytorchReplicaSpecs"]
         made["spec"]["pytorchReplicaSpecs"] = {"MASTER": specs["Master"], "worker": specs["Worker"]}
         self.api.create("pytorchjobs", made)
-        job = self.await_pytorch("case", lambda job: (counts(job, "Master"), counts(job, "Worker")) == ((1, 0, 0), (1, 0, 0)))
+        job = self.await_pytorch(
+            "case", lambda job: (counts(job, "Master"), counts(job, "Worker")) == ((1, 0, 0), (1, 0, 0))
+        )
         self.assertEqual(conditions(job), ["Created", "Running"])
 
     def test_without_a_container_of_that_name(self):
@@ -95,7 +115,7 @@ class BadInput(PyTorchCase):
         made = changed(pytorch_job("unnamed", workers=1), f"{CONTAINERS}.0.name", "main")
         self.api.create("pytorchjobs", made)
         self.await_running("unnamed")
-        container, = self.api.get("pods", "unnamed-master-0")["spec"]["containers"]
+        (container,) = self.api.get("pods", "unnamed-master-0")["spec"]["containers"]
         self.assertEqual([port["name"] for port in container["ports"]], ["pytorchjob-port"])
 
     def test_it_becomes_wrong_while_it_runs(self):
@@ -103,7 +123,11 @@ class BadInput(PyTorchCase):
         self.create_job("spoilt", workers=1)
         self.await_running("spoilt")
         uids = {pod: made["metadata"]["uid"] for pod, made in self.of("pods", "spoilt").items()}
-        self.api.patch("pytorchjobs", "spoilt", {"metadata": {"annotations": {"muster.dev/restart": "maybe"}}, "spec": {"nprocPerNode": "0"}})
+        self.api.patch(
+            "pytorchjobs",
+            "spoilt",
+            {"metadata": {"annotations": {"muster.dev/restart": "maybe"}}, "spec": {"nprocPerNode": "0"}},
+        )
         self.await_pytorch("spoilt", lambda job: "spec.nprocPerNode" in job["status"].get("message", ""))
         self.api.patch("pytorchjobs", "spoilt", {"spec": {"nprocPerNode": "1"}})
         self.await_pytorch("spoilt", lambda job: "muster.dev/restart" in job["status"].get("message", ""))
@@ -117,8 +141,14 @@ class BadInput(PyTorchCase):
         """The job goes on whatever another writer puts into its status."""
         self.create_job("forged", workers=1, policy={"backoffLimit": 3, "suspend": True})
         self.await_pytorch("forged", lambda job: "Suspended" in conditions(job))
-        forged = {"restarts": 2, "attempt": 7, "startTime": "2026-01-01T00:00:00Z", "message": "forged",
-                  "countedPods": [{"uid": "none", "restarts": 3}], "replicaStatuses": {"Master": {"active": 5, "succeeded": 1}}}
+        forged = {
+            "restarts": 2,
+            "attempt": 7,
+            "startTime": "2026-01-01T00:00:00Z",
+            "message": "forged",
+            "countedPods": [{"uid": "none", "restarts": 3}],
+            "replicaStatuses": {"Master": {"active": 5, "succeeded": 1}},
+        }
         self.api.patch("pytorchjobs", "forged", {"status": forged}, "status")
         self.api.patch("pytorchjobs", "forged", {"spec": {"runPolicy": {"suspend": False}}})
         job = self.await_running("forged")
@@ -129,19 +159,35 @@ class BadInput(PyTorchCase):
     def test_pods_with_labels_that_are_wrong(self):
         """Such pods belong to no job and disturb none."""
         for number, index in enumerate(("-1", "99999999999999999999", "", "x")):
-            own = {LABEL + "operator-name": "pytorchjob-controller", LABEL + "job-name": "beset", LABEL + "replica-type": "worker", LABEL + "replica-index": index}
+            own = {
+                LABEL + "operator-name": "pytorchjob-controller",
+                LABEL + "job-name": "beset",
+                LABEL + "replica-type": "worker",
+                LABEL + "replica-index": index,
+            }
             if index == "-1":  # it is not valid as a label
                 own[LABEL + "replica-index"], own[LABEL + "replica-type"] = "0", "chief"
-            self.api.create("pods", {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"beset-{number}", "labels": own},
-                                     "spec": {"containers": FIRST}})
+            self.api.create(
+                "pods",
+                {
+                    "apiVersion": "v1",
+                    "kind": "Pod",
+                    "metadata": {"name": f"beset-{number}", "labels": own},
+                    "spec": {"containers": FIRST},
+                },
+            )
         self.create_job("beset", workers=1)
         self.await_running("beset")
         self.assertLessEqual({"beset-master-0", "beset-worker-0"}, set(self.of("pods", "beset")))
         self.assertLessEqual({f"beset-{number}" for number in range(4)}, set(self.of("pods", "beset")))
 
     def test_a_message_that_is_no_agents(self):
-        texts = {"text": "no JSON at all\n" * 200, "other": '{"kind": "Status"}', "forged": json.dumps({"version": 1, "exit_code": 137, "class": "retryable"}),
-                 "controls": "\u0001\u001b[31mred\u202e"}
+        texts = {
+            "text": "no JSON at all\n" * 200,
+            "other": '{"kind": "Status"}',
+            "forged": json.dumps({"version": 1, "exit_code": 137, "class": "retryable"}),
+            "controls": "\u0001\u001b[31mred\u202e",
+        }
         for row in texts:
             self.create_job(f"said-{row}")
         for row, text in texts.items():

@@ -1,4 +1,5 @@
 """A test case with a cluster of fake nodes, and a controller that serves PyTorchJobs."""
+
 import os
 
 from cluster_case import MANIFESTS, NAMESPACE, establish
@@ -11,21 +12,33 @@ OPERATOR = "pytorchjob-controller"
 FLAGS = ("--serve-pytorchjobs",)
 
 
-def pytorch_job(name, master="ExitCode", workers=0, worker="ExitCode", policy=None, annotations=None, container=None, **spec):
+def pytorch_job(
+    name, master="ExitCode", workers=0, worker="ExitCode", policy=None, annotations=None, container=None, **spec
+):
     """A PyTorchJob. `master`, `worker`: restart policies; None: no master."""
-    template = {"spec": {"containers": [{"name": "pytorch", "image": "busybox", "command": shell("true"), **(container or {})}]}}
+    template = {
+        "spec": {"containers": [{"name": "pytorch", "image": "busybox", "command": shell("true"), **(container or {})}]}
+    }
     replicas = {}
     if master:
         replicas["Master"] = {"replicas": 1, "restartPolicy": master, "template": template}
     if workers:
         replicas["Worker"] = {"replicas": workers, "restartPolicy": worker, "template": template}
-    return {"apiVersion": API, "kind": "PyTorchJob", "metadata": {"name": name, "annotations": annotations or {}},
-            "spec": {"runPolicy": policy or {}, "pytorchReplicaSpecs": replicas, **spec}}
+    return {
+        "apiVersion": API,
+        "kind": "PyTorchJob",
+        "metadata": {"name": name, "annotations": annotations or {}},
+        "spec": {"runPolicy": policy or {}, "pytorchReplicaSpecs": replicas, **spec},
+    }
 
 
 def conditions(job):
     """The types of the true conditions, in order: ["Created", "Running"]."""
-    return [condition["type"] for condition in job.get("status", {}).get("conditions") or [] if condition["status"] == "True"]
+    return [
+        condition["type"]
+        for condition in job.get("status", {}).get("conditions") or []
+        if condition["status"] == "True"
+    ]
 
 
 def counts(job, kind):
@@ -36,19 +49,25 @@ def counts(job, kind):
 
 def all_run(job):
     specs = job["spec"]["pytorchReplicaSpecs"]
-    return "Running" in conditions(job) and all(counts(job, kind)[0] == spec.get("replicas", 1) for kind, spec in specs.items())
+    return "Running" in conditions(job) and all(
+        counts(job, kind)[0] == spec.get("replicas", 1) for kind, spec in specs.items()
+    )
 
 
 class PyTorchCase(ControllerCase):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.cluster.kubectl("apply", "--server-side", "-f", os.path.join(MANIFESTS, "components", "pytorchjob", "rbac.yaml"))
+        cls.cluster.kubectl(
+            "apply", "--server-side", "-f", os.path.join(MANIFESTS, "components", "pytorchjob", "rbac.yaml")
+        )
 
     @classmethod
     def install_definitions(cls):
         super().install_definitions()
-        cls.cluster.kubectl("apply", "--server-side", "-f", os.path.join(MANIFESTS, "components", "pytorchjob", "crd.yaml"))
+        cls.cluster.kubectl(
+            "apply", "--server-side", "-f", os.path.join(MANIFESTS, "components", "pytorchjob", "crd.yaml")
+        )
         establish(cls.cluster)
 
     @classmethod
@@ -85,7 +104,12 @@ class PyTorchCase(ControllerCase):
 
     def await_other(self, pod, uid):
         """Waits until another pod of that name runs."""
-        return self.api.await_object("pods", pod, lambda made: made["metadata"]["uid"] != uid and made.get("status", {}).get("phase") == "Running", WAIT)
+        return self.api.await_object(
+            "pods",
+            pod,
+            lambda made: made["metadata"]["uid"] != uid and made.get("status", {}).get("phase") == "Running",
+            WAIT,
+        )
 
     def uid(self, pod):
         return self.api.get("pods", pod)["metadata"]["uid"]
@@ -95,4 +119,15 @@ class PyTorchCase(ControllerCase):
         return [event["reason"] for event in self.api.about(name)]
 
 
-__all__ = ["API", "FLAGS", "LABEL", "NAMESPACE", "OPERATOR", "PyTorchCase", "all_run", "conditions", "counts", "pytorch_job"]
+__all__ = [
+    "API",
+    "FLAGS",
+    "LABEL",
+    "NAMESPACE",
+    "OPERATOR",
+    "PyTorchCase",
+    "all_run",
+    "conditions",
+    "counts",
+    "pytorch_job",
+]

@@ -4,6 +4,7 @@ The rules. A pod that ends with 0 has succeeded. Never: any other code fails the
 once; after 128-255 the pod is replaced. OnFailure: the kubelet restarts the container in its pod. Always: it does so
 after a success, too. backoffLimit is the number of restarts that a job may have.
 """
+
 from pytorch_case import PyTorchCase, conditions, counts
 import class_runner
 
@@ -39,9 +40,22 @@ class Codes(PyTorchCase):
 
     def start_again(self, row, count):
         """Restarts the container, in the pod's status, as the kubelet does."""
-        ended = {"exitCode": row.code, "reason": "Completed" if row.code == 0 else "Error", "startedAt": THEN, "finishedAt": THEN}
-        status = {"name": "pytorch", "image": "busybox", "imageID": "", "ready": True, "started": True, "restartCount": count,
-                  "state": {"running": {"startedAt": THEN}}, "lastState": {"terminated": ended}}
+        ended = {
+            "exitCode": row.code,
+            "reason": "Completed" if row.code == 0 else "Error",
+            "startedAt": THEN,
+            "finishedAt": THEN,
+        }
+        status = {
+            "name": "pytorch",
+            "image": "busybox",
+            "imageID": "",
+            "ready": True,
+            "started": True,
+            "restartCount": count,
+            "state": {"running": {"startedAt": THEN}},
+            "lastState": {"terminated": ended},
+        }
         self.api.patch("pods", row.pod, {"status": {"containerStatuses": [status]}}, "status")
 
     def ends_once_more(self, row, count):
@@ -54,7 +68,10 @@ class Codes(PyTorchCase):
         """The job must go on after `count` restarts."""
         if row.how == "pod":
             self.await_other(row.pod, row.uid)
-        job = self.await_pytorch(row.name, lambda job: job.get("status", {}).get("restarts") == count and conditions(job) == ["Created", "Running"])
+        job = self.await_pytorch(
+            row.name,
+            lambda job: job.get("status", {}).get("restarts") == count and conditions(job) == ["Created", "Running"],
+        )
         self.assertEqual((counts(job, "Master"), counts(job, "Worker")), ((1, 0, 0), (1, 0, 0)), row.name)
 
     def ended(self, row):
@@ -72,11 +89,15 @@ class Codes(PyTorchCase):
         if row.how:
             self.assertIn(f"Job {row.name} has failed because it has reached the specified backoff limit", message)
         else:
-            self.assertIn(f"PyTorchJob {row.name} is failed because 1 {row.role.capitalize()} replica(s) failed", message)
+            self.assertIn(
+                f"PyTorchJob {row.name} is failed because 1 {row.role.capitalize()} replica(s) failed", message
+            )
         self.assertEqual(status["restarts"], row.restarts, row.name)
         if row.code:
             self.assertIn(f"pod {row.pod}, container pytorch", message)
-            self.assertEqual((status["failures"][-1]["pod"], status["failures"][-1]["exitCode"]), (row.pod, row.code), row.name)
+            self.assertEqual(
+                (status["failures"][-1]["pod"], status["failures"][-1]["exitCode"]), (row.pod, row.code), row.name
+            )
 
     def judge(self, policy):
         rows = [Row(policy, code, role, limit) for code in CODES for role in ROLES for limit in LIMITS]

@@ -1,4 +1,5 @@
 """Checks the definition of PyTorchJob, and the component that installs it, with a real API server."""
+
 import json
 import os
 
@@ -7,30 +8,78 @@ import class_runner
 
 ACCOUNT = "system:serviceaccount:kubeflow-system:kubeflow-trainer-controller-manager"
 CONTAINER = {"name": "pytorch", "image": "x"}
-TEMPLATE = {"metadata": {"labels": {"team": "a"}, "annotations": {"note": "b"}, "finalizers": ["example.com/c"], "name": "d", "namespace": NAMESPACE},
-            "spec": {"containers": [{**CONTAINER, "resources": {"limits": {"cpu": 1, "memory": "1.5Gi", "nvidia.com/gpu": "8"}}}],
-                     "restartPolicy": "Never", "nodeSelector": {"rack": "7"}}}
+TEMPLATE = {
+    "metadata": {
+        "labels": {"team": "a"},
+        "annotations": {"note": "b"},
+        "finalizers": ["example.com/c"],
+        "name": "d",
+        "namespace": NAMESPACE,
+    },
+    "spec": {
+        "containers": [{**CONTAINER, "resources": {"limits": {"cpu": 1, "memory": "1.5Gi", "nvidia.com/gpu": "8"}}}],
+        "restartPolicy": "Never",
+        "nodeSelector": {"rack": "7"},
+    },
+}
 REPLICAS = "spec.pytorchReplicaSpecs"
 
 
 def job(name, **more):
-    return {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": name, "namespace": NAMESPACE},
-            "spec": {"pytorchReplicaSpecs": {"Worker": {"replicas": 2, "template": {"spec": {"containers": [CONTAINER]}}}}, **more}}
+    return {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "PyTorchJob",
+        "metadata": {"name": name, "namespace": NAMESPACE},
+        "spec": {
+            "pytorchReplicaSpecs": {"Worker": {"replicas": 2, "template": {"spec": {"containers": [CONTAINER]}}}},
+            **more,
+        },
+    }
 
 
 JOB = job("job")
 # Each field of v1.
 WHOLE = job(
-    "whole", nprocPerNode="auto",
-    runPolicy={"cleanPodPolicy": "Running", "ttlSecondsAfterFinished": 60, "activeDeadlineSeconds": 9999999999, "backoffLimit": 3, "suspend": True,
-               "managedBy": "kubeflow.org/training-operator",
-               "schedulingPolicy": {"minAvailable": 2, "queue": "q", "minResources": {"cpu": 4, "memory": "1Gi"}, "priorityClass": "high",
-                                    "scheduleTimeoutSeconds": 30}},
-    elasticPolicy={"minReplicas": 1, "maxReplicas": 3, "rdzvBackend": "c10d", "rdzvPort": 29400, "rdzvHost": "h", "rdzvId": "i", "standalone": False,
-                   "rdzvConf": [{"key": "a", "value": "1"}, {"key": "a", "value": "2"}], "nProcPerNode": 2, "maxRestarts": 5,
-                   "metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}}]},
-    pytorchReplicaSpecs={"Master": {"replicas": 1, "restartPolicy": "ExitCode", "template": TEMPLATE},
-                         "Worker": {"replicas": 2, "restartPolicy": "OnFailure", "template": TEMPLATE}})
+    "whole",
+    nprocPerNode="auto",
+    runPolicy={
+        "cleanPodPolicy": "Running",
+        "ttlSecondsAfterFinished": 60,
+        "activeDeadlineSeconds": 9999999999,
+        "backoffLimit": 3,
+        "suspend": True,
+        "managedBy": "kubeflow.org/training-operator",
+        "schedulingPolicy": {
+            "minAvailable": 2,
+            "queue": "q",
+            "minResources": {"cpu": 4, "memory": "1Gi"},
+            "priorityClass": "high",
+            "scheduleTimeoutSeconds": 30,
+        },
+    },
+    elasticPolicy={
+        "minReplicas": 1,
+        "maxReplicas": 3,
+        "rdzvBackend": "c10d",
+        "rdzvPort": 29400,
+        "rdzvHost": "h",
+        "rdzvId": "i",
+        "standalone": False,
+        "rdzvConf": [{"key": "a", "value": "1"}, {"key": "a", "value": "2"}],
+        "nProcPerNode": 2,
+        "maxRestarts": 5,
+        "metrics": [
+            {
+                "type": "Resource",
+                "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}},
+            }
+        ],
+    },
+    pytorchReplicaSpecs={
+        "Master": {"replicas": 1, "restartPolicy": "ExitCode", "template": TEMPLATE},
+        "Worker": {"replicas": 2, "restartPolicy": "OnFailure", "template": TEMPLATE},
+    },
+)
 
 # (path, value) that v1's definition accepts. Only the webhook checks these, so stored objects can still be written.
 ACCEPTED = [
@@ -51,14 +100,26 @@ REFUSED = [
     (REPLICAS, None, "spec.pytorchReplicaSpecs: Required value"),
     (f"{REPLICAS}.Worker.replicas", "two", "spec.pytorchReplicaSpecs.Worker.replicas"),
     (f"{REPLICAS}.Worker.template.spec.containers.0", {"image": "x"}, "containers[0].name: Required value"),
-    (f"{REPLICAS}.Worker.template.spec.containers.0.resources", {"limits": {"cpu": "two"}}, "containers[0].resources.limits.cpu"),
-    (f"{REPLICAS}.Worker.template.spec.container", [], 'unknown field "spec.pytorchReplicaSpecs.Worker.template.spec.container"'),
+    (
+        f"{REPLICAS}.Worker.template.spec.containers.0.resources",
+        {"limits": {"cpu": "two"}},
+        "containers[0].resources.limits.cpu",
+    ),
+    (
+        f"{REPLICAS}.Worker.template.spec.container",
+        [],
+        'unknown field "spec.pytorchReplicaSpecs.Worker.template.spec.container"',
+    ),
     ("spec.nprocPerNode", 2, "spec.nprocPerNode"),
     ("spec.runPolicy", {"backoffLimit": "three"}, "spec.runPolicy.backoffLimit"),
-    ("spec.runPolicy", {"backoffLimit": 2 ** 31}, "spec.runPolicy.backoffLimit"),
+    ("spec.runPolicy", {"backoffLimit": 2**31}, "spec.runPolicy.backoffLimit"),
     ("spec.runPolicy", {"suspend": "yes"}, "spec.runPolicy.suspend"),
     ("spec.runPolicy", {"restartPolicy": "Never"}, 'unknown field "spec.runPolicy.restartPolicy"'),
-    ("spec.runPolicy", {"schedulingPolicy": {"minResources": {"cpu": "two"}}}, "spec.runPolicy.schedulingPolicy.minResources.cpu"),
+    (
+        "spec.runPolicy",
+        {"schedulingPolicy": {"minResources": {"cpu": "two"}}},
+        "spec.runPolicy.schedulingPolicy.minResources.cpu",
+    ),
     ("spec.elasticPolicy", {"nProcPerNode": "2"}, "spec.elasticPolicy.nProcPerNode"),
     ("spec.elasticPolicy", {"rdzvConf": {"a": "1"}}, "spec.elasticPolicy.rdzvConf"),
 ]
@@ -85,17 +146,49 @@ MOMENT = "2024-01-01T00:00:00Z"
 
 
 def condition(kind, status):
-    return {"type": kind, "status": status, "reason": f"PyTorchJob{kind}", "message": "m", "lastUpdateTime": MOMENT, "lastTransitionTime": MOMENT}
+    return {
+        "type": kind,
+        "status": status,
+        "reason": f"PyTorchJob{kind}",
+        "message": "m",
+        "lastUpdateTime": MOMENT,
+        "lastTransitionTime": MOMENT,
+    }
 
 
 STATUS = {
     "conditions": [condition("Running", "False"), condition("Created", "True"), condition("Restarting", "True")],
-    "replicaStatuses": {"Master": {"active": 1, "labelSelector": {"matchLabels": {"a": "b"}}}, "Worker": {"active": 2, "succeeded": 1, "failed": 3, "selector": "a=b"}},
-    "startTime": MOMENT, "completionTime": MOMENT, "lastReconcileTime": MOMENT,
+    "replicaStatuses": {
+        "Master": {"active": 1, "labelSelector": {"matchLabels": {"a": "b"}}},
+        "Worker": {"active": 2, "succeeded": 1, "failed": 3, "selector": "a=b"},
+    },
+    "startTime": MOMENT,
+    "completionTime": MOMENT,
+    "lastReconcileTime": MOMENT,
     # Fields that only Muster has.
-    "message": "waits", "attempt": 1, "restarts": 2, "countedPods": [{"uid": "u", "restarts": 1}],
-    "failures": [{"time": MOMENT, "pod": "job-worker-0", "podUID": "u", "node": "n", "container": "pytorch", "rank": 2, "nodeRank": 1, "exitCode": 137,
-                  "signal": "SIGKILL", "oom": True, "reason": "OOMKilled", "message": "m", "counted": True, "origin": "o"}]}
+    "message": "waits",
+    "attempt": 1,
+    "restarts": 2,
+    "countedPods": [{"uid": "u", "restarts": 1}],
+    "failures": [
+        {
+            "time": MOMENT,
+            "pod": "job-worker-0",
+            "podUID": "u",
+            "node": "n",
+            "container": "pytorch",
+            "rank": 2,
+            "nodeRank": 1,
+            "exitCode": 137,
+            "signal": "SIGKILL",
+            "oom": True,
+            "reason": "OOMKilled",
+            "message": "m",
+            "counted": True,
+            "origin": "o",
+        }
+    ],
+}
 
 # Questions for `kubectl auth can-i` about the controller, and the answers.
 RIGHTS = [
@@ -122,7 +215,9 @@ class PyTorchDefinitions(ClusterCase):
     @classmethod
     def install_definitions(cls):
         super().install_definitions()
-        cls.cluster.kubectl("apply", "--server-side", "-f", os.path.join(MANIFESTS, "components", "pytorchjob", "crd.yaml"))
+        cls.cluster.kubectl(
+            "apply", "--server-side", "-f", os.path.join(MANIFESTS, "components", "pytorchjob", "crd.yaml")
+        )
         establish(cls.cluster)
 
     def create(self, made, *flags):
@@ -132,7 +227,9 @@ class PyTorchDefinitions(ClusterCase):
         return self.cluster.get("pytorchjob", name, "-n", NAMESPACE)
 
     def patch(self, name, change, *flags):
-        return self.cluster.try_kubectl("patch", "pytorchjob", name, "-n", NAMESPACE, "--type=merge", "-p", json.dumps(change), *flags)
+        return self.cluster.try_kubectl(
+            "patch", "pytorchjob", name, "-n", NAMESPACE, "--type=merge", "-p", json.dumps(change), *flags
+        )
 
     def test_the_examples_are_accepted(self):
         folder = os.path.join(HERE, "..", "examples")
@@ -161,7 +258,11 @@ class PyTorchDefinitions(ClusterCase):
 
     def test_the_only_default(self):
         """Without a runPolicy the SDK 1.9.4 cannot read a job."""
-        for policy, wanted in ((None, {"suspend": False}), ({}, {"suspend": False}), ({"suspend": True}, {"suspend": True})):
+        for policy, wanted in (
+            (None, {"suspend": False}),
+            ({}, {"suspend": False}),
+            ({"suspend": True}, {"suspend": True}),
+        ):
             made = JOB if policy is None else changed(JOB, "spec.runPolicy", policy)
             done = self.create(made, "--dry-run=server", "-o", "json")
             self.assertEqual(json.loads(done.stdout)["spec"], {**JOB["spec"], "runPolicy": wanted})
@@ -179,13 +280,17 @@ class PyTorchDefinitions(ClusterCase):
         self.cluster.apply([job("shown")])
         self.assertEqual(self.patch("shown", {"status": STATUS}, "--subresource=status").stderr, "")
         self.assertEqual(self.stored("shown")["status"], STATUS)
-        titles, row = (line.split() for line in self.cluster.kubectl("get", "pytorchjob", "shown", "-n", NAMESPACE).splitlines())
+        titles, row = (
+            line.split() for line in self.cluster.kubectl("get", "pytorchjob", "shown", "-n", NAMESPACE).splitlines()
+        )
         self.assertEqual((titles, row[:-1]), (["NAME", "STATE", "AGE"], ["shown", "Restarting"]))
         # The list is written as a whole, in order: the last condition is the state.
         self.patch("shown", {"status": {"conditions": STATUS["conditions"][:1]}}, "--subresource=status")
         self.assertEqual(self.cluster.kubectl("get", "pytorchjob", "shown", "-n", NAMESPACE).split()[4], "Running")
-        self.assertIn("status.conditions[0].status: Required value",
-                      self.patch("shown", {"status": {"conditions": [{"type": "Created"}]}}, "--subresource=status").stderr)
+        self.assertIn(
+            "status.conditions[0].status: Required value",
+            self.patch("shown", {"status": {"conditions": [{"type": "Created"}]}}, "--subresource=status").stderr,
+        )
 
     def test_scale(self):
         self.cluster.apply([job("scaled")])
@@ -196,9 +301,13 @@ class PyTorchDefinitions(ClusterCase):
         self.assertEqual(self.stored("scaled")["spec"]["pytorchReplicaSpecs"]["Worker"]["replicas"], 4)
 
     def test_the_whole_installation(self):
-        done = self.cluster.try_kubectl("apply", "--server-side", "-k", os.path.join(MANIFESTS, "overlays", "pytorchjob"))
+        done = self.cluster.try_kubectl(
+            "apply", "--server-side", "-k", os.path.join(MANIFESTS, "overlays", "pytorchjob")
+        )
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        self.addCleanup(self.cluster.kubectl, "delete", "validatingwebhookconfigurations,mutatingwebhookconfigurations", "--all")
+        self.addCleanup(
+            self.cluster.kubectl, "delete", "validatingwebhookconfigurations,mutatingwebhookconfigurations", "--all"
+        )
         for group, version in (("scheduling.x-k8s.io", "v1alpha1"), ("scheduling.volcano.sh", "v1beta1")):
             self.cluster.apply([pod_group_definition(group, version)])
         establish(self.cluster)
@@ -206,13 +315,26 @@ class PyTorchDefinitions(ClusterCase):
             with self.subTest(question):
                 said = self.cluster.try_kubectl("auth", "can-i", *question.split(), f"--as={ACCOUNT}").stdout
                 self.assertEqual(said.split()[0], answer)
-        for role, verb in (("admin", "create"), ("edit", "create"), ("view", "list"), ("kubeflow-trainer-admin", "create")):
-            self.cluster.await_object(f"clusterrole/{role}", lambda given: any(
-                "pytorchjobs" in rule.get("resources", ()) and verb in rule["verbs"] for rule in given.get("rules") or ()))
+        for role, verb in (
+            ("admin", "create"),
+            ("edit", "create"),
+            ("view", "list"),
+            ("kubeflow-trainer-admin", "create"),
+        ):
+            self.cluster.await_object(
+                f"clusterrole/{role}",
+                lambda given: any(
+                    "pytorchjobs" in rule.get("resources", ()) and verb in rule["verbs"]
+                    for rule in given.get("rules") or ()
+                ),
+            )
         # The component does not change the webhooks of the base.
         *base, added = self.cluster.get("validatingwebhookconfiguration", "validator.trainer.kubeflow.org")["webhooks"]
         self.assertEqual(added["name"], "validator.pytorchjob.training-operator.kubeflow.org")
-        self.assertEqual(added["clientConfig"]["service"], {**base[0]["clientConfig"]["service"], "path": "/validate-kubeflow-org-v1-pytorchjob"})
+        self.assertEqual(
+            added["clientConfig"]["service"],
+            {**base[0]["clientConfig"]["service"], "path": "/validate-kubeflow-org-v1-pytorchjob"},
+        )
         self.assertEqual([rule["resources"] for rule in added["rules"]], [["pytorchjobs"], ["pytorchjobs/scale"]])
 
 

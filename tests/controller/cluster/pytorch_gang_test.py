@@ -1,4 +1,5 @@
 """PyTorchJobs whose pods start together, by PodGroups of Volcano and scheduler-plugins, which the test plays."""
+
 from cluster_case import NAMESPACE, WAIT, establish, pod_group_definition
 from pytorch_case import PyTorchCase, conditions
 import class_runner
@@ -28,17 +29,29 @@ class Gang(PyTorchCase):
         return self.cluster.await_object(f"podgroups.{kind[0]}/{name}", wanted, NAMESPACE)
 
     def await_no_group(self, kind, name):
-        self.cluster.kubectl("wait", "--for=delete", f"podgroups.{kind[0]}/{name}", "-n", NAMESPACE, f"--timeout={WAIT}s")
+        self.cluster.kubectl(
+            "wait", "--for=delete", f"podgroups.{kind[0]}/{name}", "-n", NAMESPACE, f"--timeout={WAIT}s"
+        )
 
     def let_in(self, name, phase="Inqueue"):
-        self.api.ask("PATCH", self.group_path(VOLCANO, name), {"status": {"phase": phase}}, "application/merge-patch+json")
+        self.api.ask(
+            "PATCH", self.group_path(VOLCANO, name), {"status": {"phase": phase}}, "application/merge-patch+json"
+        )
 
     def bind(self, *pods):
         """Binds the pods, as the gang scheduler does."""
         for pod in pods:
             self.api.await_object("pods", pod, lambda made: True)
-            self.api.ask("POST", self.api.path("pods", pod, "binding"), {
-                "apiVersion": "v1", "kind": "Binding", "metadata": {"name": pod}, "target": {"kind": "Node", "name": "kwok-000"}})
+            self.api.ask(
+                "POST",
+                self.api.path("pods", pod, "binding"),
+                {
+                    "apiVersion": "v1",
+                    "kind": "Binding",
+                    "metadata": {"name": pod},
+                    "target": {"kind": "Node", "name": "kwok-000"},
+                },
+            )
 
     def test_volcano(self):
         self.serve_with("volcano")
@@ -46,16 +59,23 @@ class Gang(PyTorchCase):
         policy = {"schedulingPolicy": {"minAvailable": 2, "queue": "research", "priorityClass": "high"}}
         self.create_job("gang", workers=2, policy=policy, container=REQUESTS, annotations={"note": "kept"})
         group = self.await_group(VOLCANO, "gang")
-        self.assertEqual(group["spec"], {"minMember": 2, "queue": "research", "priorityClassName": "high", "minResources": LEAST})
+        self.assertEqual(
+            group["spec"], {"minMember": 2, "queue": "research", "priorityClassName": "high", "minResources": LEAST}
+        )
         self.assertEqual(group["metadata"]["annotations"]["note"], "kept")
-        owner, = group["metadata"]["ownerReferences"]
+        (owner,) = group["metadata"]["ownerReferences"]
         self.assertEqual((owner["kind"], owner["name"], owner["controller"]), ("PyTorchJob", "gang", True))
         # The Services exist; the pods are not created yet.
         for phase in ("", "Pending"):
             if phase:
                 self.let_in("gang", phase)
-            job = self.await_pytorch("gang", lambda job: "PodGroup gang: Volcano has not let it in yet" in job.get("status", {}).get("message", ""))
-            self.assertEqual((conditions(job), self.of("pods", "gang"), sorted(self.of("services", "gang"))), (["Created"], {}, pods))
+            job = self.await_pytorch(
+                "gang",
+                lambda job: "PodGroup gang: Volcano has not let it in yet" in job.get("status", {}).get("message", ""),
+            )
+            self.assertEqual(
+                (conditions(job), self.of("pods", "gang"), sorted(self.of("services", "gang"))), (["Created"], {}, pods)
+            )
         self.let_in("gang")
         self.bind(*pods)
         job = self.await_running("gang")
@@ -63,7 +83,9 @@ class Gang(PyTorchCase):
         for name, pod in self.of("pods", "gang").items():
             self.assertEqual(pod["spec"]["schedulerName"], "volcano")
             notes = pod["metadata"]["annotations"]
-            self.assertEqual((notes["scheduling.k8s.io/group-name"], notes["volcano.sh/task-spec"]), ("gang", name.split("-")[1]))
+            self.assertEqual(
+                (notes["scheduling.k8s.io/group-name"], notes["volcano.sh/task-spec"]), ("gang", name.split("-")[1])
+            )
         # A suspension deletes the group, too. A resume creates it again.
         self.api.patch("pytorchjobs", "gang", {"spec": {"runPolicy": {"suspend": True}}})
         self.await_no_group(VOLCANO, "gang")
@@ -82,7 +104,9 @@ class Gang(PyTorchCase):
 
     def test_scheduler_plugins(self):
         self.serve_with("scheduler-plugins-scheduler")
-        self.create_job("group", workers=1, policy={"schedulingPolicy": {"scheduleTimeoutSeconds": 30}}, container=REQUESTS)
+        self.create_job(
+            "group", workers=1, policy={"schedulingPolicy": {"scheduleTimeoutSeconds": 30}}, container=REQUESTS
+        )
         group = self.await_group(PLUGINS, "group")
         self.assertEqual(group["spec"], {"minMember": 2, "scheduleTimeoutSeconds": 30, "minResources": LEAST})
         self.bind("group-master-0", "group-worker-0")
@@ -94,9 +118,23 @@ class Gang(PyTorchCase):
         self.await_end("group", "Succeeded")
         self.await_no_group(PLUGINS, "group")
         # A PodGroup of another owner with the job's name is not used.
-        self.cluster.apply([{"apiVersion": "/".join(PLUGINS), "kind": "PodGroup", "metadata": {"name": "theirs", "namespace": NAMESPACE}, "spec": {"minMember": 9}}])
+        self.cluster.apply(
+            [
+                {
+                    "apiVersion": "/".join(PLUGINS),
+                    "kind": "PodGroup",
+                    "metadata": {"name": "theirs", "namespace": NAMESPACE},
+                    "spec": {"minMember": 9},
+                }
+            ]
+        )
         self.create_job("theirs")
-        self.await_pytorch("theirs", lambda job: "podgroups vision/theirs is needed, and belongs to nobody" in job.get("status", {}).get("message", ""))
+        self.await_pytorch(
+            "theirs",
+            lambda job: (
+                "podgroups vision/theirs is needed, and belongs to nobody" in job.get("status", {}).get("message", "")
+            ),
+        )
         self.assertEqual(self.await_group(PLUGINS, "theirs")["spec"], {"minMember": 9})
         self.cluster.kubectl("delete", "podgroups.scheduling.x-k8s.io", "theirs", "-n", NAMESPACE)
         self.bind("theirs-master-0")

@@ -4,6 +4,7 @@ controller that is never killed, and count each restart once.
 A job goes through a life of parts. In each part a controller may write k times; its next write does not reach the API
 server, and it is killed. Another controller takes over.
 """
+
 import json
 import re
 
@@ -16,12 +17,14 @@ UNHURT = "unhurt"  # the job during which no controller is killed
 RUNS = (["Created", "Running"], (1, 0, 0), (2, 0, 0), 3, 0)
 # The result of each part: true conditions, counts of the master and of the workers, number of pods, and number of pods
 # and Services that are deleted (these deletions come after the last write of the status).
-PARTS = {"start": RUNS,
-         "failure": RUNS,
-         "suspend": (["Created", "Suspended"], (0, 0, 0), (0, 0, 0), 0, 6),
-         "resume": RUNS,
-         "end": (["Created", "Succeeded"], (0, 1, 0), (0, 2, 0), 1, 4),
-         "fatal": (["Created", "Failed"], (1, 0, 0), (1, 0, 1), 1, 4)}
+PARTS = {
+    "start": RUNS,
+    "failure": RUNS,
+    "suspend": (["Created", "Suspended"], (0, 0, 0), (0, 0, 0), 0, 6),
+    "resume": RUNS,
+    "end": (["Created", "Succeeded"], (0, 1, 0), (0, 2, 0), 1, 4),
+    "fatal": (["Created", "Failed"], (1, 0, 0), (1, 0, 1), 1, 4),
+}
 
 
 def plain(value, name):
@@ -59,30 +62,52 @@ class KillsCase(PyTorchCase):
     def is_reached(part, job):
         wanted, master, workers, *_ = PARTS[part]
         restarts = {"start": 0, "failure": 1}.get(part)
-        return ((conditions(job), counts(job, "Master"), counts(job, "Worker")) == (wanted, master, workers)
-                and restarts in (None, job["status"].get("restarts")))
+        return (conditions(job), counts(job, "Master"), counts(job, "Worker")) == (
+            wanted,
+            master,
+            workers,
+        ) and restarts in (None, job["status"].get("restarts"))
 
     def children(self, name):
-        pods = sorted((pod["metadata"]["name"], pod["status"]["phase"], sorted(item for item in pod["metadata"]["labels"].items() if item[0].startswith(LABEL)))
-                      for pod in self.of("pods", name).values() if "deletionTimestamp" not in pod["metadata"])
-        owned = {kind: [each["metadata"]["name"] for each in self.api.items(kind)
-                        if any(owner["name"] == name for owner in each["metadata"].get("ownerReferences", []))] for kind in ("services", "secrets")}
+        pods = sorted(
+            (
+                pod["metadata"]["name"],
+                pod["status"]["phase"],
+                sorted(item for item in pod["metadata"]["labels"].items() if item[0].startswith(LABEL)),
+            )
+            for pod in self.of("pods", name).values()
+            if "deletionTimestamp" not in pod["metadata"]
+        )
+        owned = {
+            kind: [
+                each["metadata"]["name"]
+                for each in self.api.items(kind)
+                if any(owner["name"] == name for owner in each["metadata"].get("ownerReferences", []))
+            ]
+            for kind in ("services", "secrets")
+        }
         return plain({"pods": pods, "services": sorted(owned["services"]), "secrets": len(owned["secrets"])}, name)
 
     @staticmethod
     def status(job):
         """The parts of the status that a kill must not change."""
         status = {key: value for key, value in job["status"].items() if key not in ("startTime", "completionTime")}
-        status["conditions"] = [{key: value for key, value in condition.items() if key not in ("lastTransitionTime", "lastUpdateTime")}
-                                for condition in status["conditions"]]
-        status["failures"] = [(failure["pod"], failure["exitCode"], failure["counted"]) for failure in status.get("failures", [])]
+        status["conditions"] = [
+            {key: value for key, value in condition.items() if key not in ("lastTransitionTime", "lastUpdateTime")}
+            for condition in status["conditions"]
+        ]
+        status["failures"] = [
+            (failure["pod"], failure["exitCode"], failure["counted"]) for failure in status.get("failures", [])
+        ]
         status["countedPods"] = [counted["restarts"] for counted in status.get("countedPods", [])]
         return plain(status, job["metadata"]["name"])
 
     def settled(self, part, name, wanted=None):
         """(status, children) after the part. `wanted`: what they must become."""
         try:
-            job = self.await_pytorch(name, lambda job: self.is_reached(part, job) and (not wanted or self.status(job) == wanted[0]))
+            job = self.await_pytorch(
+                name, lambda job: self.is_reached(part, job) and (not wanted or self.status(job) == wanted[0])
+            )
         except AssertionError:
             self.assertEqual(self.status(self.api.get("pytorchjobs", name)), wanted and wanted[0], f"{part} of {name}")
             raise
@@ -104,9 +129,16 @@ class KillsCase(PyTorchCase):
         self.begin(part, name)
 
         def is_over():
-            if sum(request.method == "DELETE" and bool(request.answer) for request in self.proxy.writes()) < PARTS[part][4]:
+            if (
+                sum(request.method == "DELETE" and bool(request.answer) for request in self.proxy.writes())
+                < PARTS[part][4]
+            ):
                 return False
-            answers = [request.answer for request in self.proxy.writes() if request.resource == "pytorchjobs" and request.answer]
+            answers = [
+                request.answer
+                for request in self.proxy.writes()
+                if request.resource == "pytorchjobs" and request.answer
+            ]
             return any(answer["metadata"]["name"] == name and self.is_reached(part, answer) for answer in answers)
 
         self.proxy.await_(lambda: limit.is_over or is_over(), f"{count} writes of {part} of {name}")

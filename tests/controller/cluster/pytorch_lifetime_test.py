@@ -1,4 +1,5 @@
 """How long PyTorchJobs, their pods and their Services exist, who may change them, and what they wait for."""
+
 from api_client import Refused
 from fake_clock import FakeClock
 from pytorch_case import FLAGS, PyTorchCase, conditions, counts
@@ -41,7 +42,9 @@ class Lifetime(PyTorchCase):
         template = {"resources": {"requests": {"cpu": "1000"}}}
         self.create_job("wide", policy={"cleanPodPolicy": "Running", "activeDeadlineSeconds": 1}, container=template)
         job = self.await_end("wide", "Failed")
-        self.assertEqual(self.message(job, "Failed"), "Job wide has failed because it was active longer than specified deadline")
+        self.assertEqual(
+            self.message(job, "Failed"), "Job wide has failed because it was active longer than specified deadline"
+        )
         for kind in ("pods", "services"):
             self.api.await_gone(kind, "wide-master-0")
 
@@ -76,11 +79,18 @@ class Lifetime(PyTorchCase):
             self.assertEqual((self.of("pods", name), self.of("services", name), self.reasons(name)), ({}, {}, []))
 
     def test_a_quota_of_pods(self):
-        hard = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "gpus"}, "spec": {"hard": {"requests.nvidia.com/gpu": "0"}}}
+        hard = {
+            "apiVersion": "v1",
+            "kind": "ResourceQuota",
+            "metadata": {"name": "gpus"},
+            "spec": {"hard": {"requests.nvidia.com/gpu": "0"}},
+        }
         self.api.create("resourcequotas", hard)
         self.api.await_object("resourcequotas", "gpus", lambda made: "hard" in made.get("status", {}))
         self.create_job("no-room", workers=1, container={"resources": {"limits": {"nvidia.com/gpu": "1"}}})
-        job = self.await_pytorch("no-room", lambda job: "exceeded quota: gpus" in job.get("status", {}).get("message", ""))
+        job = self.await_pytorch(
+            "no-room", lambda job: "exceeded quota: gpus" in job.get("status", {}).get("message", "")
+        )
         self.assertEqual((conditions(job), self.of("pods", "no-room")), (["Created"], {}))
         self.api.await_event("no-room", "FailedCreatePod", words="exceeded quota: gpus")
         self.api.delete("resourcequotas", "gpus")
@@ -97,8 +107,19 @@ class Lifetime(PyTorchCase):
         self.await_other("moved-worker-0", uid)
         # An eviction by the kubelet: the pod has failed without an exit code.
         uid = self.uid("moved-worker-1")
-        self.api.patch("pods", "moved-worker-1", {"status": {"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory.",
-                                                             "containerStatuses": []}}, "status")
+        self.api.patch(
+            "pods",
+            "moved-worker-1",
+            {
+                "status": {
+                    "phase": "Failed",
+                    "reason": "Evicted",
+                    "message": "The node was low on resource: memory.",
+                    "containerStatuses": [],
+                }
+            },
+            "status",
+        )
         self.await_other("moved-worker-1", uid)
         job = self.await_running("moved")
         self.assertEqual(job["status"]["restarts"], 0)
@@ -115,7 +136,12 @@ class Lifetime(PyTorchCase):
         self.assertEqual((conditions(job), job["status"]["restarts"]), (["Created", "Running"], 0))
 
     def evict(self, pod):
-        body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod}, "deleteOptions": {"gracePeriodSeconds": 1}}
+        body = {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": pod},
+            "deleteOptions": {"gracePeriodSeconds": 1},
+        }
         self.api.ask("POST", self.api.path("pods", pod, "eviction"), body)
 
     def whole(self, name, agent=None, **spec):
@@ -183,21 +209,34 @@ class Lifetime(PyTorchCase):
             self.assertEqual(sorted(self.of("pods", name)), left)
 
     def test_an_autoscaler(self):
-        metric = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}}
-        job = self.create_job("scaled", workers=2, elasticPolicy={"minReplicas": 1, "maxReplicas": 3, "metrics": [metric]})
+        metric = {
+            "type": "Resource",
+            "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}},
+        }
+        job = self.create_job(
+            "scaled", workers=2, elasticPolicy={"minReplicas": 1, "maxReplicas": 3, "metrics": [metric]}
+        )
         self.await_running("scaled")
         made = self.api.get("horizontalpodautoscalers", "scaled")
-        self.assertEqual((made["spec"]["minReplicas"], made["spec"]["maxReplicas"], made["spec"]["metrics"]), (1, 3, [metric]))
-        self.assertEqual(made["spec"]["scaleTargetRef"], {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "name": "scaled"})
-        owner, = made["metadata"]["ownerReferences"]
+        self.assertEqual(
+            (made["spec"]["minReplicas"], made["spec"]["maxReplicas"], made["spec"]["metrics"]), (1, 3, [metric])
+        )
+        self.assertEqual(
+            made["spec"]["scaleTargetRef"], {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "name": "scaled"}
+        )
+        (owner,) = made["metadata"]["ownerReferences"]
         self.assertEqual(owner["uid"], job["metadata"]["uid"])
         self.api.patch("pytorchjobs", "scaled", {"spec": {"elasticPolicy": {"maxReplicas": 5}}})
         self.api.await_object("horizontalpodautoscalers", "scaled", lambda made: made["spec"]["maxReplicas"] == 5)
         # An edit is put right, and a deleted one is made again.
         self.api.patch("horizontalpodautoscalers", "scaled", {"spec": {"maxReplicas": 9}})
-        made = self.api.await_object("horizontalpodautoscalers", "scaled", lambda made: made["spec"]["maxReplicas"] == 5)
+        made = self.api.await_object(
+            "horizontalpodautoscalers", "scaled", lambda made: made["spec"]["maxReplicas"] == 5
+        )
         self.api.delete("horizontalpodautoscalers", "scaled")
-        self.api.await_object("horizontalpodautoscalers", "scaled", lambda again: again["metadata"]["uid"] != made["metadata"]["uid"])
+        self.api.await_object(
+            "horizontalpodautoscalers", "scaled", lambda again: again["metadata"]["uid"] != made["metadata"]["uid"]
+        )
         self.api.patch("pytorchjobs", "scaled", {"spec": {"runPolicy": {"suspend": True}}})
         self.api.await_gone("horizontalpodautoscalers", "scaled")
         self.api.patch("pytorchjobs", "scaled", {"spec": {"runPolicy": {"suspend": False}}})
@@ -216,11 +255,18 @@ class Clock(PyTorchCase):
         super().setUpClass()
         cls.clock = FakeClock(cls.cluster.folder)
         cls.proxy, cls.through_proxy = cls.start_proxy()  # without TLS: certificates are not yet valid an hour ago
-        cls.controller = cls.start_controller("controller", *FLAGS, "--no-leader-elect", kubeconfig=cls.through_proxy, command=cls.clock.command)
+        cls.controller = cls.start_controller(
+            "controller", *FLAGS, "--no-leader-elect", kubeconfig=cls.through_proxy, command=cls.clock.command
+        )
 
     def test_time_goes_back(self):
         self.create_job("before", workers=1, policy={"backoffLimit": 3, "ttlSecondsAfterFinished": 3000})
-        self.create_job("whole", workers=1, policy={"backoffLimit": 3}, annotations={"muster.dev/restart": "job", "muster.dev/agent": "off"})
+        self.create_job(
+            "whole",
+            workers=1,
+            policy={"backoffLimit": 3},
+            annotations={"muster.dev/restart": "job", "muster.dev/agent": "off"},
+        )
         self.create_job("bound", policy={"activeDeadlineSeconds": 3000})
         started = self.await_running("before")["status"]["startTime"]
         self.await_running("whole")
@@ -231,7 +277,9 @@ class Clock(PyTorchCase):
             uid = self.uid("before-worker-0")
             self.end("before-worker-0", 137)
             self.await_other("before-worker-0", uid)
-            job = self.await_pytorch("before", lambda job: job["status"]["restarts"] == count and conditions(job)[-1] == "Running")
+            job = self.await_pytorch(
+                "before", lambda job: job["status"]["restarts"] == count and conditions(job)[-1] == "Running"
+            )
         self.assertEqual(job["status"]["startTime"], started)
         uids = {pod: made["metadata"]["uid"] for pod, made in self.of("pods", "whole").items()}
         self.end("whole-master-0", 143)

@@ -1,20 +1,37 @@
 """Services and pods with the labels or the names of a PyTorchJob that the controller did not create."""
+
 from pytorch_case import LABEL, OPERATOR, PyTorchCase, all_run, conditions, counts
 import class_runner
 
 
 def labels(name, kind="master", index=0):
-    return {LABEL + "operator-name": OPERATOR, LABEL + "job-name": name, LABEL + "replica-type": kind, LABEL + "replica-index": str(index)}
+    return {
+        LABEL + "operator-name": OPERATOR,
+        LABEL + "job-name": name,
+        LABEL + "replica-type": kind,
+        LABEL + "replica-index": str(index),
+    }
 
 
 def service(name, own, selector=None, **spec):
-    return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "labels": own},
-            "spec": {"selector": selector or own, "ports": [{"port": 6006}], **spec}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": name, "labels": own},
+        "spec": {"selector": selector or own, "ports": [{"port": 6006}], **spec},
+    }
 
 
 def owner(job, **more):
-    return {"apiVersion": job["apiVersion"], "kind": job["kind"], "name": job["metadata"]["name"], "uid": job["metadata"]["uid"],
-            "controller": True, "blockOwnerDeletion": True, **more}
+    return {
+        "apiVersion": job["apiVersion"],
+        "kind": job["kind"],
+        "name": job["metadata"]["name"],
+        "uid": job["metadata"]["uid"],
+        "controller": True,
+        "blockOwnerDeletion": True,
+        **more,
+    }
 
 
 class Services(PyTorchCase):
@@ -35,7 +52,9 @@ class Services(PyTorchCase):
         return self.await_end(name, "Succeeded")
 
     def await_message(self, name, *parts):
-        return self.await_pytorch(name, lambda job: all(part in job.get("status", {}).get("message", "") for part in parts))
+        return self.await_pytorch(
+            name, lambda job: all(part in job.get("status", {}).get("message", "") for part in parts)
+        )
 
     def test_several_that_were_there_before(self):
         for number in range(2):
@@ -68,7 +87,9 @@ class Services(PyTorchCase):
         own = self.versions("early-master-0")
         self.warned("early")
         # The conflict ends when the labels are removed, as the message says.
-        self.api.patch("services", "board", {"metadata": {"labels": {LABEL + "replica-index": None, LABEL + "job-name": None}}})
+        self.api.patch(
+            "services", "board", {"metadata": {"labels": {LABEL + "replica-index": None, LABEL + "job-name": None}}}
+        )
         job = self.await_pytorch("early", lambda job: job["status"].get("message", "") == "")
         self.assertEqual(conditions(job), ["Created", "Running"])
         self.assertEqual(self.versions("early-master-0"), own)
@@ -82,7 +103,9 @@ class Services(PyTorchCase):
         self.await_running("later")
         versions = self.versions("later-master-0", "later-worker-0")
         self.api.create("services", service("a-later-one", labels("later", "worker")))
-        self.await_message("later", "Services later-worker-0, a-later-one all have the labels of replica later-worker-0")
+        self.await_message(
+            "later", "Services later-worker-0, a-later-one all have the labels of replica later-worker-0"
+        )
         self.warned("later")
         uid = self.uid("later-worker-0")
         self.end("later-worker-0", 137)
@@ -103,8 +126,14 @@ class Services(PyTorchCase):
     def test_those_of_monitoring(self):
         """Services with only some of the job's labels are not touched."""
         job = {LABEL + "job-name": "seen", LABEL + "operator-name": OPERATOR}
-        given = {"metrics": {"app": "metrics"}, "all-of-seen": job, "masters": {**job, LABEL + "replica-type": "master"},
-                 "third": {**labels("seen", "worker", 2)}, "chief": labels("seen", "chief"), "number": {**labels("seen"), LABEL + "replica-index": "zero"}}
+        given = {
+            "metrics": {"app": "metrics"},
+            "all-of-seen": job,
+            "masters": {**job, LABEL + "replica-type": "master"},
+            "third": {**labels("seen", "worker", 2)},
+            "chief": labels("seen", "chief"),
+            "number": {**labels("seen"), LABEL + "replica-index": "zero"},
+        }
         for name, own in given.items():
             self.api.create("services", service(name, own, selector=job))
         versions = self.versions(*given)
@@ -126,7 +155,10 @@ class Services(PyTorchCase):
         self.api.create("services", service("taken-master-0", {"app": "other"}))
         version = self.versions("taken-master-0")
         self.create_job("taken", workers=1)
-        self.await_message("taken", "services vision/taken-master-0 is needed, and belongs to nobody; delete it, or give the PyTorchJob another name")
+        self.await_message(
+            "taken",
+            "services vision/taken-master-0 is needed, and belongs to nobody; delete it, or give the PyTorchJob another name",
+        )
         self.assertEqual(self.versions("taken-master-0"), version)
         self.api.delete("services", "taken-master-0")
         job = self.await_running("taken")
@@ -147,8 +179,15 @@ class Services(PyTorchCase):
         self.assertEqual(self.versions("used-master-0"), version)
 
     def orphan(self, name, own, **metadata):
-        return self.api.create("pods", {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": own, **metadata},
-                                        "spec": {"containers": [{"name": "pytorch", "image": "busybox"}], "terminationGracePeriodSeconds": 1}})
+        return self.api.create(
+            "pods",
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {"name": name, "labels": own, **metadata},
+                "spec": {"containers": [{"name": "pytorch", "image": "busybox"}], "terminationGracePeriodSeconds": 1},
+            },
+        )
 
     def test_adoption(self):
         """The job adopts a pod that has its labels and no owner."""
@@ -171,7 +210,10 @@ class Services(PyTorchCase):
         self.await_running("let")
         uid = self.uid("let-worker-0")
         self.api.patch("pods", "let-worker-0", {"metadata": {"labels": {LABEL + "job-name": None}}})
-        self.await_message("let", "pod vision/let-worker-0 lost the labels of the job and was released; its replacement needs the name: delete it")
+        self.await_message(
+            "let",
+            "pod vision/let-worker-0 lost the labels of the job and was released; its replacement needs the name: delete it",
+        )
         pod = self.api.get("pods", "let-worker-0")
         self.assertEqual((pod["metadata"]["uid"], pod["metadata"].get("ownerReferences")), (uid, None))
         self.assertNotIn("deletionTimestamp", pod["metadata"])
@@ -184,8 +226,16 @@ class Services(PyTorchCase):
 
     def test_another_owners_pod(self):
         """A pod of another owner is not the job's, even with the job's labels and name."""
-        other = self.api.create("configmaps", {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "other-owner"}})
-        reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "other-owner", "uid": other["metadata"]["uid"], "controller": True}
+        other = self.api.create(
+            "configmaps", {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "other-owner"}}
+        )
+        reference = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "name": "other-owner",
+            "uid": other["metadata"]["uid"],
+            "controller": True,
+        }
         theirs = self.orphan("their-worker-0", labels("their", "worker"), ownerReferences=[reference])
         self.create_job("their", workers=1)
         job = self.await_message("their", "pods vision/their-worker-0 is needed, and belongs to ConfigMap other-owner")

@@ -2,26 +2,47 @@
 
 The test creates these objects itself, by training-operator's source; training-operator does not run.
 """
+
 import copy
 
 from pytorch_case import LABEL, OPERATOR, PyTorchCase, conditions, counts, pytorch_job
 import class_runner
 
 THEN, LATER = "2026-01-01T00:00:00Z", "2026-01-01T00:10:00Z"
-TEXTS = {"Created": "PyTorchJob {} is created.", "Running": "PyTorchJob {} is running.", "Succeeded": "PyTorchJob {} is successfully completed.",
-         "Restarting": "PyTorchJob {} is restarting because 1 Worker replica(s) failed.", "Suspended": "PyTorchJob {} is suspended.",
-         "Failed": 'job "{}" is failing because "Worker" replica(s) failed.'}
-INIT = {"name": "init-pytorch", "image": "alpine:3.10", "imagePullPolicy": "IfNotPresent",
-        "resources": {"limits": {"cpu": "100m", "memory": "20Mi"}, "requests": {"cpu": "50m", "memory": "10Mi"}}}
+TEXTS = {
+    "Created": "PyTorchJob {} is created.",
+    "Running": "PyTorchJob {} is running.",
+    "Succeeded": "PyTorchJob {} is successfully completed.",
+    "Restarting": "PyTorchJob {} is restarting because 1 Worker replica(s) failed.",
+    "Suspended": "PyTorchJob {} is suspended.",
+    "Failed": 'job "{}" is failing because "Worker" replica(s) failed.',
+}
+INIT = {
+    "name": "init-pytorch",
+    "image": "alpine:3.10",
+    "imagePullPolicy": "IfNotPresent",
+    "resources": {"limits": {"cpu": "100m", "memory": "20Mi"}, "requests": {"cpu": "50m", "memory": "10Mi"}},
+}
 
 
 def condition(name, kind, status="True"):
-    return {"type": kind, "status": status, "reason": f"PyTorchJob{kind}", "message": TEXTS[kind].format(name), "lastUpdateTime": THEN,
-            "lastTransitionTime": THEN}
+    return {
+        "type": kind,
+        "status": status,
+        "reason": f"PyTorchJob{kind}",
+        "message": TEXTS[kind].format(name),
+        "lastUpdateTime": THEN,
+        "lastTransitionTime": THEN,
+    }
 
 
 def labels(name, kind, index):
-    return {LABEL + "operator-name": OPERATOR, LABEL + "job-name": name, LABEL + "replica-type": kind, LABEL + "replica-index": str(index)}
+    return {
+        LABEL + "operator-name": OPERATOR,
+        LABEL + "job-name": name,
+        LABEL + "replica-type": kind,
+        LABEL + "replica-index": str(index),
+    }
 
 
 class Takeover(PyTorchCase):
@@ -43,41 +64,95 @@ class Takeover(PyTorchCase):
         cls.serve()
 
     @classmethod
-    def started(cls, name, policy="ExitCode", without=(), services=None, kinds=None, last="Running", status=None, annotations=None, limit=None,
-                clean=None, ttl=None, suspend=None):
+    def started(
+        cls,
+        name,
+        policy="ExitCode",
+        without=(),
+        services=None,
+        kinds=None,
+        last="Running",
+        status=None,
+        annotations=None,
+        limit=None,
+        clean=None,
+        ttl=None,
+        suspend=None,
+    ):
         """Creates a job of one master and two workers as training-operator leaves it. `without`: missing pods.
         `services`: the existing Services; None: all."""
         run = {"backoffLimit": limit, "cleanPodPolicy": clean, "ttlSecondsAfterFinished": ttl, "suspend": suspend}
-        job = cls.api.create("pytorchjobs", pytorch_job(name, master=policy, worker=policy, workers=2, annotations=annotations,
-                                                        policy={key: value for key, value in run.items() if value is not None}))
-        owner = {"apiVersion": job["apiVersion"], "kind": job["kind"], "name": name, "uid": job["metadata"]["uid"], "controller": True,
-                 "blockOwnerDeletion": True}
+        job = cls.api.create(
+            "pytorchjobs",
+            pytorch_job(
+                name,
+                master=policy,
+                worker=policy,
+                workers=2,
+                annotations=annotations,
+                policy={key: value for key, value in run.items() if value is not None},
+            ),
+        )
+        owner = {
+            "apiVersion": job["apiVersion"],
+            "kind": job["kind"],
+            "name": name,
+            "uid": job["metadata"]["uid"],
+            "controller": True,
+            "blockOwnerDeletion": True,
+        }
         replicas = ["master-0", "worker-0", "worker-1"]
         for rank, replica in enumerate(replicas):
             kind, _, index = replica.partition("-")
             own = labels(name, kind, index)
             metadata = {"name": f"{name}-{replica}", "labels": own, "ownerReferences": [owner]}
             if services is None or replica in services:
-                cls.api.create("services", {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": {
-                    "clusterIP": "None", "selector": own, "ports": [{"name": "pytorchjob-port", "port": 23456}]}})
+                cls.api.create(
+                    "services",
+                    {
+                        "apiVersion": "v1",
+                        "kind": "Service",
+                        "metadata": metadata,
+                        "spec": {
+                            "clusterIP": "None",
+                            "selector": own,
+                            "ports": [{"name": "pytorchjob-port", "port": 23456}],
+                        },
+                    },
+                )
             if replica in without:
                 continue
             made = copy.deepcopy(job["spec"]["pytorchReplicaSpecs"][kind.capitalize()]["template"])
             container = made["spec"]["containers"][0]
             container["ports"] = [{"name": "pytorchjob-port", "containerPort": 23456}]
-            container["env"] = [{"name": key, "value": value} for key, value in (
-                ("PYTHONUNBUFFERED", "1"), ("MASTER_PORT", "23456"), ("PET_MASTER_PORT", "23456"), ("MASTER_ADDR", f"{name}-master-0"),
-                ("PET_MASTER_ADDR", f"{name}-master-0"), ("WORLD_SIZE", "3"), ("RANK", str(rank)), ("PET_NODE_RANK", str(rank)),
-                ("PET_NPROC_PER_NODE", "auto"), ("PET_NNODES", "3"))]
+            container["env"] = [
+                {"name": key, "value": value}
+                for key, value in (
+                    ("PYTHONUNBUFFERED", "1"),
+                    ("MASTER_PORT", "23456"),
+                    ("PET_MASTER_PORT", "23456"),
+                    ("MASTER_ADDR", f"{name}-master-0"),
+                    ("PET_MASTER_ADDR", f"{name}-master-0"),
+                    ("WORLD_SIZE", "3"),
+                    ("RANK", str(rank)),
+                    ("PET_NODE_RANK", str(rank)),
+                    ("PET_NPROC_PER_NODE", "auto"),
+                    ("PET_NNODES", "3"),
+                )
+            ]
             if kind == "master":
                 metadata = {**metadata, "labels": {**own, LABEL + "job-role": "master"}}
             else:
-                made["spec"]["initContainers"] = [{**INIT, "command": ["sh", "-c", f"until nslookup {name}-master-0; do sleep 2; done"]}]
+                made["spec"]["initContainers"] = [
+                    {**INIT, "command": ["sh", "-c", f"until nslookup {name}-master-0; do sleep 2; done"]}
+                ]
             made["spec"]["restartPolicy"] = "Never"
             cls.api.create("pods", {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": made["spec"]})
         for replica in replicas:
             if replica not in without:
-                pod = cls.api.await_object("pods", f"{name}-{replica}", lambda pod: pod.get("status", {}).get("phase") == "Running")
+                pod = cls.api.await_object(
+                    "pods", f"{name}-{replica}", lambda pod: pod.get("status", {}).get("phase") == "Running"
+                )
                 cls.uids[f"{name}-{replica}"] = pod["metadata"]["uid"]
         kinds = kinds or ["Created", last] if last in ("Running", "Restarting") else ["Created", "Running", last]
         told = [condition(name, kind, "False" if kind == "Running" and last != "Running" else "True") for kind in kinds]
@@ -85,9 +160,19 @@ class Takeover(PyTorchCase):
         if last == "Succeeded":
             counted = {"Master": {"succeeded": 1}, "Worker": {"succeeded": 2}}
         else:
-            counted = {kind: {"active": there.count(kind), "selector": f"{LABEL}job-name={name},{LABEL}operator-name={OPERATOR},{LABEL}replica-type={kind.lower()}"}
-                       for kind in ("Master", "Worker")}
-        cls.api.patch("pytorchjobs", name, {"status": {"conditions": told, "replicaStatuses": counted, "startTime": THEN, **(status or {})}}, "status")
+            counted = {
+                kind: {
+                    "active": there.count(kind),
+                    "selector": f"{LABEL}job-name={name},{LABEL}operator-name={OPERATOR},{LABEL}replica-type={kind.lower()}",
+                }
+                for kind in ("Master", "Worker")
+            }
+        cls.api.patch(
+            "pytorchjobs",
+            name,
+            {"status": {"conditions": told, "replicaStatuses": counted, "startTime": THEN, **(status or {})}},
+            "status",
+        )
 
     def check_pods(self, name, *replicas):
         """These must still be the old pods, and not be deleted."""
@@ -99,7 +184,10 @@ class Takeover(PyTorchCase):
     def has_no_agent(self, pod):
         made = self.api.get("pods", pod)["spec"]
         self.assertEqual([container["command"] for container in made["containers"]], [["/bin/sh", "-c", "true"]])
-        self.assertEqual([container["name"] for container in made.get("initContainers", [])], [] if "master" in pod else ["init-pytorch"])
+        self.assertEqual(
+            [container["name"] for container in made.get("initContainers", [])],
+            [] if "master" in pod else ["init-pytorch"],
+        )
 
     def test_a_job_that_runs(self):
         # A failed pod is replaced by one that is made like its peers.
@@ -107,7 +195,9 @@ class Takeover(PyTorchCase):
         self.end("going-worker-1", 137)
         self.await_other("going-worker-1", uid)
         self.has_no_agent("going-worker-1")
-        job = self.await_pytorch("going", lambda job: job["status"].get("restarts") == 1 and conditions(job)[-1] == "Running")
+        job = self.await_pytorch(
+            "going", lambda job: job["status"].get("restarts") == 1 and conditions(job)[-1] == "Running"
+        )
         self.assertEqual((counts(job, "Master"), counts(job, "Worker")), ((1, 0, 0), (2, 0, 0)))
         self.assertEqual(job["status"]["conditions"][0], condition("going", "Created"))
         self.assertEqual((conditions(job), job["status"]["startTime"]), (["Created", "Running"], THEN))
@@ -147,7 +237,9 @@ class Takeover(PyTorchCase):
         self.end("whole-worker-0", 143)
         for replica in ("master-0", "worker-0", "worker-1"):
             self.await_other(f"whole-{replica}", self.uids[f"whole-{replica}"])
-        job = self.await_pytorch("whole", lambda job: conditions(job)[-1] == "Running" and counts(job, "Worker") == (2, 0, 0))
+        job = self.await_pytorch(
+            "whole", lambda job: conditions(job)[-1] == "Running" and counts(job, "Worker") == (2, 0, 0)
+        )
         self.assertEqual((job["status"]["attempt"], job["status"]["restarts"]), (1, 1))
 
     def test_one_that_is_suspended(self):

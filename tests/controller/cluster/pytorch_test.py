@@ -1,10 +1,16 @@
 """PyTorchJobs on a real API server: which objects are created, how jobs end, and what restarts cost."""
+
 from pytorch_case import LABEL, OPERATOR, PyTorchCase, conditions, counts, pytorch_job
 import class_runner
 
 
 def labels(name, kind, index):
-    return {LABEL + "operator-name": OPERATOR, LABEL + "job-name": name, LABEL + "replica-type": kind, LABEL + "replica-index": str(index)}
+    return {
+        LABEL + "operator-name": OPERATOR,
+        LABEL + "job-name": name,
+        LABEL + "replica-type": kind,
+        LABEL + "replica-index": str(index),
+    }
 
 
 class PyTorch(PyTorchCase):
@@ -24,8 +30,10 @@ class PyTorch(PyTorchCase):
         for name in names:
             _, kind, index = name.split("-")
             for made in (pods[name], services[name]):
-                owner, = made["metadata"]["ownerReferences"]
-                self.assertEqual((owner["kind"], owner["uid"], owner["controller"]), ("PyTorchJob", job["metadata"]["uid"], True))
+                (owner,) = made["metadata"]["ownerReferences"]
+                self.assertEqual(
+                    (owner["kind"], owner["uid"], owner["controller"]), ("PyTorchJob", job["metadata"]["uid"], True)
+                )
             role = {LABEL + "job-role": "master"} if kind == "master" else {}
             own = {key: value for key, value in pods[name]["metadata"]["labels"].items() if key.startswith(LABEL)}
             self.assertEqual(own, {**labels("made", kind, index), **role})
@@ -44,10 +52,18 @@ class PyTorch(PyTorchCase):
         job = self.await_end("fatal", "Failed")
         self.assertEqual(conditions(job), ["Created", "Failed"])
         message = self.message(job, "Failed")
-        for part in ("PyTorchJob fatal is failed because 1 Worker replica(s) failed", "pod fatal-worker-1", "container pytorch", "exit code 2", "data.bin"):
+        for part in (
+            "PyTorchJob fatal is failed because 1 Worker replica(s) failed",
+            "pod fatal-worker-1",
+            "container pytorch",
+            "exit code 2",
+            "data.bin",
+        ):
             self.assertIn(part, message)
         self.assertIn("completionTime", job["status"])
-        self.assertEqual([(failure["pod"], failure["exitCode"]) for failure in job["status"]["failures"]], [("fatal-worker-1", 2)])
+        self.assertEqual(
+            [(failure["pod"], failure["exitCode"]) for failure in job["status"]["failures"]], [("fatal-worker-1", 2)]
+        )
         self.assertEqual(job["status"]["restarts"], 0)
         self.api.await_event("fatal", "PyTorchJobFailed")
         self.assertNotIn("PyTorchJobRestarting", self.reasons("fatal"))
@@ -58,7 +74,9 @@ class PyTorch(PyTorchCase):
         uid, master = self.uid("again-worker-0"), self.uid("again-master-0")
         self.end("again-worker-0", 137)
         self.await_other("again-worker-0", uid)
-        job = self.await_pytorch("again", lambda job: conditions(job) == ["Created", "Running"] and counts(job, "Worker") == (1, 0, 0))
+        job = self.await_pytorch(
+            "again", lambda job: conditions(job) == ["Created", "Running"] and counts(job, "Worker") == (1, 0, 0)
+        )
         self.assertEqual(job["status"]["restarts"], 1)
         self.assertEqual(self.uid("again-master-0"), master)
         self.end("again-worker-0", 137)

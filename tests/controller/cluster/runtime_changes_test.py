@@ -1,5 +1,6 @@
 """A runtime is edited or deleted while a TrainJob of it runs or is suspended. The job goes on with its snapshot, and
 its changes are checked against the snapshot. No message mentions the runtime."""
+
 import json
 
 from admission_case import AdmissionCase
@@ -12,8 +13,23 @@ IMAGE = "spec.template.spec.replicatedJobs.0.template.spec.template.spec.contain
 
 
 def patch(job="node", pod=None):
-    return [{"manager": "a.example.com/b", "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": [
-        {"name": job, "template": {"spec": {"template": {"spec": pod or {"nodeSelector": {"type": "kwok"}}}}}}]}}}}]
+    return [
+        {
+            "manager": "a.example.com/b",
+            "trainingRuntimeSpec": {
+                "template": {
+                    "spec": {
+                        "replicatedJobs": [
+                            {
+                                "name": job,
+                                "template": {"spec": {"template": {"spec": pod or {"nodeSelector": {"type": "kwok"}}}}},
+                            }
+                        ]
+                    }
+                }
+            },
+        }
+    ]
 
 
 class RuntimeChanges(AdmissionCase):
@@ -29,14 +45,23 @@ class RuntimeChanges(AdmissionCase):
 
     def tellings(self, name):
         """The Events about the TrainJob that tell of trouble or of the runtime: {name: (how often, what)}."""
-        return {event["metadata"]["name"]: (event["count"], event["message"]) for event in self.api.about(name)
-                if event["involvedObject"]["kind"] == "TrainJob" and (event["type"] != "Normal" or "untime" in event["message"])}
+        return {
+            event["metadata"]["name"]: (event["count"], event["message"])
+            for event in self.api.about(name)
+            if event["involvedObject"]["kind"] == "TrainJob"
+            and (event["type"] != "Normal" or "untime" in event["message"])
+        }
 
     def edit(self, name):
         """Changes the image, the command and the number of nodes, and adds a step."""
         made = changed(runtime(name, 3, container={"command": shell("false")}), IMAGE, "edited")
         jobs = made["spec"]["template"]["spec"]["replicatedJobs"]
-        jobs.append({"name": "more", "template": {"spec": {"template": {"spec": {"containers": [{"name": "more", "image": "edited"}]}}}}})
+        jobs.append(
+            {
+                "name": "more",
+                "template": {"spec": {"template": {"spec": {"containers": [{"name": "more", "image": "edited"}]}}}},
+            }
+        )
         self.api.patch("trainingruntimes", name, {"spec": made["spec"]})
 
     def delete(self, name):
@@ -55,7 +80,13 @@ class RuntimeChanges(AdmissionCase):
 
     def suspend(self, name):
         self.patch(name, {"suspend": True})
-        self.await_job(name, lambda job: job["status"].get("state") == "Suspended" and not any(count["active"] for count in job["status"]["jobsStatus"]))
+        self.await_job(
+            name,
+            lambda job: (
+                job["status"].get("state") == "Suspended"
+                and not any(count["active"] for count in job["status"]["jobsStatus"])
+            ),
+        )
 
     def new_controller(self):
         """Starts a controller that has never seen the old runtime."""
@@ -66,13 +97,18 @@ class RuntimeChanges(AdmissionCase):
     def goes_on(self, name, nodes=2):
         """The job must run to its end by the snapshot, without a message about the runtime."""
         self.running(name)
-        job, = self.items("jobs", name)
-        node, = job["spec"]["template"]["spec"]["containers"]
-        self.assertEqual((job["metadata"]["name"], job["spec"]["completions"], node["image"] != "edited"), (f"{name}-node-0", nodes, True))
+        (job,) = self.items("jobs", name)
+        (node,) = job["spec"]["template"]["spec"]["containers"]
+        self.assertEqual(
+            (job["metadata"]["name"], job["spec"]["completions"], node["image"] != "edited"),
+            (f"{name}-node-0", nodes, True),
+        )
         self.assertIn("true", str(node["command"]))
         self.finish(name)
         done = self.await_job(name, is_true("Complete"))
-        self.assertEqual((done["status"].get("message", ""), done["status"]["restarts"], done["status"]["attempt"]), ("", 0, 0))
+        self.assertEqual(
+            (done["status"].get("message", ""), done["status"]["restarts"], done["status"]["attempt"]), ("", 0, 0)
+        )
         self.api.await_event(name, "Running")
         self.api.await_event(name, "Complete")  # the last one
         self.assertEqual(self.tellings(name), self.told)
@@ -131,7 +167,9 @@ class RuntimeChanges(AdmissionCase):
 
     def test_a_runtime_of_the_cluster(self):
         made = runtime("shared", 2, container=TRUE)
-        self.cluster.apply([{**made, "apiVersion": API, "kind": "ClusterTrainingRuntime", "metadata": {"name": "shared"}}])
+        self.cluster.apply(
+            [{**made, "apiVersion": API, "kind": "ClusterTrainingRuntime", "metadata": {"name": "shared"}}]
+        )
         self.api.create("trainjobs", train_job("shared", "shared", runtimeRef={"name": "shared"}))
         self.running("shared")
         self.api.await_event("shared", "Running")

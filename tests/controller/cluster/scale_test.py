@@ -1,4 +1,5 @@
 """Running elastic TrainJobs are scaled up and down by /scale, as kubectl and a HorizontalPodAutoscaler do."""
+
 from controller_case import ControllerCase, is_true
 import class_runner
 from scenario import runtime, shell
@@ -24,17 +25,28 @@ class Scale(ControllerCase):
 
     def settled(self, name, nodes):
         """Waits until so many pods run and all of them know the number."""
-        self.await_job(name, lambda job: job.get("status", {}).get("readyNodes") == job.get("status", {}).get("nodes") == nodes)
-        return self.api.await_items("pods", f"jobset.sigs.k8s.io/jobset-name={name}",
-                                    lambda pods: [pod["metadata"]["annotations"][NODES] for pod in pods] == [str(nodes)] * nodes)
+        self.await_job(
+            name, lambda job: job.get("status", {}).get("readyNodes") == job.get("status", {}).get("nodes") == nodes
+        )
+        return self.api.await_items(
+            "pods",
+            f"jobset.sigs.k8s.io/jobset-name={name}",
+            lambda pods: [pod["metadata"]["annotations"][NODES] for pod in pods] == [str(nodes)] * nodes,
+        )
 
     def test_up_and_down(self):
         self.make_elastic("updown", 2)
         first = {pod["metadata"]["uid"] for pod in self.settled("updown", 2)}
         job = self.api.get("trainjobs", "updown")
-        self.assertEqual(job["status"]["selector"], "jobset.sigs.k8s.io/jobset-name=updown,jobset.sigs.k8s.io/replicatedjob-name=node")
+        self.assertEqual(
+            job["status"]["selector"],
+            "jobset.sigs.k8s.io/jobset-name=updown,jobset.sigs.k8s.io/replicatedjob-name=node",
+        )
         scale = self.api.ask("GET", self.api.path("trainjobs", "updown", "scale"))
-        self.assertEqual((scale["spec"]["replicas"], scale["status"]["replicas"], scale["status"]["selector"]), (2, 2, job["status"]["selector"]))
+        self.assertEqual(
+            (scale["spec"]["replicas"], scale["status"]["replicas"], scale["status"]["selector"]),
+            (2, 2, job["status"]["selector"]),
+        )
         self.scale("updown", 4)
         pods = self.settled("updown", 4)
         self.assertLess(first, {pod["metadata"]["uid"] for pod in pods})
@@ -43,13 +55,18 @@ class Scale(ControllerCase):
         self.assertIn(left["metadata"]["uid"], first)
         self.finish("updown")
         job = self.await_job("updown", is_true("Complete"))
-        self.assertEqual((job["status"]["restarts"], job["status"]["attempt"], job["status"].get("failures", [])), (0, 0, []))
+        self.assertEqual(
+            (job["status"]["restarts"], job["status"]["attempt"], job["status"].get("failures", [])), (0, 0, [])
+        )
 
     def test_while_it_is_suspended(self):
         self.make_elastic("asleep", 2)
         self.settled("asleep", 2)
         self.patch("asleep", {"suspend": True})
-        self.await_job("asleep", lambda job: job["status"]["state"] == "Suspended" and job["status"]["jobsStatus"][0]["active"] == 0)
+        self.await_job(
+            "asleep",
+            lambda job: job["status"]["state"] == "Suspended" and job["status"]["jobsStatus"][0]["active"] == 0,
+        )
         self.scale("asleep", 3)
         self.patch("asleep", {"suspend": False})
         self.settled("asleep", 3)
@@ -63,22 +80,42 @@ class Scale(ControllerCase):
         self.settled("alone", 3)
 
     def test_a_job_with_metrics_has_an_autoscaler(self):
-        metrics = [{"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}}]
+        metrics = [
+            {
+                "type": "Resource",
+                "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}},
+            }
+        ]
         self.make_elastic("metered", 2, metrics)
         self.settled("metered", 2)
         scaler = self.api.get("horizontalpodautoscalers", "metered")
-        self.assertEqual((scaler["spec"]["minReplicas"], scaler["spec"]["maxReplicas"], scaler["spec"]["metrics"]), (1, 4, metrics))
+        self.assertEqual(
+            (scaler["spec"]["minReplicas"], scaler["spec"]["maxReplicas"], scaler["spec"]["metrics"]), (1, 4, metrics)
+        )
         self.assertEqual(scaler["spec"]["scaleTargetRef"]["kind"], "TrainJob")
         self.assertEqual(scaler["metadata"]["ownerReferences"][0]["name"], "metered")
         # An edit is put right, what others added stays, and a deleted one is made again.
         behavior = {"scaleDown": {"stabilizationWindowSeconds": 7}}
-        self.api.patch("horizontalpodautoscalers", "metered", {
-            "metadata": {"labels": {"team": "vision"}}, "spec": {"minReplicas": 2, "maxReplicas": 9, "metrics": None, "behavior": behavior}})
-        scaler = self.api.await_object("horizontalpodautoscalers", "metered", lambda made: made["spec"]["maxReplicas"] == 4)
-        self.assertEqual((scaler["spec"]["minReplicas"], scaler["spec"]["metrics"], scaler["metadata"]["labels"]["team"]), (1, metrics, "vision"))
+        self.api.patch(
+            "horizontalpodautoscalers",
+            "metered",
+            {
+                "metadata": {"labels": {"team": "vision"}},
+                "spec": {"minReplicas": 2, "maxReplicas": 9, "metrics": None, "behavior": behavior},
+            },
+        )
+        scaler = self.api.await_object(
+            "horizontalpodautoscalers", "metered", lambda made: made["spec"]["maxReplicas"] == 4
+        )
+        self.assertEqual(
+            (scaler["spec"]["minReplicas"], scaler["spec"]["metrics"], scaler["metadata"]["labels"]["team"]),
+            (1, metrics, "vision"),
+        )
         self.assertEqual(scaler["spec"]["behavior"]["scaleDown"]["stabilizationWindowSeconds"], 7)
         self.api.delete("horizontalpodautoscalers", "metered")
-        self.api.await_object("horizontalpodautoscalers", "metered", lambda made: made["metadata"]["uid"] != scaler["metadata"]["uid"])
+        self.api.await_object(
+            "horizontalpodautoscalers", "metered", lambda made: made["metadata"]["uid"] != scaler["metadata"]["uid"]
+        )
 
 
 if __name__ == "__main__":

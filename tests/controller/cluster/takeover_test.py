@@ -1,4 +1,5 @@
 """TrainJobs that Kubeflow Trainer has started go on under their JobSets. The test acts as JobSet's controller."""
+
 import os
 
 from cluster_case import MANIFESTS, establish
@@ -19,10 +20,28 @@ class Takeover(ControllerCase):
     def made_by_upstream(self, name, **spec):
         """Creates a TrainJob and its JobSet as Kubeflow Trainer leaves them."""
         job = self.make(name, runtime("", 1, container=TRUE), **spec)
-        owner = {"apiVersion": API, "kind": "TrainJob", "name": name, "uid": job["metadata"]["uid"], "controller": True, "blockOwnerDeletion": True}
+        owner = {
+            "apiVersion": API,
+            "kind": "TrainJob",
+            "name": name,
+            "uid": job["metadata"]["uid"],
+            "controller": True,
+            "blockOwnerDeletion": True,
+        }
         pod = {"restartPolicy": "Never", "containers": [{"name": "node", "image": "busybox"}]}
-        return self.api.create("jobsets", {"apiVersion": JOB_SET, "kind": "JobSet", "metadata": {"name": name, "ownerReferences": [owner]}, "spec": {
-            "replicatedJobs": [{"name": "node", "replicas": 1, "template": {"spec": {"template": {"spec": pod}}}}]}})
+        return self.api.create(
+            "jobsets",
+            {
+                "apiVersion": JOB_SET,
+                "kind": "JobSet",
+                "metadata": {"name": name, "ownerReferences": [owner]},
+                "spec": {
+                    "replicatedJobs": [
+                        {"name": "node", "replicas": 1, "template": {"spec": {"template": {"spec": pod}}}}
+                    ]
+                },
+            },
+        )
 
     def tell(self, name, **status):
         self.api.patch("jobsets", name, {"status": status}, "status")
@@ -41,12 +60,35 @@ class Takeover(ControllerCase):
         self.patch("done", {"suspend": False})
         self.api.await_object("jobsets", "done", lambda job_set: job_set["spec"].get("suspend") is False)
         end = {"lastTransitionTime": "2026-01-01T00:00:00Z", "status": "True"}
-        self.tell("done", conditions=[{**end, "type": "Completed", "reason": "AllJobsCompleted", "message": "jobset completed successfully"}])
-        self.tell("lost", conditions=[{**end, "type": "Failed", "reason": "FailedJobs", "message": "jobset failed due to one or more job failures"}])
-        self.assertEqual(self.condition(self.await_job("done", is_true("Complete")), "Complete"), ("AllJobsCompleted", "jobset completed successfully"))
-        self.assertEqual(self.condition(self.await_job("lost", is_true("Failed")), "Failed"), ("FailedJobs", "jobset failed due to one or more job failures"))
+        self.tell(
+            "done",
+            conditions=[
+                {**end, "type": "Completed", "reason": "AllJobsCompleted", "message": "jobset completed successfully"}
+            ],
+        )
+        self.tell(
+            "lost",
+            conditions=[
+                {
+                    **end,
+                    "type": "Failed",
+                    "reason": "FailedJobs",
+                    "message": "jobset failed due to one or more job failures",
+                }
+            ],
+        )
+        self.assertEqual(
+            self.condition(self.await_job("done", is_true("Complete")), "Complete"),
+            ("AllJobsCompleted", "jobset completed successfully"),
+        )
+        self.assertEqual(
+            self.condition(self.await_job("lost", is_true("Failed")), "Failed"),
+            ("FailedJobs", "jobset failed due to one or more job failures"),
+        )
         for kind in ("jobs", "services"):
-            self.assertEqual([made["metadata"]["name"] for name in ("done", "lost") for made in self.items(kind, name)], [])
+            self.assertEqual(
+                [made["metadata"]["name"] for name in ("done", "lost") for made in self.items(kind, name)], []
+            )
         # A job that was not started yet is Muster's own.
         self.make("own", runtime("", 1, container=TRUE))
         self.running("own")

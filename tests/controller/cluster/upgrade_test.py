@@ -1,5 +1,6 @@
 """Another version of the controller, with another image of the agent, takes over while jobs run. It does not touch
 running pods. Objects that it creates are of the new version."""
+
 import os
 
 from cluster_case import ROOT, changed
@@ -11,7 +12,16 @@ VERSION = "muster.dev/version"
 ATTEMPT = "jobset.sigs.k8s.io/restart-attempt"
 OLD_IMAGE, NEW_IMAGE = "agent:old", "agent:new"
 # After this exit code the whole step is restarted, although its pods have the agent.
-ANEW = {"maxRestarts": 2, "rules": [{"action": "RestartJobSet", "onJobFailureReasons": ["PodFailurePolicy"], "onJobFailureMessagePatterns": ["exit code 42 "]}]}
+ANEW = {
+    "maxRestarts": 2,
+    "rules": [
+        {
+            "action": "RestartJobSet",
+            "onJobFailureReasons": ["PodFailurePolicy"],
+            "onJobFailureMessagePatterns": ["exit code 42 "],
+        }
+    ],
+}
 
 
 class Upgrade(ControllerCase):
@@ -43,7 +53,9 @@ class Upgrade(ControllerCase):
     def upgrade(self):
         """Starts the new controller, then stops the old one. Returns when the new one has started a job."""
         self.proxy.obey()
-        self.start_controller("new", "--agent-image", NEW_IMAGE, kubeconfig=self.through_proxy, program=self.new_program)
+        self.start_controller(
+            "new", "--agent-image", NEW_IMAGE, kubeconfig=self.through_proxy, program=self.new_program
+        )
         self.cluster.processes.stop("old")
         name = "first-" + self.id().rpartition("_")[2]
         self.make(name, runtime("", 1, container=TRUE))
@@ -57,22 +69,38 @@ class Upgrade(ControllerCase):
 
     def made_by(self, name):
         """For each Job of the TrainJob: version, agent's image, attempt."""
-        return [(job["metadata"]["annotations"][VERSION], self.agent_image(job["spec"]["template"]), job["metadata"]["labels"][ATTEMPT])
-                for job in self.items("jobs", name)]
+        return [
+            (
+                job["metadata"]["annotations"][VERSION],
+                self.agent_image(job["spec"]["template"]),
+                job["metadata"]["labels"][ATTEMPT],
+            )
+            for job in self.items("jobs", name)
+        ]
 
     @staticmethod
     def agent_image(pod):
-        image, = {container["image"] for container in pod["spec"]["initContainers"]}
+        (image,) = {container["image"] for container in pod["spec"]["initContainers"]}
         return image
 
     def children(self, name):
         """The parts of all children that a write would change."""
-        return {(kind, item["metadata"]["uid"]): (item["spec"], item["metadata"].get("annotations"), item["metadata"].get("labels"))
-                for kind in ("jobs", "pods", "services") for item in self.items(kind, name)}
+        return {
+            (kind, item["metadata"]["uid"]): (
+                item["spec"],
+                item["metadata"].get("annotations"),
+                item["metadata"].get("labels"),
+            )
+            for kind in ("jobs", "pods", "services")
+            for item in self.items(kind, name)
+        }
 
     def writes_to(self, name):
-        return [request for request in self.proxy.writes() if request.resource != "events"
-                and (f"/{name}" in request.path or f'"{name}'.encode() in request.body)]
+        return [
+            request
+            for request in self.proxy.writes()
+            if request.resource != "events" and (f"/{name}" in request.path or f'"{name}'.encode() in request.body)
+        ]
 
     def completes(self, name, attempt=0):
         self.running(name, attempt)
@@ -97,8 +125,11 @@ class Upgrade(ControllerCase):
         self.finish("lost", "failed", rank=1, code=143)
         self.await_job("lost", lambda job: job["status"]["restarts"] == 1)
         # The state may still say Running: the Job counts the lost pod until its controller has seen the end.
-        pods = self.api.await_items("pods", "jobset.sigs.k8s.io/jobset-name=lost", lambda pods: sorted(
-            pod["status"]["phase"] for pod in pods) == ["Failed", "Running", "Running"])
+        pods = self.api.await_items(
+            "pods",
+            "jobset.sigs.k8s.io/jobset-name=lost",
+            lambda pods: sorted(pod["status"]["phase"] for pod in pods) == ["Failed", "Running", "Running"],
+        )
         self.assertEqual({self.agent_image(pod) for pod in pods}, {OLD_IMAGE})
         self.assertEqual(self.completes("lost")["attempt"], 0)
 
@@ -126,7 +157,13 @@ class Upgrade(ControllerCase):
 
     def suspend(self, name):
         self.patch(name, {"suspend": True})
-        self.await_job(name, lambda job: job["status"]["state"] == "Suspended" and not any(count["active"] for count in job["status"]["jobsStatus"]))
+        self.await_job(
+            name,
+            lambda job: (
+                job["status"]["state"] == "Suspended"
+                and not any(count["active"] for count in job["status"]["jobsStatus"])
+            ),
+        )
 
     def test_back_to_the_old_one(self):
         """The old controller goes on with the new one's objects."""

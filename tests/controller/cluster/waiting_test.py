@@ -1,4 +1,5 @@
 """The status, and an event that the SDK shows, say why a TrainJob does not start. It starts when the reason is gone."""
+
 from cluster_case import changed, tries
 from controller_case import TRUE, ControllerCase, is_true
 from api_client import Refused
@@ -31,8 +32,15 @@ class Waiting(ControllerCase):
         self.await_job(name, is_true("Complete"))
 
     def test_a_quota_of_jobs(self):
-        self.api.create("resourcequotas", {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "none"},
-                                           "spec": {"hard": {"count/jobs.batch": "0"}}})
+        self.api.create(
+            "resourcequotas",
+            {
+                "apiVersion": "v1",
+                "kind": "ResourceQuota",
+                "metadata": {"name": "none"},
+                "spec": {"hard": {"count/jobs.batch": "0"}},
+            },
+        )
         self.api.await_object("resourcequotas", "none", lambda made: "hard" in made.get("status", {}))
         self.make("no-room", runtime("", 1, container=TRUE))
         self.assertEqual(self.told("no-room", "exceeded quota: none")["state"], "Waiting")
@@ -42,12 +50,23 @@ class Waiting(ControllerCase):
 
     def test_a_quota_of_pods(self):
         """Kubernetes' Job controller may not create pods. It reports this only in an event about the Job."""
-        self.api.create("resourcequotas", {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "one-pod"}, "spec": {"hard": {"pods": "1"}}})
+        self.api.create(
+            "resourcequotas",
+            {
+                "apiVersion": "v1",
+                "kind": "ResourceQuota",
+                "metadata": {"name": "one-pod"},
+                "spec": {"hard": {"pods": "1"}},
+            },
+        )
         self.api.await_object("resourcequotas", "one-pod", lambda made: "hard" in made.get("status", {}))
         self.make("too-many", runtime("", 2, container=TRUE))
         status = self.told("too-many", "exceeded quota: one-pod")
         self.assertEqual((status["state"], status["reason"]), ("Waiting", "FailedCreate"))
-        self.assertRegex(status["message"], r'^Job too-many-node-0: its pods cannot be made: pods "too-many-node-0-[01]-\w+" is forbidden')
+        self.assertRegex(
+            status["message"],
+            r'^Job too-many-node-0: its pods cannot be made: pods "too-many-node-0-[01]-\w+" is forbidden',
+        )
         self.api.delete("resourcequotas", "one-pod")
         self.begins("too-many")
 
@@ -55,17 +74,43 @@ class Waiting(ControllerCase):
         """A ValidatingAdmissionPolicy refuses Jobs, as a foreign webhook might."""
         rule = {"apiGroups": ["batch"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["jobs"]}
         kind = "ValidatingAdmissionPolicy"
-        self.cluster.apply([
-            {"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": "closed"}, "spec": {
-                "failurePolicy": "Fail", "matchConstraints": {"resourceRules": [rule]},
-                "validations": [{"expression": "false", "message": "no jobs at night"}]}},
-            {"apiVersion": "admissionregistration.k8s.io/v1", "kind": f"{kind}Binding", "metadata": {"name": "closed"}, "spec": {
-                "policyName": "closed", "validationActions": ["Deny"]}}])
+        self.cluster.apply(
+            [
+                {
+                    "apiVersion": "admissionregistration.k8s.io/v1",
+                    "kind": kind,
+                    "metadata": {"name": "closed"},
+                    "spec": {
+                        "failurePolicy": "Fail",
+                        "matchConstraints": {"resourceRules": [rule]},
+                        "validations": [{"expression": "false", "message": "no jobs at night"}],
+                    },
+                },
+                {
+                    "apiVersion": "admissionregistration.k8s.io/v1",
+                    "kind": f"{kind}Binding",
+                    "metadata": {"name": "closed"},
+                    "spec": {"policyName": "closed", "validationActions": ["Deny"]},
+                },
+            ]
+        )
         self.addCleanup(self.cluster.try_kubectl, "delete", f"{kind},{kind}Binding", "closed")
         with self.assertRaisesRegex(Refused, "no jobs at night"):
             for _ in tries():  # until the API server knows of the policy
-                self.api.ask("POST", f"{self.api.path('jobs')}?dryRun=All", {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "probe"}, "spec": {
-                    "template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "node", "image": "x"}]}}}})
+                self.api.ask(
+                    "POST",
+                    f"{self.api.path('jobs')}?dryRun=All",
+                    {
+                        "apiVersion": "batch/v1",
+                        "kind": "Job",
+                        "metadata": {"name": "probe"},
+                        "spec": {
+                            "template": {
+                                "spec": {"restartPolicy": "Never", "containers": [{"name": "node", "image": "x"}]}
+                            }
+                        },
+                    },
+                )
         self.make("at-night", runtime("", 1, container=TRUE))
         self.assertEqual(self.told("at-night", "no jobs at night")["state"], "Waiting")
         self.warned("at-night", "no jobs at night")

@@ -1,4 +1,5 @@
 """The network to the API server is bad. A TrainJob still completes, with one Job, one Service and one snapshot."""
+
 import itertools
 import json
 import threading
@@ -24,6 +25,7 @@ class Wire(ControllerCase):
 
     def first_tries(self, *faults, of=lambda request: True):
         """A rule: the first tries of each request get these faults in turn; the next try passes."""
+
         def rule(request):
             if not of(request):
                 return None
@@ -40,16 +42,21 @@ class Wire(ControllerCase):
         self.addCleanup(self.cluster.processes.stop, name)
         self.make(name, runtime("", 2, container=TRUE))
         self.await_job(name, lambda job: job.get("status", {}).get("state") == "Running", seconds)
-        job, = self.items("jobs", name)
+        (job,) = self.items("jobs", name)
         self.finish(name)
         done = self.await_job(name, is_true("Complete"), seconds)
         self.assertIsNone(child.poll())
         self.assertEqual([same["metadata"]["uid"] for same in self.items("jobs", name)], [job["metadata"]["uid"]])
-        self.assertEqual((job["metadata"]["labels"]["jobset.sigs.k8s.io/restart-attempt"], done["status"]["restarts"]), ("0", 0))
+        self.assertEqual(
+            (job["metadata"]["labels"]["jobset.sigs.k8s.io/restart-attempt"], done["status"]["restarts"]), ("0", 0)
+        )
         self.assertEqual(len(self.items("pods", name)), 2)
         for kind in ("services", "configmaps"):
-            owned = [each for each in self.api.items(kind) if any(owner["uid"] == done["metadata"]["uid"]
-                                                                  for owner in each["metadata"].get("ownerReferences", []))]
+            owned = [
+                each
+                for each in self.api.items(kind)
+                if any(owner["uid"] == done["metadata"]["uid"] for owner in each["metadata"].get("ownerReferences", []))
+            ]
             self.assertEqual(len(owned), 1, kind)
         if also is not None:
             self.assertTrue(also.wait(seconds))
@@ -88,8 +95,12 @@ class Wire(ControllerCase):
             if size >= len(held[0]):
                 all_cut.set()
                 return None
-            bookmark = watch_line("BOOKMARK", {"kind": "TrainJob", "metadata": {"resourceVersion": request.fields["resourceVersion"]}})
-            return Fault(answer=(200, {"Content-Type": "application/json"}, bookmark + held[0]), cut=len(bookmark) + size)
+            bookmark = watch_line(
+                "BOOKMARK", {"kind": "TrainJob", "metadata": {"resourceVersion": request.fields["resourceVersion"]}}
+            )
+            return Fault(
+                answer=(200, {"Content-Type": "application/json"}, bookmark + held[0]), cut=len(bookmark) + size
+            )
 
         self.trains("each-byte", rule, also=all_cut)
 
@@ -97,8 +108,12 @@ class Wire(ControllerCase):
         """Error 410 for a resumed watch, as answer and as event, and for the next page of a list (of 1 object each)."""
         gone = status_answer(410, "Expired")
         told = watch_line("ERROR", json.loads(gone[2]))
-        faults = {"watch": self.first_tries(Fault(cut=700), Fault(answer=gone), Fault(cut=600), Fault(answer=(200, {}, told))),
-                  "list": self.first_tries(Fault(answer=gone), of=lambda request: "continue" in request.fields)}
+        faults = {
+            "watch": self.first_tries(
+                Fault(cut=700), Fault(answer=gone), Fault(cut=600), Fault(answer=(200, {}, told))
+            ),
+            "list": self.first_tries(Fault(answer=gone), of=lambda request: "continue" in request.fields),
+        }
 
         def rule(request):
             if request.is_watch:
@@ -108,9 +123,13 @@ class Wire(ControllerCase):
             return faults["list"](request) or Fault(query=request.query.replace("limit=100", "limit=1"))
 
         for number in range(2):  # so that lists have several pages
-            self.api.create("trainingruntimes", {**runtime("", 1, container=TRUE), "metadata": {"name": f"page-{number}"}})
+            self.api.create(
+                "trainingruntimes", {**runtime("", 1, container=TRUE), "metadata": {"name": f"page-{number}"}}
+            )
         self.trains("expired", rule)
-        lists = [request for request in self.proxy.requests if request.is_list and request.resource != "jobsets"]  # there are none here
+        lists = [
+            request for request in self.proxy.requests if request.is_list and request.resource != "jobsets"
+        ]  # there are none here
         self.assertEqual({request.status for request in lists}, {200, None})
 
     def test_history_is_compacted_while_watches_stand_still(self):
@@ -125,7 +144,10 @@ class Wire(ControllerCase):
             self.running(name)
         self.proxy.obey(lambda request: Fault(stream=lambda lines, send: held.wait()) if request.is_watch else None)
         self.proxy.cut_watches()
-        self.proxy.await_(lambda: [request.status for request in self.proxy.requests if request.is_watch] == [200] * 6, "all watches again")
+        self.proxy.await_(
+            lambda: [request.status for request in self.proxy.requests if request.is_watch] == [200] * 6,
+            "all watches again",
+        )
         self.api.delete("trainjobs", "goes")
         self.finish("stays")
         self.make("comes", runtime("", 2, container=TRUE))
@@ -138,7 +160,13 @@ class Wire(ControllerCase):
         self.make("goes")  # the same name as the job whose deletion no watch reported
         self.running("goes")
         self.assertIsNone(child.poll())
-        self.proxy.await_(lambda: {"trainjobs", "jobs", "pods"} <= {request.resource for request in self.proxy.requests if request.is_list}, "lists")
+        self.proxy.await_(
+            lambda: (
+                {"trainjobs", "jobs", "pods"}
+                <= {request.resource for request in self.proxy.requests if request.is_list}
+            ),
+            "lists",
+        )
 
     def test_an_answer_comes_after_its_object_has_gone(self):
         """The Service is deleted before the controller hears that it has made it. The deletion counts."""
@@ -165,7 +193,9 @@ class Wire(ControllerCase):
         self.api.delete("services", "late")
         self.assertTrue(told.wait(WAIT))
         go.set()
-        self.api.await_object("services", "late", lambda service: service["metadata"]["uid"] != first["metadata"]["uid"])
+        self.api.await_object(
+            "services", "late", lambda service: service["metadata"]["uid"] != first["metadata"]["uid"]
+        )
         self.running("late")
 
     def test_storms_of_429(self):
@@ -191,8 +221,14 @@ class Wire(ControllerCase):
 
     def test_the_server_fails(self):
         html = (502, {"Content-Type": "text/html"}, b"<html>Bad Gateway</html>")
-        faults = itertools.cycle([Fault(answer=status_answer(500, "InternalError")), Fault(answer=html), Fault(lost=True),
-                                  Fault(answer=status_answer(503, "ServiceUnavailable"))])
+        faults = itertools.cycle(
+            [
+                Fault(answer=status_answer(500, "InternalError")),
+                Fault(answer=html),
+                Fault(lost=True),
+                Fault(answer=status_answer(503, "ServiceUnavailable")),
+            ]
+        )
 
         def rule(request):
             key = (request.method, request.path, request.is_watch)
