@@ -2,7 +2,8 @@
 """Replaces the tables of fields in docs/api.md: build-support/api_page.py
 
 Fields and types come from the definitions in controller/manifests; api_fields.py says what each field is.
-tests/docs_test.py fails if the page differs from what this script makes, or if a definition and api_fields.py have different fields.
+tests/docs_test.py fails if the page differs from what this script makes, or if a definition and api_fields.py have
+different fields.
 """
 
 import json
@@ -11,7 +12,7 @@ import re
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from api_fields import NO_TYPES, PYTORCH_JOB, RUNTIME, TRAIN_JOB, TYPES, VERDICTS  # noqa: E402
+from api_fields import NO_TYPES, PYTORCH_JOB, RUNTIME, TRAIN_JOB, TYPES, VERDICTS
 
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 PAGE = os.path.join(ROOT, "docs", "api.md")
@@ -43,7 +44,8 @@ BEGIN, END = "<!-- Made by build-support/api_page.py: -->\n", "<!-- end of what 
 
 
 def read_yaml(text):
-    """Parses the YAML that make-crds writes: two spaces a level, lists at the level of their key, scalars that are JSON or a word."""
+    """Parses the YAML that make-crds writes: two spaces a level, lists at the level of their key, scalars that are JSON
+    or a word."""
     lines = [
         (len(line) - len(line.lstrip(" ")), line.strip()) for line in text.splitlines() if not line.startswith("#")
     ]
@@ -110,8 +112,8 @@ def type_words(schema):
 
 
 def fields(schema, path=""):
-    """(path, type) of each field below spec and status; of a field that only holds others, the type is None. A field of a type of
-    Kubernetes' own is one line, without its inner fields. In a map of records KEY stands for any key."""
+    """(path, type) of each field below spec and status; of a field that only holds others, the type is None. A field of
+    a type of Kubernetes' own is one line, without its inner fields. In a map of records KEY stands for any key."""
     inner, below = schema, path
     while inner.get("type") == "array" or "properties" in inner.get("additionalProperties", ()):
         inner, below = (
@@ -156,9 +158,10 @@ def description(verdict, words):
 
 
 def words_of(text):
-    """{path: (verdict, words)}, in the order of `text`. ValueError: an unknown verdict, or a path that is there twice."""
+    """{path: (verdict, words)}, in the order of `text`. ValueError: an unknown verdict, or a path that is there
+    twice."""
     told = {}
-    for line in filter(None, text.splitlines()):
+    for line in filter(None, text.replace("\n  ", " ").splitlines()):
         path, _, rest = line.partition(": ")
         verdict, _, words = rest.partition("; ")
         if verdict not in VERDICTS or not words:
@@ -172,8 +175,8 @@ def words_of(text):
 
 
 def mistakes(listed, told):
-    """Sentences about each field of `listed` ((path, type) of a definition) without a line of `told`, each line without a field, and each line
-    whose verdict is for another kind of field."""
+    """Sentences about each field of `listed` ((path, type) of a definition) without a line of `told`, each line without
+    a field, and each line whose verdict is for another kind of field."""
     known = dict(listed)
     return (
         [f"api_fields.py has no line for {path}, which the definition has" for path in known if path not in told]

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Formats the C++ (clang-format) and the Python (ruff) of this checkout in place. tests/format_test.py checks the same files.
+"""Formats the C++ (clang-format) and the Python (ruff) of this checkout in place.
 
-A script without a suffix counts by its first line.
+tests/format_test.py checks the same files. A script without a suffix counts by its first line.
 """
 
 import concurrent.futures
@@ -20,7 +20,7 @@ CORES = len(os.sched_getaffinity(0))
 
 
 def interpreter(head):
-    """ "sh", "bash", "python3", ... of a script that begins with the bytes `head`; "" if it names none."""
+    """The interpreter of a script that begins with the bytes `head`, such as "bash"; "" if it names none."""
     if not head.startswith(b"#!"):
         return ""
     words = [word.rsplit("/", 1)[-1] for word in head.split(b"\n")[0][2:].decode(errors="replace").split()]
@@ -30,7 +30,7 @@ def interpreter(head):
 
 
 def language(name, head):
-    """ "c++", "python", "shell" or "" of the file `name` that begins with the bytes `head`."""
+    """What the file `name`, which begins with the bytes `head`, is: "c++", "python", "shell" or ""."""
     suffix = pathlib.PurePath(name).suffix
     if suffix in (".h", ".cc"):
         return "c++"

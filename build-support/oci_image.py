@@ -1,5 +1,5 @@
-"""Makes container images from folders, in the format of the Open Container Initiative, without a daemon and a registry. The same
-files give the same bytes: owners are 0, times are given, modes are one of 0644, 0755 and 1777."""
+"""Makes container images from folders, in the format of the Open Container Initiative, without a daemon and a registry.
+The same files give the same bytes: owners are 0, times are given, modes are one of 0644, 0755 and 1777."""
 
 import datetime
 import gzip
@@ -14,7 +14,8 @@ MEDIA = "application/vnd.oci.image."
 
 
 def layer(root, moment):
-    """A tar of the content of the folder `root`, sorted by name. Every file has the time `moment` (seconds since 1970)."""
+    """A tar of the content of the folder `root`, sorted by name. Every file has the time `moment` (seconds since
+    1970)."""
 
     def plain(member):
         member.uid = member.gid = 0
@@ -32,12 +33,13 @@ def layer(root, moment):
 
 
 def write(folder, reference, layers, config, moment):
-    """Writes an image of `layers` (tars, the lowest first) as the folder `folder` and as the archive `folder`.tar, which
-    replace older ones. Returns the digest of its manifest. `reference`: REPOSITORY:TAG with the registry's host, such as
-    docker.io/library/muster:latest. `config`: the image's own "config" object (Env, Entrypoint, User, Labels ...).
+    """Writes an image of `layers` (tars, the lowest first) as the folder `folder` and as the archive `folder`.tar,
+    which replace older ones. Returns the digest of its manifest. `reference`: REPOSITORY:TAG with the registry's host,
+    such as docker.io/library/muster:latest. `config`: the image's own "config" object (Env, Entrypoint, User, Labels
+    ...).
 
-    The folder is an OCI image layout with the manifest.json that older `docker load` wants, so that docker, podman, skopeo,
-    kind and containerd all read it."""
+    The folder is an OCI image layout with the manifest.json that older `docker load` wants, so that docker, podman,
+    skopeo, kind and containerd all read it."""
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(os.path.join(folder, "blobs", "sha256"))
 
@@ -94,7 +96,7 @@ def write(folder, reference, layers, config, moment):
         ),
     )
     save("oci-layout", as_json({"imageLayoutVersion": "1.0.0"}))
-    path_of = lambda blob: blob["digest"].replace("sha256:", "blobs/sha256/")  # noqa: E731
+    path_of = lambda blob: blob["digest"].replace("sha256:", "blobs/sha256/")
     save(
         "manifest.json",
         as_json([{"Config": path_of(config_blob), "RepoTags": [reference], "Layers": list(map(path_of, layer_blobs))}]),

@@ -1,12 +1,13 @@
 #!/usr/bin/python3
-"""Makes stand-ins for the CUDA libraries that PyTorch's wheel is linked to, so that PyTorch runs on the CPU without them.
+"""Makes stand-ins for the CUDA libraries that PyTorch's wheel is linked to, so that PyTorch runs on the CPU without
+them.
 
     setup-newest-torch-standins.py SITE_PACKAGES
 
-Without its dependencies the wheel is a download of 0.5 GB, with them of 2.9 GB. For each library that torch/lib/*.so names as
-NEEDED and that is not on this machine, the script makes a shared object of that soname in nvidia/cu13/lib, which is on the wheel's
-own RPATH. The object defines every symbol (with its version) that torch needs from the library; each function returns 100, CUDA's
-"no device". torch itself is not changed; torch.cuda.is_available() is False.
+Without its dependencies the wheel is a download of 0.5 GB, with them of 2.9 GB. For each library that torch/lib/*.so
+names as NEEDED and that is not on this machine, the script makes a shared object of that soname in nvidia/cu13/lib,
+which is on the wheel's own RPATH. The object defines every symbol (with its version) that torch needs from the library;
+each function returns 100, CUDA's "no device". torch itself is not changed; torch.cuda.is_available() is False.
 """
 
 import collections
@@ -110,7 +111,8 @@ def main():
                     if soname in missing:
                         wanted[soname][version].add(symbol)
             elif symbol not in known:
-                # A symbol without a version may come from any of the libraries. All stand-ins define it; the first one loaded is used.
+                # A symbol without a version may come from any of the libraries. All stand-ins define it; the first one
+                # loaded is used.
                 for soname in here:
                     wanted[soname][""].add(symbol)
     os.makedirs(folder, exist_ok=True)

@@ -1,7 +1,7 @@
 """`muster-controller plan` does with each field of a spec what build-support/api_fields.py says.
 
-A job is planned without the field and with an example of it. `served`, `mapped`, `kept`: the two plans differ. `ignored`: they are the
-same. `refused`: there is no plan with the field, and the message names it.
+A job is planned without the field and with an example of it. `served`, `mapped`, `kept`: the two plans differ.
+`ignored`: they are the same. `refused`: there is no plan with the field, and the message names it.
 """
 
 import copy
@@ -16,7 +16,7 @@ import class_runner
 
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 sys.path.insert(0, os.path.join(ROOT, "build-support"))
-import api_page  # noqa: E402
+import api_page
 
 CONTROLLER = os.path.join(os.environ.get("MUSTER_BIN", os.path.join(ROOT, "build", "bin")), "muster-controller")
 STEP = "trainer.kubeflow.org/trainjob-ancestor-step"
@@ -207,7 +207,8 @@ EXAMPLES = {
     "restartPolicy": "Never",
     "template.spec.template.spec": {"containers": [{"name": "o", "image": "k"}]},
 }
-# Served fields that do not change the printed plan: the controller uses them later, or the job has the example's value anyway.
+# Served fields that do not change the printed plan: the controller uses them later, or the job has the example's value
+# anyway.
 NOT_IN_A_PLAN = {
     "trainjobs": {
         "spec.runtimeRef.name",

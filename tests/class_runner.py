@@ -1,7 +1,7 @@
 """main() of a file of Python tests: runs what the command line names, as unittest.main() does.
 
-It exits with 1 if a test failed or there was none, 0 if at least one passed, and 77 (ctest: skipped) if all were skipped, so that a
-skipped class does not count as passed. The reason of each skip is printed last.
+It exits with 1 if a test failed or there was none, 0 if at least one passed, and 77 (ctest: skipped) if all were
+skipped, so that a skipped class does not count as passed. The reason of each skip is printed last.
 """
 
 import sys

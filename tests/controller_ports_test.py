@@ -1,4 +1,5 @@
-"""Strangers on the webhook port of a real controller: what they cost, and who is answered meanwhile. There is no API server."""
+"""Strangers on the webhook port of a real controller: what they cost, and who is answered meanwhile. There is no API
+server."""
 
 import json
 import os

@@ -1,4 +1,5 @@
-"""`muster-controller convert` on the command line: `plan` accepts its output; remarks go to stderr; exit codes 0, 64 and 78."""
+"""`muster-controller convert` on the command line: `plan` accepts its output; remarks go to stderr; exit codes 0, 64
+and 78."""
 
 import json
 import os

@@ -1,4 +1,5 @@
-"""The pages: every link has a target, README links to every page, and the pages name every subcommand, exit code, alert and field."""
+"""The pages: every link has a target, README links to every page, and the pages name every subcommand, exit code, alert
+and field."""
 
 import pathlib
 import re
@@ -10,8 +11,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.dont_write_bytecode = True  # no __pycache__ in build-support
 sys.path.insert(0, str(ROOT / "build-support"))
 sys.path.append(str(ROOT / "e2e" / "controller"))
-import api_page  # noqa: E402
-import cause_rows  # noqa: E402
+import api_page
+import cause_rows
 
 CODE_BLOCK = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
@@ -34,7 +35,8 @@ def anchor(heading):
 
 
 def fields_without_description(schema, path=""):
-    """Paths of the fields of a definition that `kubectl explain` shows without a description. Kubernetes describes those of every object."""
+    """Paths of the fields of a definition that `kubectl explain` shows without a description. Kubernetes describes
+    those of every object."""
     for name, part in schema.get("properties", {}).items():
         if not path and name in ("apiVersion", "kind", "metadata"):
             continue
@@ -68,7 +70,10 @@ class Docs(unittest.TestCase):
 
     def test_a_broken_link_is_seen(self):
         readme = pathlib.Path("README.md")
-        text = "# A `b` c\n[x](LICENSE) [x](#a-b-c) [x](https://host/gone)\n[x](gone.md) [x](docs) [x](#a)\n```\n[x](gone)\n```\n"
+        text = (
+            "# A `b` c\n[x](LICENSE) [x](#a-b-c) [x](https://host/gone)\n"
+            "[x](gone.md) [x](docs) [x](#a)\n```\n[x](gone)\n```\n"
+        )
         self.assertEqual(broken_links(readme, {readme: text}), ["gone.md", "#a"])
 
     def test_the_readme_leads_to_every_page(self):

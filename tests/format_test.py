@@ -10,7 +10,7 @@ import class_runner
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.dont_write_bytecode = True  # no __pycache__ in build-support
 sys.path.insert(0, str(ROOT / "build-support"))
-import formatting  # noqa: E402
+import formatting
 
 
 class FormatCase(unittest.TestCase):

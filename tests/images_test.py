@@ -33,7 +33,8 @@ def make_images(out, *flags):
 
 
 def paths_in(content, *folders):
-    """Paths in `content` that are in one of `folders`, or one of `folders` itself. A path ends at a zero byte or a line feed."""
+    """Paths in `content` that are in one of `folders`, or one of `folders` itself. A path ends at a zero byte or a line
+    feed."""
     begins = b"|".join(re.escape(folder.encode()) for folder in folders)
     return re.findall(rb"(?<![\w./])(?:" + begins + rb")(?:/[^\0\n]*)?(?=[\0\n])", content)
 
@@ -49,14 +50,16 @@ add_executable(program main.cc)
 target_link_libraries(program PRIVATE part)
 """,
     "room/part.h": "#include <vector>\nstd::vector<int> Part();\ninline const char* Header() { return __FILE__; }\n",
-    "room/part.cc": '#include "room/part.h"\n#include <cassert>\nstd::vector<int> Part() { std::vector<int> made(3); assert(made.size() == 3); return made; }\n',
+    "room/part.cc": '#include "room/part.h"\n#include <cassert>\n'
+    "std::vector<int> Part() { std::vector<int> made(3); assert(made.size() == 3); return made; }\n",
     "main.cc": '#include <cstdio>\n#include "room/part.h"\n#include "room/written.h"\n'
     'int main() { std::printf("%s %s %s %d", __FILE__, Header(), Written(), int(Part().size())); }\n',
 }
 
 
 class Image:
-    """An image read from its archive, as the format asks: each blob is found by its digest, which is checked together with its size."""
+    """An image read from its archive, as the format asks: each blob is found by its digest, which is checked together
+    with its size."""
 
     def __init__(self, archive):
         with tarfile.open(archive) as tar:

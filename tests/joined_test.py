@@ -1,6 +1,7 @@
 """A container's command survives webhooks that join its words by blanks into one line for a shell, as Katib's does.
 
-The plan's command runs as a kubelet starts it, as it is and joined, with the real agent: both do what the user's command does.
+The plan's command runs as a kubelet starts it, as it is and joined, with the real agent: both do what the user's
+command does.
 """
 
 import json
@@ -76,7 +77,8 @@ def expanded(text, variables):
 
 
 def katib(container):
-    """What Katib's webhook makes of the container's command, with the collector StdOut (pkg/webhook/v1beta1/pod/utils.go)."""
+    """What Katib's webhook makes of the container's command, with the collector StdOut
+    (pkg/webhook/v1beta1/pod/utils.go)."""
     command, args = ["sh", "-c"], container["command"] + container.get("args", [])
     if args[0] in ("sh", "bash") and args[1] == "-c":
         command, args = args[:2], args[2:]
@@ -197,7 +199,10 @@ class Joined(unittest.TestCase):
             (done.returncode, done.stderr),
             (
                 64,
-                "muster exec: --args-from-env: the variable MUSTER_ARG_2 is not set; it has a word of the command, and the pod's template sets it\n",
+                (
+                    "muster exec: --args-from-env: the variable MUSTER_ARG_2 is not set; "
+                    "it has a word of the command, and the pod's template sets it\n"
+                ),
             ),
         )
 

@@ -55,8 +55,8 @@ INSIDE = {
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 CPP_SLEEPS = re.compile(r"\bsleep_(?:for|until)\b")
 SLEEPS = re.compile(r"\bsleep_for\b|\bsleep_until\b|\b(?:u|nano)?sleep\s*\(\s*\d|\btime\.sleep\(")
-# The wall clock can be set and then jumps. Deadlines use the monotonic clock only. A decision about times that other machines read
-# gets `now` from one of WALL_CLOCK_READERS.
+# The wall clock can be set and then jumps. Deadlines use the monotonic clock only. A decision about times that other
+# machines read gets `now` from one of WALL_CLOCK_READERS.
 WALL_CLOCK_READERS = {
     "base/clock.h",
     "http/cloud_clock.h",
@@ -78,10 +78,13 @@ WALL_CLOCK = re.compile(
     r"\bfile_clock\b|\bdeadline_timer\b|\bsystem_timer\b|\bUnixMillis\(\)|\bWallNow\(\)"
 )
 WALL_CLOCK_FOR_PEOPLE = re.compile(
-    r'unix_ms = UnixMillis\(\);|unix_millis = UnixMillis\(\);|record\["time_ms"\] = UnixMillis\(\);|'  # records, the log
-    r'"muster-\{\}-\{\}", getpid\(\), UnixMillis\(\)|'  # a unique name, which nothing parses
+    # Records, the log.
+    r'unix_ms = UnixMillis\(\);|unix_millis = UnixMillis\(\);|record\["time_ms"\] = UnixMillis\(\);|'
+    # A unique name, which nothing parses.
+    r'"muster-\{\}-\{\}", getpid\(\), UnixMillis\(\)|'
+    # gRPC's way to say "at once".
     r"->Shutdown\(std::chrono::system_clock::now\(\)\)"
-)  # gRPC's way to say "at once"
+)
 
 
 def wall_clock_lines(path, source):
@@ -168,8 +171,8 @@ TYPE = re.compile(r"^(?:struct|class|enum class|enum) (\w+)(?: final)?(?: : [^{;
 
 
 def types_defined_twice(files):
-    """Types of one name and namespace that several files define: the linker takes the functions of one for both. `files`:
-    path -> text. What is in a namespace without a name is the file's own."""
+    """Types of one name and namespace that several files define: the linker takes the functions of one for both.
+    `files`: path -> text. What is in a namespace without a name is the file's own."""
     places = {}
     for path, source in files.items():
         namespaces = []
@@ -217,8 +220,8 @@ def folders_in_a_loop(files):
 
 
 def classes_with_tests(files):
-    """(file, class) of each class that unittest would run. `files`: name of a Python file -> its text. A class without a base is a mixin and
-    is left out."""
+    """(file, class) of each class that unittest would run. `files`: name of a Python file -> its text. A class without
+    a base is a mixin and is left out."""
     classes, imported = {}, {}
     for file, source in files.items():
         for node in ast.parse(source).body:
@@ -250,7 +253,8 @@ def is_run(listing, file, name):
 
 
 def unlabelled(shown):
-    """Names of the tests in ctest's JSON without exactly one of the labels `quick` and `full`. A binary that is not built has no labels."""
+    """Names of the tests in ctest's JSON without exactly one of the labels `quick` and `full`. A binary that is not
+    built has no labels."""
 
     def labels(test):
         return {label for of in test["properties"] if of["name"] == "LABELS" for label in of["value"]}

@@ -29,7 +29,7 @@ from processes import WAIT, Broken, Processes
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.append(os.path.join(HERE, "..", "..", "tests"))
 
-from free_port import free_port  # noqa: E402
+from free_port import free_port
 
 SETUP = os.path.join(HERE, "..", "..", "build-support", "setup-kubernetes")
 SERVICES = "10.96.0.0/16"
@@ -207,7 +207,8 @@ class Cluster:
             "--allow-privileged",
             "--service-cluster-ip-range",
             SERVICES,
-            "--enable-aggregator-routing",  # webhooks are reached by the addresses of their pods: no kube-proxy is needed
+            # Webhooks are reached by the addresses of their pods: no kube-proxy is needed.
+            "--enable-aggregator-routing",
             "--service-account-issuer",
             "https://kubernetes.default.svc",
             "--service-account-key-file",

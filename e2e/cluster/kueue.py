@@ -44,7 +44,10 @@ class Kueue:
         cluster.kubectl("wait", "--for=condition=Established", "--timeout=180s", "crd", "--all")
         certificates = self._certificates()
         # Kueue reads the certificate of its metrics only from this folder.
-        script = f'mount -t tmpfs none /etc && mkdir -p /etc/kueue/metrics && ln -s {certificates} /etc/kueue/metrics/certs && exec "$@"'
+        script = (
+            f"mount -t tmpfs none /etc && mkdir -p /etc/kueue/metrics && "
+            f'ln -s {certificates} /etc/kueue/metrics/certs && exec "$@"'
+        )
         command = ["unshare", "--mount", "--", "sh", "-c", script, "kueue"]
         cluster.start_program(
             NAME,

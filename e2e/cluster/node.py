@@ -30,15 +30,15 @@ from cluster import API_SERVICE, BRIDGE, HERE, PODS
 from processes import Broken, Processes
 
 sys.path.insert(0, os.path.join(HERE, "..", "..", "build-support"))
-import oci_image  # noqa: E402
+import oci_image
 
 PREFIX = "muster-e2e-"
 NAME = "node"
 CONTAINERD = """version = 3
 root = "{node}/containerd/root"
 state = "{node}/containerd/state"
-disabled_plugins = ["io.containerd.nri.v1.nri", "io.containerd.snapshotter.v1.blockfile", "io.containerd.snapshotter.v1.erofs",
-  "io.containerd.differ.v1.erofs", "io.containerd.internal.v1.opt"]
+disabled_plugins = ["io.containerd.nri.v1.nri", "io.containerd.snapshotter.v1.blockfile",
+  "io.containerd.snapshotter.v1.erofs", "io.containerd.differ.v1.erofs", "io.containerd.internal.v1.opt"]
 [grpc]
   address = "{node}/containerd.sock"
 [ttrpc]
@@ -349,16 +349,16 @@ class Node:
             "volumeStatsAggPeriod": "5s",
             "featureGates": {"KubeletInUserNamespace": True},
             "imageGCHighThresholdPercent": 100,
-            "evictionHard": {
-                resource: "0%"
-                for resource in (
+            "evictionHard": dict.fromkeys(
+                (
                     "memory.available",
                     "nodefs.available",
                     "nodefs.inodesFree",
                     "imagefs.available",
                     "imagefs.inodesFree",
-                )
-            },
+                ),
+                "0%",
+            ),
             "nodeStatusUpdateFrequency": "5s",
             "syncFrequency": "5s",
             "serializeImagePulls": False,

@@ -92,5 +92,6 @@ class ObjectStore:
         done = subprocess.run(self.cluster.inside([*command, *arguments]), capture_output=True, text=True)
         if done.returncode:
             raise Broken(
-                f"{arguments[-1]}: {done.stdout} {done.stderr.strip()}; the server's log is {self.cluster.processes.log(NAME)}"
+                f"{arguments[-1]}: {done.stdout} {done.stderr.strip()}; "
+                f"the server's log is {self.cluster.processes.log(NAME)}"
             )

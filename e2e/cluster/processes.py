@@ -1,6 +1,7 @@
 """Starts the programs of one cluster, each with a log and a record of its process, and ends them by these records.
 
-The kernel ends them together with the program that started them, so a killed test leaves none of them running. Not thread-safe.
+The kernel ends them together with the program that started them, so a killed test leaves none of them running. Not
+thread-safe.
 """
 
 import json

@@ -1,4 +1,5 @@
-"""What a user reads after a failure, as a table: what goes wrong, and the cause and the next step that every place names.
+"""What a user reads after a failure, as a table: what goes wrong, and the cause and the next step that every place
+names.
 
 cause_rows_scenarios.py runs the rows in a cluster, tests/local/causes_test.py by `muster local`, with the
 same objects and the same words. The table of docs/restarts.md is checked against these rows. A job has two pods of
@@ -12,12 +13,12 @@ import sys
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cluster"))
 
-import mpi_jobs  # noqa: E402
-import torch_programs  # noqa: E402
-from failure_rows import volumes  # noqa: E402
-from images import BUSYBOX  # noqa: E402
-from pytorch_jobs import CONTAINER as PYTORCH_CONTAINER, pytorch_job  # noqa: E402
-from scenario import INITIALIZER, INITIALIZER_IMAGE, put_before, runtime, shell, train_job  # noqa: E402
+import mpi_jobs
+import torch_programs
+from failure_rows import volumes
+from images import BUSYBOX
+from pytorch_jobs import CONTAINER as PYTORCH_CONTAINER, pytorch_job
+from scenario import INITIALIZER, INITIALIZER_IMAGE, put_before, runtime, shell, train_job
 
 TRAIN, PYTORCH = "TrainJob", "PyTorchJob"
 BOTH = (TRAIN, PYTORCH)
@@ -37,8 +38,9 @@ SLOT = "muster.dev/slot"  # a resource of the node, of which there are two
 
 @dataclasses.dataclass
 class Row:
-    """`words` stand in every sentence about the failure, and `how` behind its pod's name. `rank`: None: either. `code`: 0: any, or no
-    container ended. `step`: words of the next step; "": there is none. `act`: what cause_rows_scenarios.py does once both ranks have begun."""
+    """`words` stand in every sentence about the failure, and `how` behind its pod's name. `rank`: None: either. `code`:
+    0: any, or no container ended. `step`: words of the next step; "": there is none. `act`: what
+    cause_rows_scenarios.py does once both ranks have begun."""
 
     name: str
     what: str  # for docs/restarts.md
@@ -77,7 +79,8 @@ class Row:
         return f"{self.name}-{'(master|worker)' if self.rank is None else ('master', 'worker')[self.rank]}-0"
 
     def objects(self, kind, folder, port):
-        """The job, and its runtime before it. Each row has a folder and, where pods share a network, a port of its own."""
+        """The job, and its runtime before it. Each row has a folder and, where pods share a network, a port of its
+        own."""
         command = self.command or shell(f"{BEGIN}[ $who = 1 ] || {{ {self.others}; }}\n{self.script}")
         if self.torchrun:
             command = ["torchrun", "--no-python", *command]
@@ -141,7 +144,8 @@ class MpiRow(Row):
 
 
 def wrong(row, kind, place, text, pod, logs):
-    """What `text`, a sentence of `place`, lacks. "": nothing. `pod`: a pattern of its name. `logs`: the command for LOGS."""
+    """What `text`, a sentence of `place`, lacks. "": nothing. `pod`: a pattern of its name. `logs`: the command for
+    LOGS."""
     patterns = []
     if row.state == "Waiting":
         patterns = [f"pod {pod}: ", row.reason]
@@ -166,7 +170,8 @@ def table():
         says = row.words or row.reason or row.how.partition("|")[0] or (f"exit code {row.code}" if row.code else "")
         ways = [*row.kinds, *(["`muster local`"] if row.local else [])]
         lines.append(
-            f"| {row.what} | {row.code or ''} | {says and f'`{says}`'} | {STEPS.get(row.step, row.step)} | {', '.join(ways)} |"
+            f"| {row.what} | {row.code or ''} | {says and f'`{says}`'} | {STEPS.get(row.step, row.step)} | "
+            f"{', '.join(ways)} |"
         )
     return "\n".join(lines) + "\n"
 
@@ -234,9 +239,13 @@ def raises(error, end="exit 1", *after):
 
 
 CLOSED = "RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:534] Connection closed by peer [10.0.0.2]:34567"
-WARNING = "[W1128 09:00:00 ProcessGroupNCCL.cpp:1250] Warning: WARNING: destroy_process_group() was not called before program exit"
+WARNING = (
+    "[W1128 09:00:00 ProcessGroupNCCL.cpp:1250] Warning: WARNING: "
+    "destroy_process_group() was not called before program exit"
+)
 SHM = (
-    "RuntimeError: DataLoader worker (pid(s) 21) exited unexpectedly. ERROR: Unexpected bus error encountered in worker. This might be caused by "
+    "RuntimeError: DataLoader worker (pid(s) 21) exited unexpectedly. ERROR: "
+    "Unexpected bus error encountered in worker. This might be caused by "
     "insufficient shared memory (shm)."
 )
 
@@ -407,7 +416,8 @@ def rows():
             "Too little memory of the GPU",
             "torch.OutOfMemoryError: CUDA out of memory.",
             script=raises(
-                "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.10 GiB"
+                "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. "
+                "GPU 0 has a total capacity of 79.10 GiB"
             ),
         ),
         Row(

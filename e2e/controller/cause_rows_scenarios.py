@@ -28,7 +28,8 @@ SECONDS = 300  # for these
 
 
 class Watch:
-    """All objects of some kinds in a namespace, as they were seen: versions[kind][name] is [(moment, object)], the oldest first."""
+    """All objects of some kinds in a namespace, as they were seen: versions[kind][name] is [(moment, object)], the
+    oldest first."""
 
     def __init__(self, cluster, namespace, kinds):
         self.versions, self.changed, self.watches = {kind: {} for kind in kinds}, threading.Condition(), []
@@ -64,7 +65,8 @@ class Watch:
                 self.changed.notify_all()
 
     def first(self, kind, name, wanted):
-        """(moment, object): the first version of an object whose name matches `name` for which `wanted` is true. None: there is none."""
+        """(moment, object): the first version of an object whose name matches `name` for which `wanted` is true. None:
+        there is none."""
         with self.changed:
             found = [
                 version
@@ -217,7 +219,8 @@ class Causes(Scenario):
         self.cluster.kubectl("apply", "-f", "-", content=json.dumps(made))
 
     def run_rows(self, kind):
-        """Runs the rows, AT_A_TIME at the same time: a node with more pods than it has cores for reports their ends late."""
+        """Runs the rows, AT_A_TIME at the same time: a node with more pods than it has cores for reports their ends
+        late."""
         rows = cause_rows.runnable([row for row in cause_rows.rows() if kind in row.kinds])
         self.make_room()
         self.watch = Watch(self.cluster, self.namespace, ("pods", "events", kind.lower() + "s"))
@@ -257,7 +260,8 @@ class Causes(Scenario):
             found = self.watch.await_(kind.lower() + "s", row.name, has_come(row), until)
             if found is None:
                 wrong.append(
-                    f"{row.name}: not {row.state}: {json.dumps(self.cluster.get(kind.lower(), row.name, '-n', self.namespace).get('status'))}"
+                    f"{row.name}: not {row.state}: "
+                    f"{json.dumps(self.cluster.get(kind.lower(), row.name, '-n', self.namespace).get('status'))}"
                 )
                 continue
             wrong += self.check(row, kind, found[1])
@@ -322,7 +326,8 @@ class Causes(Scenario):
             wrong.append(f"{row.name}: failures: not {expected}, or not {row.pod(kind)}, or not {row.words}: {failure}")
         if row.step == cause_rows.LOGS:
             done = self.cluster.try_kubectl(*failure.get("nextStep", "").removeprefix("see kubectl ").split())
-            # Once one pod has failed the Job, the Job controller deletes those whose phase is not set. Of these rows more than one pod fails.
+            # Once one pod has failed the Job, the Job controller deletes those whose phase is not set. Of these rows
+            # more than one pod fails.
             is_gone = kind == cause_rows.TRAIN and (row.torchrun or row.rank is None) and "NotFound" in done.stderr
             if not is_gone and (done.returncode or (row.torchrun and row.words not in done.stdout + done.stderr)):
                 wrong.append(f"{row.name}: next step {failure.get('nextStep')}: {done.stderr or done.stdout}")

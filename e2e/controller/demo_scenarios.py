@@ -11,7 +11,7 @@ from installation import ROOT
 from scenario import DEBIAN, INITIALIZER_IMAGE, Scenario, host_folders, shell
 
 sys.path.append(TRAINING)
-from training_run import epochs_done  # noqa: E402
+from training_run import epochs_done
 
 JOB = os.path.join(ROOT, "e2e", "demo", "job.yaml")
 CRASH = """for process in /proc/[0-9]*; do

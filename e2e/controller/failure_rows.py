@@ -20,7 +20,8 @@ POLICY = "muster.dev/restart-policy"
 UID, ROW = "POD_UID", "ROW"  # variables in the containers' environment
 # Each life of a container, or of torchrun's worker, adds a line with its pod's UID to lives-RANK.
 BEGIN = (
-    "who=${WHO:-${RANK:-$JOB_COMPLETION_INDEX}}; echo $POD_UID >> /shared/lives-$who; life=$(wc -l < /shared/lives-$who)\n"
+    "who=${WHO:-${RANK:-$JOB_COMPLETION_INDEX}}; echo $POD_UID >> /shared/lives-$who; "
+    "life=$(wc -l < /shared/lives-$who)\n"
     "await() { until [ -e /shared/$1 ]; do sleep 0.1; done; }\n"
 )
 HANGS = ": > /shared/hangs; exec sleep 1000"
@@ -54,7 +55,10 @@ def script(text):
 
 def once(how, who=1, others="exit 0", then="exit 0"):
     """A script for two ranks: `who` awaits the other and runs `how`, in later lives `then`. The other runs `others`."""
-    return f"[ $who = {who} ] || {{ {others}; exit 0; }}\n[ $life = 1 ] || {{ {then}; exit 0; }}\nawait lives-{1 - who}; echo first life >&2; {how}"
+    return (
+        f"[ $who = {who} ] || {{ {others}; exit 0; }}\n[ $life = 1 ] || {{ {then}; exit 0; }}\n"
+        f"await lives-{1 - who}; echo first life >&2; {how}"
+    )
 
 
 def container(row, text, torchrun=False, env=(), **more):
@@ -151,7 +155,8 @@ def train_rows(folder_of, port):
         row("worker-fatal", worker("exit 3"), "Failed", 3, 0, both(1, 1), torchrun=True, port=port()),
         row(
             "worker-budget",
-            "[ $who = 1 ] || exec sleep 1000; await lives-0; until [ $(wc -l < /shared/lives-0) = $life ]; do sleep 0.1; done; exit 143",
+            "[ $who = 1 ] || exec sleep 1000; await lives-0; until [ $(wc -l < /shared/lives-0) = $life ]; "
+            "do sleep 0.1; done; exit 143",
             "Failed",
             143,
             2,

@@ -1,5 +1,5 @@
-"""TrainJobs of Debian's Open MPI without sshd and keys: a launcher reaches its nodes by `muster rsh`. Scenarios of several modules
-and the table of causes use them."""
+"""TrainJobs of Debian's Open MPI without sshd and keys: a launcher reaches its nodes by `muster rsh`. Scenarios of
+several modules and the table of causes use them."""
 
 import os
 import shutil
@@ -28,8 +28,8 @@ def make_program(folder):
 
 
 def mpi_job(name, folder, command, nodes, slots, max_restarts=None):
-    """A runtime and its TrainJob `name`, like those of the built-in MPI runtimes. The launcher runs `command`, and is one of the nodes.
-    Pods have `folder` as /shared."""
+    """A runtime and its TrainJob `name`, like those of the built-in MPI runtimes. The launcher runs `command`, and is
+    one of the nodes. Pods have `folder` as /shared."""
     volumes, mounts = host_folders([*DEBIAN, "/etc/openmpi"])
     volumes.append({"name": "shared", "hostPath": {"path": folder}})
     mounts.append({"name": "shared", "mountPath": "/shared"})

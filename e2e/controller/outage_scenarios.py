@@ -33,7 +33,8 @@ class Kubelet(Scenario):
                 pod={"volumes": [{"name": "shared", "hostPath": {"path": folder}}]},
                 container={
                     "command": shell(
-                        "until [ -e /shared/$JOB_COMPLETION_INDEX ]; do sleep 0.1; done; touch /shared/$JOB_COMPLETION_INDEX.done"
+                        "until [ -e /shared/$JOB_COMPLETION_INDEX ]; do sleep 0.1; done; "
+                        "touch /shared/$JOB_COMPLETION_INDEX.done"
                     ),
                     "volumeMounts": [{"name": "shared", "mountPath": "/shared"}],
                 },

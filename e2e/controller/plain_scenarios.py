@@ -8,7 +8,8 @@ OFF = {"muster.dev/agent": "off"}
 HELLO = shell('echo "index $JOB_COMPLETION_INDEX of $(hostname)"')
 # Each node finds the other by its name, through the headless Service.
 PEERS = shell(
-    'for i in 0 1; do until nslookup -type=a "$HOSTNAME_OF_ALL-$i.$SUBDOMAIN.$NAMESPACE.svc.cluster.local"; do sleep 1; done; done; echo found'
+    'for i in 0 1; do until nslookup -type=a "$HOSTNAME_OF_ALL-$i.$SUBDOMAIN.$NAMESPACE.svc.cluster.local"; '
+    "do sleep 1; done; done; echo found"
 )
 THREE = shell('[ "$JOB_COMPLETION_INDEX" = 0 ] && exec sleep 600; echo "about to fail" >&2; exit 3')
 # SIGTERM does not end the first process of a container, so its pod takes the whole grace period to end.
@@ -71,7 +72,8 @@ class Plain(Scenario):
         self.assertRegex(
             message,
             r"^jobset failed due to one or more job failures \(first failed job: three-node-0\): "
-            r"node 1: pod three-node-0-1-\w+ \(node node\) ended with exit code 3; see kubectl logs -n \S+ three-node-0-1-\w+ -c node$",
+            r"node 1: pod three-node-0-1-\w+ \(node node\) ended with exit code 3; "
+            r"see kubectl logs -n \S+ three-node-0-1-\w+ -c node$",
         )
         first = job["status"]["failures"][0]
         self.assertEqual((first["exitCode"], first["nodeRank"], first["node"]), (3, 1, "node"), first)
@@ -121,7 +123,8 @@ class Plain(Scenario):
         refused = self.cluster.try_kubectl("create", "-n", self.namespace, "-f", "-", content=json.dumps(of_cluster))
         self.assertEqual(refused.returncode, 1)
         self.assertIn(
-            "spec.runtimeRef: Invalid value: 'hello': specified clusterTrainingRuntime must be created before the TrainJob is created",
+            "spec.runtimeRef: Invalid value: 'hello': specified clusterTrainingRuntime must be created "
+            "before the TrainJob is created",
             refused.stderr,
         )
         self.create(train_job("early", "hello"))

@@ -63,7 +63,9 @@ class PyTorchTraining(PyTorchJobs, Digits):
         self.in_pod(
             pod,
             """until [ -e /workspace/checkpoints/epoch_0003.pt ]; do sleep 0.1; done
-            for process in /proc/[0-9]*; do case $(readlink $process/exe) in */python3*) kill -TERM ${process#/proc/};; esac; done""",
+            for process in /proc/[0-9]*; do
+                case $(readlink $process/exe) in */python3*) kill -TERM ${process#/proc/};; esac
+            done""",
         )
 
     def check_training(self):

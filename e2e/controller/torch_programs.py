@@ -47,7 +47,7 @@ def command(fault, python=PYTHON):
 
 @functools.lru_cache
 def missing(python=PYTHON):
-    """ "": that Python has PyTorch."""
+    """Why that Python cannot run the programs; "" if it has PyTorch."""
     has_torch = (
         os.path.exists(python)
         and subprocess.run([python, "-c", "import torch.distributed"], capture_output=True).returncode == 0

@@ -12,11 +12,13 @@ sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.append(os.path.join(HERE, "..", "cluster"))
 
-from kubeflow.training import TrainingClient  # noqa: E402
-from kubeflow.training import models  # noqa: E402  # also Kubernetes' own models
+from kubeflow.training import (
+    TrainingClient,
+    models,  # also Kubernetes' own models
+)
 
-from images import BUSYBOX  # noqa: E402
-from scenario import DEBIAN, host_folders  # noqa: E402
+from images import BUSYBOX
+from scenario import DEBIAN, host_folders
 
 # The Master does not end before the Workers have started, as the SDK gives no logs of pending pods.
 ALL_BEGIN = """echo "rank $RANK of $WORLD_SIZE"; : > /shared/began-$RANK

@@ -148,7 +148,8 @@ def broken_promises(attempts, events, *, workers, faults, killed, epochs, min_ac
     for before, after in zip(trained, trained[1:]):
         if after.first_epoch - before.last_epoch not in (0, 1):  # 1: stopped after a checkpoint, before its report
             wrong.append(
-                f"attempt {after.number} went on after epoch {after.first_epoch}; the checkpoint before it was of epoch {before.last_epoch}"
+                f"attempt {after.number} went on after epoch {after.first_epoch}; "
+                f"the checkpoint before it was of epoch {before.last_epoch}"
             )
     done = epochs_done(events)
     if [epoch for epoch, _ in done] != list(range(1, epochs + 1)):
@@ -161,6 +162,7 @@ def broken_promises(attempts, events, *, workers, faults, killed, epochs, min_ac
             wrong.append(f"test accuracy {end['accuracy']:.4f} is below {min_accuracy}")
         if end["history"] != [loss for _, loss in done]:
             wrong.append(
-                "the loss history in the last checkpoint is not what the attempts reported: a resume lost or repeated an epoch"
+                "the loss history in the last checkpoint is not what the attempts reported: "
+                "a resume lost or repeated an epoch"
             )
     return wrong

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Trains a new head of a model on handwritten digits, with DistributedDataParallel (gloo). Started by torchrun.
 
 A model is a folder with config.json (`width` of its features) and pytorch_model.bin: a table with a row for each value
@@ -13,6 +12,7 @@ import sys
 import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
+
 from train import MODEL_SEED, load_digits, train_epoch
 
 PIXELS, VALUES, DIGITS = 64, 17, 10

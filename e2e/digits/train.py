@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Trains a classifier of handwritten digits with DistributedDataParallel (gloo); works with torch 1.13 and the newest.
 
 Started by `muster run` or torchrun: reads only their environment. What makes it a fair test of elasticity:
@@ -193,7 +192,8 @@ def main():
 
     if rank == 0:
         print(
-            f"{'resumed after' if history else 'started at'} epoch {len(history)} with {world} workers, torch {torch.__version__}",
+            f"{'resumed after' if history else 'started at'} epoch {len(history)} with {world} workers, "
+            f"torch {torch.__version__}",
             flush=True,
         )
     events.add("start", epoch=len(history), history=history)
@@ -213,7 +213,8 @@ def main():
             )
             events.add("epoch", epoch=epoch, loss=history[-1], accuracy=accuracy(), seconds=time.monotonic() - began)
             print(
-                f"epoch {epoch:3d}/{options.epochs}  loss {history[-1]:.4f}  accuracy {accuracy():.3f}  {world} workers",
+                f"epoch {epoch:3d}/{options.epochs}  loss {history[-1]:.4f}  accuracy {accuracy():.3f}  "
+                f"{world} workers",
                 flush=True,
             )
     final = accuracy()

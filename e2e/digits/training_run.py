@@ -19,7 +19,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.append(os.path.join(ROOT, "tests"))
 
-from free_port import free_port  # noqa: E402
+from free_port import free_port
 
 TRAIN = os.path.join(HERE, "train.py")
 MUSTER = os.environ.get("MUSTER_BINARY", os.path.join(ROOT, "build", "bin", "muster"))

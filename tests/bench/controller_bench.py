@@ -29,9 +29,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path[:0] = [os.path.join(ROOT, "e2e", "cluster"), os.path.join(ROOT, "e2e", "controller")]
 
-from cluster import Cluster, binaries  # noqa: E402
-from processes import Broken  # noqa: E402
-from scenario import runtime, shell, train_job  # noqa: E402
+from cluster import Cluster, binaries
+from processes import Broken
+from scenario import runtime, shell, train_job
 
 CONTROLLER = os.path.join(os.environ.get("MUSTER_BIN", os.path.join(ROOT, "build", "bin")), "muster-controller")
 ACCOUNT = ("kubeflow-system", "kubeflow-trainer-controller-manager")
@@ -269,8 +269,10 @@ class Bench:
         yield (
             "64 such requests at a time",
             "p99 <= 20 ms",
-            f"median {said['median_s'] * 1000:.3g} ms, p99 {said['p99_s'] * 1000:.3g} ms; "
-            f"{said['rounds_per_s']:.0f} a second, {spent * 1000:.2g} ms of own CPU each",
+            (
+                f"median {said['median_s'] * 1000:.3g} ms, p99 {said['p99_s'] * 1000:.3g} ms; "
+                f"{said['rounds_per_s']:.0f} a second, {spent * 1000:.2g} ms of own CPU each"
+            ),
         )
 
     def webhook_times(self):
@@ -278,7 +280,8 @@ class Bench:
         found = collections.defaultdict(lambda: [0, 0])
         for line in self.cluster.kubectl("get", "--raw", "/metrics").splitlines():
             match = re.match(
-                r'apiserver_admission_webhook_admission_duration_seconds_(sum|count)\{name="([^"]*)",operation="CREATE",.*\} (\S+)$',
+                r"apiserver_admission_webhook_admission_duration_seconds_(sum|count)"
+                r'\{name="([^"]*)",operation="CREATE",.*\} (\S+)$',
                 line,
             )
             if match:
@@ -302,7 +305,7 @@ class Bench:
         paths = {name: os.path.join(self.folder, name) for name in ("review.json", "ca.pem")}
         with open(paths["review.json"], "w") as file:
             json.dump(review, file)
-        [configuration] = [each for each in self.cluster.get("mutatingwebhookconfigurations")["items"]]
+        [configuration] = self.cluster.get("mutatingwebhookconfigurations")["items"]
         with open(paths["ca.pem"], "wb") as file:
             file.write(base64.b64decode(configuration["webhooks"][0]["clientConfig"]["caBundle"]))
         words = [
@@ -339,7 +342,10 @@ class Bench:
             ratio = statistics.median(ours) / statistics.median(bare)
             goal = {100: 3.8, 500: 20}[number]
             yield (
-                f"{number} TrainJobs of 2 nodes at once: last Job exists; beside a loop that only creates the same objects",
+                (
+                    f"{number} TrainJobs of 2 nodes at once: last Job exists; "
+                    f"beside a loop that only creates the same objects"
+                ),
                 f"<= {goal} s (half of Trainer 2.3's), <= 1.3 times",
                 f"{spread(ours)} s; loop {spread(bare)} s: {ratio:.3g} times",
             )
@@ -364,7 +370,10 @@ class Bench:
         yield (
             "pod of a job without the agent failed -> the step's new pods exist",
             "<= 500 ms",
-            f"{milliseconds(said['pod_failed_to_last_new_pod_s'])}; its new Job {milliseconds(said['pod_failed_to_new_job_s'])}",
+            (
+                f"{milliseconds(said['pod_failed_to_last_new_pod_s'])}; "
+                f"its new Job {milliseconds(said['pod_failed_to_new_job_s'])}"
+            ),
         )
 
     def failure(self):
@@ -406,10 +415,14 @@ class Bench:
     @staticmethod
     def kind(call):
         refused = "" if call["responseStatus"]["code"] < 300 else f" (answered {call['responseStatus']['code']})"
-        return f"{call['verb']} {'/'.join(filter(None, (call['objectRef']['resource'], call['objectRef'].get('subresource'))))}{refused}"
+        return (
+            f"{call['verb']} "
+            f"{'/'.join(filter(None, (call['objectRef']['resource'], call['objectRef'].get('subresource'))))}{refused}"
+        )
 
     def finished(self):
-        """Calls in the audit log from a controller's start until 60 s after its lists, without watches and first lists."""
+        """Calls in the audit log from a controller's start until 60 s after its lists, without watches and first
+        lists."""
         if not self.options.big:
             return
         self.start_audit()
@@ -434,8 +447,10 @@ class Bench:
             yield (
                 f"5,000 finished jobs: calls other than watches {what}",
                 "0",
-                f"{counted.total()}{''.join(f', {count} {kind}' for kind, count in counted.items())}; "
-                f"watches that ended: {ended}; RSS {memory:.3g} MB",
+                (
+                    f"{counted.total()}{''.join(f', {count} {kind}' for kind, count in counted.items())}; "
+                    f"watches that ended: {ended}; RSS {memory:.3g} MB"
+                ),
             )
 
     def one_that_completes(self):

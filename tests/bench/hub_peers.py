@@ -18,7 +18,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.append(os.path.join(ROOT, "tests"))
 
-from free_port import free_port  # noqa: E402
+from free_port import free_port
 
 BINARY = os.environ.get("MUSTER_INITIALIZER", os.path.join(ROOT, "build", "bin", "muster-initializer"))
 CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "muster")

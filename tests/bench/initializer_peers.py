@@ -46,7 +46,8 @@ http {{
   ssl_certificate {dir}/public.crt;
   ssl_certificate_key {dir}/private.key;
   ssl_protocols TLSv1.3;
-  client_body_temp_path {dir}/tmp; proxy_temp_path {dir}/tmp; fastcgi_temp_path {dir}/tmp; uwsgi_temp_path {dir}/tmp; scgi_temp_path {dir}/tmp;
+  client_body_temp_path {dir}/tmp; proxy_temp_path {dir}/tmp; fastcgi_temp_path {dir}/tmp;
+  uwsgi_temp_path {dir}/tmp; scgi_temp_path {dir}/tmp;
   types {{ }}
   default_type application/octet-stream;
   map $args $page_folder {{
@@ -95,7 +96,8 @@ import asyncio, os, sys
 import obstore
 from obstore.store import S3Store
 url, keys, target = sys.argv[1], sys.argv[2], sys.argv[3]
-store = S3Store("bench", endpoint=url, access_key_id="K", secret_access_key="S", region="us-east-1", virtual_hosted_style_request=False,
+store = S3Store("bench", endpoint=url, access_key_id="K", secret_access_key="S", region="us-east-1",
+                virtual_hosted_style_request=False,
                 client_options={"allow_http": True, "allow_invalid_certificates": True})
 async def one(key, gate):
     async with gate:
@@ -114,7 +116,8 @@ OPENDAL = """
 import asyncio, os, sys
 import opendal
 url, keys, target = sys.argv[1], sys.argv[2], sys.argv[3]
-store = opendal.AsyncOperator("s3", bucket="bench", endpoint=url, access_key_id="K", secret_access_key="S", region="us-east-1")
+store = opendal.AsyncOperator("s3", bucket="bench", endpoint=url, access_key_id="K", secret_access_key="S",
+                              region="us-east-1")
 async def one(key, gate):
     async with gate:
         with open(os.path.join(target, os.path.basename(key)), "wb") as file:
@@ -132,7 +135,8 @@ asyncio.run(main())
 CRT = """
 import os, sys
 import botocore.session
-from s3transfer.crt import BotocoreCRTCredentialsWrapper, BotocoreCRTRequestSerializer, CRTTransferManager, create_s3_crt_client
+from s3transfer.crt import BotocoreCRTCredentialsWrapper, BotocoreCRTRequestSerializer
+from s3transfer.crt import CRTTransferManager, create_s3_crt_client
 url, keys, target, authority = sys.argv[1:]
 session = botocore.session.Session()
 session.set_credentials("K", "S")
@@ -171,8 +175,8 @@ class Bench:
         path = os.path.join(self.data, "bench", key)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "wb") as file:
-            for at in range(0, size, 16 * MIB):
-                file.write(os.urandom(min(16 * MIB, size - at)))  # no two equal blocks: hf_xet would fetch them once
+            # No two equal blocks: hf_xet would fetch them once.
+            file.writelines(os.urandom(min(16 * MIB, size - at)) for at in range(0, size, 16 * MIB))
         if hashed:
             self.crcs[key] = path
 
@@ -325,7 +329,8 @@ class Bench:
         )
 
     def rclone(self, scheme, keys, target):
-        remote = f":s3,provider=Other,access_key_id=K,secret_access_key=S,region=us-east-1,list_version=2,endpoint='{self.url(scheme)}':bench/"
+        settings = "provider=Other,access_key_id=K,secret_access_key=S,region=us-east-1,list_version=2"
+        remote = f":s3,{settings},endpoint='{self.url(scheme)}':bench/"
         many = ["--transfers", "64" if keys.startswith("small") else "4", "--checkers", "16"]
         return (
             [
@@ -373,7 +378,8 @@ class Bench:
     # --- one run
 
     def run(self, command, env, files, size, folder, synced=False, check=None):
-        """Seconds, CPU seconds and MiB of the client, or why it failed. `check` returns what is wrong with the result."""
+        """Seconds, CPU seconds and MiB of the client, or why it failed. `check` returns what is wrong with the
+        result."""
         environment = {"PATH": os.environ["PATH"], "HOME": self.dir, **env}
         # A direct child's highest memory would include the memory of this process, from before its exec.
         highest = os.path.join(self.dir, "rss.txt")
@@ -427,8 +433,12 @@ class Bench:
 
     @staticmethod
     def warm(size):
-        """Takes free memory back from the host of a virtual machine, so that the client's time does not contain this."""
-        touch = f"import mmap; mmap.mmap(-1, {size + min(size, 1024 * MIB)}, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | mmap.MAP_POPULATE)"
+        """Takes free memory back from the host of a virtual machine, so that the client's time does not contain
+        this."""
+        touch = (
+            f"import mmap; mmap.mmap(-1, {size + min(size, 1024 * MIB)}, flags=mmap.MAP_PRIVATE | "
+            f"mmap.MAP_ANONYMOUS | mmap.MAP_POPULATE)"
+        )
         subprocess.run([sys.executable, "-c", touch], check=True)
 
     def wanted(self, title, name):
@@ -480,7 +490,8 @@ class Bench:
             elif name != "curl":
                 best = min(best, (wall, name)) if best else (wall, name)
             print(
-                f"| {title} | {name} | {wall:.3f} s ({min(g[0] for g in good):.3f}-{max(g[0] for g in good):.3f}) | {rate} | "
+                f"| {title} | {name} | {wall:.3f} s "
+                f"({min(g[0] for g in good):.3f}-{max(g[0] for g in good):.3f}) | {rate} | "
                 f"{statistics.median(g[1] for g in good):.2f} s | {max(g[2] for g in good):.0f} MiB |",
                 flush=True,
             )
@@ -543,8 +554,9 @@ class Bench:
         wall = [run[0] for run in runs]
         requests, objects = max(run[3] for run in runs), max(run[4] for run in runs)
         print(
-            f"| {title} | {who} | {statistics.median(wall):.3f} s ({min(wall):.3f}-{max(wall):.3f}) | {requests} requests, "
-            f"{objects} of objects{'' if objects == 0 else ': WRONG'} | {statistics.median(run[1] for run in runs):.2f} s | "
+            f"| {title} | {who} | {statistics.median(wall):.3f} s ({min(wall):.3f}-{max(wall):.3f}) | "
+            f"{requests} requests, {objects} of objects{'' if objects == 0 else ': WRONG'} | "
+            f"{statistics.median(run[1] for run in runs):.2f} s | "
             f"{max(run[2] for run in runs):.0f} MiB |",
             flush=True,
         )

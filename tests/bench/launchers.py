@@ -1,7 +1,7 @@
 """The launchers that are measured, and the workers that report their start.
 
-A Scene is one measurement: it starts agents of one launcher, reads the reports of its workers (probe.c) from a pipe, and
-ends all processes. Times are seconds of the monotonic clock. A wait that is too long raises TooLong: "not in N s".
+A Scene is one measurement: it starts agents of one launcher, reads the reports of its workers (probe.c) from a pipe,
+and ends all processes. Times are seconds of the monotonic clock. A wait that is too long raises TooLong: "not in N s".
 """
 
 import dataclasses
@@ -18,7 +18,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.append(os.path.join(ROOT, "tests"))
 
-from free_port import free_port  # noqa: E402
+from free_port import free_port
 
 
 class TooLong(Exception):

@@ -24,8 +24,9 @@ sys.path[:0] = [
     os.path.join(ROOT, folder) for folder in ("e2e/cluster", "e2e/controller", "tests", "tests/controller/cluster")
 ]
 
-from api_client import Refused  # noqa: E402
-from pytorch_case import LABEL, PyTorchCase, pytorch_job  # noqa: E402
+from pytorch_case import LABEL, PyTorchCase
+
+from api_client import Refused
 
 JOBS, WORKERS, AT_ONCE = 200, 3, 32
 
@@ -196,7 +197,10 @@ def main():
         ratio = statistics.median(ours) / statistics.median(bare)
         rows = [
             (
-                f"{JOBS} PyTorchJobs of 1 + {WORKERS} at once: last pod exists; beside a loop that only creates the same pods and Services",
+                (
+                    f"{JOBS} PyTorchJobs of 1 + {WORKERS} at once: last pod exists; "
+                    f"beside a loop that only creates the same pods and Services"
+                ),
                 "<= 1.3 times",
                 f"{spread(ours, 's')}; loop {spread(bare, 's')}: {ratio:.3g} times",
             ),

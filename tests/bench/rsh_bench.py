@@ -27,10 +27,11 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(ROOT, "tests", "outer"))
 os.environ.setdefault("MUSTER_BINARY", os.path.join(ROOT, "build", "bin", "muster"))
 
-import networks  # noqa: E402
-from mpi_test import PROGRAM  # noqa: E402
-from muster_case import MUSTER  # noqa: E402
-from remote_shells import clean  # noqa: E402
+from muster_case import MUSTER
+
+import networks
+from mpi_test import PROGRAM
+from remote_shells import clean
 
 HOSTS = 4
 

@@ -16,8 +16,9 @@ sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "outer")]
 
-from containers import Container, bind, debian_root, why_not  # noqa: E402
-from initializer_case import BINARY, DEADLINE, MIB, InitializerCase, main  # noqa: E402
+from initializer_case import BINARY, DEADLINE, MIB, InitializerCase, main
+
+from containers import Container, bind, debian_root, why_not
 
 SOURCE = os.path.dirname(os.path.dirname(HERE))
 USER = 1000

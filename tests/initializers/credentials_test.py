@@ -11,17 +11,17 @@ import threading
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from initializer_case import DEADLINE, MIB, SKIPPED, UNREACHABLE, InitializerCase, main, needs, some_bytes  # noqa: E402
+from initializer_case import DEADLINE, MIB, SKIPPED, UNREACHABLE, InitializerCase, main, needs, some_bytes
 
 needs("s3-server", "run build-support/setup-venv s3-server", "awscrt", "boto3")
 
-import boto3  # noqa: E402
+import boto3
 
-import certificate  # noqa: E402
-import minio_server  # noqa: E402
-from aws_machine_server import ROLE, AwsMachine  # noqa: E402
-from fault_proxy import FaultProxy  # noqa: E402
-from forward_proxy import ForwardProxy  # noqa: E402
+import certificate
+import minio_server
+from aws_machine_server import ROLE, AwsMachine
+from fault_proxy import FaultProxy
+from forward_proxy import ForwardProxy
 
 if not minio_server.binary():
     print("SKIPPED: run build-support/setup-go-server minio (needs Go)", file=sys.stderr)

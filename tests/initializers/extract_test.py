@@ -16,8 +16,9 @@ import zlib
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from initializer_case import BINARY, DEADLINE, MIB, InitializerCase, clean_environment, main, some_bytes  # noqa: E402
-from web_server import WebServer  # noqa: E402
+from initializer_case import BINARY, DEADLINE, MIB, InitializerCase, clean_environment, main, some_bytes
+
+from web_server import WebServer
 
 CONFIGURATION = 78
 
@@ -306,7 +307,8 @@ class Bad(ExtractCase):
         # After a frame with a usual window.
         self.refuses(
             zstd_of(tar[:MIB]) + zstd_of(tar[MIB:], "--long=28"),
-            "d.tar.zst: zstd: its window .--long, --ultra. needs 256 MiB of memory, and 128 MiB is available: compress with a smaller window",
+            "d.tar.zst: zstd: its window .--long, --ultra. needs 256 MiB of memory, "
+            "and 128 MiB is available: compress with a smaller window",
             code=1,
             name="d.tar.zst",
         )
@@ -331,7 +333,8 @@ class Bad(ExtractCase):
         large = self.zip_of_a_window(bytes(129 * MIB), 28)
         self.refuses(
             large,
-            "d.zip: 'wide': lzma: its window needs 129 MiB of memory, and 128 MiB is available: compress with a smaller window",
+            "d.zip: 'wide': lzma: its window needs 129 MiB of memory, and 128 MiB is available: "
+            "compress with a smaller window",
             code=1,
             name="d.zip",
         )

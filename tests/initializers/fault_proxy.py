@@ -106,7 +106,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         elif not told:
             lines.append(f"Content-Length: {len(exchange.body)}")
         try:
-            self.wfile.write("\r\n".join(lines + ["", ""]).encode("latin-1"))
+            self.wfile.write("\r\n".join([*lines, "", ""]).encode("latin-1"))
             if not told:
                 self.send_body(exchange, bytes(exchange.body), chunked)
         except OSError:

@@ -10,16 +10,16 @@ import threading
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from initializer_case import MIB, SKIPPED, UNREACHABLE, InitializerCase, clean_environment, main, needs  # noqa: E402
+from initializer_case import MIB, SKIPPED, UNREACHABLE, InitializerCase, clean_environment, main, needs
 
 needs("gcs-client", "run build-support/setup-venv gcs-client", "google_crc32c")
 
-from google.auth.credentials import AnonymousCredentials  # noqa: E402
-from google.cloud import storage  # noqa: E402
+from google.auth.credentials import AnonymousCredentials
+from google.cloud import storage
 
-import gcs_server  # noqa: E402
-from gcs_server import is_list  # noqa: E402
-from store_faults import LOGIN_PAGE, KilledAnywhere, PermanentFaults, TransientFaults, answering, setting, some_bytes  # noqa: E402
+import gcs_server
+from gcs_server import is_list
+from store_faults import LOGIN_PAGE, KilledAnywhere, PermanentFaults, TransientFaults, answering, setting, some_bytes
 
 if not gcs_server.binary():
     print("SKIPPED: run build-support/setup-go-server fake-gcs-server (needs Go)", file=sys.stderr)
@@ -390,7 +390,10 @@ class Permanent(FaultCase, PermanentFaults):
             shutil.rmtree(self.target)
 
     def test_denied(self):
-        denied = b'{"error":{"code":403,"message":"x does not have storage.objects.get access","errors":[{"reason":"forbidden"}]}}'
+        denied = (
+            b'{"error":{"code":403,"message":"x does not have storage.objects.get access",'
+            b'"errors":[{"reason":"forbidden"}]}}'
+        )
         self.proxy.always(lambda exchange: exchange.answer(403, denied, JSON))
         for faulty in (gcs_server.is_media, is_list, lambda exchange: True):
             self.proxy.faulty = faulty

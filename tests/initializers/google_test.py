@@ -11,17 +11,17 @@ import sys
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from initializer_case import MIB, SKIPPED, UNREACHABLE, InitializerCase, main, needs, with_clock_offset  # noqa: E402
+from initializer_case import MIB, SKIPPED, UNREACHABLE, InitializerCase, main, needs, with_clock_offset
 
 needs("gcs-client", "run build-support/setup-venv gcs-client", "google_crc32c", "cryptography")
 
-from google.auth import identity_pool  # noqa: E402
-from google.auth.credentials import AnonymousCredentials  # noqa: E402
-from google.auth.transport.requests import Request  # noqa: E402
-from google.cloud import storage  # noqa: E402
-from google.oauth2 import service_account  # noqa: E402
+from google.auth import identity_pool
+from google.auth.credentials import AnonymousCredentials
+from google.auth.transport.requests import Request
+from google.cloud import storage
+from google.oauth2 import service_account
 
-import gcs_server  # noqa: E402
+import gcs_server
 from google_server import (
     ACCOUNT,
     AUDIENCE,
@@ -30,7 +30,7 @@ from google_server import (
     READ,
     SUBJECT_TYPE,
     USER,
-    GoogleServer,  # noqa: E402
+    GoogleServer,
     GuardedGcs,
 )
 
@@ -310,7 +310,8 @@ class Refused(GoogleCase):
         self.google.faults = [(400, INVALID, {})]
         self.denied(
             self.as_file(self.account()),
-            f"GOOGLE_APPLICATION_CREDENTIALS \\({self.dir}/credentials.json\\): the service account {ACCOUNT} gets no token .*: "
+            f"GOOGLE_APPLICATION_CREDENTIALS \\({self.dir}/credentials.json\\): "
+            f"the service account {ACCOUNT} gets no token .*: "
             "http://127.0.0.1:\\d+/token answers 400 'invalid_grant': 'Invalid JWT Signature.'",
         )
 
@@ -339,7 +340,8 @@ class Refused(GoogleCase):
         token = self.file("a-foreign-secret", "token")
         self.denied(
             self.as_file(self.external({"file": token})),
-            "the subject token is not exchanged for '//iam.*': .*/sts answers 400 'invalid_grant': 'The subject token is expired",
+            "the subject token is not exchanged for '//iam.*': .*/sts answers 400 'invalid_grant': "
+            "'The subject token is expired",
         )
         self.assertNotIn("a-foreign-secret", self.said)
         self.denied(
@@ -390,7 +392,8 @@ class Refused(GoogleCase):
             host = f"127.0.0.1:{closed.getsockname()[1]}"
             self.denied(
                 self.as_machine(GCE_METADATA_HOST=host, GCE_METADATA_TIMEOUT="1"),
-                "no identity was found: no credentials file is named \\(GOOGLE_APPLICATION_CREDENTIALS\\) or left by gcloud, "
+                "no identity was found: no credentials file is named \\(GOOGLE_APPLICATION_CREDENTIALS\\) "
+                "or left by gcloud, "
                 "and the metadata server gives no token .*--anonymous for a public bucket",
             )
         self.denied(self.as_machine(NO_GCE_CHECK="true"), "NO_GCE_CHECK forbids to ask")

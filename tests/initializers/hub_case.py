@@ -3,9 +3,10 @@
 import hashlib
 import shutil
 
+from initializer_case import MIB, InitializerCase, clean_environment, some_bytes
+
 from fault_proxy import FaultProxy
 from hub_server import HubServer, git_oid
-from initializer_case import MIB, InitializerCase, clean_environment, some_bytes
 
 NAME = "muster/model"
 URI = f"hf://{NAME}"

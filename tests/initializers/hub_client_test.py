@@ -8,11 +8,11 @@ import sys
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from initializer_case import BINARY, DEADLINE, MIB, clean_environment, main, needs  # noqa: E402
+from initializer_case import BINARY, DEADLINE, MIB, clean_environment, main, needs
 
 needs("hub-client", "run build-support/setup-venv hub-client", "huggingface_hub")
 
-from hub_case import FILES, NAME, URI, HubCase, some_bytes, subset  # noqa: E402
+from hub_case import FILES, NAME, URI, HubCase, some_bytes, subset
 
 
 class ClientCase(HubCase):

@@ -5,8 +5,9 @@ import shutil
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from hub_case import NAME, URI, HubCase, HubProxy  # noqa: E402
-from initializer_case import MIB, main, some_bytes  # noqa: E402
+from hub_case import NAME, URI, HubCase, HubProxy
+from initializer_case import MIB, main, some_bytes
+
 from store_faults import (
     KilledAnywhere,
     LatencyFaults,
@@ -15,7 +16,7 @@ from store_faults import (
     Store,
     TransientFaults,
     answering,
-)  # noqa: E402
+)
 
 
 class FaultCase(HubCase):

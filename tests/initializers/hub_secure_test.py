@@ -4,11 +4,12 @@ import os
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import certificate  # noqa: E402
-from forward_proxy import ForwardProxy  # noqa: E402
-from hub_case import FILES, URI, HubCase, HubProxy  # noqa: E402
-from initializer_case import main  # noqa: E402
-from store_faults import answering, setting  # noqa: E402
+from hub_case import FILES, URI, HubCase, HubProxy
+from initializer_case import main
+
+import certificate
+from forward_proxy import ForwardProxy
+from store_faults import answering, setting
 
 
 class SecureCase(HubCase):

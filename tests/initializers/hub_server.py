@@ -120,7 +120,7 @@ class Request(http.server.BaseHTTPRequestHandler):
     def moved(self, name, begin, end):
         """Redirects to the new name of a renamed repository, with a relative URL as on the hub."""
         parts = self.path.strip("/").split("/")
-        self.plain(307, b"", ("Location", "/" + "/".join(parts[:begin] + [name] + parts[end:])))
+        self.plain(307, b"", ("Location", "/" + "/".join([*parts[:begin], name, *parts[end:]])))
 
     def repository(self, kind, name, moved):
         hub = self.server.hub
@@ -181,7 +181,7 @@ class Request(http.server.BaseHTTPRequestHandler):
         if folder and not below:
             return self.error(404, "EntryNotFound", f"{folder} does not exist on this revision")
         entries = []
-        for part in sorted({part[:at] for part in below for at, c in enumerate(part) if c == "/"}):
+        for part in sorted({path[:at] for path in below for at, c in enumerate(path) if c == "/"}):
             entries.append({"type": "directory", "oid": git_oid(part.encode()), "size": 0, "path": start + part})
         for path in sorted(below.values()):
             data = files[path]
@@ -232,7 +232,8 @@ class Request(http.server.BaseHTTPRequestHandler):
             )
         if repository.private or repository.gated or not data:
             return self.file_content(data, commit)
-        where = f"/api/resolve-cache/{kind}/{name}/{commit}/{urllib.parse.quote(path)}?etag={urllib.parse.quote(git_oid(data))}"
+        quoted, tag = urllib.parse.quote(path), urllib.parse.quote(git_oid(data))
+        where = f"/api/resolve-cache/{kind}/{name}/{commit}/{quoted}?etag={tag}"
         return self.plain(
             307,
             b"Temporary Redirect",

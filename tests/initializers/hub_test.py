@@ -11,8 +11,8 @@ import threading
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from hub_case import FILES, NAME, URI, HubCase, hash_of, some_bytes, subset  # noqa: E402
-from initializer_case import DEADLINE, MIB, UNREACHABLE, main  # noqa: E402
+from hub_case import FILES, NAME, URI, HubCase, hash_of, some_bytes, subset
+from initializer_case import DEADLINE, MIB, UNREACHABLE, main
 
 LOGIN = b"<html><body>Please log in</body></html>"
 
@@ -30,10 +30,10 @@ class Models(HubCase):
             {path: (hash_of(path, data), True) for path, data in FILES.items()},
         )
         self.assertEqual(self.hub.count("hub", "HEAD"), 0)
-        for _, path, headers in self.requests("cdn") + self.requests("hub"):
+        for _, _path, headers in self.requests("cdn") + self.requests("hub"):
             self.assertNotIn("authorization", headers)
             self.assertEqual(headers["accept-encoding"], "identity")
-        for _, path, headers in self.requests("cdn"):
+        for _, _path, headers in self.requests("cdn"):
             self.assertIn("range", headers, "a CDN refuses more than 50 GB without")
 
     def test_data_sets_and_spaces(self):
@@ -56,7 +56,7 @@ class Models(HubCase):
         for _, path, headers in self.requests("hub"):
             self.assertEqual(headers.get("authorization"), f"Bearer {token}", path)
         self.assertGreaterEqual(self.hub.count("cdn"), 3)
-        for _, path, headers in self.requests("cdn"):
+        for _, _path, headers in self.requests("cdn"):
             self.assertNotIn("authorization", headers)
         with open(os.path.join(self.target, ".muster", "manifest.json")) as file:
             self.assertNotIn(token, self.said + file.read())
@@ -128,7 +128,8 @@ class Models(HubCase):
         """The SDK's default has ".pt,.pth", by which the hub's client leaves nothing out either."""
         self.succeeds(URI, FILES, env=self.keys(IGNORE_PATTERNS=".json,.pth,*.gguf"))
         self.assertIn(
-            "--ignore .json leaves out only a file of that name; 2 files with this ending will be brought in; write *.json to leave them out",
+            "--ignore .json leaves out only a file of that name; "
+            "2 files with this ending will be brought in; write *.json to leave them out",
             self.said,
         )
         self.assertNotIn(".pth", self.said)

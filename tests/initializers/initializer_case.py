@@ -13,8 +13,8 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.append(os.path.dirname(HERE))
 
-import server_errors  # noqa: E402
-from class_runner import SKIPPED, main  # noqa: E402,F401
+import server_errors
+from class_runner import SKIPPED, main  # noqa: F401  # main is for the tests
 
 BINARY = os.environ.get("MUSTER_INITIALIZER", os.path.join(HERE, "..", "..", "build", "bin", "muster-initializer"))
 DEADLINE = float(os.environ.get("MUSTER_TEST_DEADLINE", 240))

@@ -8,8 +8,8 @@ import sys
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from hub_case import FILES, NAME, URI, HubCase, subset  # noqa: E402
-from initializer_case import DEADLINE, main, some_bytes  # noqa: E402
+from hub_case import FILES, NAME, URI, HubCase, subset
+from initializer_case import DEADLINE, main, some_bytes
 
 
 class Workspace(HubCase):

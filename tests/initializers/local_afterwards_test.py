@@ -10,8 +10,8 @@ import sys
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from initializer_case import BINARY, DEADLINE, MIB, UNREACHABLE, clean_environment, main, some_bytes  # noqa: E402
-from local_case import LocalCase  # noqa: E402
+from initializer_case import BINARY, DEADLINE, MIB, UNREACHABLE, clean_environment, main, some_bytes
+from local_case import LocalCase
 
 
 class Afterwards(LocalCase):

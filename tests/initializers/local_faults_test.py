@@ -15,9 +15,10 @@ import tarfile
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from initializer_case import BINARY, DEADLINE, MIB, main, preloaded, some_bytes  # noqa: E402
-from local_case import LocalCase  # noqa: E402
-from web_server import WebServer  # noqa: E402
+from initializer_case import BINARY, DEADLINE, MIB, main, preloaded, some_bytes
+from local_case import LocalCase
+
+from web_server import WebServer
 
 NO_ROOM = "No space left on device; give it a larger volume, or make room"
 
@@ -462,8 +463,10 @@ class Then(TargetCase):
         """Sets a --then that, the first time, waits and ends with `code`; later it ends at once with 0."""
         self.flags = (
             "--then",
-            f"echo begun >> {self.log}; mkdir {self.dir}/once 2>/dev/null || exit 0; echo > {self.begun}; "
-            f"read line < {self.go}; exit {code}",
+            (
+                f"echo begun >> {self.log}; mkdir {self.dir}/once 2>/dev/null || exit 0; echo > {self.begun}; "
+                f"read line < {self.go}; exit {code}"
+            ),
         )
 
     def check_again(self, other):

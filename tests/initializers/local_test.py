@@ -11,9 +11,10 @@ import sys
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from initializer_case import BINARY, DEADLINE, MIB, UNREACHABLE, main, preloaded, some_bytes  # noqa: E402
-from local_case import LocalCase  # noqa: E402
-from web_server import WebServer  # noqa: E402
+from initializer_case import BINARY, DEADLINE, MIB, UNREACHABLE, main, preloaded, some_bytes
+from local_case import LocalCase
+
+from web_server import WebServer
 
 
 class Copies(LocalCase):

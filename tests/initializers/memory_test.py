@@ -13,10 +13,11 @@ import zipfile
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-import certificate  # noqa: E402
-from hub_server import HubServer  # noqa: E402
-from initializer_case import BINARY, MIB, InitializerCase, clean_environment, main  # noqa: E402
-from web_server import WebServer  # noqa: E402
+from initializer_case import BINARY, MIB, InitializerCase, clean_environment, main
+
+import certificate
+from hub_server import HubServer
+from web_server import WebServer
 
 MOST = 64 * MIB
 MANY = 20_000

@@ -1,4 +1,5 @@
-"""A strict S3 server for tests: MinIO checks signatures, conditions and checksums. Built by build-support/setup-go-server."""
+"""A strict S3 server for tests: MinIO checks signatures, conditions and checksums. Built by
+build-support/setup-go-server."""
 
 import base64
 import os
@@ -10,7 +11,7 @@ import threading
 
 sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from free_port import free_port  # noqa: E402
+from free_port import free_port
 
 KEY, SECRET = "muster-key", "muster-secret"
 KMS_KEY = "muster-kms-key"  # for encrypted objects, whose ETags are no hashes

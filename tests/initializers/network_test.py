@@ -21,15 +21,15 @@ from initializer_case import (
     main,
     needs,
     some_bytes,
-)  # noqa: E402
+)
 
 needs("s3-server", "run build-support/setup-venv s3-server", "hypercorn")
 
-import certificate  # noqa: E402
-from fault_proxy import FaultProxy  # noqa: E402
-from forward_proxy import ForwardProxy  # noqa: E402
-from free_port import free_port  # noqa: E402
-from web_server import WebServer  # noqa: E402
+import certificate
+from fault_proxy import FaultProxy
+from forward_proxy import ForwardProxy
+from free_port import free_port
+from web_server import WebServer
 
 
 class NetworkCase(InitializerCase):
@@ -179,7 +179,7 @@ class Addresses(NetworkCase):
             self.skipTest("a resolv.conf of its own needs root")
         names = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.addCleanup(names.close)
-        address = "127.%d.%d.%d" % (53, os.getpid() >> 8 & 255, os.getpid() & 255)
+        address = f"127.53.{os.getpid() >> 8 & 255}.{os.getpid() & 255}"
         names.bind((address, 53))  # glibc uses no other port
 
         def answer():

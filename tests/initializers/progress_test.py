@@ -11,8 +11,9 @@ import threading
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from initializer_case import BINARY, DEADLINE, MIB, UNREACHABLE, InitializerCase, main, some_bytes  # noqa: E402
-from web_server import WebServer  # noqa: E402
+from initializer_case import BINARY, DEADLINE, MIB, UNREACHABLE, InitializerCase, main, some_bytes
+
+from web_server import WebServer
 
 COUNTS = {"files", "files_done", "bytes", "bytes_done", "received", "kept", "requests", "retries"}
 OF_A_SUCCESS = COUNTS | {"source", "target", "kept_files", "unverified_files", "unchanged", "seconds"}

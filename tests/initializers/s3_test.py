@@ -9,13 +9,13 @@ import sys
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from initializer_case import DEADLINE, MIB, InitializerCase, clean_environment, main, needs  # noqa: E402
+from initializer_case import DEADLINE, MIB, InitializerCase, clean_environment, main, needs
 
 needs("s3-server", "run build-support/setup-venv s3-server", "awscrt", "boto3", "moto")
 
-import boto3  # noqa: E402
-from boto3.s3.transfer import TransferConfig  # noqa: E402
-from moto.server import ThreadedMotoServer  # noqa: E402
+import boto3
+from boto3.s3.transfer import TransferConfig
+from moto.server import ThreadedMotoServer
 
 
 def some_bytes(count):
@@ -95,7 +95,7 @@ class Prefixes(S3Case):
     def test_keys_that_leave_the_target(self):
         for key in ("odd/../../escape", "odd//twice", "odd/./dot"):
             self.client.put_object(Bucket=self.bucket, Key=key, Body=b"x")
-            code, end = self.fetch(f"s3://{self.bucket}/odd/")
+            code, _end = self.fetch(f"s3://{self.bucket}/odd/")
             self.assertNotEqual(code, 0, self.said)
             self.assertEqual(os.listdir(self.dir), ["target"])
             self.client.delete_object(Bucket=self.bucket, Key=key)

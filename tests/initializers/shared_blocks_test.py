@@ -10,8 +10,8 @@ import sys
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from initializer_case import MIB, main, preloaded, some_bytes  # noqa: E402
-from local_case import LocalCase  # noqa: E402
+from initializer_case import MIB, main, preloaded, some_bytes
+from local_case import LocalCase
 
 LARGE = 20 * MIB + 5
 LITTLE = 6 * MIB  # bytes that a file system may need for itself

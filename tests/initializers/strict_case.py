@@ -9,12 +9,12 @@ from initializer_case import MIB, SKIPPED, InitializerCase, clean_environment, n
 
 needs("s3-server", "run build-support/setup-venv s3-server", "awscrt", "boto3")
 
-import boto3  # noqa: E402
-from boto3.s3.transfer import TransferConfig  # noqa: E402
-from botocore.config import Config  # noqa: E402
+import boto3
+from boto3.s3.transfer import TransferConfig
+from botocore.config import Config
 
-import minio_server  # noqa: E402
-from fault_proxy import FaultProxy  # noqa: E402
+import minio_server
+from fault_proxy import FaultProxy
 
 if not minio_server.binary():
     print("SKIPPED: run build-support/setup-go-server minio (needs Go)", file=sys.stderr)

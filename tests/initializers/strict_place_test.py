@@ -10,10 +10,11 @@ import sys
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-import minio_server  # noqa: E402
-from initializer_case import MIB, UNREACHABLE, main  # noqa: E402
-from strict_case import XML, StrictCase  # noqa: E402
-from store_faults import answering, some_bytes  # noqa: E402
+from initializer_case import MIB, UNREACHABLE, main
+from strict_case import XML, StrictCase
+
+import minio_server
+from store_faults import answering, some_bytes
 
 
 class PlaceCase(StrictCase):

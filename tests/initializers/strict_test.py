@@ -11,13 +11,13 @@ import threading
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from strict_case import XML, StrictCase  # noqa: E402 first: it skips the test where its packages are missing
+from initializer_case import DEADLINE, MIB, UNREACHABLE, main, with_clock_offset
+from strict_case import XML, StrictCase  # first: it skips the test where its packages are missing
 
-import certificate  # noqa: E402
-import minio_server  # noqa: E402
-from fault_proxy import FaultProxy  # noqa: E402
-from initializer_case import DEADLINE, MIB, UNREACHABLE, main, with_clock_offset  # noqa: E402
-from store_faults import LOGIN_PAGE, KilledAnywhere, PermanentFaults, TransientFaults, answering, setting, some_bytes  # noqa: E402
+import certificate
+import minio_server
+from fault_proxy import FaultProxy
+from store_faults import LOGIN_PAGE, KilledAnywhere, PermanentFaults, TransientFaults, answering, setting, some_bytes
 
 SLOW_DOWN = b"<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>"
 
@@ -430,7 +430,7 @@ class Transient(FaultCase, TransientFaults):
 
     def test_a_page_in_place_of_a_head(self):
         """The login page of a proxy: without an ETag, or of any length."""
-        is_head = lambda exchange: exchange.method == "HEAD"  # noqa: E731
+        is_head = lambda exchange: exchange.method == "HEAD"
         self.repaired(
             LOGIN_PAGE,
             answering(200, b"", ("Content-Length", "1000")),

@@ -12,8 +12,9 @@ import threading
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from initializer_case import DEADLINE, MIB, UNREACHABLE, main, some_bytes  # noqa: E402
-from web_test import WebCase  # noqa: E402
+from initializer_case import DEADLINE, MIB, UNREACHABLE, main, some_bytes
+
+from web_test import WebCase
 
 
 def chunks(request, status, text, endless=False):
@@ -67,7 +68,7 @@ class Other(AnswersCase):
 
         def cut(request):
             request.cut = 300_000
-            request.server.faults.insert(0, lambda request: heedless(request) or self.serve(after) and False)
+            request.server.faults.insert(0, lambda request: heedless(request) or (self.serve(after) and False))
 
         self.server.faults = [cut] + [heedless] * 20
         self.succeeds(url, after)

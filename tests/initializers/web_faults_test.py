@@ -4,11 +4,12 @@ import os
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import certificate  # noqa: E402
-from fault_proxy import FaultProxy  # noqa: E402
-from initializer_case import MIB, UNREACHABLE, InitializerCase, clean_environment, main, some_bytes  # noqa: E402
-from store_faults import LOGIN_PAGE, KilledAnywhere, PermanentFaults, TransientFaults, answering  # noqa: E402
-from web_server import WebServer  # noqa: E402
+from initializer_case import MIB, UNREACHABLE, InitializerCase, clean_environment, main, some_bytes
+
+import certificate
+from fault_proxy import FaultProxy
+from store_faults import LOGIN_PAGE, KilledAnywhere, PermanentFaults, TransientFaults, answering
+from web_server import WebServer
 
 
 class FaultCase(InitializerCase):

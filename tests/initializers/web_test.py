@@ -15,8 +15,9 @@ import threading
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from initializer_case import BINARY, DEADLINE, MIB, UNREACHABLE, InitializerCase, main, some_bytes  # noqa: E402
-from web_server import WebServer  # noqa: E402
+from initializer_case import BINARY, DEADLINE, MIB, UNREACHABLE, InitializerCase, main, some_bytes
+
+from web_server import WebServer
 
 
 class WebCase(InitializerCase):

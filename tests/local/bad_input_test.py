@@ -11,9 +11,9 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
-from local_case import BIN, DEADLINE, LocalCase, clean, free_port, plain_job, pytorch_job, runtime, train_job  # noqa: E402
+from local_case import BIN, DEADLINE, LocalCase, clean, free_port, plain_job, pytorch_job, runtime, train_job
 
-import class_runner  # noqa: E402  local_case.py says where it is
+import class_runner  # local_case.py says where it is
 
 JOB = plain_job("a", "echo it has run")
 
@@ -94,8 +94,8 @@ class BadFiles(Bad):
         rows = [
             ("---\n---\n# a comment\n" + JOB + "\n---\n", ""),
             (
-                "---\napiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\nmetadata: &m {name: a, labels: &l {x: z}, annotations: *l}\n"
-                + spec,
+                "---\napiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\n"
+                "metadata: &m {name: a, labels: &l {x: z}, annotations: *l}\n" + spec,
                 "",
             ),
             (
@@ -116,7 +116,10 @@ class BadFiles(Bad):
         rows = [
             (
                 pod("envFrom: [{secretRef: {name: key}}]"),
-                "spec.containers[0].envFrom[0].secretRef.name: there is no Secret 'key': give it by --secret key=DIR, or as a file by -f",
+                (
+                    "spec.containers[0].envFrom[0].secretRef.name: there is no Secret 'key': "
+                    "give it by --secret key=DIR, or as a file by -f"
+                ),
             ),
             (
                 pod("envFrom: [{configMapRef: {name: w}}]"),
@@ -130,7 +133,8 @@ class BadFiles(Bad):
             (
                 runtime(
                     "keyed",
-                    f"containers: [{{name: node, image: i}}], volumes: [{{name: v, hostPath: {{path: {self.folder}/none}}}}]",
+                    f"containers: [{{name: node, image: i}}], volumes: [{{name: v, hostPath: "
+                    f"{{path: {self.folder}/none}}}}]",
                 ),
                 "spec.volumes[0].hostPath: '"
                 + self.folder
@@ -169,7 +173,8 @@ class BadFiles(Bad):
                 self.assertNotIn(
                     "it has run",
                     self.says(
-                        f"{field}: true: the job would never begin, since nothing here resumes it; run it with --set {field}=false",
+                        f"{field}: true: the job would never begin, since nothing here resumes it; "
+                        f"run it with --set {field}=false",
                         job,
                     ),
                 )
@@ -179,7 +184,10 @@ class BadFiles(Bad):
         """What is found at its start alone is final, too."""
         folder = os.path.join(self.folder, "goes")
         os.mkdir(folder)
-        pod = f"containers: [{{name: node, image: i}}], volumes: [{{name: v, hostPath: {{path: {folder}, type: Directory}}}}]"
+        pod = (
+            f"containers: [{{name: node, image: i}}], volumes: [{{name: v, hostPath: {{path: {folder}, type: "
+            f"Directory}}}}]"
+        )
         job = plain_job("a", f"rmdir {folder}; kill -9 $PPID", runtime_name="goes")
         said = self.says(f"'{folder}' does not exist on this machine", job, runtime("goes", pod))
         self.assertEqual(said.count("does not exist on this machine"), 1, said)
@@ -291,7 +299,10 @@ class BadMachines(Bad):
         rows = [
             (
                 "noexec",
-                "its file system is mounted noexec, and each pod's agent is a program there; set XDG_STATE_HOME to a folder",
+                (
+                    "its file system is mounted noexec, and each pod's agent is a program there; "
+                    "set XDG_STATE_HOME to a folder"
+                ),
             ),
             ("size=1m", "it has room for 1 MiB, and a run needs 32 MiB at least; set XDG_STATE_HOME"),
             ("ro", "Read-only file system; set XDG_STATE_HOME to a writable folder"),
@@ -311,7 +322,10 @@ class BadMachines(Bad):
 
     def test_places_that_are_no_matter(self):
         rows = [
-            "mount -t tmpfs none /mnt && mount --bind /tmp /tmp && mount -o remount,bind,noexec /tmp && export XDG_STATE_HOME=/mnt && RUN",
+            (
+                "mount -t tmpfs none /mnt && mount --bind /tmp /tmp && mount -o remount,bind,noexec /tmp && "
+                "export XDG_STATE_HOME=/mnt && RUN"
+            ),
             "export TMPDIR=/nowhere && RUN",
             "mkdir -p t && mount -t tmpfs -o noexec,ro none t && export TMPDIR=$PWD/t && RUN",
         ]

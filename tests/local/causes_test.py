@@ -14,11 +14,11 @@ sys.path[:0] = [
     os.path.join(HERE, "..", "..", "e2e", "cluster"),
 ]
 
-from local_case import BIN, LocalCase, clean, free_port  # noqa: E402
+from local_case import BIN, LocalCase, clean, free_port
 
-import cause_rows  # noqa: E402
-import class_runner  # noqa: E402  local_case.py says where it is
-import torch_programs  # noqa: E402
+import cause_rows
+import class_runner  # local_case.py says where it is
+import torch_programs
 
 AT_A_TIME = 4
 CACHE = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")

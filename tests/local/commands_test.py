@@ -15,9 +15,9 @@ import termios
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
-from local_case import BIN, DEADLINE, Job, LocalCase, clean, plain_job, runtime, train_job  # noqa: E402
+from local_case import BIN, DEADLINE, Job, LocalCase, clean, plain_job, runtime, train_job
 
-import class_runner  # noqa: E402  local_case.py says where it is
+import class_runner  # local_case.py says where it is
 
 HANGS = "trap 'echo bye; exit 0' TERM; echo here; while :; do sleep 0.05; done"
 
@@ -161,7 +161,10 @@ os.write(2, f"no end of {os.environ['RANK']}".encode())
         self.assertIn("over", self.muster("logs", "-f", "long"))
 
     def test_followed_over_a_restart_and_a_kill(self):
-        script = f"if [ -e {self.folder}/back ]; then echo again; sleep 1000; fi; touch {self.folder}/back; echo first; kill -9 $PPID"
+        script = (
+            f"if [ -e {self.folder}/back ]; then echo again; sleep 1000; fi; touch {self.folder}/back; "
+            f"echo first; kill -9 $PPID"
+        )
         job = self.start(plain_job("back", script))
         job.await_("first")
         follower = self.follow("back")
@@ -284,7 +287,8 @@ class Detach(CommandCase):
 
 class StatusLine(CommandCase):
     def on_terminal(self, text, columns=100, stdout=None, until=b"", **environment):
-        """Runs the job on a terminal. After `until` the job may end. Returns all output, and the lines shown at the end."""
+        """Runs the job on a terminal. After `until` the job may end. Returns all output, and the lines shown at the
+        end."""
         master, slave = pty.openpty()
         self.addCleanup(os.close, master)
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
@@ -377,13 +381,16 @@ class Remove(CommandCase):
 
 class Keep(CommandCase):
     def test_volumes_go_and_logs_stay(self):
-        pod = "containers: [{name: node, image: i, volumeMounts: [{name: v, mountPath: /srv/v}]}], volumes: [{name: v, emptyDir: {}}]"
+        pod = (
+            "containers: [{name: node, image: i, volumeMounts: [{name: v, mountPath: /srv/v}]}], "
+            "volumes: [{name: v, emptyDir: {}}]"
+        )
         job = plain_job("kept", "echo said; echo left > /srv/v/file", runtime_name="with-volume")
         for arguments, left in [([], []), (["--keep"], ["file"])]:
             with self.subTest(arguments):
                 self.run_job(job, runtime("with-volume", pod), arguments=arguments)
                 found = [name for _, _, names in os.walk(self.path("kept", "pods")) for name in names]
-                self.assertEqual(sorted(set(found) & {"file", "node.log"}), sorted(left + ["node.log"]))
+                self.assertEqual(sorted(set(found) & {"file", "node.log"}), sorted([*left, "node.log"]))
         self.assertFalse(os.path.exists(self.path("kept", "hosts.new")))
 
 

@@ -1,22 +1,23 @@
-"""Data for jobs of `muster local`: from a real S3 server and from a hub, into a claim that nodes and later runs share."""
+"""Data for jobs of `muster local`: from a real S3 server and from a hub, into a claim that nodes and later runs
+share."""
 
 import os
 import random
-import shutil
 import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "initializers")]
 
-from local_case import LocalCase, plain_job  # noqa: E402
+from local_case import LocalCase, plain_job
 
-import class_runner  # noqa: E402  local_case.py says where it is
-import minio_server  # noqa: E402
-from hub_server import HubServer  # noqa: E402
+import class_runner  # local_case.py says where it is
+import minio_server
+from hub_server import HubServer
 
-STEP = """{{name: {name}, template: {{metadata: {{labels: {{trainer.kubeflow.org/trainjob-ancestor-step: {name}}}}}, spec: {{backoffLimit: 0, template: {{spec: {{
-      restartPolicy: Never, containers: [{{name: {name}, image: muster-initializer, volumeMounts: [{{name: w, mountPath: /workspace}}]}}],
+STEP = """{{name: {name}, template: {{metadata: {{labels: {{trainer.kubeflow.org/trainjob-ancestor-step: {name}}}}},
+      spec: {{backoffLimit: 0, template: {{spec: {{restartPolicy: Never,
+      containers: [{{name: {name}, image: muster-initializer, volumeMounts: [{{name: w, mountPath: /workspace}}]}}],
       volumes: [{{name: w, persistentVolumeClaim: {{claimName: data}}}}]}}}}}}}}}}"""
 SUMS = "cd /workspace/$WHAT && find . -type f -not -path './.muster/*' | sort | xargs sha256sum"
 
@@ -32,7 +33,8 @@ spec:
   template: {{spec: {{replicatedJobs: [
     {STEP.format(name=name)},
     {{name: node, dependsOn: [{{name: {name}, status: Complete}}],
-     template: {{metadata: {{labels: {{trainer.kubeflow.org/trainjob-ancestor-step: trainer}}}}, spec: {{template: {{spec: {{
+     template: {{metadata: {{labels: {{trainer.kubeflow.org/trainjob-ancestor-step: trainer}}}},
+     spec: {{template: {{spec: {{
       containers: [{{name: node, image: i, volumeMounts: [{{name: w, mountPath: /workspace}}]}}],
       volumes: [{{name: w, persistentVolumeClaim: {{claimName: data}}}}]}}}}}}}}}}]}}}}
 """
@@ -158,7 +160,10 @@ class FromHub(Data):
         repository.private = True
         repository.readers.add("hub-token")
         hub.tokens.add("hub-token")
-        model = f"{{storageUri: 'hf://vision/tiny', env: [{{name: HF_ENDPOINT, value: '{hub.url}'}}], secretRef: {{name: hub}}}}"
+        model = (
+            f"{{storageUri: 'hf://vision/tiny', env: [{{name: HF_ENDPOINT, value: '{hub.url}'}}], "
+            f"secretRef: {{name: hub}}}}"
+        )
         said = self.run_job(
             self.job("model", model, "model"),
             with_data("model-initializer"),

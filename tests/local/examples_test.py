@@ -8,9 +8,9 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
-from local_case import LocalCase, free_port  # noqa: E402
+from local_case import LocalCase, free_port
 
-import class_runner  # noqa: E402  local_case.py says where it is
+import class_runner  # local_case.py says where it is
 
 EXAMPLES = os.path.join(HERE, "..", "controller", "examples")
 MANIFESTS = os.path.join(HERE, "..", "..", "controller", "manifests", "runtimes")
@@ -83,7 +83,7 @@ class Examples(LocalCase):
 
     def test_all_of_them_are_planned(self):
         files = sorted(os.path.basename(path) for path in glob.glob(os.path.join(EXAMPLES, "*.yaml")))
-        self.assertEqual(sorted(sum(self.TOGETHER, [])), files)
+        self.assertEqual(sorted(name for group in self.TOGETHER for name in group), files)
         for names in self.TOGETHER:
             with self.subTest(names[0]):
                 more = [self.ALONE[name] for name in names if name in self.ALONE]

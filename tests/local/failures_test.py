@@ -15,13 +15,13 @@ sys.path[:0] = [
     os.path.join(HERE, "..", "..", "e2e", "cluster"),
 ]
 
-from local_case import DEADLINE, LocalCase, free_port  # noqa: E402
+from local_case import DEADLINE, LocalCase, free_port
 
-import class_runner  # noqa: E402  local_case.py says where it is
-import failure_rows  # noqa: E402
-from processes import Broken  # noqa: E402
-from pytorch_jobs import pytorch_job  # noqa: E402
-from scenario import shell  # noqa: E402
+import class_runner  # local_case.py says where it is
+import failure_rows
+from processes import Broken
+from pytorch_jobs import pytorch_job
+from scenario import shell
 
 AT_A_TIME = 4
 
@@ -71,7 +71,8 @@ class Table(LocalCase):
         folder = self.folder_of("empty")
         script = (
             f'[ "$RANK" = 0 ] && {{ until [ -e {folder}/over ]; do sleep 0.05; done; exit; }}\n'
-            f"[ -e /own/left ] && echo left over; : > /own/left; [ -e {folder}/once ] && {{ : > {folder}/over; exit; }}\n: > {folder}/once; exit 143"
+            f"[ -e /own/left ] && echo left over; : > /own/left; "
+            f"[ -e {folder}/once ] && {{ : > {folder}/over; exit; }}\n: > {folder}/once; exit 143"
         )
         made = {"command": shell(script), "volumeMounts": [{"name": "own", "mountPath": "/own"}]}
         said = self.run_job(

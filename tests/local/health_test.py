@@ -7,9 +7,9 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
-from local_case import LocalCase, free_port, plain_job, runtime, shell, train_job  # noqa: E402
+from local_case import LocalCase, free_port, plain_job, runtime, shell, train_job
 
-import class_runner  # noqa: E402  local_case.py says where it is
+import class_runner  # local_case.py says where it is
 
 ONCE = "failurePolicy: {maxRestarts: 0},"
 
@@ -39,11 +39,16 @@ class Probes(LocalCase):
         return plain_job(name, script, runtime_name=name), runtime(name, pod, spec=ONCE)
 
     def test_an_exec_probe_sees_what_the_container_sees(self):
-        """Files, /dev/shm, host name, processes, environment and working folder. The node is ready once the probe has succeeded."""
+        """Files, /dev/shm, host name, processes, environment and working folder. The node is ready once the probe has
+        succeeded."""
         probe = shell(
-            "test -e /dev/shm/up && echo asked $(hostname) $(pwd) $COLOR $(ls /dev/shm) $(cat /proc/self/comm) $(pgrep -x -c idle) >> asked"
+            "test -e /dev/shm/up && echo asked $(hostname) $(pwd) $COLOR $(ls /dev/shm) "
+            "$(cat /proc/self/comm) $(pgrep -x -c idle) >> asked"
         )
-        pod = f"containers: [{{name: node, image: i, env: [{{name: COLOR, value: red}}], readinessProbe: {{exec: {{command: {probe}}}, periodSeconds: 1}}}}]"
+        pod = (
+            f"containers: [{{name: node, image: i, env: [{{name: COLOR, value: red}}], readinessProbe: "
+            f"{{exec: {{command: {probe}}}, periodSeconds: 1}}}}]"
+        )
         job = self.start(
             plain_job(
                 "seen",
@@ -63,7 +68,11 @@ class Probes(LocalCase):
     def test_http(self):
         port = free_port()
         server = self.file("server.py", SERVER)
-        probes = f"startupProbe: {{tcpSocket: {{port: {port}}}, periodSeconds: 1, failureThreshold: 1000}}, readinessProbe: {{httpGet: {{path: /up, port: {port}, httpHeaders: [{{name: X-Who, value: me}}]}}, periodSeconds: 1, failureThreshold: 1}}"
+        probes = (
+            f"startupProbe: {{tcpSocket: {{port: {port}}}, periodSeconds: 1, failureThreshold: 1000}}, "
+            f"readinessProbe: {{httpGet: {{path: /up, port: {port}, httpHeaders: [{{name: X-Who, value: me}}]}}, "
+            f"periodSeconds: 1, failureThreshold: 1}}"
+        )
         job = self.start(*self.probed("http", f"exec {sys.executable} {server} {self.folder} {port}", probes))
         job.await_(
             "http-node-0-0.*: container node: its readiness probe has failed, it is not ready: GET /up on .* gives 503"
@@ -96,7 +105,8 @@ class Probes(LocalCase):
             f"trap 'echo asked to end' TERM; touch {self.folder}/ill; while :; do sleep 0.05; done"
         )
         probe = (
-            "livenessProbe: {exec: {command: %s}, periodSeconds: 1, failureThreshold: 1, terminationGracePeriodSeconds: 1}"
+            "livenessProbe: {exec: {command: %s}, periodSeconds: 1, failureThreshold: 1, "
+            "terminationGracePeriodSeconds: 1}"
             % shell(f"test ! -e {self.folder}/ill || (rm {self.folder}/ill; echo ill; exit 9)")
         )
         side = f", initContainers: [{{name: side, image: i, restartPolicy: Always, command: {shell(script)}, {probe}}}]"
@@ -117,7 +127,8 @@ class Probes(LocalCase):
         probe = "livenessProbe: {exec: {command: [no-such-command]}, periodSeconds: 1, failureThreshold: 1}"
         job = self.start(*self.probed("asked", until(self.folder + "/go"), probe))
         job.await_(
-            "container node: its liveness probe could not be run, which counts as no result: .*no-such-command: (No such file|Permission denied)"
+            "container node: its liveness probe could not be run, which counts as no result: "
+            ".*no-such-command: (No such file|Permission denied)"
         )
         self.file("go", "")
         self.assertEqual(job.wait(), 0, job.said)
@@ -132,10 +143,13 @@ metadata: {name: waits}
 spec:
   mlPolicy: {numNodes: 1}
   template: {spec: {replicatedJobs: [
-    {name: dataset-initializer, template: {metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: dataset-initializer}}, spec: {template: {spec: {
-      containers: [{name: dataset-initializer, image: i, command: FIRST, readinessProbe: {exec: {command: [test, -e, GO]}, periodSeconds: 1}}]}}}}},
+    {name: dataset-initializer,
+     template: {metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: dataset-initializer}},
+     spec: {template: {spec: {containers: [{name: dataset-initializer, image: i, command: FIRST,
+      readinessProbe: {exec: {command: [test, -e, GO]}, periodSeconds: 1}}]}}}}},
     {name: node, dependsOn: [{name: dataset-initializer, status: Ready}],
-     template: {metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}}, spec: {template: {spec: {containers: [{name: node, image: i}]}}}}}]}}
+     template: {metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}},
+     spec: {template: {spec: {containers: [{name: node, image: i}]}}}}}]}}
 """
         first = shell(f"echo first; {until(self.folder + '/end')}")
         job = self.start(

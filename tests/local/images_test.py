@@ -14,9 +14,9 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
-from local_case import LocalCase, plain_job, runtime  # noqa: E402
+from local_case import LocalCase, plain_job, runtime
 
-import class_runner  # noqa: E402  local_case.py says where it is
+import class_runner  # local_case.py says where it is
 
 BUSYBOX = "/bin/busybox"
 APPLETS = ("sh", "ls", "cat", "touch", "hostname", "pwd", "env", "mkdir", "grep", "echo")
@@ -47,11 +47,14 @@ class ImageCase(LocalCase):
 class Roots(ImageCase):
     def test_a_container_sees_the_images_files_alone(self):
         root = self.root()
-        pod = """containers: [{name: node, image: i, volumeMounts: [{name: own, mountPath: /workspace}, {name: deep, mountPath: /opt/app/deep/er}]}],
+        pod = """containers: [{name: node, image: i,
+                   volumeMounts: [{name: own, mountPath: /workspace}, {name: deep, mountPath: /opt/app/deep/er}]}],
                  volumes: [{name: own, emptyDir: {}}, {name: deep, emptyDir: {}}]"""
         script = (
-            "echo in $(cat /opt/app/name) $(ls /); pwd; touch /usr/x || echo read-only; touch /tmp/a /run/a /var/tmp/a /dev/shm/a "
-            "/workspace/a /opt/app/deep/er/a && echo writable; echo home $HOME path $PATH; grep -c rooted-node-0-1 /etc/hosts; "
+            "echo in $(cat /opt/app/name) $(ls /); pwd; touch /usr/x || echo read-only; "
+            "touch /tmp/a /run/a /var/tmp/a /dev/shm/a "
+            "/workspace/a /opt/app/deep/er/a && echo writable; echo home $HOME path $PATH; "
+            "grep -c rooted-node-0-1 /etc/hosts; "
             "ls /home || echo no home"
         )
         said = self.run_job(
@@ -85,7 +88,8 @@ class Roots(ImageCase):
             self.assertIn(f"[agent-node-0-{node}] 2 from root\n", said)
 
     def test_each_image_has_its_own(self):
-        pod = """containers: [{name: node, image: "reg.example.com/a/train:1"}, {name: other, image: "reg.example.com/b:2", command: [cat, /opt/app/name]}]"""
+        pod = """containers: [{name: node, image: "reg.example.com/a/train:1"},
+                              {name: other, image: "reg.example.com/b:2", command: [cat, /opt/app/name]}]"""
         job = plain_job("several", "cat /opt/app/name", runtime_name="two")
         arguments = [
             "--image-root",
@@ -239,7 +243,10 @@ class Oci(ImageCase):
 
     def test_it_runs_as_its_layers_and_its_configuration_say(self):
         script = "echo $GREETING $(pwd) $(ls) $(ls /opt/hidden); cat name"
-        pod = 'containers: [{name: node, image: "a:1"}, {name: side, image: b}, {name: third, image: b, args: ["echo other arguments"]}]'
+        pod = (
+            'containers: [{name: node, image: "a:1"}, {name: side, image: b}, {name: third, image: b, args: '
+            '["echo other arguments"]}]'
+        )
         for content in (
             oci_layout([lower_layer(), upper_layer()], compress=True),
             docker_archive([lower_layer(), upper_layer()]),

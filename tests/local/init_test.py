@@ -10,9 +10,9 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
-from local_case import BIN, DEADLINE, LocalCase, clean, free_port  # noqa: E402
+from local_case import BIN, DEADLINE, LocalCase, clean, free_port
 
-import class_runner  # noqa: E402  local_case.py says where it is
+import class_runner  # local_case.py says where it is
 
 KINDS = ("torch", "mpi", "jax", "pytorchjob")
 

@@ -26,9 +26,9 @@ from local_case import (
     shell,
     train_job,
     wait_gone,
-)  # noqa: E402
+)
 
-import class_runner  # noqa: E402
+import class_runner
 
 RTMGRP_LINK = 1  # linux/rtnetlink.h
 
@@ -98,8 +98,10 @@ class Private(LocalCase):
             os.mkfifo(os.path.join(self.folder, name))
         job = self.file("job.yaml", plain_job("forwards", "echo > up; cat go"))
         script = (
-            "ip link set lo up; echo 0 > /proc/sys/net/ipv4/ip_forward; show() { echo $1 $(cat /proc/sys/net/ipv4/ip_forward); }; show before; "
-            f"{BIN}/muster-local --network private -f {job} & cat up; show during; echo > go; wait $!; echo ended $?; show after"
+            "ip link set lo up; echo 0 > /proc/sys/net/ipv4/ip_forward; "
+            "show() { echo $1 $(cat /proc/sys/net/ipv4/ip_forward); }; show before; "
+            f"{BIN}/muster-local --network private -f {job} & cat up; show during; echo > go; wait $!; "
+            f"echo ended $?; show after"
         )
         done = subprocess.run(
             ["unshare", "--net", "sh", "-c", script],
@@ -206,7 +208,8 @@ class Shared(LocalCase):
     def test_no_link_to_cut(self):
         said = self.run_job(plain_job("cut", "echo now"), arguments=["--kill", "node:0:cut@now"], code=78)
         self.assertIn(
-            "--kill 'node:0:cut@now': all hosts share this machine's network, so none has a link to cut: --network shared",
+            "--kill 'node:0:cut@now': all hosts share this machine's network, so none has a link to cut: "
+            "--network shared",
             said,
         )
         self.assertNotIn("] now", said)
@@ -236,8 +239,9 @@ kind: ConfigMap
 metadata: {name: words}
 data: {text: hello}
 """
-        pod = """volumes: [{name: v, emptyDir: {}}, {name: m, configMap: {name: words}}], containers: [{name: node, image: i,
-          env: [{name: OUT, value: /out}], volumeMounts: [{name: v, mountPath: /out}, {name: m, mountPath: /words}]}]"""
+        pod = """volumes: [{name: v, emptyDir: {}}, {name: m, configMap: {name: words}}],
+          containers: [{name: node, image: i, env: [{name: OUT, value: /out}],
+            volumeMounts: [{name: v, mountPath: /out}, {name: m, mountPath: /words}]}]"""
         said = self.run_job(
             plain_job("files", 'cp /words/text "$OUT/x" && cat /out/x', runtime_name="files"),
             runtime("files", pod) + words,
@@ -262,7 +266,8 @@ class TroubledBubblewrap(LocalCase):
     """bubblewrap itself fails, as when a file system is unmounted before bubblewrap mounts it, or is slow."""
 
     def path_with(self, trouble):
-        """A PATH with a bwrap that runs the shell's command `trouble` first; $n is the call's number. Call 1 is a check."""
+        """A PATH with a bwrap that runs the shell's command `trouble` first; $n is the call's number. Call 1 is a
+        check."""
         programs = os.path.join(self.folder, "programs")
         os.mkdir(programs)
         script = self.file(
@@ -301,7 +306,8 @@ exec {shutil.which("bwrap")} "$@"
         self.assertIn("TrainJob troubled: Complete\n", said)
 
     def test_for_good(self):
-        """If bubblewrap always fails, the pod ends with 128, not with a code of the command: another machine may run it."""
+        """If bubblewrap always fails, the pod ends with 128, not with a code of the command: another machine may run
+        it."""
         said = self.run_with("[ $n -gt 1 ]", code=128, arguments=["--set", "spec.activeDeadlineSeconds=20"])
         self.assertIn("Can't bind mount /tmp/x", said)
 

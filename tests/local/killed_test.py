@@ -1,4 +1,5 @@
-"""What is left of a run that a signal ends: SIGHUP of a closed terminal, SIGKILL of `muster local`, and of its guard, too."""
+"""What is left of a run that a signal ends: SIGHUP of a closed terminal, SIGKILL of `muster local`, and of its guard,
+too."""
 
 import json
 import os
@@ -11,10 +12,10 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
-from commands_test import CommandCase  # noqa: E402
-from local_case import BIN, DEADLINE, OpenCase, clean, plain_job, runtime, wait_gone  # noqa: E402
+from local_case import BIN, DEADLINE, OpenCase, clean, plain_job, runtime, wait_gone
 
-import class_runner  # noqa: E402  local_case.py says where it is
+import class_runner  # local_case.py says where it is
+from commands_test import CommandCase
 
 SECRET = """
 ---
@@ -23,7 +24,10 @@ kind: Secret
 metadata: {name: key}
 stringData: {text: of-this-test-alone}
 """
-WITH_SECRET = "containers: [{name: node, image: i, volumeMounts: [{name: s, mountPath: /srv/key}]}], volumes: [{name: s, secret: {secretName: key}}]"
+WITH_SECRET = (
+    "containers: [{name: node, image: i, volumeMounts: [{name: s, mountPath: /srv/key}]}], volumes: [{name: s, "
+    "secret: {secretName: key}}]"
+)
 # A process that has left its group and lost its parent.
 LEAVES = "setsid sh -c 'echo pid $$; exec sleep infinity' & exec sleep infinity"
 

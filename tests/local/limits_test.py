@@ -6,10 +6,10 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
-import own_linux  # noqa: E402
-from local_case import BIN, LocalCase, plain_job, runtime  # noqa: E402
+from local_case import BIN, LocalCase, plain_job, runtime
 
-import class_runner  # noqa: E402  local_case.py says where it is
+import class_runner  # local_case.py says where it is
+import own_linux
 
 ONCE = "failurePolicy: {maxRestarts: 0},"
 CGROUP = "/sys/fs/cgroup$(sed -n 's/^0:://p' /proc/self/cgroup)"
@@ -66,7 +66,10 @@ class OwnLinux(LocalCase):
 
     def test_too_much_memory_is_oomkilled(self):
         """All of the container, and no other."""
-        eats = f"sh -c 'echo I stay > {self.folder}/stays; sleep 1000' & {sys.executable} -c 'a = [b\"x\" * (1 << 20) for _ in range(400)]'; echo ate"
+        eats = (
+            f"sh -c 'echo I stay > {self.folder}/stays; sleep 1000' & {sys.executable} -c 'a = [b\"x\" * (1 << "
+            f"20) for _ in range(400)]'; echo ate"
+        )
         said = self.run_script(self.command("oom", eats, "{memory: 100Mi}") + "; code=$?; ps ax; [ $code = 137 ]")
         self.assertNotIn("ate\n", said)
         self.assertRegex(said, "out of memory|OOMKilled")

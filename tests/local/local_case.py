@@ -12,10 +12,11 @@ import threading
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(HERE, ".."), os.path.join(HERE, "..", "outer")]
+sys.path += [os.path.join(HERE, ".."), os.path.join(HERE, "..", "outer")]
 
-from free_port import free_port  # noqa: E402
-from muster_case import DEADLINE, clean, open_to_all, wait_gone  # noqa: E402
+from muster_case import DEADLINE, clean, open_to_all, wait_gone  # noqa: F401  # wait_gone is for the tests
+
+from free_port import free_port
 
 BIN = os.environ.get("MUSTER_BIN", os.path.join(HERE, "..", "..", "build", "bin"))
 
@@ -30,7 +31,8 @@ metadata: {{name: {name}, labels: {labels}}}
 spec:
   mlPolicy: {policy}
   template: {{spec: {{{spec} replicatedJobs: [
-    {{name: node, template: {{metadata: {{labels: {{trainer.kubeflow.org/trainjob-ancestor-step: trainer}}}}, spec: {{template: {{spec: {{{pod}}}}}}}}}}}]}}}}
+    {{name: node, template: {{metadata: {{labels: {{trainer.kubeflow.org/trainjob-ancestor-step: trainer}}}},
+      spec: {{template: {{spec: {{{pod}}}}}}}}}}}]}}}}
 """
 
 
@@ -54,12 +56,13 @@ def shell(script):
 
 def plain_job(name, script, nodes=1, more="", runtime_name="plain"):
     """A TrainJob of a command without a framework."""
+    kind = "ClusterTrainingRuntime" if runtime_name == "plain" else "TrainingRuntime"
     return f"""
 apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainJob
 metadata: {{name: {name}}}
 spec:
-  runtimeRef: {{name: {runtime_name}, kind: {"ClusterTrainingRuntime" if runtime_name == "plain" else "TrainingRuntime"}}}
+  runtimeRef: {{name: {runtime_name}, kind: {kind}}}
   trainer: {{numNodes: {nodes}, command: {shell(script)}}}
 {more}"""
 

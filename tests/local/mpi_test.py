@@ -10,9 +10,9 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
-from local_case import LocalCase  # noqa: E402
+from local_case import LocalCase
 
-import class_runner  # noqa: E402  local_case.py says where it is
+import class_runner  # local_case.py says where it is
 
 PROGRAM = os.path.join(HERE, "..", "outer", "mpi_program.c")
 MPIRUN, MPICC = "mpirun.openmpi", "mpicc.openmpi"

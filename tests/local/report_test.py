@@ -9,9 +9,9 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
-from local_case import BIN, LocalCase, clean, plain_job, train_job  # noqa: E402
+from local_case import BIN, LocalCase, clean, plain_job, train_job
 
-import class_runner  # noqa: E402  local_case.py says where it is
+import class_runner  # local_case.py says where it is
 
 ONCE = """import os, sys
 if os.environ["RANK"] == "1" and os.environ["TORCHELASTIC_RESTART_COUNT"] == "0":

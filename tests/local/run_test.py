@@ -8,9 +8,9 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
-from local_case import LocalCase, plain_job, pytorch_job, runtime, shell, train_job  # noqa: E402
+from local_case import LocalCase, plain_job, pytorch_job, runtime, shell, train_job
 
-import class_runner  # noqa: E402  local_case.py says where it is
+import class_runner  # local_case.py says where it is
 
 PLACE = """import os, socket
 master = socket.gethostbyname(os.environ["MASTER_ADDR"])
@@ -63,13 +63,15 @@ print("rank", os.environ["RANK"], "goes on", flush=True)
         self.assertIn("no such data", said)
 
     def test_a_killed_node_comes_back(self):
-        script = f"""if [ -e {self.folder}/back ]; then echo again; exit; fi; touch {self.folder}/back; kill -9 $PPID; sleep 1000"""
+        back = f"{self.folder}/back"
+        script = f"if [ -e {back} ]; then echo again; exit; fi; touch {back}; kill -9 $PPID; sleep 1000"
         self.assertIn("[node-node-0-0] again", self.run_job(plain_job("node", script)))
 
     def test_a_whole_pytorch_job_is_made_anew(self):
         """Its command is not torchrun: the other pods learn of the failure from the controller alone."""
         script = (
-            f"if [ $RANK = 0 ]; then touch {self.folder}/first; while [ ! -e {self.folder}/second ]; do sleep 0.05; done; exit; fi; "
+            f"if [ $RANK = 0 ]; then touch {self.folder}/first; while [ ! -e {self.folder}/second ]; "
+            f"do sleep 0.05; done; exit; fi; "
             f"if [ -e {self.folder}/first-worker ]; then touch {self.folder}/second; echo both; exit; fi; "
             f"while [ ! -e {self.folder}/first ]; do sleep 0.05; done; touch {self.folder}/first-worker; kill -9 $$"
         )
@@ -83,10 +85,11 @@ print("rank", os.environ["RANK"], "goes on", flush=True)
 class Pods(LocalCase):
     def test_volumes_are_where_they_are_mounted_and_each_pods_own(self):
         pod = """
-    containers: [{name: node, image: i, volumeMounts: [{name: own, mountPath: /workspace}, {name: all, mountPath: /everybody/data},
-      {name: words, mountPath: /etc/words}, {name: key, mountPath: /srv/key}]}],
-    volumes: [{name: own, emptyDir: {}}, {name: all, persistentVolumeClaim: {claimName: shared}}, {name: words, configMap: {name: words}},
-      {name: key, secret: {secretName: key}}]"""
+    containers: [{name: node, image: i, volumeMounts: [{name: own, mountPath: /workspace},
+      {name: all, mountPath: /everybody/data}, {name: words, mountPath: /etc/words},
+      {name: key, mountPath: /srv/key}]}],
+    volumes: [{name: own, emptyDir: {}}, {name: all, persistentVolumeClaim: {claimName: shared}},
+      {name: words, configMap: {name: words}}, {name: key, secret: {secretName: key}}]"""
         objects = """---
 apiVersion: v1
 kind: ConfigMap
@@ -99,9 +102,11 @@ metadata: {name: key}
 data: {token: c2VjcmV0}
 """
         script = (
-            "touch /workspace/$(hostname) /dev/shm/$(hostname); echo $(hostname) > /everybody/data/$JOB_COMPLETION_INDEX; "
+            "touch /workspace/$(hostname) /dev/shm/$(hostname); echo $(hostname) > "
+            "/everybody/data/$JOB_COMPLETION_INDEX; "
             "while [ $(ls /everybody/data | wc -l) -lt 2 ]; do sleep 0.05; done; "
-            "echo own $(ls /workspace) $(ls /dev/shm) all $(cat /everybody/data/*) words $(cat /etc/words/hello) key $(cat /srv/key/token)"
+            "echo own $(ls /workspace) $(ls /dev/shm) all $(cat /everybody/data/*) words $(cat "
+            "/etc/words/hello) key $(cat /srv/key/token)"
         )
         said = self.run_job(
             plain_job("vol", script, nodes=2, runtime_name="with-volumes"), runtime("with-volumes", pod), objects
@@ -124,8 +129,11 @@ metadata: {name: with-data}
 spec:
   mlPolicy: {numNodes: 2}
   template: {spec: {replicatedJobs: [
-    {name: dataset-initializer, template: {metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: dataset-initializer}}, spec: {template: {spec: {
-      containers: [{name: dataset-initializer, image: muster-initializer, volumeMounts: [{name: w, mountPath: /workspace}]}],
+    {name: dataset-initializer,
+     template: {metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: dataset-initializer}},
+     spec: {template: {spec: {
+      containers: [{name: dataset-initializer, image: muster-initializer,
+        volumeMounts: [{name: w, mountPath: /workspace}]}],
       volumes: [{name: w, persistentVolumeClaim: {claimName: w}}]}}}}},
     {name: node, dependsOn: [{name: dataset-initializer, status: Complete}],
      template: {metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}}, spec: {template: {spec: {
@@ -149,9 +157,11 @@ spec:
         """A sidecar ends after the other containers. A pod is stopped at its deadline."""
         pod = """
     volumes: [{name: v, emptyDir: {}}],
-    initContainers: [{name: side, image: i, restartPolicy: Always, volumeMounts: [{name: v, mountPath: /srv/v}], startupProbe: {exec: {command: [test, -e, /srv/v/trapped]}, periodSeconds: 1},
-                      command: [sh, -c, "trap 'echo side ends; exit 0' TERM; touch /srv/v/trapped; while :; do sleep 0.05; done"]}],
-    containers: [{name: node, image: i, volumeMounts: [{name: v, mountPath: /srv/v}], readinessProbe: {exec: {command: [nothing]}}}]"""
+    initContainers: [{name: side, image: i, restartPolicy: Always, volumeMounts: [{name: v, mountPath: /srv/v}],
+      startupProbe: {exec: {command: [test, -e, /srv/v/trapped]}, periodSeconds: 1},
+      command: [sh, -c, "trap 'echo side ends; exit 0' TERM; touch /srv/v/trapped; while :; do sleep 0.05; done"]}],
+    containers: [{name: node, image: i, volumeMounts: [{name: v, mountPath: /srv/v}],
+      readinessProbe: {exec: {command: [nothing]}}}]"""
         once = "failurePolicy: {maxRestarts: 0},"
         job = plain_job(
             "beside", "while [ ! -e /srv/v/trapped ]; do sleep 0.05; done; echo trained", runtime_name="beside"
@@ -202,7 +212,10 @@ class Words(LocalCase):
         self.assertIn("muster local: TrainJob once: Failed: ", lines[0])
 
     def test_a_sidecars_end_is_not_the_pods(self):
-        side = "initContainers: [{name: side, image: i, restartPolicy: Always, command: [sleep, infinity]}], containers: [{name: node, image: i}]"
+        side = (
+            "initContainers: [{name: side, image: i, restartPolicy: Always, command: [sleep, infinity]}], "
+            "containers: [{name: node, image: i}]"
+        )
         said = self.run_job(plain_job("beside", "echo trained", runtime_name="beside"), runtime("beside", side))
         self.assertRegex(said, r"beside-node-0-0  success after ")
 
@@ -210,7 +223,10 @@ class Words(LocalCase):
 class Flags(LocalCase):
     def test_what_they_change(self):
         script = "echo $1 $A $(pwd) $(cat /srv/key/token) of $PET_NNODES"
-        pod = "containers: [{name: node, image: i, volumeMounts: [{name: key, mountPath: /srv/key}]}], volumes: [{name: key, secret: {secretName: key}}]"
+        pod = (
+            "containers: [{name: node, image: i, volumeMounts: [{name: key, mountPath: /srv/key}]}], "
+            "volumes: [{name: key, secret: {secretName: key}}]"
+        )
         os.mkdir(os.path.join(self.folder, "key"))
         self.file("key/token", "secret")
         os.mkdir(os.path.join(self.folder, "work"))
@@ -287,7 +303,8 @@ class Flags(LocalCase):
                 self.assertIn(message, self.run_job(plain_job("wrong", "true"), code=78, arguments=arguments))
 
 
-# Rank 0 stays in each epoch that is named until a drill ends its life; rank 1 ends after it. So both are there for a drill.
+# Rank 0 stays in each epoch that is named until a drill ends its life; rank 1 ends after it. So both are there for a
+# drill.
 EPOCHS = """import os, signal, sys
 folder, *stays = sys.argv[1:]
 rank, path = os.environ["RANK"], folder + "/epoch"

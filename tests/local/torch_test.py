@@ -8,9 +8,9 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
-from local_case import LocalCase, pytorch_job, train_job  # noqa: E402
+from local_case import LocalCase, pytorch_job, train_job
 
-import class_runner  # noqa: E402  local_case.py says where it is
+import class_runner  # local_case.py says where it is
 
 # Debian's PyTorch, and the newest one, which build-support/setup-newest-torch installs.
 CACHE = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
@@ -23,7 +23,8 @@ if os.environ.get("DIES") == os.environ["RANK"] and os.environ.get("TORCHELASTIC
 dist.init_process_group("gloo")
 sum = torch.tensor([float(dist.get_rank() + 1)])
 dist.all_reduce(sum)
-os.write(1, f"rank {dist.get_rank()} of {dist.get_world_size()} local {os.environ.get('LOCAL_RANK')} sum {sum.item():.0f}\\n".encode())
+place = f"rank {dist.get_rank()} of {dist.get_world_size()} local {os.environ.get('LOCAL_RANK')}"
+os.write(1, f"{place} sum {sum.item():.0f}\\n".encode())
 dist.destroy_process_group()
 """
 

@@ -13,9 +13,9 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
-from local_case import BIN, DEADLINE, LocalCase, clean  # noqa: E402
+from local_case import BIN, DEADLINE, LocalCase, clean
 
-import class_runner  # noqa: E402  local_case.py says where it is
+import class_runner  # local_case.py says where it is
 
 PAGE = os.path.join(HERE, "..", "..", "docs", "local.md")
 SECTION = re.compile(r"^## Five minutes\n(.*?)^## ", re.MULTILINE | re.DOTALL)

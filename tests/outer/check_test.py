@@ -7,10 +7,11 @@ import signal
 import subprocess
 import unittest
 
-import containers
-import networks
 from exec_case import ExecCase
 from muster_case import DEADLINE, MUSTER, PYTHON, MusterCase, clean, main, sanitized, wait_gone
+
+import containers
+import networks
 from several_nodes_test import Nodes
 
 
@@ -341,7 +342,10 @@ class Again(Nodes):
 
 
 TOO_SLOW = (sanitized() == "thread", "SKIPPED: under ThreadSanitizer two seconds are too few to measure the memory")
-CACHED = r"caches included: they hold more than half of the \d+ MiB that may be copied|caches included: there was too little time to copy more than they hold"
+CACHED = (
+    r"caches included: they hold more than half of the \d+ MiB that may be copied|"
+    r"caches included: there was too little time to copy more than they hold"
+)
 
 
 class Machine(MusterCase):
@@ -369,7 +373,8 @@ class Machine(MusterCase):
         table = self.check().stdout
         self.assertRegex(
             table,
-            rf"memory +([\d.]+ GB/s(  {CACHED})?|-  \S.*)\nloopback +([\d.]+ GB/s|-  \S.*)\nloopback round trip +([\d.]+ ms|-  \S.*)\n",
+            rf"memory +([\d.]+ GB/s(  {CACHED})?|-  \S.*)\nloopback +([\d.]+ GB/s|-  \S.*)\n"
+            rf"loopback round trip +([\d.]+ ms|-  \S.*)\n",
         )
 
     @unittest.skipIf(*TOO_SLOW)
@@ -381,7 +386,8 @@ class Machine(MusterCase):
         self.assertEqual(done.returncode, 204)
         self.assertRegex(
             done.stderr,
-            rf"^muster check: memory is [\d.]+ GB/s, at least 1000000 GB/s is asked for \(--min-memory\)(: {CACHED})?\n$",
+            rf"^muster check: memory is [\d.]+ GB/s, at least 1000000 GB/s is asked for \(--min-memory\)"
+            rf"(: {CACHED})?\n$",
         )
         for flags in (("--min-memory", "fast"), ("--min-disk", "-1"), ("--peers", "nowhere"), ("--what",)):
             self.assertEqual(self.check(*flags).returncode, 64, flags)
@@ -418,8 +424,10 @@ class Machine(MusterCase):
                 *network.enter(1),
                 PYTHON,
                 "-c",
-                "import socket, sys\n"
-                "s = socket.create_server(('', 7000)); print('ready', flush=True); sys.stdin.read()",
+                (
+                    "import socket, sys\n"
+                    "s = socket.create_server(('', 7000)); print('ready', flush=True); sys.stdin.read()"
+                ),
             ],
             text=True,
         )
@@ -460,8 +468,10 @@ class Machine(MusterCase):
             (
                 "builtin --min-memory 1e6",
                 204,
-                r"node check failed: `builtin --min-memory 1e6` ended with 204: "
-                r"muster check: memory is .* at least 1000000 GB/s",
+                (
+                    r"node check failed: `builtin --min-memory 1e6` ended with 204: "
+                    r"muster check: memory is .* at least 1000000 GB/s"
+                ),
             ),
         ):
             for _ in range(20):  # on a busy machine the two seconds may be over before the memory is measured

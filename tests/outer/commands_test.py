@@ -9,6 +9,7 @@ import subprocess
 import time
 
 from muster_case import DEADLINE, MUSTER, MusterCase, clean, main
+
 from several_nodes_test import Nodes
 
 

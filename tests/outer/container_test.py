@@ -8,9 +8,10 @@ import shutil
 import subprocess
 import unittest
 
+from muster_case import DEADLINE, HERE, MusterCase, main
+
 import containers
 from containers import Container, bind, debian_root
-from muster_case import DEADLINE, HERE, MusterCase, main
 
 
 class ContainerCase(MusterCase):

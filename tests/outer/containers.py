@@ -36,8 +36,8 @@ def bind(source, target, writable=False):
 
 
 class Container:
-    """`tmp`: /tmp can be written. `image`: scratch (nothing but /muster), debian (this machine's /usr, read-only), or a folder
-    whose copy is the root. The root is read-only."""
+    """`tmp`: /tmp can be written. `image`: scratch (nothing but /muster), debian (this machine's /usr, read-only), or a
+    folder whose copy is the root. The root is read-only."""
 
     count = 0
 

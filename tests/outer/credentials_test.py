@@ -5,6 +5,7 @@ import re
 import subprocess
 
 from muster_case import DEADLINE, MUSTER, main
+
 from several_nodes_test import Nodes
 
 BAD_CONFIGURATION = 78
@@ -127,7 +128,9 @@ class Tls(Nodes):
         strangers = {
             "without a certificate": "is_host=0",
             "of another authority": "is_host=0," + theirs.conf("b"),
-            "who trusts us, with another authority's certificate": f"is_host=0,tls_cert={cert},tls_key={key},tls_ca={self.ours.ca}",
+            "who trusts us, with another authority's certificate": (
+                f"is_host=0,tls_cert={cert},tls_key={key},tls_ca={self.ours.ca}"
+            ),
         }
         for who, conf in strangers.items():
             with self.subTest(who=who):

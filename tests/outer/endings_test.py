@@ -9,6 +9,7 @@ import unittest
 
 from exec_case import ExecCase
 from muster_case import MUSTER, PYTHON, clean, main
+
 from several_nodes_test import Nodes
 
 NO_PROGRESS = 93
@@ -115,7 +116,8 @@ RECORDED = """
 import json, os, sys
 trace = "Traceback (most recent call last):\\n" + "  File 'train.py', in forward\\n" * 1000 + "ValueError: batch size 0"
 with open(os.environ["TORCHELASTIC_ERROR_FILE"], "w") as file:
-    json.dump({"message": {"message": "ValueError: batch size 0", "extraInfo": {"py_callstack": trace, "timestamp": "1"}}}, file)
+    more = {"py_callstack": trace, "timestamp": "1"}
+    json.dump({"message": {"message": "ValueError: batch size 0", "extraInfo": more}}, file)
 sys.exit(9)
 """
 

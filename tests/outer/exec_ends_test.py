@@ -63,10 +63,13 @@ class TerminationMessages(ExecCase):
             self.assertEqual(message["cause"].get("signal"), signal_name)
 
     def test_the_reason_is_the_line_that_explains_the_end(self):
-        aborts = "import faulthandler, os, sys, _json; faulthandler.enable(); print('loss is nan', file=sys.stderr, flush=True); os.abort()"
+        aborts = (
+            "import faulthandler, os, sys, _json; faulthandler.enable(); print('loss is nan', file=sys.stderr, "
+            "flush=True); os.abort()"
+        )
         hydra = (
-            r"""printf 'Traceback (most recent call last):\n  File "t.py", line 3, in main\nValueError: bad batch\n\nSet the environment """
-            r"""variable HYDRA_FULL_ERROR=1 for a complete stack trace.\n' >&2; exit 1"""
+            r"""printf 'Traceback (most recent call last):\n  File "t.py", line 3, in main\nValueError: bad batch\n\n"""
+            r"""Set the environment variable HYDRA_FULL_ERROR=1 for a complete stack trace.\n' >&2; exit 1"""
         )
         warns = "import os, sys, warnings; warnings.warn('the cache is cold'); sys.stderr.flush(); os._exit(3)"
         killed = "echo step 100 >&2; kill -KILL $$"
@@ -386,7 +389,10 @@ class Policies(ExecCase):
         )
 
     def test_what_a_failure_said_of_itself(self):
-        told = 'printf \'{"message": "ValueError: batch size 0"}\' > "$TORCHELASTIC_ERROR_FILE"; echo elsewhere >&2; exit 9'
+        told = (
+            'printf \'{"message": "ValueError: batch size 0"}\' > "$TORCHELASTIC_ERROR_FILE"; '
+            "echo elsewhere >&2; exit 9"
+        )
         where = os.path.join(self.dir, "error.json")
         for command, env, words in (
             ("echo first >&2; echo no such table >&2; exit 9", {}, "(stderr: no such table)"),

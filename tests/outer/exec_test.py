@@ -213,7 +213,10 @@ class Transparent(ExecCase):
         """No descriptor of the agent takes their place, into which a command would write."""
         for closed in (">&-", "<&-", "<&- >&-", "<&- >&- 2>&-"):
             for flags in ("", "--wire=torch --no-python"):
-                line = f"\"{MUSTER}\" exec {flags} -- sh -c 'echo x; readlink /proc/$$/fd/1 /proc/$PPID/fd/[012] >told; exit 5' {closed}"
+                line = (
+                    f'"{MUSTER}" exec {flags} -- sh -c \'echo x; readlink /proc/$$/fd/1 /proc/$PPID/fd/[012] >told; '
+                    f"exit 5' {closed}"
+                )
                 done = subprocess.run(
                     ["sh", "-c", line], capture_output=True, text=True, env=clean(), timeout=DEADLINE, cwd=self.dir
                 )

@@ -7,6 +7,7 @@ import signal
 import subprocess
 
 from muster_case import DEADLINE, MUSTER, main, wait_gone
+
 from several_nodes_test import Nodes
 
 
@@ -509,7 +510,8 @@ class Layouts(Nodes):
         """Runs in a mount namespace whose /dev has two GPUs."""
         script = (
             'old=$(mktemp -d) && mount --rbind /dev "$old" && mount -t tmpfs tmpfs /dev && '
-            'for name in null zero full random urandom tty; do touch /dev/$name && mount --bind "$old/$name" /dev/$name; '
+            "for name in null zero full random urandom tty; do touch /dev/$name && "
+            'mount --bind "$old/$name" /dev/$name; '
             'done && ln -s /proc/self/fd /dev/fd && touch /dev/nvidia0 /dev/nvidia1 && exec "$@"'
         )
         prefix = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, "sh")

@@ -31,17 +31,20 @@ rank = os.environ["RANK"]
 pipe = os.environ["TORCH_NCCL_DEBUG_INFO_PIPE_FILE"] + rank + ".pipe"
 def setting(new, old):  # this Python's torch decides which of the two names is set
     return os.environ.get(new) or os.environ[old]
-assert int(setting("TORCH_FR_BUFFER_SIZE", "TORCH_NCCL_TRACE_BUFFER_SIZE")) > 0 and os.environ["TORCH_NCCL_DUMP_ON_TIMEOUT"] == "1"
+assert int(setting("TORCH_FR_BUFFER_SIZE", "TORCH_NCCL_TRACE_BUFFER_SIZE")) > 0
+assert os.environ["TORCH_NCCL_DUMP_ON_TIMEOUT"] == "1"
 os.mkfifo(pipe, 0o666)
 reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
 # The first step begins the time of all: it is reported when each worker has its pipe.
 here = lambda rank: os.path.join(os.environ["TMPDIR"], f"has-a-pipe-{rank}")
 open(here(rank), "w").close()
-while not all(os.path.exists(here(other)) for other in range(int(os.environ["WORLD_SIZE"]))): select.select([], [], [], 0.01)
+while not all(os.path.exists(here(other)) for other in range(int(os.environ["WORLD_SIZE"]))):
+    select.select([], [], [], 0.01)
 with open(os.environ["MUSTER_HEARTBEAT_FILE"], "w") as file: file.write("1\\n")
 select.select([reader], [], [])
 assert os.read(reader, 128)
-with open(setting("TORCH_FR_DUMP_TEMP_FILE", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE") + rank, "wb") as file: file.write(b"the last collectives")
+with open(setting("TORCH_FR_DUMP_TEMP_FILE", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE") + rank, "wb") as file:
+    file.write(b"the last collectives")
 while True: select.select([], [], [])
 """
 

@@ -3,8 +3,9 @@
 Whatever the cut, two halves of one job never run at once, and a link that is back in time changes nothing.
 """
 
-import networks
 from muster_case import MusterCase, alive, main, wait_gone
+
+import networks
 
 WHY_NOT = networks.permitted()
 

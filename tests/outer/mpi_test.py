@@ -14,8 +14,9 @@ import threading
 import time
 import unittest
 
-import networks
 from muster_case import DEADLINE, MUSTER, main, wait_gone
+
+import networks
 from remote_shells import RshCase
 
 PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "mpi_program.c")

@@ -24,8 +24,8 @@ import unittest.mock
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.append(os.path.dirname(HERE))
 
-import class_runner  # noqa: E402
-import free_port  # noqa: E402
+import class_runner
+import free_port
 
 MUSTER = os.environ.get("MUSTER_BINARY", os.path.join(HERE, "..", "..", "build", "bin", "muster"))
 WORKER = os.path.join(HERE, "obedient_worker.py")
@@ -42,8 +42,8 @@ def clean(**more):
 
 
 def open_to_all(folder, *programs):
-    """Copies of the programs, in `folder`, that every user can run: the checkout may be in a folder that others may not enter.
-    Skips the test if `folder` is in such a place, too."""
+    """Copies of the programs, in `folder`, that every user can run: the checkout may be in a folder that others may not
+    enter. Skips the test if `folder` is in such a place, too."""
     os.chmod(folder, 0o755)
     for above in pathlib.Path(folder).resolve().parents:
         if not above.stat().st_mode & stat.S_IXOTH:
@@ -73,7 +73,7 @@ def wait_gone(pid, deadline=DEADLINE):
 
 
 def sanitized():
-    """ "address" or "thread" if that sanitizer is in the build, else None. With one, freed memory stays in use."""
+    """The sanitizer in the build: "address", "thread", or None. With one, freed memory stays in use."""
     with open(MUSTER, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as binary:
         return "address" if binary.find(b"__asan_init") >= 0 else "thread" if binary.find(b"__tsan_init") >= 0 else None
 

@@ -1,4 +1,5 @@
-"""`muster exec --wire=jax` and `--wire=xgboost` in several pods, all on this machine: they meet, restart and end together."""
+"""`muster exec --wire=jax` and `--wire=xgboost` in several pods, all on this machine: they meet, restart and end
+together."""
 
 import json
 import os
@@ -405,7 +406,8 @@ class ElasticTorchrun(ElasticTorch):
 
 
 class ServiceLinks(MusterCase):
-    """Variables of Services can have the names of settings; Kubernetes sets them to addresses, which are no settings."""
+    """Variables of Services can have the names of settings; Kubernetes sets them to addresses, which are no
+    settings."""
 
     LINK = "tcp://10.0.0.1:80"
     NAMES = [
@@ -420,7 +422,7 @@ class ServiceLinks(MusterCase):
 
     def setUp(self):
         super().setUp()
-        self.links = {name: self.LINK for name in [*self.NAMES, "REDIS_PORT"]}
+        self.links = dict.fromkeys([*self.NAMES, "REDIS_PORT"], self.LINK)
 
     def said_once(self, output):
         for name in self.NAMES:

@@ -203,7 +203,7 @@ class MetadataServices(MusterCase):
             code = status[0]
             return (200, {}, b"x" * 100_000) if code == 201 else (code, {}, {200: b"true"}.get(code, b"<html>"))
 
-        service = self.service(answer, port=port)
+        self.service(answer, port=port)
         for code, said in (
             (500, "HTTP status 500"),
             (302, "HTTP status 302"),

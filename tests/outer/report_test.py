@@ -266,14 +266,19 @@ class Reports(Case):
 
 
 # Shows the page in a frame as wide as a phone, and writes what it measures into the document that --dump-dom prints.
-FRAME = """<!DOCTYPE html><body style="margin:0"><iframe id=f style="width:{width}px;height:740px;border:0" src="{page}"></iframe><script>
+FRAME = """<!DOCTYPE html><body style="margin:0">
+<iframe id=f style="width:{width}px;height:740px;border:0" src="{page}"></iframe><script>
 f.onload = () => {{
   const d = f.contentDocument, r = d.documentElement;
   d.querySelectorAll("details").forEach(x => x.open = true);
-  const wide = [...d.querySelectorAll("body *:not(svg *)")].filter(x => !x.closest(".scroll") && x.getBoundingClientRect().right > f.contentWindow.innerWidth + 0.5);
-  const facts = {{scroll: r.scrollWidth, inner: f.contentWindow.innerWidth, wide: wide.slice(0, 5).map(x => x.outerHTML.slice(0, 80)),
+  const w = f.contentWindow;
+  const isWide = x => !x.closest(".scroll") && x.getBoundingClientRect().right > w.innerWidth + 0.5;
+  const wide = [...d.querySelectorAll("body *:not(svg *)")].filter(isWide);
+  const facts = {{scroll: r.scrollWidth, inner: w.innerWidth,
+    wide: wide.slice(0, 5).map(x => x.outerHTML.slice(0, 80)),
     bars: d.querySelectorAll("svg.bars rect").length, h1: d.querySelector("h1").textContent, scripts: d.scripts.length,
-    height: d.querySelector(".scroll").getBoundingClientRect().height, background: f.contentWindow.getComputedStyle(d.body).backgroundColor}};
+    height: d.querySelector(".scroll").getBoundingClientRect().height,
+    background: w.getComputedStyle(d.body).backgroundColor}};
   document.body.dataset.facts = btoa(unescape(encodeURIComponent(JSON.stringify(facts))));
 }}
 </script>"""
@@ -332,7 +337,7 @@ class Browser(Case):
     def test_long_words_fit(self):
         for attempt in range(2):
             self.put(
-                "n/by-hand/attempt_%d/attempt.json" % attempt,
+                f"n/by-hand/attempt_{attempt}/attempt.json",
                 record(
                     nodes=1,
                     attempt=attempt,

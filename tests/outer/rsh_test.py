@@ -10,13 +10,14 @@ import signal
 import socket
 import subprocess
 import threading
+import time
 import unittest
 
+from muster_case import DEADLINE, MUSTER, alive, main, sanitized, wait_gone
+
 import containers
-import time
 from containers import Container
 from credentials_test import Authority
-from muster_case import DEADLINE, MUSTER, alive, main, sanitized, wait_gone
 from remote_shells import RshCase, clean
 from strangers_test import ON_THE_CONTROL_PORT
 

@@ -5,6 +5,7 @@ import os
 import signal
 
 from muster_case import MUSTER, clean, main, wait_gone
+
 from remote_shells import RshCase
 
 UNHEALTHY = 204

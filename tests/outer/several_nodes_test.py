@@ -1,4 +1,5 @@
-"""`muster run` on several nodes of one machine: rendezvous, failures, lost nodes, newcomers, the same end everywhere."""
+"""`muster run` on several nodes of one machine: rendezvous, failures, lost nodes, newcomers, the same end
+everywhere."""
 
 import os
 import signal
@@ -150,7 +151,7 @@ class Rendezvous(Nodes):
         self.assertEqual([first.wait(), second.wait()], [0, 0])
 
     def test_ranks_do_not_depend_on_who_comes_first(self):
-        def started(*places):
+        def started(arguments, *places):
             endpoint = self.endpoint()
             agents = {}
             for number, place in enumerate(places):
@@ -169,7 +170,7 @@ class Rendezvous(Nodes):
             lambda place: ("--node-rank", str(place)),
             lambda place: ("--local-addr", f"127.0.0.{2 + place}"),
         ):
-            started(2, 0, 1)
+            started(arguments, 2, 0, 1)
 
     def test_static(self):
         port = str(self.free_port())
@@ -361,7 +362,7 @@ class Faults(Nodes):
         for worker in workers:
             worker.tell("exit 0")
         self.assertEqual([first.wait(), second.wait()], [0, 0])
-        for link in held + [store]:
+        for link in [*held, store]:
             link.close()
 
     def test_failure_ends_both_nodes_with_its_code(self):

@@ -310,7 +310,8 @@ class Logs(MusterCase):
         self.assertNotIn("NO_OTHER_FAILURES", summary)
         self.assertRegex(
             summary,
-            r"rank +: 1 \(local_rank: 1\)\n +exitcode +: 7 (.*\n)+ +note +: it failed when the workers were being stopped",
+            r"rank +: 1 \(local_rank: 1\)\n +exitcode +: 7 (.*\n)+ +note +: "
+            r"it failed when the workers were being stopped",
         )
 
     def test_error_file_reaches_the_summary(self):

@@ -9,6 +9,7 @@ import subprocess
 import time
 
 from muster_case import DEADLINE, MUSTER, main, sanitized
+
 from several_nodes_test import Nodes
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -197,7 +198,7 @@ class Strangers(Visited):
             self.assertEqual(client.recv(9, socket.MSG_WAITALL), text(b"b"))
         self.assertLess(memory(host.pid, "VmHWM") - before, self.SOME_MEMORY)
         self.undisturbed(agents, workers)
-        self.wait_for_ends({link: ("held by the store", b"") for link in held})
+        self.wait_for_ends(dict.fromkeys(held, ("held by the store", b"")))
 
     def test_on_the_one_port_of_a_static_job(self):
         """Store and rendezvous share the port; bytes that look like HTTP/2 or TLS are relayed to the rendezvous."""
@@ -247,7 +248,7 @@ class Crowds(Visited):
         workers[0].tell("exit 1")  # a restart needs descriptors, too
         again = self.workers(2)
         self.assertEqual({worker.restarts for worker in again}, {1})
-        self.wait_for_ends({link: ("one of the crowd", b"") for link in crowd})
+        self.wait_for_ends(dict.fromkeys(crowd, ("one of the crowd", b"")))
         self.assertEqual(self.status(control)["phase"], "running")
         self.undisturbed(agents, again)
 
@@ -283,7 +284,7 @@ class Crowds(Visited):
         self.undisturbed([host, guest], self.workers(2))
 
     def test_a_crowd_on_the_store_port_takes_every_descriptor(self):
-        agents, workers, host, control, store = self.job("--max-restarts", "1", **self.few_descriptors())
+        agents, workers, _host, control, store = self.job("--max-restarts", "1", **self.few_descriptors())
         self.crowd(store, 200)
         for worker in workers:
             self.assertEqual(worker.ask("print here")["what"], "done")

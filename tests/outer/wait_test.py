@@ -5,8 +5,9 @@ import signal
 import socket
 import subprocess
 
-from credentials_test import Authority
 from muster_case import DEADLINE, MUSTER, Agent, MusterCase, clean, main
+
+from credentials_test import Authority
 
 TIMED_OUT = 200
 BAD_CONFIGURATION = 78
@@ -78,7 +79,7 @@ class Ports(WaitCase):
         self.assertEqual(len(self.lines(agent, "ready")), 300)
 
     def test_the_timeout_names_each(self):
-        (one, first), (two, second), (three, third) = self.bound(), self.bound(), self.bound()
+        (_one, first), (_two, second), (three, third) = self.bound(), self.bound(), self.bound()
         three.listen()
         agent = self.wait_for("--timeout", "1500ms", first, second, third)
         self.assertEqual(agent.wait(), TIMED_OUT)
@@ -88,7 +89,7 @@ class Ports(WaitCase):
         self.assertEqual(len(self.lines(agent, third)), 1)
 
     def test_no_time_is_one_try(self):
-        (one, first), (two, second) = self.bound(), self.bound()
+        (_one, first), (two, second) = self.bound(), self.bound()
         two.listen()
         agent = self.wait_for("--timeout=0", first, second)
         self.assertEqual(agent.wait(), TIMED_OUT)
@@ -113,7 +114,7 @@ class Ports(WaitCase):
         self.assertIn(f"gave up after 200 ms on tcp {address}: no answer\n", agent.output())
 
     def test_signals(self):
-        holder, address = self.bound()
+        _holder, address = self.bound()
         for number in (signal.SIGTERM, signal.SIGINT):
             agent = self.wait_for(address)
             self.wait_for_output(agent, "waiting for")
@@ -126,7 +127,7 @@ class Ports(WaitCase):
         prefix = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child", "--"]
         if subprocess.run([*prefix, "true"], capture_output=True).returncode:
             self.skipTest("NOT TESTED: no namespaces to be had here")
-        holder, address = self.bound()
+        _holder, address = self.bound()
         agent = self.wait_for(address, prefix=prefix)
         self.wait_for_output(agent, "waiting for")
         with open(f"/proc/{agent.pid}/task/{agent.pid}/children") as children:

@@ -120,12 +120,12 @@ def run_all(host, port, pythons, world):
     for number, (python, version) in enumerate(pythons):
         tag = f"{version}-{number}"
         base = [python, os.path.abspath(__file__), "--address", f"{host}:{port}", "--tag", tag]
-        children.append((f"{version} store", subprocess.Popen(base + ["--role", "store"])))
+        children.append((f"{version} store", subprocess.Popen([*base, "--role", "store"])))
         for rank in range(world):
             children.append(
                 (
                     f"{version} rank {rank}",
-                    subprocess.Popen(base + ["--role", "worker", "--rank", str(rank), "--world", str(world)]),
+                    subprocess.Popen([*base, "--role", "worker", "--rank", str(rank), "--world", str(world)]),
                 )
             )
     failed = []

@@ -18,7 +18,7 @@ assert value.item() == world * (world + 1) / 2, value
 everyone = [None] * world
 dist.all_gather_object(everyone, (rank, os.environ["GROUP_RANK"], os.environ["LOCAL_RANK"]))
 assert [entry[0] for entry in everyone] == list(range(world))
-assert len(set(entry[1:] for entry in everyone)) == world, everyone
+assert len({entry[1:] for entry in everyone}) == world, everyone
 
 # Every subgroup is a rendezvous of its own over the same store.
 pair = dist.new_group([0, world - 1])

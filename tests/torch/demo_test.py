@@ -15,7 +15,7 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
-import torch_test  # noqa: E402
+import torch_test
 
 DEMO = os.path.join(torch_test.ROOT, "e2e", "demo", "run")
 

@@ -15,8 +15,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path[:0] = [os.path.join(ROOT, "e2e", "digits"), os.path.join(ROOT, "tests", "outer")]
 
-import networks  # noqa: E402
-from training_run import MUSTER, RUN_ID, Broken, TrainingRun  # noqa: E402
+import networks
+from training_run import MUSTER, RUN_ID, Broken, TrainingRun
 
 
 def pods_folder(folder):

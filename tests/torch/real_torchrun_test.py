@@ -15,13 +15,14 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
-import torch_test  # noqa: E402
-from torch_test import DEADLINE, MUSTER  # noqa: E402
+import torch_test
+from torch_test import DEADLINE, MUSTER
 
 # Prints the facts that a worker sees and that do not depend on ports, folders and the time.
 FACTS = """import json, os, sys
-names = ["LOCAL_RANK", "RANK", "GROUP_RANK", "ROLE_RANK", "ROLE_NAME", "LOCAL_WORLD_SIZE", "WORLD_SIZE", "CUDA_VISIBLE_DEVICES",
-         "OMP_NUM_THREADS", "TORCHELASTIC_RESTART_COUNT", "TORCHELASTIC_MAX_RESTARTS", "TORCHELASTIC_SIGNALS_TO_HANDLE"]
+names = ["LOCAL_RANK", "RANK", "GROUP_RANK", "ROLE_RANK", "ROLE_NAME", "LOCAL_WORLD_SIZE", "WORLD_SIZE",
+         "CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS", "TORCHELASTIC_RESTART_COUNT", "TORCHELASTIC_MAX_RESTARTS",
+         "TORCHELASTIC_SIGNALS_TO_HANDLE"]
 facts = json.dumps([{name: os.environ.get(name) for name in names}, sys.argv[1:]])
 os.write(1, f"{facts}\\nloss=1\\nnoise\\na,b\\n".encode())  # in one piece: two workers write into one pipe
 """
@@ -58,8 +59,7 @@ class RealCase(unittest.TestCase):
         return subprocess.run(
             command,
             env=self.environment(**more),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            capture_output=True,
             text=True,
             timeout=DEADLINE,
         )

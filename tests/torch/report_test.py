@@ -10,7 +10,7 @@ sys.dont_write_bytecode = True
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path[:0] = [os.path.join(ROOT, "e2e", "demo"), os.path.join(ROOT, "e2e", "digits")]
 
-import report  # noqa: E402
+import report
 
 
 def record(round_, node, rank, world, started, ended, reason, stopping=None):

@@ -24,10 +24,10 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path[:0] = [os.path.join(ROOT, "e2e", "digits"), os.path.join(ROOT, "tests", "outer"), os.path.join(ROOT, "tests")]
 
-import class_runner  # noqa: E402
-import networks  # noqa: E402
-import pods  # noqa: E402
-from training_run import MUSTER, TRAIN, TrainingRun, digits_file, epochs_done, free_port  # noqa: E402
+import class_runner
+import networks
+import pods
+from training_run import MUSTER, TRAIN, TrainingRun, digits_file, epochs_done, free_port
 
 DEADLINE = float(os.environ.get("MUSTER_TEST_DEADLINE", 400))
 EPOCHS = 8
@@ -53,7 +53,8 @@ def find_python(which):
         return subprocess.run([script], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
     if not os.path.exists(f"{cache}/muster/torch-newest/muster-ready"):
         skip(
-            "the newest torch is not set up; MUSTER_TEST_NEWEST_TORCH=1 fetches it (0.6 GB), build-support/setup-newest-torch does too"
+            "the newest torch is not set up; MUSTER_TEST_NEWEST_TORCH=1 fetches it (0.6 GB), "
+            "build-support/setup-newest-torch does too"
         )
     return f"{cache}/muster/torch-newest/bin/python"
 
@@ -127,7 +128,8 @@ class RunPath(TorchCase):
         script = self.folder + "/script.py"
         with open(script, "w") as file:
             file.write(
-                "import sys\nassert sys.argv == [__file__, '--epochs', '3'], sys.argv\nraise ValueError('no such data')\n"
+                "import sys\nassert sys.argv == [__file__, '--epochs', '3'], sys.argv\n"
+                "raise ValueError('no such data')\n"
             )
         ended = subprocess.run(
             [MUSTER, "run", "--standalone", "--run-path", "--log-dir", self.folder, script, "--epochs", "3"],

@@ -5,9 +5,10 @@ import json
 import os
 
 from cluster_case import MANIFESTS, tries
-from certificates import Certificates
 from controller_case import WAIT, ControllerCase
+
 from api_client import Refused
+from certificates import Certificates
 
 KINDS = {
     "ValidatingWebhookConfiguration": "validator.trainer.kubeflow.org",
@@ -114,7 +115,8 @@ class AdmissionCase(ControllerCase):
                     return
                 told = str(refused)
         raise AssertionError(
-            f"the API server does not ask the webhooks: {told}; the controller says: {open(cls.cluster.processes.log('one')).read()}"
+            f"the API server does not ask the webhooks: {told}; "
+            f"the controller says: {open(cls.cluster.processes.log('one')).read()}"
         )
 
     def refused(self, status, *parts):

@@ -9,11 +9,12 @@ import ssl
 import threading
 import urllib.parse
 
+from admission_case import KINDS, AdmissionCase
 from cluster_case import NAMESPACE, changed, tries
 from controller_case import ACCOUNT, TRUE, WAIT, is_true
-from admission_case import KINDS, AdmissionCase
-from api_client import Refused
+
 import class_runner
+from api_client import Refused
 from scenario import runtime, train_job
 
 ELASTIC = {"numNodes": None, "torch": {"elasticPolicy": {"minNodes": 1, "maxNodes": 4}}}

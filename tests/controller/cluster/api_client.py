@@ -119,7 +119,8 @@ class Api:
             connection.close()
 
     def states(self, resource, selector="", fields="", seconds=WAIT):
-        """Yields the items of a list, by name: at once, after each change, and every few seconds. Ends after `seconds`."""
+        """Yields the items of a list, by name: at once, after each change, and every few seconds. Ends after
+        `seconds`."""
         until, query = time.monotonic() + seconds, {"labelSelector": selector, "fieldSelector": fields}
         while time.monotonic() < until:
             listed = self.ask("GET", f"{self.path(resource)}?{urllib.parse.urlencode(query)}")
@@ -175,7 +176,8 @@ class Api:
         return self.ask("GET", f"{self.path('events')}?fieldSelector=involvedObject.name={name}")["items"]
 
     def await_event(self, name, *reasons, words=""):
-        """Waits for an Event about an object of that name with one of `reasons`, and `words` in its message. Returns it."""
+        """Waits for an Event about an object of that name with one of `reasons`, and `words` in its message. Returns
+        it."""
         found = []
         for found in self.states("events", fields=f"involvedObject.name={name}"):
             for event in found:

@@ -55,8 +55,8 @@ class Fault:
     """answer: (status, headers, body) instead of the server's. lost: the request does not reach the server, and its
     connection is reset. wait: an Event before the request is passed on. hold: an Event before the answer is. query:
     replaces the request's. cut: a reset after so many bytes of the answer's body; -1: before its head. by_byte: sends
-    each byte of the body by itself. stream: for a watch, function(lines, send): `lines` yields the server's lines, `send`
-    sends to the controller; when it returns, the connection is reset."""
+    each byte of the body by itself. stream: for a watch, function(lines, send): `lines` yields the server's lines,
+    `send` sends to the controller; when it returns, the connection is reset."""
 
     def __init__(self, answer=None, lost=False, wait=None, hold=None, query=None, cut=None, by_byte=False, stream=None):
         self.answer, self.lost, self.wait, self.hold, self.query = answer, lost, wait, hold, query

@@ -1,11 +1,13 @@
-"""The real HorizontalPodAutoscaler controller makes an elastic TrainJob larger and smaller, by metrics that the test sets."""
+"""The real HorizontalPodAutoscaler controller makes an elastic TrainJob larger and smaller, by metrics that the test
+sets."""
 
 import urllib.parse
 
 from admission_case import AdmissionCase
 from controller_case import is_true
-from metrics_server import MetricsServer
+
 import class_runner
+from metrics_server import MetricsServer
 from scenario import runtime, shell
 
 NODES = "muster.dev/nodes"

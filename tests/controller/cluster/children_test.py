@@ -1,6 +1,7 @@
 """Children of a TrainJob that runs are deleted or edited by hand, and its runtime goes."""
 
 from controller_case import TRUE, ControllerCase, is_true
+
 import class_runner
 from scenario import runtime
 

@@ -1,6 +1,7 @@
 """The machine's clock is set back by an hour while the controller runs."""
 
 from controller_case import ACCOUNT, TRUE, ControllerCase, is_true
+
 import class_runner
 from fake_clock import FakeClock
 from scenario import runtime

@@ -19,9 +19,9 @@ sys.path[:0] = [
     os.path.join(ROOT, "tests"),
 ]
 
-from api_client import WAIT  # noqa: E402
-from cluster import Cluster, binaries  # noqa: E402
-from processes import Broken  # noqa: E402
+from api_client import WAIT
+from cluster import Cluster, binaries
+from processes import Broken
 
 NAMESPACE = "vision"
 
@@ -108,7 +108,7 @@ class ClusterCase(unittest.TestCase):
         try:
             programs = binaries()
         except Broken as error:
-            raise unittest.SkipTest(f"SKIPPED: {error}")
+            raise unittest.SkipTest(f"SKIPPED: {error}") from error
         folder = tempfile.mkdtemp(prefix="muster-cluster-test-")
         cls.addClassCleanup(shutil.rmtree, folder, ignore_errors=True)
         cls.cluster = Cluster(folder, programs, flags=cls.FLAGS)
@@ -123,7 +123,8 @@ class ClusterCase(unittest.TestCase):
         """Changes cls.cluster before its start."""
 
     def may(self, account, question, wanted):
-        """What `kubectl auth can-i` answers about an account. A "yes" is awaited: the API server learns of rights by a watch."""
+        """What `kubectl auth can-i` answers about an account. A "yes" is awaited: the API server learns of rights by a
+        watch."""
         for _ in tries():
             said = self.cluster.try_kubectl("auth", "can-i", *question.split(), f"--as={account}").stdout.split()[0]
             if said == wanted or wanted == "no":

@@ -1,10 +1,10 @@
 """A test case with a cluster of fake nodes, and controllers that have only the rights of their ServiceAccount."""
 
-import json
 import os
 import unittest
 
 from cluster_case import BIN, MANIFESTS, NAMESPACE, ClusterCase
+
 from api_client import WAIT, Api, Refused
 from api_proxy import ApiProxy
 from scenario import shell, train_job

@@ -3,8 +3,9 @@
 import signal
 
 from cluster_case import NAMESPACE
-import class_runner
 from controller_case import OFF, ONCE, TRUE, WAIT, ControllerCase, is_true
+
+import class_runner
 from scenario import runtime
 
 

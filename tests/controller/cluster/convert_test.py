@@ -6,6 +6,7 @@ import os
 import subprocess
 
 from cluster_case import NAMESPACE, ROOT, ClusterCase
+
 import class_runner
 
 CONTROLLER = os.path.join(os.environ.get("MUSTER_BIN", os.path.join(ROOT, "build", "bin")), "muster-controller")

@@ -3,9 +3,9 @@
 import json
 import os
 import subprocess
-import sys
 
-from cluster_case import HERE, MANIFESTS, NAMESPACE, ROOT, ClusterCase, changed, pod_group_definition, establish, tries
+from cluster_case import HERE, MANIFESTS, NAMESPACE, ROOT, ClusterCase, changed, establish, pod_group_definition, tries
+
 import class_runner
 
 API = "trainer.kubeflow.org/v1alpha1"

@@ -11,6 +11,7 @@ import urllib.parse
 from admission_case import KINDS, AdmissionCase
 from cluster_case import tries
 from controller_case import ACCOUNT, TRUE, WAIT
+
 import class_runner
 from scenario import runtime
 

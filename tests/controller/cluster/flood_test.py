@@ -1,4 +1,5 @@
-"""Objects of 1.5 MB and reviews of 6 MB, many at a time. Each has an answer that says why, and other users are served meanwhile."""
+"""Objects of 1.5 MB and reviews of 6 MB, many at a time. Each has an answer that says why, and other users are served
+meanwhile."""
 
 import concurrent.futures
 import copy
@@ -9,10 +10,11 @@ import urllib.error
 import urllib.request
 
 from admission_case import AdmissionCase
-from api_client import Refused
 from controller_case import TRUE, WAIT, is_true
-from hostile_test import MOST_MEMORY, peak
+
 import class_runner
+from api_client import Refused
+from hostile_test import MOST_MEMORY, peak
 from scenario import runtime, train_job
 
 STORED = 1_400_000  # bytes: etcd holds 1.5 MiB

@@ -5,10 +5,11 @@ import json
 import sys
 
 from admission_case import AdmissionCase
-from api_client import Refused
 from controller_case import TRUE, ControllerCase, is_true
 from pytorch_case import PyTorchCase
+
 import class_runner
+from api_client import Refused
 from scenario import runtime, train_job
 
 ANCESTOR = "trainer.kubeflow.org/trainjob-ancestor-step"
@@ -148,7 +149,7 @@ class Hostile(ControllerCase):
             "class": written(3, kind="none"),
             "controls": written(3, reason="\u0000\u0001\ud800\u202e"),
         }
-        for row, text in rows.items():
+        for row in rows:
             self.make(f"forged-{row}", runtime("", 1, container=TRUE))
         for row, text in rows.items():
             self.running(f"forged-{row}")
@@ -188,9 +189,9 @@ class Hostile(ControllerCase):
 
     def test_more_than_possible(self):
         """Such a job may have been stored before these limits, or while no webhook was asked."""
-        for name, made, spec, words in TOO_MANY:
+        for name, made, spec, _words in TOO_MANY:
             self.make(name, made, **spec)
-        for name, made, spec, words in TOO_MANY:
+        for name, _made, _spec, words in TOO_MANY:
             self.message(name, words)
         self.assertLess(peak(self.controller), MOST_MEMORY)
 

@@ -6,6 +6,7 @@ import threading
 
 from controller_case import TRUE
 from pytorch_case import LABEL, PyTorchCase, conditions
+
 import class_runner
 from scenario import runtime, shell
 

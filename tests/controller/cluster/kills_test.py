@@ -7,10 +7,10 @@ may write k times; its next write does not reach the API server, and it is kille
 import json
 
 from controller_case import OFF, ONCE, TRUE, ControllerCase, is_true
-from api_proxy import WriteLimit
-import class_runner
-from scenario import runtime
 
+import class_runner
+from api_proxy import WriteLimit
+from scenario import runtime
 
 UNHURT = "unhurt"  # the job during which no controller is killed
 PARTS = ("start", "failure", "suspend", "resume", "end")
@@ -134,7 +134,7 @@ class Kills(ControllerCase):
             self.begin(part, UNHURT)
             wanted[part] = self.settled(part, UNHURT)
         self.cluster.processes.stop("next")
-        count, cut = 0, {part: None for part in PARTS}  # None: the part has more writes than `count`
+        count, cut = 0, dict.fromkeys(PARTS)  # None: the part has more writes than `count`
         while None in cut.values():
             name = f"cut-{count}"
             for part in PARTS:

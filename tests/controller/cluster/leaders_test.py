@@ -4,8 +4,9 @@ import os
 import signal
 
 from controller_case import ACCOUNT, TRUE, WAIT, ControllerCase, is_true
-from api_proxy import Fault
+
 import class_runner
+from api_proxy import Fault
 from scenario import runtime
 
 LEASE = "trainer.kubeflow.org"

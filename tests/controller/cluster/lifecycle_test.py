@@ -3,9 +3,10 @@
 import itertools
 
 from cluster_case import NAMESPACE, changed
+from controller_case import OFF, ONCE, TRUE, WAIT, ControllerCase, is_true
+
 import class_runner
 from mpi_test import mpi_runtime
-from controller_case import OFF, ONCE, TRUE, WAIT, ControllerCase, is_true
 from scenario import ANCESTOR, INITIALIZER, runtime
 
 STEP = "jobset.sigs.k8s.io/replicatedjob-name"

@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 
 from controller_case import ControllerCase, is_true
+
 import class_runner
 from scenario import ANCESTOR, API, shell
 

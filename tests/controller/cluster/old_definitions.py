@@ -60,7 +60,7 @@ SPEC = thing(
 COUNTS = ("ready", "succeeded", "failed", "active", "suspended")
 STATUS = thing(
     conditions=array({**NAMED, "required": ["type"], "properties": {"type": TEXT}}, "type"),
-    jobsStatus=array(thing(["name", *COUNTS], name=TEXT, **{count: NUMBER for count in COUNTS}), "name"),
+    jobsStatus=array(thing(["name", *COUNTS], name=TEXT, **dict.fromkeys(COUNTS, NUMBER)), "name"),
 )
 
 

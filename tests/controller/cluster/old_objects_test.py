@@ -6,9 +6,10 @@ import os
 
 from admission_case import AdmissionCase
 from cluster_case import HERE, NAMESPACE, changed, establish
-from controller_case import TRUE, is_true
-from old_definitions import MULTI_KUEUE, OLD_DEFINITIONS, ONLY_NEW, ONLY_OLD
+from controller_case import is_true
+
 import class_runner
+from old_definitions import MULTI_KUEUE, OLD_DEFINITIONS, ONLY_NEW, ONLY_OLD
 from scenario import runtime, shell, train_job
 
 IN_USE = "trainer.kubeflow.org/resource-in-use"  # a finalizer of Kubeflow Trainer

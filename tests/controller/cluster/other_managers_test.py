@@ -2,8 +2,9 @@
 
 from admission_case import AdmissionCase
 from cluster_case import NAMESPACE
-import class_runner
 from controller_case import TRUE, WAIT, is_true
+
+import class_runner
 from scenario import runtime, train_job
 
 MULTI_KUEUE = "kueue.x-k8s.io/multikueue"

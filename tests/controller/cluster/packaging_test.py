@@ -12,8 +12,9 @@ import urllib.request
 from cluster_case import MANIFESTS, NAMESPACE, ROOT, ClusterCase, await_kind, establish
 from controller_case import TRUE, WAIT
 from pytorch_case import PyTorchCase
-from scenario import runtime
+
 import class_runner
+from scenario import runtime
 
 CHART = os.path.join(ROOT, "charts", "muster")
 HELM = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "muster", "go", "helm")

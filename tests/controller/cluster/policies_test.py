@@ -1,8 +1,9 @@
 """Policies of JobSet and Kubeflow Trainer: failure rules, volume claims, pod groups, and jobs that wait for jobs."""
 
 from cluster_case import NAMESPACE, pod_group_definition
-import class_runner
 from controller_case import OFF, ONCE, TRUE, WAIT, ControllerCase, is_true
+
+import class_runner
 from scenario import runtime
 
 

@@ -6,6 +6,7 @@ import os
 from admission_case import AdmissionCase
 from cluster_case import MANIFESTS, changed
 from pytorch_case import FLAGS, PyTorchCase, pytorch_job
+
 import class_runner
 
 SPECS = "spec.pytorchReplicaSpecs"
@@ -26,8 +27,10 @@ NOT_CREATED = [
     (
         {"spec.runPolicy.managedBy": "nobody"},
         403,
-        'spec.runPolicy.managedBy: Unsupported value: "nobody": supported values: '
-        '"kubeflow.org/training-operator", "kueue.x-k8s.io/multikueue"',
+        (
+            'spec.runPolicy.managedBy: Unsupported value: "nobody": supported values: '
+            '"kubeflow.org/training-operator", "kueue.x-k8s.io/multikueue"'
+        ),
     ),
     ({"spec.runPolicy.managedBy": ""}, 403, 'spec.runPolicy.managedBy: Unsupported value: ""'),
     (

@@ -4,6 +4,7 @@ import json
 
 from cluster_case import changed
 from pytorch_case import LABEL, PyTorchCase, conditions, counts, pytorch_job
+
 import class_runner
 
 SPECS = "spec.pytorchReplicaSpecs"

@@ -3,7 +3,8 @@
 import os
 
 from cluster_case import MANIFESTS, NAMESPACE, establish
-from controller_case import WAIT, ControllerCase, is_true
+from controller_case import WAIT, ControllerCase
+
 from scenario import shell
 
 API = "kubeflow.org/v1"
@@ -81,7 +82,8 @@ class PyTorchCase(ControllerCase):
         return self.api.await_object("pytorchjobs", name, wanted, seconds)
 
     def await_running(self, name):
-        """Waits until all replicas run. After a deletion or a failure, await the new pod first: the status comes later."""
+        """Waits until all replicas run. After a deletion or a failure, await the new pod first: the status comes
+        later."""
         return self.await_pytorch(name, all_run)
 
     def await_end(self, name, how):
@@ -115,7 +117,8 @@ class PyTorchCase(ControllerCase):
         return self.api.get("pods", pod)["metadata"]["uid"]
 
     def reasons(self, name):
-        """The reasons of the Events about the job. More may come: to say that there is none, await a later one first."""
+        """The reasons of the Events about the job. More may come: to say that there is none, await a later one
+        first."""
         return [event["reason"] for event in self.api.about(name)]
 
 

@@ -6,6 +6,7 @@ after a success, too. backoffLimit is the number of restarts that a job may have
 """
 
 from pytorch_case import PyTorchCase, conditions, counts
+
 import class_runner
 
 CODES = (0, 1, 2, 126, 127, 128, 130, 137, 139, 143, 255)

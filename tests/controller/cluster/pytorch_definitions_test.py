@@ -3,7 +3,8 @@
 import json
 import os
 
-from cluster_case import HERE, MANIFESTS, NAMESPACE, ClusterCase, changed, pod_group_definition, establish
+from cluster_case import HERE, MANIFESTS, NAMESPACE, ClusterCase, changed, establish, pod_group_definition
+
 import class_runner
 
 ACCOUNT = "system:serviceaccount:kubeflow-system:kubeflow-trainer-controller-manager"

@@ -2,6 +2,7 @@
 
 from cluster_case import NAMESPACE, WAIT, establish, pod_group_definition
 from pytorch_case import PyTorchCase, conditions
+
 import class_runner
 
 VOLCANO = ("scheduling.volcano.sh", "v1beta1")

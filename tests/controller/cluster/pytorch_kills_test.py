@@ -8,10 +8,10 @@ server, and it is killed. Another controller takes over.
 import json
 import re
 
-from api_proxy import WriteLimit
 from pytorch_case import FLAGS, LABEL, PyTorchCase, conditions, counts
-import class_runner
 
+import class_runner
+from api_proxy import WriteLimit
 
 UNHURT = "unhurt"  # the job during which no controller is killed
 RUNS = (["Created", "Running"], (1, 0, 0), (2, 0, 0), 3, 0)
@@ -152,7 +152,7 @@ class KillsCase(PyTorchCase):
         for part in self.LIFE:
             self.begin(part, UNHURT)
             wanted[part] = self.settled(part, UNHURT)
-        count, cut = 0, {part: None for part in self.CUT}  # None: the part has more writes than `count`
+        count, cut = 0, dict.fromkeys(self.CUT)  # None: the part has more writes than `count`
         while None in cut.values():
             name = f"cut-{count}"
             for part in self.LIFE:

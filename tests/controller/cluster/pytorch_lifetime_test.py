@@ -1,9 +1,10 @@
 """How long PyTorchJobs, their pods and their Services exist, who may change them, and what they wait for."""
 
+from pytorch_case import FLAGS, PyTorchCase, conditions, counts
+
+import class_runner
 from api_client import Refused
 from fake_clock import FakeClock
-from pytorch_case import FLAGS, PyTorchCase, conditions, counts
-import class_runner
 
 POLICIES = ("None", "Running", "All")
 

@@ -1,6 +1,7 @@
 """Services and pods with the labels or the names of a PyTorchJob that the controller did not create."""
 
 from pytorch_case import LABEL, OPERATOR, PyTorchCase, all_run, conditions, counts
+
 import class_runner
 
 
@@ -66,7 +67,10 @@ class Services(PyTorchCase):
         self.api.create("services", service("last", labels("fence")))
         self.await_message("fence", "Services fence-master-0, last all")
         self.create_job("before", workers=1, policy={"cleanPodPolicy": "All"})
-        told = "Services before-0, before-1 all have the labels of replica before-master-0: none of them is made, changed or deleted"
+        told = (
+            "Services before-0, before-1 all have the labels of replica before-master-0: none of them is made, "
+            "changed or deleted"
+        )
         job = self.await_running("before")
         self.assertIn(told, job["status"]["message"])
         self.assertIn("Take the labels", job["status"]["message"])
@@ -157,7 +161,8 @@ class Services(PyTorchCase):
         self.create_job("taken", workers=1)
         self.await_message(
             "taken",
-            "services vision/taken-master-0 is needed, and belongs to nobody; delete it, or give the PyTorchJob another name",
+            "services vision/taken-master-0 is needed, and belongs to nobody; delete it, "
+            "or give the PyTorchJob another name",
         )
         self.assertEqual(self.versions("taken-master-0"), version)
         self.api.delete("services", "taken-master-0")
@@ -212,7 +217,8 @@ class Services(PyTorchCase):
         self.api.patch("pods", "let-worker-0", {"metadata": {"labels": {LABEL + "job-name": None}}})
         self.await_message(
             "let",
-            "pod vision/let-worker-0 lost the labels of the job and was released; its replacement needs the name: delete it",
+            "pod vision/let-worker-0 lost the labels of the job and was released; "
+            "its replacement needs the name: delete it",
         )
         pod = self.api.get("pods", "let-worker-0")
         self.assertEqual((pod["metadata"]["uid"], pod["metadata"].get("ownerReferences")), (uid, None))

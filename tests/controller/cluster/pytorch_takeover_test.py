@@ -6,6 +6,7 @@ The test creates these objects itself, by training-operator's source; training-o
 import copy
 
 from pytorch_case import LABEL, OPERATOR, PyTorchCase, conditions, counts, pytorch_job
+
 import class_runner
 
 THEN, LATER = "2026-01-01T00:00:00Z", "2026-01-01T00:10:00Z"
@@ -163,7 +164,8 @@ class Takeover(PyTorchCase):
             counted = {
                 kind: {
                     "active": there.count(kind),
-                    "selector": f"{LABEL}job-name={name},{LABEL}operator-name={OPERATOR},{LABEL}replica-type={kind.lower()}",
+                    "selector": f"{LABEL}job-name={name},{LABEL}operator-name={OPERATOR},"
+                    f"{LABEL}replica-type={kind.lower()}",
                 }
                 for kind in ("Master", "Worker")
             }

@@ -1,6 +1,7 @@
 """PyTorchJobs on a real API server: which objects are created, how jobs end, and what restarts cost."""
 
 from pytorch_case import LABEL, OPERATOR, PyTorchCase, conditions, counts, pytorch_job
+
 import class_runner
 
 

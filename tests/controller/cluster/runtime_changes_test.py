@@ -5,8 +5,9 @@ import json
 
 from admission_case import AdmissionCase
 from cluster_case import NAMESPACE, changed
-import class_runner
 from controller_case import TRUE, is_true
+
+import class_runner
 from scenario import API, runtime, shell, train_job
 
 IMAGE = "spec.template.spec.replicatedJobs.0.template.spec.template.spec.containers.0.image"

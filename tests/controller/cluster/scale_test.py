@@ -1,6 +1,7 @@
 """Running elastic TrainJobs are scaled up and down by /scale, as kubectl and a HorizontalPodAutoscaler do."""
 
 from controller_case import ControllerCase, is_true
+
 import class_runner
 from scenario import runtime, shell
 

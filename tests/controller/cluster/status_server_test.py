@@ -8,6 +8,7 @@ import subprocess
 
 from cluster_case import BIN, MANIFESTS, NAMESPACE
 from controller_case import TRUE, WAIT, ControllerCase
+
 import class_runner
 from scenario import runtime
 

@@ -4,6 +4,7 @@ import os
 
 from cluster_case import MANIFESTS, establish
 from controller_case import TRUE, ControllerCase, is_true
+
 import class_runner
 from scenario import API, runtime
 

@@ -5,6 +5,7 @@ import os
 
 from cluster_case import ROOT, changed
 from controller_case import PROGRAM, TRUE, WAIT, ControllerCase, is_true
+
 import class_runner
 from scenario import runtime
 

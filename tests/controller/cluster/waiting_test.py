@@ -2,8 +2,9 @@
 
 from cluster_case import changed, tries
 from controller_case import TRUE, ControllerCase, is_true
-from api_client import Refused
+
 import class_runner
+from api_client import Refused
 from scenario import runtime
 
 EVENT = "TrainJobResourcesCreationFailed"

@@ -5,8 +5,9 @@ import json
 import threading
 
 from controller_case import TRUE, WAIT, ControllerCase, is_true
-from api_proxy import Fault, status_answer
+
 import class_runner
+from api_proxy import Fault, status_answer
 from scenario import runtime
 
 
@@ -76,7 +77,8 @@ class Wire(ControllerCase):
         self.trains("bytes", rule, also=all_cut)
 
     def test_a_watch_is_cut_at_each_byte_of_an_event(self):
-        """A bookmark comes before the event, so the informer starts the next watch at once. It may list the job meanwhile."""
+        """A bookmark comes before the event, so the informer starts the next watch at once. It may list the job
+        meanwhile."""
         held, cuts, all_cut = [], itertools.count(), threading.Event()
 
         def stream(lines, send):
