@@ -67,7 +67,11 @@ def run_on(command, names):
 
 def main():
     files = listed()
-    for wanted, command in (("c++", [CLANG_FORMAT, "-i"]), ("python", [RUFF, "format", "--quiet"])):
+    for wanted, command in (
+        ("c++", [CLANG_FORMAT, "-i"]),
+        ("python", [RUFF, "check", "--quiet", "--no-cache", "--exit-zero", "--select=I", "--fix"]),  # the imports
+        ("python", [RUFF, "format", "--quiet", "--no-cache"]),
+    ):
         succeeded, output = run_on(command, [name for name in files if files[name] == wanted])
         if not succeeded:
             sys.exit(output)

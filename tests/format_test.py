@@ -31,14 +31,21 @@ class Cpp(FormatCase):
         self.check("c++", [formatting.CLANG_FORMAT, "--dry-run", "-Werror"], "make deps", "run make format")
 
 
+class Python(FormatCase):
+    def check_by_ruff(self, arguments, remedy):
+        command = [formatting.RUFF, *arguments, "--quiet", "--no-cache"]
+        self.check("python", command, "build-support/setup-venv ruff", remedy)
+
+    def test_ruff_formats_nothing(self):
+        self.check_by_ruff(["format", "--diff"], "run make format")
+
+    def test_ruff_finds_nothing(self):
+        self.check_by_ruff(["check"], "mend it, or add a noqa with the reason")
+
+
 class Shell(FormatCase):
     def test_shellcheck_finds_nothing(self):
-        self.check(
-            "shell",
-            [formatting.SHELLCHECK],
-            "make deps",
-            "mend the script, or disable a check in place with the reason",
-        )
+        self.check("shell", [formatting.SHELLCHECK], "make deps", "mend it, or disable the check with the reason")
 
 
 class Languages(unittest.TestCase):
