@@ -20,6 +20,7 @@ if not minio_server.binary():
     print("SKIPPED: run build-support/setup-go-server minio (needs Go)", file=sys.stderr)
     sys.exit(SKIPPED)
 
+SLOW_DOWN = b"<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>"
 XML = ("Content-Type", "application/xml")
 
 

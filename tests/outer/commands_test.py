@@ -9,8 +9,7 @@ import subprocess
 import time
 
 from muster_case import DEADLINE, MUSTER, MusterCase, clean, main
-
-from several_nodes_test import Nodes
+from nodes_case import Nodes
 
 
 def muster(*arguments, **more):

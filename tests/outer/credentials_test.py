@@ -5,8 +5,7 @@ import re
 import subprocess
 
 from muster_case import DEADLINE, MUSTER, main
-
-from several_nodes_test import Nodes
+from nodes_case import Nodes
 
 BAD_CONFIGURATION = 78
 

@@ -9,8 +9,7 @@ import unittest
 
 from exec_case import ExecCase
 from muster_case import MUSTER, PYTHON, clean, main
-
-from several_nodes_test import Nodes
+from nodes_case import Nodes
 
 NO_PROGRESS = 93
 BUDGET = ("--max-restarts", "20", "--no-progress-limit", "2")

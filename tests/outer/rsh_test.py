@@ -2,8 +2,6 @@
 
 import concurrent.futures
 import os
-import re
-import resource
 import select
 import shlex
 import signal
@@ -11,20 +9,15 @@ import socket
 import subprocess
 import threading
 import time
-import unittest
 
-from muster_case import DEADLINE, MUSTER, alive, main, sanitized, wait_gone
+from muster_case import DEADLINE, MUSTER, alive, main, wait_gone
 
-import containers
-from containers import Container
 from credentials_test import Authority
 from remote_shells import RshCase, clean
-from strangers_test import ON_THE_CONTROL_PORT
 
 BAD_CONFIGURATION = 78
 NOT_REACHED = 200
 PEER_LOST = 202
-SESSIONS = os.path.join(os.path.dirname(MUSTER), "rsh_sessions")
 
 # A process group with a child, and a process that has left for a session of its own; prints their ids, then waits.
 FAMILY = "sleep 1000 & child=$!; setsid sh -c 'echo $$; exec sleep 1001' & read go; echo $child; echo $$; wait"
@@ -297,6 +290,20 @@ def open_text(path):
         return file.read()
 
 
+def flood(process):
+    """Writes to its stdin until it ends."""
+    ended = os.pidfd_open(process.pid)
+    while True:
+        gone, room, _ = select.select([ended], [process.stdin], [], DEADLINE)
+        if gone or not room:
+            break
+        try:
+            os.write(process.stdin.fileno(), b"x" * 65536)
+        except (BrokenPipeError, BlockingIOError):
+            continue
+    os.close(ended)
+
+
 class Ends(RshCase):
     def family(self, pod, **more):
         """A caller, and the ids of the processes that run for it in the pod."""
@@ -405,109 +412,6 @@ class Ends(RshCase):
         self.assertEqual(caller.stdout.readline(), b"got\n")
         pod.send(signal.SIGTERM)
         self.assertEqual((self.code(caller), pod.wait()), (137, 143))
-
-
-def flood(process):
-    """Writes to its stdin until it ends."""
-    ended = os.pidfd_open(process.pid)
-    while True:
-        gone, room, _ = select.select([ended], [process.stdin], [], DEADLINE)
-        if gone or not room:
-            break
-        try:
-            os.write(process.stdin.fileno(), b"x" * 65536)
-        except (BrokenPipeError, BlockingIOError):
-            continue
-    os.close(ended)
-
-
-def held(pod):
-    """The numbers of the pod's agent: descriptors, threads, bytes of memory."""
-    status = open_text(f"/proc/{pod.pid}/status")
-    return (
-        len(os.listdir(f"/proc/{pod.pid}/fd")),
-        int(re.search(r"Threads:\s+(\d+)", status)[1]),
-        int(re.search(r"VmRSS:\s+(\d+)", status)[1]) << 10,
-    )
-
-
-def children(pod):
-    return open_text(f"/proc/{pod.pid}/task/{pod.pid}/children").split()
-
-
-class Hardship(RshCase):
-    def test_hostile_bytes(self):
-        pod = self.pod()
-        caller = self.begin(pod, "cat")
-        open_ends = []
-        for at_once, slowly in ON_THE_CONTROL_PORT.values():
-            link = socket.create_connection((pod.host, pod.port), DEADLINE)
-            open_ends.append(link)
-            try:
-                link.sendall(
-                    at_once.replace(b"/muster.rendezvous.v1.Rendezvous/Attend", b"/muster.rsh.v1.RemoteShell/Session")
-                )
-                link.sendall(slowly)
-            except OSError:
-                pass  # the connection was closed meanwhile
-            self.assertEqual(self.rsh(pod, "exit 3").returncode, 3)
-        for link in open_ends:
-            link.close()
-        caller.stdin.write(b"still here")
-        caller.stdin.close()
-        self.assertEqual((self.code(caller), caller.stdout.read()), (0, b"still here"))
-
-    def test_ten_thousand_sessions_leave_nothing(self):
-        if not os.path.exists(SESSIONS):
-            self.fail(f"{SESSIONS} was not built")
-        resource.setrlimit(resource.RLIMIT_NOFILE, (4096, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
-        pod = self.pod()
-
-        def sessions(count):
-            done = subprocess.run(
-                [SESSIONS, f"{pod.host}:{pod.port}", str(count), "8"],
-                capture_output=True,
-                text=True,
-                env=clean(),
-                timeout=250,
-            )
-            self.assertEqual(done.returncode, 0, done.stderr)
-
-        sessions(1000)
-        descriptors, threads, memory = held(pod)
-        sessions(500 if sanitized() == "thread" else 9000)  # the sanitizer is too slow for more
-        ticker, end = threading.Event(), time.monotonic() + DEADLINE
-        while (
-            held(pod)[0] > descriptors + 4 or held(pod)[1] > threads + 2 or children(pod)
-        ) and time.monotonic() < end:
-            ticker.wait(0.01)  # in the pod, the last sessions end after their callers
-        self.assertLessEqual(held(pod)[0], descriptors + 4)
-        self.assertLessEqual(held(pod)[1], threads + 2)
-        if not sanitized():
-            self.assertLess(held(pod)[2] - memory, 4 << 20)
-        self.assertEqual(children(pod), [])
-
-
-class NoShell(RshCase):
-    def test_an_image_without_a_shell(self):
-        if reason := containers.why_not():
-            raise unittest.SkipTest(reason)
-        box = Container(self.dir, "scratch", ["/muster", "exec", "--serve-rsh", "--rsh-listen", "127.0.0.1:29522"])
-        self.addCleanup(box.remove)
-        process = self.with_pipes(box.command(), stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT, text=True)
-        while "serving the remote shell" not in process.stdout.readline():
-            self.assertIsNone(process.poll())
-        done = subprocess.run(
-            ["runc", "--root", box.state, "exec", box.name, "/muster", "rsh", "127.0.0.1", "true"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=DEADLINE,
-        )
-        self.assertEqual(done.returncode, 127, done.stderr)
-        self.assertIn("/bin/sh", done.stderr)
-        box.kill("TERM")
-        self.assertEqual(process.wait(DEADLINE), 143)
 
 
 if __name__ == "__main__":

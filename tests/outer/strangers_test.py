@@ -9,8 +9,7 @@ import subprocess
 import time
 
 from muster_case import DEADLINE, MUSTER, main, sanitized
-
-from several_nodes_test import Nodes
+from nodes_case import Nodes
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
