@@ -9,6 +9,7 @@ import subprocess
 import threading
 import time
 
+import cause_row
 import cause_rows
 from await_file import await_file
 from cluster import json_stream
@@ -172,7 +173,7 @@ class Causes(Scenario):
                         "name": "main",
                         "image": BUSYBOX,
                         "command": shell("exec sleep 1000"),
-                        "resources": {"limits": {cause_rows.SLOT: "1"}},
+                        "resources": {"limits": {cause_row.SLOT: "1"}},
                     }
                 ],
             },
@@ -181,11 +182,11 @@ class Causes(Scenario):
         self.addCleanup(self.kubectl, "delete", "pod", "important", "--wait=false")
 
     def suspend(self, row, kind, pod):
-        field = {"suspend": True} if kind == cause_rows.TRAIN else {"runPolicy": {"suspend": True}}
+        field = {"suspend": True} if kind == cause_row.TRAIN else {"runPolicy": {"suspend": True}}
         self.kubectl("patch", kind.lower(), row.name, "--type=merge", "-p", json.dumps({"spec": field}))
 
     def kill_agent(self, row, kind, pod):
-        host = f"{row.name}-node-0-1" if kind == cause_rows.TRAIN else pod
+        host = f"{row.name}-node-0-1" if kind == cause_row.TRAIN else pod
         agents = {
             process
             for name in ("muster", "torchrun")
@@ -205,7 +206,7 @@ class Causes(Scenario):
             "-p",
             json.dumps(
                 [
-                    {"op": "add", "path": f"/status/{field}/{cause_rows.SLOT.replace('/', '~1')}", "value": "2"}
+                    {"op": "add", "path": f"/status/{field}/{cause_row.SLOT.replace('/', '~1')}", "value": "2"}
                     for field in ("capacity", "allocatable")
                 ]
             ),
@@ -280,7 +281,7 @@ class Causes(Scenario):
         logs = f"see kubectl logs -n {self.namespace} {failure.get('pod')} -c {row.container_of(kind)}"
         if row.state == "Failed" and row.failures:
             sentences["the condition"] = condition(job, "Failed")["message"]
-            upstream = "jobset failed" if kind == cause_rows.TRAIN else ("PyTorchJob ", "Job ")
+            upstream = "jobset failed" if kind == cause_row.TRAIN else ("PyTorchJob ", "Job ")
             if not sentences["the condition"].startswith(upstream):
                 wrong.append(f"{row.name}: the condition does not begin as upstream's: {sentences['the condition']}")
             sentences["kubectl get"] = self.first_line(row, kind)
@@ -297,9 +298,9 @@ class Causes(Scenario):
             wrong.append(f"{row.name}: events: {events}")
         if row.state == "Running" and status.get("restarts", 0):
             wrong.append(f"{row.name}: a disruption cost a restart: {status}")
-        if kind == cause_rows.PYTORCH and row.state == "Failed" and row.failures:
+        if kind == cause_row.PYTORCH and row.state == "Failed" and row.failures:
             wrong.append(self.check_counts(row, status))
-        wrong += [cause_rows.wrong(row, kind, place, text, row.pod(kind), logs) for place, text in sentences.items()]
+        wrong += [cause_row.wrong(row, kind, place, text, row.pod(kind), logs) for place, text in sentences.items()]
         return list(filter(None, wrong))
 
     def check_counts(self, row, status):
@@ -324,11 +325,11 @@ class Causes(Scenario):
             or row.words not in failure.get("message", "")
         ):
             wrong.append(f"{row.name}: failures: not {expected}, or not {row.pod(kind)}, or not {row.words}: {failure}")
-        if row.step == cause_rows.LOGS:
+        if row.step == cause_row.LOGS:
             done = self.cluster.try_kubectl(*failure.get("nextStep", "").removeprefix("see kubectl ").split())
             # Once one pod has failed the Job, the Job controller deletes those whose phase is not set. Of these rows
             # more than one pod fails.
-            is_gone = kind == cause_rows.TRAIN and (row.torchrun or row.rank is None) and "NotFound" in done.stderr
+            is_gone = kind == cause_row.TRAIN and (row.torchrun or row.rank is None) and "NotFound" in done.stderr
             if not is_gone and (done.returncode or (row.torchrun and row.words not in done.stdout + done.stderr)):
                 wrong.append(f"{row.name}: next step {failure.get('nextStep')}: {done.stderr or done.stdout}")
         told = self.termination_message(failure)
@@ -384,7 +385,7 @@ class Causes(Scenario):
     def test_a_lost_node(self):
         """The kubelet is away until its node is not ready. Both jobs say which pod and which node they wait for."""
         stays = next(row for row in cause_rows.rows() if row.name == "deleted")
-        rows = {kind: dataclasses.replace(stays, name=f"lost-{kind.lower()}") for kind in cause_rows.BOTH}
+        rows = {kind: dataclasses.replace(stays, name=f"lost-{kind.lower()}") for kind in cause_row.BOTH}
         for kind, row in rows.items():
             self.create(*row.objects(kind, self.folder_of(row), PORT))
         for row in rows.values():
@@ -410,7 +411,7 @@ class Causes(Scenario):
             self.node.start_kubelet()
 
     def test_causes_of_train_jobs(self):
-        self.run_rows(cause_rows.TRAIN)
+        self.run_rows(cause_row.TRAIN)
 
     def test_causes_of_pytorch_jobs(self):
-        self.run_rows(cause_rows.PYTORCH)
+        self.run_rows(cause_row.PYTORCH)

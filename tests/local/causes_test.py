@@ -16,7 +16,9 @@ sys.path[:0] = [
 
 from local_case import BIN, LocalCase, clean, free_port
 
+import cause_row
 import cause_rows
+import cause_rows_of_programs
 import class_runner  # local_case.py says where it is
 import torch_programs
 
@@ -75,7 +77,7 @@ class Causes(LocalCase):
                 self.assertEqual(code, row.code or 1, job.said)
                 pod = row.pod(kind)
                 wrong = [
-                    cause_rows.wrong(
+                    cause_row.wrong(
                         row,
                         kind,
                         place,
@@ -90,16 +92,16 @@ class Causes(LocalCase):
                     self.check_report(row)
 
     def test_train_jobs(self):
-        self.run_rows(cause_rows.TRAIN, cause_rows.rows())
+        self.run_rows(cause_row.TRAIN, cause_rows.rows())
 
     def test_pytorch_jobs(self):
-        self.run_rows(cause_rows.PYTORCH, cause_rows.rows())
+        self.run_rows(cause_row.PYTORCH, cause_rows.rows())
 
     def test_the_newest_pytorch(self):
         if missing := torch_programs.missing(NEWEST_TORCH):
             self.skipTest(f"there is {missing}: run build-support/setup-newest-torch")
-        for kind in cause_rows.BOTH:
-            self.run_rows(kind, cause_rows.torch_rows(NEWEST_TORCH, f"newest-{kind.lower()}"))
+        for kind in cause_row.BOTH:
+            self.run_rows(kind, cause_rows_of_programs.torch_rows(NEWEST_TORCH, f"newest-{kind.lower()}"))
 
 
 if __name__ == "__main__":
