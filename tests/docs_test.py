@@ -165,7 +165,7 @@ class Docs(unittest.TestCase):
             .partition("kJobCreated")[2]
             .partition(";")[0]
         )
-        reasons |= {f"PyTorchJob{word}" for word in re.findall(r'"(\w+)"', conditions) + ["Created"]}
+        reasons |= {f"PyTorchJob{word}" for word in [*re.findall(r'"(\w+)"', conditions), "Created"]}
         section = (ROOT / "docs/controller.md").read_text().partition("## Events\n")[2].partition("\n## ")[0]
         self.assertEqual(set(re.findall(r"`([A-Z]\w+)`", section)), reasons)
 

@@ -1,7 +1,8 @@
 """Which room may include which, read from the #include lines; no sleep in tests; every test is run and has a label.
 
 base < {net, http, launcher}; net < rendezvous; {rendezvous, launcher} < rsh < agent; http < {initializers, controller};
-{launcher, parts of controller} < local; the agent uses only those parts of http that the static binary can link (a < b: files of b may include files of a)
+{launcher, parts of controller} < local; the agent uses only those parts of http that the static binary can link
+(a < b: files of b may include files of a)
 """
 
 import ast
@@ -43,8 +44,8 @@ PARTS = {
         "controller/input_file.h",
     )
 }
-# Folders inside a folder: each may include those before it. ".": the files beside the folders; if it is not named, they may
-# include all.
+# Folders inside a folder: each may include those before it. ".": the files beside the folders; if it is not named, they
+# may include all.
 INSIDE = {
     "controller": ["api", "plan", "reconcile", "admission", "kube"],
     "controller/kube": ["client", "jobs", "webhook"],
@@ -131,7 +132,7 @@ def part_of(folder, path):
 
 
 def wrong_includes_inside(path, source):
-    """Included paths of `source` that the file at `path` may not include, because of the folder in which each of them is."""
+    """Included paths of `source` that the file at `path` may not include, because of the folders in which both are."""
     wrong = []
     for folder, order in INSIDE.items():
         ranks = {part: rank for rank, part in enumerate([*order, "."])} | {
@@ -188,8 +189,9 @@ def types_defined_twice(files):
 
 
 def unit_of(path, branches):
-    """The unit of `path` in the order inside its room: its folder; in one of `branches`, which have folders themselves, a header
-    together with its source."""
+    """The unit of `path` in the order inside its room: its folder. In one of `branches`, which have folders themselves:
+    a header together with its source.
+    """
     path = pathlib.PurePath(path).with_suffix("")
     return str(path if str(path.parent) in branches else path.parent)
 
