@@ -1,12 +1,16 @@
 """Parts of custom resource definitions: schemas of Kubernetes' own types, pieces of a schema, a definition."""
 
 import json
+import os
 import re
-import subprocess
 import sys
+import tempfile
 
 import api_page
 from api_fields import KINDS
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e", "cluster"))
+from cluster import Cluster, binaries
 
 GROUP = "trainer.kubeflow.org"
 MANAGED_BY = "trainer.kubeflow.org/trainjob-controller"
@@ -16,11 +20,19 @@ MOST_NODES = 100_000  # pods of an Indexed Job (controller/api/limits.h)
 # ---- Kubernetes' own types
 
 
-def fetch(api):
-    done = subprocess.run(["kubectl", "get", "--raw", f"/openapi/v3/apis/{api}"], capture_output=True, text=True)
-    if done.returncode:
-        sys.exit(f"make-crds: the API server did not give its OpenAPI of {api}: {done.stderr.strip()}")
-    return json.loads(done.stdout)["components"]["schemas"]
+def types_of_kubernetes():
+    """The schemas in the OpenAPI of an API server, by name. It is started for this, and built before if need be."""
+    with tempfile.TemporaryDirectory(prefix="muster-make-crds-") as folder:
+        cluster = Cluster(folder, binaries(build=True))
+        try:
+            cluster.start()
+            types = {}
+            for api in ("batch/v1", "autoscaling/v2"):
+                said = json.loads(cluster.kubectl("get", "--raw", f"/openapi/v3/apis/{api}"))
+                types |= said["components"]["schemas"]
+            return types
+        finally:
+            cluster.stop()
 
 
 def first_sentence(text):
@@ -40,9 +52,10 @@ class Kubernetes:
     }
     KEPT = ("type", "format", "x-kubernetes-list-type", "x-kubernetes-list-map-keys", "x-kubernetes-map-type")
 
-    def __init__(self, described):
+    def __init__(self, types, described):
+        """`types`: of types_of_kubernetes()."""
         self.described = described
-        self.types = {**fetch("batch/v1"), **fetch("autoscaling/v2")}
+        self.types = types
 
     def __getitem__(self, name):
         return self._schema({"$ref": f"#/components/schemas/io.k8s.api.{name}"})
