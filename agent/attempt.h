@@ -81,8 +81,8 @@ class Attempt {
   WorkerFailure HangFailure(int local_rank, const std::string& evidence);
   // Workers that failed but are in no report, because the round had already ended: by themselves, not by our signal,
   // or after they had written an error of their own before NoteErrors() (`consequence` is false; one that our signal
-  // ended has the code 1, as an uncaught exception of Python). What a worker writes after our signal is no error of its
-  // own.
+  // ended has the code 1, as an uncaught exception of Python). What a worker writes after our signal is not an error of
+  // its own.
   std::vector<WorkerFailure> LateFailures() const;
   // A failure that says why Start() failed, with the code of start_check.h and no pid.
   WorkerFailure StartFailure(const Status& error) const;

@@ -37,7 +37,7 @@ class HttpFetch {
   using Done = std::function<void(StatusOr<FetchAnswer>)>;
 
   // Calls `done` once, on the loop, never from within this call; `done` may destroy this. Errors: DeadlineExceeded;
-  // Unavailable (which host was not reached, why); DataLoss (an answer that is no HTTP, too long or cut off).
+  // Unavailable (which host was not reached, why); DataLoss (an answer that is not HTTP, too long or cut off).
   static std::unique_ptr<HttpFetch> Start(boost::asio::io_context& loop, net::Resolver& resolver,
                                           const FetchRequest& request, Duration limit, Done done);
   ~HttpFetch();

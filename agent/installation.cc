@@ -67,7 +67,8 @@ class Installer {
       MUSTER_RETURN_IF_ERROR(Place(name, [this](const char* temporary) { return Link(temporary); }));
       done.written.emplace_back(name);
     }
-    if (!done.written.empty()) fsync(folder_fd_->get());  // names last; some file systems cannot, which is no failure
+    if (!done.written.empty())
+      fsync(folder_fd_->get());  // names last; some file systems cannot, which is not a failure
     return done;
   }
 

@@ -27,8 +27,8 @@ struct Installation {
 // Installs `muster`, `torchrun` and `muster-rsh` into `folder`; the last two are relative symbolic links to the first,
 // or hard links or copies if the file system has no symbolic links. Makes `folder` (0755, with its parents) if it is
 // missing. Does not touch a name that already has the right content. Errors, each naming the path and the remedy:
-// `folder` is no folder, cannot be written, is mounted noexec or is full; a name in it is a folder; a link's name is a
-// file that is not Muster's (`force` replaces such a file).
+// `folder` is not a folder, cannot be written, is mounted noexec or is full; a name in it is a folder; a link's name is
+// a file that is not Muster's (`force` replaces such a file).
 StatusOr<Installation> InstallInto(const std::string& folder, bool force);
 
 // The path of this binary, from /proc; empty if /proc is not mounted.

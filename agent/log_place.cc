@@ -18,7 +18,7 @@ Status MakeLogFolder(const RunOptions& options) {
   if (!error) error = std::make_error_code(std::errc::not_a_directory);
   Status status = Bad({*options.log_dir, options.log_dir_origin},
                       fmt::format("not a folder, and none can be made there ({}); name another one", error.message()));
-  // A full disk is no wrong setting: another machine, or this one tomorrow, may have room.
+  // A full disk is not a wrong setting: another machine, or this one tomorrow, may have room.
   if (absl::IsResourceExhausted(ErrnoStatus(error.value(), ""))) return absl::ResourceExhaustedError(status.message());
   return status;
 }

@@ -46,7 +46,7 @@ StatusOr<RshFailure> ParseRshFailure(std::string_view line) {
   const char* end = line.data() + line.size();
   auto [rest, error] = std::from_chars(line.data(), end, failure.exit_code);
   if (error != std::errc() || rest == end || *rest != ' ' || failure.exit_code < 1 || failure.exit_code > 255) {
-    return absl::InvalidArgumentError(fmt::format("'{}' is no report of a remote shell", line.substr(0, 80)));
+    return absl::InvalidArgumentError(fmt::format("'{}' is not a report of a remote shell", line.substr(0, 80)));
   }
   failure.reason = std::string(rest + 1, end);
   return failure;

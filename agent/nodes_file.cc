@@ -19,7 +19,7 @@ StatusOr<int> ReadNodesFile(const std::string& path) {
   const auto nodes = ParseInt(text);
   if (nodes && *nodes >= 1 && *nodes <= kMostNodes) return static_cast<int>(*nodes);
   return absl::InvalidArgumentError(
-      fmt::format("--nodes-file={}: {} is no whole number of 1 or more", path, Quoted(text.substr(0, 100))));
+      fmt::format("--nodes-file={}: {} is not a whole number of 1 or more", path, Quoted(text.substr(0, 100))));
 }
 
 StatusOr<std::unique_ptr<NodesFile>> NodesFile::Watch(boost::asio::io_context& loop, std::string path,

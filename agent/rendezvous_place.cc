@@ -73,7 +73,7 @@ void SayIfElsewhere(const std::string& host, const std::vector<std::string>& res
       fmt::format("node rank 0 is here, but {} {}; give --master-addr a name or an address by which the other "
                   "nodes reach this machine",
                   addresses.empty() || addresses == host ? host : fmt::format("{} ({})", host, addresses),
-                  addresses.empty() ? "does not resolve here" : "is no address of this machine"));
+                  addresses.empty() ? "does not resolve here" : "is not an address of this machine"));
 }
 
 // Logs why a node that dials the endpoint listens, too, if strangers could connect.

@@ -45,8 +45,8 @@ struct RendezvousPlace {
 };
 
 // Decides and binds. Calls `done` once, on the loop. An error: this node must serve the endpoint (static rank 0,
-// is_host=1) or open a control port, and cannot. A host name that does not resolve yet is no error. `keep`: descriptors
-// that connections to the node's ports leave free.
+// is_host=1) or open a control port, and cannot. A host name that does not resolve yet is not an error. `keep`:
+// descriptors that connections to the node's ports leave free.
 void FindRendezvousPlace(boost::asio::io_context& loop, const RunOptions& options, const net::Credentials& credentials,
                          const std::string& node_name, KeptDescriptors keep,
                          std::function<void(StatusOr<RendezvousPlace>)> done);

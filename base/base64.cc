@@ -11,7 +11,7 @@ namespace {
 constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 Status Bad(std::string_view text, std::string_view what) {
-  return absl::InvalidArgumentError(fmt::format("{} is no base64: {}", Quoted(text), what));
+  return absl::InvalidArgumentError(fmt::format("{} is not base64: {}", Quoted(text), what));
 }
 
 }  // namespace

@@ -43,7 +43,7 @@ StatusOr<PipeEnds> MakePipe();
 // one returns its error. False: `deadline` has passed.
 bool ReadyBy(int fd, short events, TimePoint deadline);
 
-// Enlarges a pipe's buffer, so that much data needs fewer calls. No effect if it is no pipe or the kernel refuses.
+// Enlarges a pipe's buffer, so that much data needs fewer calls. No effect if it is not a pipe or the kernel refuses.
 void WidenPipe(int descriptor, int bytes);
 
 // Opens /dev/null for each of the descriptors 0, 1 and 2 that is closed. Otherwise the next open() takes that number,

@@ -14,7 +14,7 @@
 namespace muster {
 
 // Kubernetes sets variables in a pod for each Service of its namespace, unless the pod's spec says enableServiceLinks:
-// false. The Service muster-http gives MUSTER_HTTP_PORT=tcp://IP:PORT, which is no user's setting.
+// false. The Service muster-http gives MUSTER_HTTP_PORT=tcp://IP:PORT, which is not a user's setting.
 struct ServiceLink {
   std::string variable;
   std::string value;

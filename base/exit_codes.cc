@@ -103,7 +103,7 @@ StatusOr<int> ParseSignal(std::string_view text) {
     const char* known = sigabbrev_np(number);
     if (known != nullptr && name == known) return number;
   }
-  return absl::InvalidArgumentError(fmt::format("'{}' is no signal; use a name such as SIGTERM or a number", text));
+  return absl::InvalidArgumentError(fmt::format("'{}' is not a signal; use a name such as SIGTERM or a number", text));
 }
 
 StatusOr<std::set<int>> ParseExitCodes(std::string_view text) {
@@ -116,7 +116,7 @@ StatusOr<std::set<int>> ParseExitCodes(std::string_view text) {
     auto last = dash == std::string_view::npos ? first : ParseInt(part.substr(dash + 1));
     if (!first || !last || *first < 1 || *last > 255 || *first > *last) {
       return absl::InvalidArgumentError(
-          fmt::format("'{}' is no exit code or range; use numbers from 1 to 255 such as 3,130-139", part));
+          fmt::format("'{}' is not an exit code or range; use numbers from 1 to 255 such as 3,130-139", part));
     }
     for (int64_t code = *first; code <= *last; ++code) codes.insert(static_cast<int>(code));
   }

@@ -70,7 +70,7 @@ std::string SignalName(int signal);
 // InvalidArgument names the text.
 StatusOr<int> ParseSignal(std::string_view text);
 
-// "130,137-139" -> set. InvalidArgument names the part that is no code from 1 to 255.
+// "130,137-139" -> set. InvalidArgument names the part that is not a code from 1 to 255.
 StatusOr<std::set<int>> ParseExitCodes(std::string_view text);
 
 }  // namespace muster

@@ -50,8 +50,8 @@ HostFacts ReadHostFacts();
 int VisibleCudaDevices(const std::optional<std::string>& text, int present);
 
 // torchrun's --nproc-per-node: a number, "cpu" (usable CPUs), "gpu", "xpu" or "auto" (GPUs if any, else CPUs). "auto"
-// counts Intel GPUs only if ZE_AFFINITY_MASK is set, because many machines have an Intel GPU that is no accelerator.
-// `origin`: the flag or variable that holds `text`, for messages.
+// counts Intel GPUs only if ZE_AFFINITY_MASK is set, because many machines have an Intel GPU that is not an
+// accelerator. `origin`: the flag or variable that holds `text`, for messages.
 struct WorkerCount {
   int count = 1;
   std::string warning;  // there are more workers than GPUs; empty: no warning

@@ -94,7 +94,7 @@ StatusOr<WallTime> ParseWallTime(std::string_view text) {
   if (time) return *time;
   constexpr size_t kShown = 40;
   return absl::InvalidArgumentError(
-      fmt::format("{} is no time; write it as 2026-11-22T01:02:03Z", Quoted(text, kShown)));
+      fmt::format("{} is not a time; write it as 2026-11-22T01:02:03Z", Quoted(text, kShown)));
 }
 
 StatusOr<int64_t> ParseIsoTime(std::string_view text) {

@@ -119,7 +119,7 @@ StatusOr<Json> ReadJson(std::string_view text, int deepest, size_t most_memory) 
   }
   if (builder.out_of_range()) return absl::InvalidArgumentError("has a number that is out of range");
   if (!whole) {
-    return absl::InvalidArgumentError(fmt::format("is no JSON: wrong at {}", PlaceOf(text, builder.wrong_at())));
+    return absl::InvalidArgumentError(fmt::format("is not JSON: wrong at {}", PlaceOf(text, builder.wrong_at())));
   }
   if (builder.too_deep()) {
     return absl::InvalidArgumentError(fmt::format("is nested more than {} levels deep", deepest + 1));

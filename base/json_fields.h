@@ -30,7 +30,7 @@ inline constexpr size_t kMostJsonMemory = size_t{64} << 20;
 
 // The time of all three functions is linear in the length of `text`.
 //
-// Parses all of `text`. InvalidArgument: it is no JSON (with line and column), or an object or list lies inside more
+// Parses all of `text`. InvalidArgument: it is not JSON (with line and column), or an object or list lies inside more
 // than `deepest` others. ResourceExhausted: its values take more than `most_memory` bytes. Deeper levels are not
 // stored, so a hostile text cannot exhaust the stack.
 StatusOr<Json> ReadJson(std::string_view text, int deepest, size_t most_memory = kMostJsonMemory);
@@ -47,7 +47,7 @@ struct LeftOut {
 
 // Parses only the outer levels of `text`: leaves out objects and lists inside more than `deepest` others, and the
 // members `without`. For answers of servers, which may contain anything below the fields that are read. Returns a
-// discarded value (is_discarded()) if `text` is no JSON, or if its values take more than `most_memory` bytes.
+// discarded value (is_discarded()) if `text` is not JSON, or if its values take more than `most_memory` bytes.
 Json ReadJsonTop(std::string_view text, int deepest, LeftOut without = {}, size_t most_memory = kMostJsonMemory);
 
 // Parses the beginning of a longer text: what is complete before its end. Discarded: nothing is.
@@ -59,7 +59,7 @@ std::string WriteJson(const AnyJson& json, int indent = -1) {
   return json.dump(indent, ' ', false, AnyJson::error_handler_t::replace);
 }
 
-// Null if `object` is no object, or the field `name` is missing or null.
+// Null if `object` is not an object, or the field `name` is missing or null.
 const Json* FindField(const Json& object, const char* name);
 
 // Null without a value.

@@ -121,13 +121,13 @@ StatusOr<Level> ParseLevel(std::string_view text) {
   if (name == "info") return Level::kInfo;
   if (name == "warning" || name == "warn") return Level::kWarning;
   if (name == "error" || name == "critical" || name == "fatal") return Level::kError;
-  return absl::InvalidArgumentError(fmt::format("'{}' is no log level; use debug, info, warning or error", text));
+  return absl::InvalidArgumentError(fmt::format("'{}' is not a log level; use debug, info, warning or error", text));
 }
 
 StatusOr<Format> ParseFormat(std::string_view text) {
   if (text == "text") return Format::kText;
   if (text == "json") return Format::kJson;
-  return absl::InvalidArgumentError(fmt::format("'{}' is no log format; use text or json", text));
+  return absl::InvalidArgumentError(fmt::format("'{}' is not a log format; use text or json", text));
 }
 
 }  // namespace muster::log

@@ -13,8 +13,8 @@ namespace muster {
 bool TellsOfLostPeer(std::string_view line);
 
 // Whether the failure is likely a consequence of another worker's end. The line that explains it decides (OwnLine).
-// The other lines count if that line is no error by itself, or comes from a communication library, whose errors have
-// their cause in the lines below.
+// The other lines count if that line is not an error by itself, or comes from a communication library, whose errors
+// have their cause in the lines below.
 bool LooksLikePeerLoss(const WorkerFailure& failure);
 
 }  // namespace muster

@@ -185,7 +185,7 @@ class Finder {
   }
 
   // The message of Open MPI or Hydra between two rules: its first paragraph, and the next one if the first ends in a
-  // colon. A table is no message.
+  // colon. A table is not a message.
   bool ReadRule(size_t at) {
     if (!IsLongRule(lines_[at].text)) return false;
     const char rule = lines_[at].text.front();

@@ -15,7 +15,7 @@
 namespace muster {
 namespace {
 
-// Syncs the folder, which puts the new name on the disk. Some file systems can sync files only; that is no error.
+// Syncs the folder, which puts the new name on the disk. Some file systems can sync files only; that is not an error.
 Status SyncFolderOf(int folder, const std::string& name, const ReplaceFileOptions& options) {
   const size_t slash = name.rfind('/');
   const std::string path = slash == std::string::npos ? "." : name.substr(0, slash + 1);

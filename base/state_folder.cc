@@ -7,7 +7,7 @@ namespace muster {
 namespace {
 
 Status NotAbsolute(std::string_view variable, std::string_view value) {
-  return absl::FailedPreconditionError(fmt::format("{}: {} is no absolute path", variable, Quoted(value)));
+  return absl::FailedPreconditionError(fmt::format("{}: {} is not an absolute path", variable, Quoted(value)));
 }
 
 }  // namespace

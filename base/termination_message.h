@@ -51,7 +51,7 @@ struct TerminationMessage {
   bool operator==(const TerminationMessage&) const = default;
 };
 
-// Returns one line without a newline. It is valid UTF-8 and valid JSON for any bytes of a worker (a byte that is no
+// Returns one line without a newline. It is valid UTF-8 and valid JSON for any bytes of a worker (a byte that is not
 // UTF-8 becomes U+FFFD). It is never longer than `limit` bytes, or kMinTerminationMessage if that is more. Empty texts,
 // unknown ranks, zeros and false are left out.
 //

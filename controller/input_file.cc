@@ -48,7 +48,7 @@ StatusOr<InputFile> ReadInput(const std::string& name) {
   if (error != 0) return ErrnoStatus(error, fmt::format("{}: cannot read it", Quoted(name)));
   if (file.text.size() > kMostBytes) {
     return absl::InvalidArgumentError(
-        fmt::format("{}: it has more than {} MiB, and is no file of jobs", Quoted(name), kMostBytes >> 20));
+        fmt::format("{}: it has more than {} MiB, and is not a file of jobs", Quoted(name), kMostBytes >> 20));
   }
   return file;
 }

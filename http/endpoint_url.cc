@@ -38,10 +38,10 @@ Status ReadAuthority(std::string_view authority, EndpointUrl* url) {
   if (colon != std::string_view::npos && authority.find(']', colon) == std::string_view::npos) {
     host = authority.substr(0, colon);
     auto port = ParseInt(authority.substr(colon + 1));
-    if (!port || *port < 1 || *port > kMostPort) return Bad("its port is no number from 1 to 65535");
+    if (!port || *port < 1 || *port > kMostPort) return Bad("its port is not a number from 1 to 65535");
     url->port = *port == (url->tls ? kHttpsPort : kHttpPort) ? 0 : static_cast<int>(*port);
   }
-  if (!IsHost(host) && !IsV6(host)) return Bad("its host is no host name or IP address");
+  if (!IsHost(host) && !IsV6(host)) return Bad("its host is not a host name or IP address");
   url->host = Lower(host);
   return absl::OkStatus();
 }
@@ -77,7 +77,7 @@ StatusOr<EndpointUrl> ParseEndpointUrl(std::string_view text) {
   const std::string shown =
       at == std::string_view::npos ? Quoted(text) : "'...@" + Quoted(text.substr(at + 1)).substr(1);
   return absl::InvalidArgumentError(
-      fmt::format("{} is no endpoint: {}; write it as https://HOST:PORT", shown, Message(url.status())));
+      fmt::format("{} is not an endpoint: {}; write it as https://HOST:PORT", shown, Message(url.status())));
 }
 
 bool IsThisMachine(const EndpointUrl& url) {

@@ -33,7 +33,7 @@ StatusOr<std::string> ReadProxy(const std::optional<Environment::Variable>& vari
   if (value.empty()) return value;
   const auto bad = [&](std::string_view what) {
     return absl::InvalidArgumentError(
-        fmt::format("{} is no proxy: {}; set it to http://HOST:PORT, or unset it", variable->name, what));
+        fmt::format("{} is not a proxy: {}; set it to http://HOST:PORT, or unset it", variable->name, what));
   };
   if (value.find_first_of("\"'") != std::string::npos) return bad("there are quotes in its value");
   const bool odd = std::any_of(value.begin(), value.end(), [](unsigned char c) { return c <= ' ' || c == 0x7f; });

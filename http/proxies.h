@@ -22,7 +22,7 @@ namespace muster::http {
 class Proxies {
  public:
   Proxies() = default;  // none
-  // InvalidArgument names the variable whose value is no proxy, and says what is wrong and what a proxy looks like,
+  // InvalidArgument names the variable whose value is not a proxy, and says what is wrong and what a proxy looks like,
   // without showing the password.
   static StatusOr<Proxies> Read(const Environment& environment);
 

@@ -208,7 +208,7 @@ class Server::Impl::Session : public std::enable_shared_from_this<Session> {
     }
     // The parser reads the fields of a header at once, and joins folded lines.
     if (header_ && HasFoldedLine(std::string_view(pending_).substr(0, pending_.find("\r\n\r\n")))) {
-      return Refuse(400, "this is no HTTP/1 request: a line of its header begins with a blank");
+      return Refuse(400, "this is not an HTTP/1 request: a line of its header begins with a blank");
     }
     error_code error;
     const size_t used = parser_->put(asio::buffer(pending_), error);
@@ -235,7 +235,7 @@ class Server::Impl::Session : public std::enable_shared_from_this<Session> {
     headers_.clear();
     for (const auto& field : message) headers_.emplace_back(Lower(View(field.name_string())), field.value());
     const auto bad = JudgeFraming(static_cast<int>(message.version() % 10), headers_);
-    if (bad) Refuse(bad->status, fmt::format("this is no HTTP/1 request: {}", bad->why));
+    if (bad) Refuse(bad->status, fmt::format("this is not an HTTP/1 request: {}", bad->why));
     return !bad;
   }
 
@@ -267,7 +267,7 @@ class Server::Impl::Session : public std::enable_shared_from_this<Session> {
     if (error == beast::error::header_limit) return Refuse(431, "the headers are too long");
     if (error == beast::error::body_limit)
       return Refuse(413, fmt::format("the body is longer than {} bytes", Longest()));
-    Refuse(400, fmt::format("this is no HTTP/1 request: {}", error.message()));
+    Refuse(400, fmt::format("this is not an HTTP/1 request: {}", error.message()));
   }
 
   void Refuse(int status, const std::string& why) {
@@ -388,7 +388,7 @@ Status Server::Impl::Start(const std::string& host, uint16_t port) {
   }
   if (error) {
     return absl::InvalidArgumentError(
-        fmt::format("\"{}\" is no numeric address; give one of this machine, or the port alone", host));
+        fmt::format("\"{}\" is not a numeric address; give one of this machine, or the port alone", host));
   }
   error = Bind({address, port}, host.empty());
   const bool lacks_ipv6 = error && host.empty() && error != asio::error::address_in_use;

@@ -72,7 +72,7 @@ std::optional<BadFraming> JudgeFraming(int minor, const Headers& fields) {
   }
   const auto length = FindHeader(fields, "content-length");
   if (length && (length->empty() || length->find_first_not_of("0123456789") != std::string_view::npos)) {
-    return BadFraming{400, fmt::format("its Content-Length is no number: {}", *length)};
+    return BadFraming{400, fmt::format("its Content-Length is not a number: {}", *length)};
   }
   const auto coding = FindHeader(fields, "transfer-encoding");
   if (!coding) return std::nullopt;

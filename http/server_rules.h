@@ -47,8 +47,8 @@ struct BadFraming {
 };
 
 // Refuses a request whose end another program could see elsewhere (RFC 9112, 6): a Transfer-Encoding other than
-// "chunked", in HTTP/1.0, or beside a Content-Length; several of one of these or of Host; a Content-Length that is no
-// number. `minor`: of HTTP/1.x. `fields`: with names in lower case.
+// "chunked", in HTTP/1.0, or beside a Content-Length; several of one of these or of Host; a Content-Length that is not
+// a number. `minor`: of HTTP/1.x. `fields`: with names in lower case.
 std::optional<BadFraming> JudgeFraming(int minor, const Headers& fields);
 
 // Whether a line of `header` begins with a blank, that is, continues the line before (RFC 9112, 5.2: obsolete).

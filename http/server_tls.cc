@@ -33,9 +33,9 @@ class ServerTls::Context {
     error_code error;
     context_.set_options(ssl::context::no_tlsv1 | ssl::context::no_tlsv1_1, error);
     context_.use_certificate_chain(asio::buffer(certificate.chain), error);
-    if (error) return Wrong("the server's certificate is no PEM certificate", error);
+    if (error) return Wrong("the server's certificate is not a PEM certificate", error);
     context_.use_private_key(asio::buffer(certificate.key), ssl::context::pem, error);
-    if (error) return Wrong("the server's key is no PEM private key, or not the certificate's", error);
+    if (error) return Wrong("the server's key is not a PEM private key, or not the certificate's", error);
     if (SSL_CTX_check_private_key(context_.native_handle()) != 1) {
       ERR_clear_error();
       return absl::InvalidArgumentError("the server's key is not the key of its certificate");
@@ -45,7 +45,7 @@ class ServerTls::Context {
     SSL_CTX_set_session_cache_mode(context_.native_handle(), SSL_SESS_CACHE_OFF);
     if (certificate.client_ca.empty()) return absl::OkStatus();
     context_.add_certificate_authority(asio::buffer(certificate.client_ca), error);
-    if (error) return Wrong("the clients' authority is no PEM certificate", error);
+    if (error) return Wrong("the clients' authority is not a PEM certificate", error);
     context_.set_verify_mode(ssl::verify_peer | ssl::verify_fail_if_no_peer_cert, error);
     return absl::OkStatus();
   }

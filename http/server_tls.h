@@ -21,7 +21,7 @@ struct ServerCertificate {
 
 class ServerTls final : public ServerStreams {
  public:
-  // InvalidArgument names the part that is no PEM, or says that the key does not belong to the certificate.
+  // InvalidArgument names the part that is not a PEM, or says that the key does not belong to the certificate.
   static StatusOr<std::unique_ptr<ServerTls>> Make(const ServerCertificate& certificate);
   ~ServerTls() override;
 

@@ -450,7 +450,8 @@ void Initialize::Impl::PublishIfWhole() {
       });
 }
 
-// If another process took the lease and moved files away, the error is no fault of the disk: a new start can continue.
+// If another process took the lease and moved files away, the error is not a fault of the disk: a new start can
+// continue.
 Status Initialize::Impl::WhoseFault(Status status) {
   if (status.ok() || lease_->StillHeld().value_or(true)) return status;
   return absl::UnavailableError(

@@ -28,7 +28,7 @@ bool IsFromOutside(int signal) {
 
 StatusOr<ErrorFile> ParseErrorFile(const std::string& text) {
   const Json document = ReadJsonTop(text, kFieldLevels);
-  if (!document.is_object()) return absl::InvalidArgumentError("an error file is no JSON object");
+  if (!document.is_object()) return absl::InvalidArgumentError("an error file is not a JSON object");
   const Json* message = FindField(document, "message");
   if (message == nullptr) return absl::InvalidArgumentError("an error file has no \"message\"");
   ErrorFile file;

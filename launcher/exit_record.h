@@ -21,7 +21,7 @@ struct ExitRecord {
   // killed the worker for memory (137: SIGKILL, or a shell that reports its child), or the worker failed by itself
   // after a process that it had started was killed.
   bool oom_killed = false;
-  bool after_stop = false;  // the worker ended after WorkerGroup::Stop, so this is no failure of its own
+  bool after_stop = false;  // the worker ended after WorkerGroup::Stop, so this is not a failure of its own
   int64_t max_rss_bytes = 0;
   Duration cpu_time{};  // user + system, with its waited-for children
   Duration lived{};

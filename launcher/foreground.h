@@ -25,7 +25,7 @@ bool GiveForeground(pid_t group);
 bool IsStopOfTerminal(int signal);
 
 // Stops this process's group, as the worker was stopped by `signal`. Returns false and stops nothing if no process
-// would continue it: its parent is no shell with job control (docker run -it), or SIGTSTP is ignored.
+// would continue it: its parent is not a shell with job control (docker run -it), or SIGTSTP is ignored.
 bool StopWithTheWorker(int signal);
 
 }  // namespace muster::launcher

@@ -33,7 +33,7 @@ struct ProcessSpec {
 
 // Finds the file of `command` like execvp: `command` itself if it has a '/', else the first executable in PATH of
 // `environment` ("/usr/local/bin:/bin:/usr/bin" if it has no PATH). Relative folders are relative to
-// `working_directory`. Errors: NotFound, or PermissionDenied if the name exists but is no executable file.
+// `working_directory`. Errors: NotFound, or PermissionDenied if the name exists but is not an executable file.
 StatusOr<std::string> FindExecutable(const std::string& command, const std::vector<std::string>& environment,
                                      const std::string& working_directory);
 

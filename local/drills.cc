@@ -39,13 +39,14 @@ StatusOr<Drill> ParseDrill(std::string_view text) {
     return wrong(fmt::format("{} is neither node nor rank", Quoted(parts[0])));
   if (parts[0] == "rank") drill.target = Drill::Target::kRank;
   const auto number = ParseInt(parts[1]);
-  if (!number || *number < 0 || *number > kMostNumber) return wrong(fmt::format("{} is no number", Quoted(parts[1])));
+  if (!number || *number < 0 || *number > kMostNumber)
+    return wrong(fmt::format("{} is not a number", Quoted(parts[1])));
   drill.number = static_cast<int>(*number);
   constexpr std::string_view kExit = "exit=";
   if (parts.size() == 3 && parts[2].starts_with(kExit)) {
     const auto code = ParseInt(parts[2].substr(kExit.size()));
     if (!code || *code < 0 || *code > kMostCode) {
-      return wrong(fmt::format("{} is no exit code: want exit=0 to exit={}", Quoted(parts[2]), kMostCode));
+      return wrong(fmt::format("{} is not an exit code: want exit=0 to exit={}", Quoted(parts[2]), kMostCode));
     }
     drill.exit_code = static_cast<int>(*code);
   } else if (parts.size() == 3 && (parts[2] == "cut" || parts[2] == "mend")) {

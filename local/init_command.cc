@@ -46,7 +46,7 @@ int UnknownKind(const std::string& kind) {
   std::vector<std::string> names;
   for (const JobSample& sample : kJobSamples) names.emplace_back(sample.name);
   const std::vector<std::string> nearest = NearestNames(kind, names);
-  PrintTo(stderr, "muster init: {} is no kind of job{}; there are {}\n", Quoted(kind),
+  PrintTo(stderr, "muster init: {} is not a kind of job{}; there are {}\n", Quoted(kind),
           nearest.empty() ? "" : fmt::format(" (the nearest is {})", Quoted(nearest.front())), Join(names, ", "));
   return kExitUsage;
 }

@@ -19,7 +19,7 @@ class NodeNumbers {
   // `planned` has one job. Nodes are numbered in the order of the plan, and those of MPI so as in the hostfile.
   explicit NodeNumbers(const controller::PlannedFiles& planned);
 
-  // -1: the pod is no node of the training.
+  // -1: the pod is not a node of the training.
   int Of(const Json& pod) const;
   int count() const { return count_; }
 

@@ -32,8 +32,8 @@ Status Descend(std::string_view set, std::string_view part, Json** at) {
     const auto index =
         end == std::string_view::npos || rest[0] != '[' ? std::nullopt : ParseInt(rest.substr(1, end - 1));
     if (!index || *index < 0 || *index > kMostEntries)
-      return WrongSet(set, fmt::format("{} is no entry of a list", Quoted(part)));
-    if (!(*at)->is_array() && !(*at)->is_null()) return WrongSet(set, fmt::format("{} is no list", Quoted(name)));
+      return WrongSet(set, fmt::format("{} is not an entry of a list", Quoted(part)));
+    if (!(*at)->is_array() && !(*at)->is_null()) return WrongSet(set, fmt::format("{} is not a list", Quoted(name)));
     *at = &(**at)[static_cast<size_t>(*index)];
     rest.remove_prefix(end + 1);
   }

@@ -30,7 +30,7 @@ StatusOr<HostPort> ParseHostPort(const std::string& address, int lowest_port) {
   if (result.host.empty() || !port || *port < lowest_port || *port > 65535 ||
       (!bracketed && result.host.find(':') != std::string::npos)) {
     return absl::InvalidArgumentError(
-        fmt::format("\"{}\" is no endpoint; give host:port with a port of {} to 65535, an IPv6 address in brackets",
+        fmt::format("\"{}\" is not an endpoint; give host:port with a port of {} to 65535, an IPv6 address in brackets",
                     address, lowest_port));
   }
   result.port = static_cast<int>(*port);

@@ -69,9 +69,9 @@ Status CheckTls(const Credentials& credentials) {
   Certificate authority = FirstCertificate(credentials.tls_ca);
   bool belong = certificate && key && X509_check_private_key(certificate.get(), key.get()) == 1;
   ERR_clear_error();
-  if (!certificate) return absl::InvalidArgumentError("tls_cert is no certificate in PEM form");
-  if (!key) return absl::InvalidArgumentError("tls_key is no private key in PEM form without a password");
-  if (!authority) return absl::InvalidArgumentError("tls_ca is no certificate in PEM form");
+  if (!certificate) return absl::InvalidArgumentError("tls_cert is not a certificate in PEM form");
+  if (!key) return absl::InvalidArgumentError("tls_key is not a private key in PEM form without a password");
+  if (!authority) return absl::InvalidArgumentError("tls_ca is not a certificate in PEM form");
   if (!belong) return absl::InvalidArgumentError("tls_key is not the key of tls_cert");
   return absl::OkStatus();
 }

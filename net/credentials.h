@@ -29,7 +29,7 @@ struct CredentialFiles {
 // not one word of printable ASCII, the TLS file that is missing beside others, or the fault that CheckTls finds.
 StatusOr<Credentials> ReadCredentials(const CredentialFiles& files);
 
-// InvalidArgument names the part that is no PEM, or says that the key does not belong to the certificate. gRPC would
+// InvalidArgument names the part that is not a PEM, or says that the key does not belong to the certificate. gRPC would
 // fail later, without an explanation.
 Status CheckTls(const Credentials& credentials);
 

@@ -66,7 +66,7 @@ class Resolver::Impl : public std::enable_shared_from_this<Impl> {
     std::string name = Lower(given);
     if (!name.empty() && name.back() == '.') name.pop_back();
     if (!IsName(name)) {
-      return Answer(std::move(done), absl::InvalidArgumentError(fmt::format("\"{}\" is no host name", given)));
+      return Answer(std::move(done), absl::InvalidArgumentError(fmt::format("\"{}\" is not a host name", given)));
     }
     if (name == "localhost" || name.ends_with(".localhost")) {  // RFC 6761; c-ares would ask a server
       return Answer(std::move(done), Addresses{asio::ip::address_v4::loopback(), asio::ip::address_v6::loopback()});

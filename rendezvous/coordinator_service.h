@@ -23,7 +23,7 @@ class CoordinatorService {
     KeptDescriptors keep_descriptors = nullptr;  // as in net/grpc_port.h
   };
 
-  // Binds and serves at once. AlreadyExists: the port is taken. InvalidArgument: `host` is no numeric address.
+  // Binds and serves at once. AlreadyExists: the port is taken. InvalidArgument: `host` is not a numeric address.
   static StatusOr<std::unique_ptr<CoordinatorService>> Serve(boost::asio::io_context& loop, Coordinator& coordinator,
                                                              const Options& options);
   ~CoordinatorService();

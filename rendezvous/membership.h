@@ -236,9 +236,9 @@ Effects Apply(State& state, const Event& event, TimePoint now);
 // The facts `muster status` shows.
 StatusReport Describe(const State& state, TimePoint now);
 
-// The failure to blame: the first that is no consequence; of these, one that is late or only reports the end of another
-// process (ChildFailedError) yields. So a lost peer yields to its cause, in whatever order they come until the round
-// has stopped. Nullopt for an empty list. Pure.
+// The failure to blame: the first that is not a consequence; of these, one that is late or only reports the end of
+// another process (ChildFailedError) yields. So a lost peer yields to its cause, in whatever order they come until the
+// round has stopped. Nullopt for an empty list. Pure.
 std::optional<WorkerFailure> RootCause(const std::vector<WorkerFailure>& failures);
 
 }  // namespace muster::rendezvous

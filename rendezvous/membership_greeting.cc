@@ -40,7 +40,7 @@ bool Machine::Acceptable(PeerId peer, const Hello& hello) {
   }
   const JobOptions& theirs = hello.options;
   if (theirs.min_nodes < 1 || theirs.max_nodes < theirs.min_nodes || theirs.max_restarts < 0) {
-    Refuse(peer, fmt::format("nnodes {}:{} with {} restarts is no possible job", theirs.min_nodes, theirs.max_nodes,
+    Refuse(peer, fmt::format("nnodes {}:{} with {} restarts is not a possible job", theirs.min_nodes, theirs.max_nodes,
                              theirs.max_restarts));
     return false;
   }

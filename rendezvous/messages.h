@@ -72,7 +72,7 @@ struct Leave {
 struct Doubt {
   bool operator==(const Doubt&) const = default;
 };
-// From `muster status`, which is no node. The answer is a StatusReport: one, or with `follow` one at every change.
+// From `muster status`, which is not a node. The answer is a StatusReport: one, or with `follow` one at every change.
 struct Inspect {
   std::string run_id;  // empty: the only run there is
   bool follow = false;

@@ -68,7 +68,7 @@ class Reader {
     for (const v1::Measure& measure : from.measured()) {
       if (!status_.ok()) break;
       if (measure.name().size() > kMaxMeasuredName) Wrong("a measured figure's name is too long");
-      if (!std::isfinite(measure.value()) || measure.value() < 0) Wrong("a measured figure is no number >= 0");
+      if (!std::isfinite(measure.value()) || measure.value() < 0) Wrong("a measured figure is not a number >= 0");
       node.measured.emplace(Identifier("measured figure", measure.name()), measure.value());
     }
     return node;
@@ -324,7 +324,7 @@ StatusOr<Message> Decode(std::string_view bytes, size_t limit, const char* who) 
   }
   Proto proto;
   if (!proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    return absl::InvalidArgumentError(fmt::format("a message of {} is no rendezvous message", who));
+    return absl::InvalidArgumentError(fmt::format("a message of {} is not a rendezvous message", who));
   }
   Reader reader;
   Message message = reader.Get(proto);

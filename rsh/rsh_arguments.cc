@@ -140,7 +140,7 @@ class Parser {
     if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
     auto printable = [](unsigned char c) { return c > 0x20 && c != 0x7f && c != '[' && c != ']' && c != '/'; };
     if (host.empty() || host[0] == '-' || !std::all_of(host.begin(), host.end(), printable)) {
-      return Bad(argument, fmt::format("this is no host name or address; {}", kUsage));
+      return Bad(argument, fmt::format("this is not a host name or address; {}", kUsage));
     }
     command_.host = host;
     return absl::OkStatus();

@@ -37,7 +37,7 @@ class Server {
     std::function<void(const std::string&)> say;
   };
 
-  // Binds and serves. AlreadyExists: the port is taken. InvalidArgument: `host` is no numeric address.
+  // Binds and serves. AlreadyExists: the port is taken. InvalidArgument: `host` is not a numeric address.
   static StatusOr<std::unique_ptr<Server>> Serve(boost::asio::io_context& loop, launcher::Reaper& reaper,
                                                  launcher::Console& console, Options options, Events events);
   ~Server();  // kills the processes that are left

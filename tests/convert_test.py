@@ -55,7 +55,7 @@ class Convert(unittest.TestCase):
         self.assertEqual(
             [item["kind"] for item in json.loads(done.stdout)["items"]], ["ConfigMap", "TrainingRuntime", "TrainJob"]
         )
-        self.assertIn(f"{file.name}:2: ConfigMap 'settings' is no PyTorchJob: it stays as it is\n", done.stderr)
+        self.assertIn(f"{file.name}:2: ConfigMap 'settings' is not a PyTorchJob: it stays as it is\n", done.stderr)
 
     def test_plan_prints_pods_of_a_pytorch_job(self):
         with open(EXIT_CODE, encoding="utf-8") as example:

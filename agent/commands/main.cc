@@ -112,8 +112,8 @@ int RunExternal(const std::string& name, std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), name);
   }
   const bool is_name = name.find('/') == std::string::npos && !name.starts_with("-");
-  const std::string why = is_name ? Become(program, std::move(arguments)) : "it is no name of another program";
-  PrintTo(stderr, "muster: '{}' is no subcommand of this binary, and {}\n\n{}", name, why, Usage());
+  const std::string why = is_name ? Become(program, std::move(arguments)) : "it is not a name of another program";
+  PrintTo(stderr, "muster: '{}' is not a subcommand of this binary, and {}\n\n{}", name, why, Usage());
   return kExitUsage;
 }
 

@@ -158,7 +158,8 @@ void Terminal::Ended(const rsh::Ended& ended) {
   code_ = ended.exit_code;
   if (!ended.reason.empty()) {
     const std::string reason = About(ended.reason);
-    // mpirun's daemon answers the pod's signal with a code of its own (orted: 1), which is no failure of the program.
+    // mpirun's daemon answers the pod's signal with a code of its own (orted: 1), which is not a failure of the
+    // program.
     const int code = ended.reason == rsh::kPodStopping ? kExitStopped : code_;
     ReportRshFailure(Environment::OfProcess(), {code, reason});  // first: a stderr without a reader may end us
     Say(reason);

@@ -193,7 +193,7 @@ StatusOr<std::string> ParseListenHost(std::string_view text) {
   const std::string plain = host.substr(0, host.find('%'));
   if (inet_pton(AF_INET, plain.c_str(), &bytes) != 1 && inet_pton(AF_INET6, plain.c_str(), &bytes) != 1) {
     return Bad(
-        fmt::format("'{}' is no numeric address; give one of this machine, such as 127.0.0.1, or none for every "
+        fmt::format("'{}' is not a numeric address; give one of this machine, such as 127.0.0.1, or none for every "
                     "address",
                     text));
   }

@@ -100,13 +100,13 @@ Status ReadHost(std::string_view text, Entry* entry) {
     if (!rest.empty()) slots = rest.substr(1);
   } else if (size_t colon = text.find(':'); colon != std::string_view::npos && !IsV6(text)) {
     if (text.find(':', colon + 1) != std::string_view::npos) {
-      return BadEntry("this is no IPv6 address; with slots one is written [ADDRESS]:SLOTS");
+      return BadEntry("this is not an IPv6 address; with slots one is written [ADDRESS]:SLOTS");
     }
     entry->name = text.substr(0, colon);
     slots = text.substr(colon + 1);
   }
   if (bracketed ? !IsV6(entry->name) : !IsV6(entry->name) && !IsName(entry->name)) {
-    return BadEntry("this is no host name or address");
+    return BadEntry("this is not a host name or address");
   }
   if (slots) {
     MUSTER_ASSIGN_OR_RETURN(entry->slots, ReadSlots(*slots, "the number after the colon"));

@@ -23,7 +23,7 @@ bool Reads(Backend backend, std::string_view key) {
 
 Status ReadRdzvConf(const FlagValue& source, const std::map<std::string, std::string>& conf,
                     const Environment& environment, RunOptions* options) {
-  // As under torchrun a wrong value is no error if the backend does not read the key: it may be for another one.
+  // As under torchrun a wrong value is not an error if the backend does not read the key: it may be for another one.
   auto bad = [&](std::string_view key, std::string_view wanted) -> Status {
     const std::string& value = conf.at(std::string(key));
     if (Reads(options->backend, key)) return Bad(source, fmt::format("{}={}: {}", key, value, wanted));

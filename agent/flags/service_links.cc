@@ -21,7 +21,8 @@ std::vector<ServiceLink> LinksAmongSettings(const Environment& environment) {
 
 std::string Describe(const ServiceLink& link) {
   return fmt::format(
-      "{}={} is no setting: Kubernetes has set it because of the Service {}; it has no effect here, and commands are "
+      "{}={} is not a setting: Kubernetes has set it because of the Service {}; it has no effect here, and commands "
+      "are "
       "started without it. With enableServiceLinks: false in the pod's spec no Service sets variables",
       link.variable, link.value, link.service);
 }

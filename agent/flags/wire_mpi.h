@@ -31,7 +31,7 @@ std::optional<MpiHostSource> FindMpiHosts(const Environment& environment);
 
 // The slots of a host that is named without a number: MUSTER_MPI_SLOTS, else OMPI_MCA_orte_set_default_slots,
 // TRAINER_NPROC_PER_NODE or PET_NPROC_PER_NODE if it is a number (numProcPerNode of a TrainJob). InvalidArgument:
-// MUSTER_MPI_SLOTS is no number from 1 to 65,536.
+// MUSTER_MPI_SLOTS is not a number from 1 to 65,536.
 StatusOr<std::optional<int>> MpiSlots(const Environment& environment);
 
 // Checks the two settings above, as far as that is possible without reading a file.

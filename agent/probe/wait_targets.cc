@@ -66,14 +66,14 @@ StatusOr<WaitTarget> ParseWaitTarget(std::string_view text, std::optional<WaitKi
     std::string_view rest = text.substr(close + 1);
     if (!rest.empty() && !rest.starts_with(':')) return bad("after the bracket comes :PORT");
     if (!rest.empty()) port_text = rest.substr(1);
-    if (!IsV6(host)) return bad("the text in brackets is no IPv6 address");
+    if (!IsV6(host)) return bad("the text in brackets is not an IPv6 address");
   } else if (!IsV6(text)) {
     size_t colon = text.rfind(':');
     if (colon != std::string_view::npos) {
       host = text.substr(0, colon);
       port_text = text.substr(colon + 1);
     }
-    if (!IsHostName(host)) return bad("this is no host name or address");
+    if (!IsHostName(host)) return bad("this is not a host name or address");
   }
 
   WaitTarget target;

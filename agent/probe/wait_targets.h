@@ -35,7 +35,7 @@ StatusOr<WaitTarget> ParseWaitTarget(std::string_view text, std::optional<WaitKi
 // (0..1, random) scales the upper half, so that a thousand pods do not ask in step.
 Duration WaitPause(int failures, double share);
 
-// `reason` with the parts between "; " sorted: a new order of a name's addresses is no new reason.
+// `reason` with the parts between "; " sorted: a new order of a name's addresses is not a new reason.
 std::string StableReason(std::string_view reason);
 
 // "5 s", "500 ms".

@@ -96,7 +96,7 @@ StatusOr<std::string> ReadRegularFile(const std::string& path, size_t limit) {
   if (fstat(fd, &facts) != 0) {
     status = ErrnoStatus(errno, "cannot be read");
   } else if (!S_ISREG(facts.st_mode)) {
-    status = absl::InvalidArgumentError("is no regular file");
+    status = absl::InvalidArgumentError("is not a regular file");
   }
   while (status.ok()) {
     size_t before = text.size();
@@ -124,7 +124,7 @@ class Search {
   Status Enter(const std::string& folder, int depth) {
     struct stat facts {};
     if (stat(folder.c_str(), &facts) != 0) return ErrnoStatus(errno, "cannot be read");
-    if (!S_ISDIR(facts.st_mode)) return absl::InvalidArgumentError("is no folder");
+    if (!S_ISDIR(facts.st_mode)) return absl::InvalidArgumentError("is not a folder");
     if (!seen_.emplace(facts.st_dev, facts.st_ino).second) return absl::OkStatus();
     std::vector<std::string> folders;
     bool has_record = false;
@@ -236,8 +236,8 @@ class Search {
 StatusOr<AttemptRecord> ParseAttemptRecord(std::string_view text) {
   if (Strip(text).empty()) return absl::InvalidArgumentError("is empty");
   const Json document = ReadJsonTop(text, kFieldLevels);  // a newer version may nest fields that this one does not read
-  if (document.is_discarded()) return absl::InvalidArgumentError("is no JSON, or was cut off");
-  if (!document.is_object()) return absl::InvalidArgumentError("is no JSON object");
+  if (document.is_discarded()) return absl::InvalidArgumentError("is not JSON, or was cut off");
+  if (!document.is_object()) return absl::InvalidArgumentError("is not a JSON object");
   JsonFields fields(document, "");
   fields.Need({"run_id", "node", "round", "started_unix_ms"});
   AttemptRecord record;

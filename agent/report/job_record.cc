@@ -14,7 +14,7 @@ constexpr int kMostRestarts = std::numeric_limits<int>::max();
 constexpr size_t kMostDrills = 256;  // the newest: the page has a line for each
 
 StatusOr<JobDrill> ReadDrill(const Json& json, const std::string& where) {
-  if (!json.is_object()) return absl::InvalidArgumentError(where + "it is no object");
+  if (!json.is_object()) return absl::InvalidArgumentError(where + "it is not an object");
   JsonFields fields(json, where);
   fields.Need({"time", "order", "done"});
   JobDrill drill{.unix_ms = 0, .order = fields.Text("order"), .done = fields.Text("done")};
@@ -29,7 +29,7 @@ StatusOr<JobDrill> ReadDrill(const Json& json, const std::string& where) {
 
 StatusOr<JobRecord> ParseJobRecord(std::string_view json) {
   MUSTER_ASSIGN_OR_RETURN(const Json whole, ReadJson(json, kFieldLevels));
-  if (!whole.is_object()) return absl::InvalidArgumentError("it is no object");
+  if (!whole.is_object()) return absl::InvalidArgumentError("it is not an object");
   JsonFields fields(whole, "");
   fields.Need({"kind", "name"});
   JobRecord record{.kind = fields.Text("kind"), .name = fields.Text("name")};

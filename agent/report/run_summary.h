@@ -78,7 +78,7 @@ struct RunSummary {
 std::vector<RunSummary> Summarize(const std::vector<AttemptFile>& files);
 
 // Adds to the runs of one job of `muster local` what only its run.json says: its name, its drills, and to the newest
-// run the restarts of the job. The agents know only of those that they charged, and not of a pod that was made anew.
+// run the restarts of the job. The agents know only of those that they charged, and not of a pod that was recreated.
 void AddJob(const JobRecord& job, std::vector<RunSummary>* runs);
 
 // `exit`: nullptr for a worker without an exit record.

@@ -107,7 +107,7 @@ NoticeVerdict JudgeNotice(int status, std::string_view body) {
     return {Kind::kNotice, With(action, TextField(document, "time")), {}};
   }
   if (action == "none") return {};
-  return Trouble(fmt::format("answers with text that is no known notice: {}", Quote(body)));
+  return Trouble(fmt::format("answers with text that is not a known notice: {}", Quote(body)));
 }
 
 bool IsLongPoll(std::string_view target) {

@@ -14,7 +14,7 @@
 //          whole scale set. Needs the header Metadata: true.
 //          learn.microsoft.com/azure/virtual-machines/linux/scheduled-events
 //
-// A user's own service answers as GCE's does: 404, an empty text or FALSE, then TRUE. Any other text is no notice: a
+// A user's own service answers as GCE's does: 404, an empty text or FALSE, then TRUE. Any other text is not a notice: a
 // proxy's error page must not end a job.
 #pragma once
 

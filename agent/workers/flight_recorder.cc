@@ -76,7 +76,7 @@ Status AskForDump(const std::string& pipe) {
   if (!fd.ok()) return ErrnoStatus(errno, pipe);  // ENXIO: the pipe has no reader
   struct stat facts {};
   if (fstat(fd.get(), &facts) != 0 || !S_ISFIFO(facts.st_mode)) {
-    return absl::InvalidArgumentError(fmt::format("{}: is no pipe", pipe));
+    return absl::InvalidArgumentError(fmt::format("{}: is not a pipe", pipe));
   }
   if (write(fd.get(), "1\n", 2) != 2) return ErrnoStatus(errno, pipe);
   return absl::OkStatus();

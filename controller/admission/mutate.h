@@ -21,7 +21,7 @@ bool MutationNeedsRuntime(const AdmissionRequest& request);
 //   than 30 s, and so from an earlier review of this request. An unchanged patch keeps its time.
 //
 // A second call for the patched object gives an empty patch, since the API server may ask twice. `runtime` is null if
-// it does not exist or MutationNeedsRuntime is false. Refuses (422) an object that is no TrainJob of either shape.
+// it does not exist or MutationNeedsRuntime is false. Refuses (422) an object that is not a TrainJob of either shape.
 Verdict MutateTrainJob(const AdmissionRequest& request, const Json* runtime, WallTime now);
 
 }  // namespace muster::controller

@@ -8,7 +8,7 @@
 namespace muster::controller {
 
 // For a new TrainJob, and one whose patches have changed. Refuses (403):
-// - a manager that is no path with a domain before it, such as "kueue.x-k8s.io/manager";
+// - a manager that is not a path with a domain before it, such as "kueue.x-k8s.io/manager";
 // - a variable that the runtime sets in the container `node`, `dataset-initializer` or `model-initializer` of a step:
 //   spec.trainer.env and spec.initializer are for those. A patch may add other variables;
 // - an initializer whose container mounts no volume: the data would be lost.

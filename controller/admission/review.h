@@ -38,7 +38,7 @@ struct Verdict {
   void Refuse(int code, std::string why) { refusals.push_back({code, std::move(why)}); }
 };
 
-// InvalidArgument (HTTP 400): `body` is no AdmissionReview of v1, or lacks a required field. ResourceExhausted: its
+// InvalidArgument (HTTP 400): `body` is not an AdmissionReview of v1, or lacks a required field. ResourceExhausted: its
 // objects have too many values.
 StatusOr<AdmissionRequest> ReadReview(std::string_view body);
 

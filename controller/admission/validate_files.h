@@ -10,7 +10,7 @@
 
 namespace muster::controller {
 
-// InvalidArgument: "file:line: path: what is wrong" for each refusal, a line each. OK if a file is no YAML: the caller
+// InvalidArgument: "file:line: path: what is wrong" for each refusal, a line each. OK if a file is not YAML: the caller
 // reads the files afterwards and reports that.
 Status ValidatePyTorchJobs(const std::vector<InputFile>& files);
 

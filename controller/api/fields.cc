@@ -72,7 +72,7 @@ std::optional<int64_t> WholeNumber(const Json& value) {
 Fields::Fields(const Json* object, std::string path, Complaints* complaints)
     : object_(object), path_(std::move(path)), complaints_(complaints) {
   if (object_ == nullptr || object_->is_object()) return;
-  if (!object_->is_null()) complaints_->Wrong(path_, *object_, "is no object");
+  if (!object_->is_null()) complaints_->Wrong(path_, *object_, "is not an object");
   object_ = nullptr;
 }
 
@@ -87,7 +87,8 @@ std::string Fields::Text(const char* name) {
   const Json* value = Find(name);
   if (value == nullptr) return "";
   if (value->is_string()) return value->get<std::string>();
-  complaints_->Wrong(PathOf(name), *value, value->is_primitive() ? "is no string; put it in quotes" : "is no string");
+  complaints_->Wrong(PathOf(name), *value,
+                     value->is_primitive() ? "is not a string; put it in quotes" : "is not a string");
   return "";
 }
 
@@ -109,7 +110,7 @@ std::optional<int64_t> Fields::Number(const char* name, int64_t least, int64_t m
   const Json* value = Find(name);
   if (value == nullptr) return std::nullopt;
   const auto number = WholeNumber(*value);
-  if (!number) return complaints_->Wrong(PathOf(name), *value, "is no whole number"), std::nullopt;
+  if (!number) return complaints_->Wrong(PathOf(name), *value, "is not a whole number"), std::nullopt;
   if (*number >= least && *number <= most) return number;
   complaints_->Wrong(PathOf(name), *value,
                      *number < least ? fmt::format("is less than {}", least) : fmt::format("is more than {}", most));
@@ -130,7 +131,7 @@ std::map<std::string, std::string> Fields::TextMap(const char* name) {
       texts.emplace(key, value.get<std::string>());
     } else if (!value.is_null()) {
       complaints_->Wrong(map.PathOf(key), value,
-                         value.is_primitive() ? "is no string; put it in quotes" : "is no string");
+                         value.is_primitive() ? "is not a string; put it in quotes" : "is not a string");
     }
   }
   return texts;
@@ -140,14 +141,14 @@ std::optional<std::vector<std::string>> Fields::Texts(const char* name) {
   const Json* value = Find(name);
   if (value == nullptr) return std::nullopt;
   std::vector<std::string> texts;
-  if (!value->is_array()) return complaints_->Wrong(PathOf(name), *value, "is no list of strings"), std::nullopt;
+  if (!value->is_array()) return complaints_->Wrong(PathOf(name), *value, "is not a list of strings"), std::nullopt;
   for (size_t i = 0; i < value->size(); ++i) {
     const Json& item = (*value)[i];
     if (item.is_string()) {
       texts.push_back(item.get<std::string>());
     } else {
       complaints_->Wrong(controller::PathOf(PathOf(name), i), item,
-                         item.is_primitive() ? "is no string; put it in quotes" : "is no string");
+                         item.is_primitive() ? "is not a string; put it in quotes" : "is not a string");
     }
   }
   return texts;
@@ -178,11 +179,11 @@ std::vector<Fields> Fields::Objects(const char* name) {
   std::vector<Fields> objects;
   const Json* value = Find(name);
   if (value == nullptr) return objects;
-  if (!value->is_array()) return complaints_->Wrong(PathOf(name), *value, "is no list"), objects;
+  if (!value->is_array()) return complaints_->Wrong(PathOf(name), *value, "is not a list"), objects;
   objects.reserve(value->size());
   for (size_t i = 0; i < value->size(); ++i) {
     const std::string path = controller::PathOf(PathOf(name), i);
-    if ((*value)[i].is_null()) complaints_->Wrong(path, "null is no object");
+    if ((*value)[i].is_null()) complaints_->Wrong(path, "null is not an object");
     objects.emplace_back(&(*value)[i], path, complaints_);
   }
   return objects;

@@ -1,7 +1,7 @@
 // Reads the fields of a Kubernetes object. Pure; untrusted input.
 //
 // The first fault is kept as a complaint, with the whole path and the value:
-// "spec.trainer.numNodes: 'four' is no whole number". A null field counts as absent, as in Kubernetes.
+// "spec.trainer.numNodes: 'four' is not a whole number". A null field counts as absent, as in Kubernetes.
 #pragma once
 
 #include <cstdint>
@@ -89,7 +89,7 @@ class Fields {
 // {labels, annotations} of a template's metadata, without those that are empty; null: both are empty.
 Json LabelsAndAnnotations(Fields metadata);
 
-// nullopt: `value` is no whole number, does not fit, or is a double beyond 2^53 (not exact).
+// nullopt: `value` is not a whole number, does not fit, or is a double beyond 2^53 (not exact).
 std::optional<int64_t> WholeNumber(const Json& value);
 
 }  // namespace muster::controller

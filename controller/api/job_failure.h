@@ -37,7 +37,8 @@ struct Failure {
   bool operator==(const Failure&) const = default;
 };
 
-// The last kMostFailures, the newest last. A malformed field counts as absent. An entry that is no object is left out.
+// The last kMostFailures, the newest last. A malformed field counts as absent. An entry that is not an object is left
+// out.
 std::vector<Failure> ReadFailures(const Json& status);
 // Writes the last kMostFailures. Writes no field if there are none.
 void WriteFailures(const std::vector<Failure>& failures, Json* status);

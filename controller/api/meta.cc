@@ -42,7 +42,7 @@ bool Meta::IsControlledBy(const Meta& owner) const {
 StatusOr<Meta> ReadMeta(const Json& object) {
   Complaints complaints;
   Fields root(&object, "", &complaints);
-  if (!root) complaints.Wrong("", "null is no object");
+  if (!root) complaints.Wrong("", "null is not an object");
   Fields fields = root.Object("metadata");
   Meta meta;
   meta.name = fields.NeedText("name");

@@ -6,7 +6,7 @@
 //   spec.podSpecOverrides, spec.podTemplateOverrides replicatedJobs of that patch; later entries win
 //
 // A TrainJob has one such patch, of manager muster.dev/v21. The old fields stay, since older clients read and write
-// them. If one of them is there, the patch is made anew from all of them: an empty list removes its part of the patch.
+// them. If one of them is there, the patch is recreated from all of them: an empty list removes its part of the patch.
 // If none is there, the patch stays as it is, since newer clients drop fields that they do not know. A new patch goes
 // first in the list, so that patches of other managers win.
 #pragma once

@@ -67,7 +67,7 @@ std::vector<ReplicaSpec> ReadReplicas(Fields& spec) {
   }
   for (const auto& [key, value] : specs.Whole()->items()) {
     if (Lower(key) != "master" && Lower(key) != "worker")
-      specs.Wrong(key.c_str(), "is no type of replicas; the types are Master and Worker");
+      specs.Wrong(key.c_str(), "is not a type of replicas; the types are Master and Worker");
   }
   return replicas;
 }
@@ -118,7 +118,7 @@ void ReadProcesses(Fields& spec, PyTorchJob* job) {
   // Accepts any word: which ones torchrun knows depends on the devices of its PyTorch.
   if ((text[0] | 0x20) >= 'a' && (text[0] | 0x20) <= 'z') return;
   spec.Wrong("nprocPerNode", text,
-             fmt::format("is no whole number from 1 to {}, and no word such as auto, cpu, gpu", kMostProcesses));
+             fmt::format("is not a whole number from 1 to {}, and no word such as auto, cpu, gpu", kMostProcesses));
 }
 
 SchedulingPolicy ReadScheduling(Fields fields) {

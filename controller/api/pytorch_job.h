@@ -94,7 +94,7 @@ struct PyTorchJobStatus {
   std::optional<WallTime> start_time, completion_time;
   // Muster's own.
   std::string message;            // why the job does not run yet
-  int attempt = 0;                // how often all pods were made anew
+  int attempt = 0;                // how often all pods were recreated
   int restarts = 0;               // used up of backoffLimit
   std::vector<Failure> failures;  // the newest last
   std::vector<CountedPod> counted;
@@ -126,7 +126,7 @@ struct PyTorchJob {
 };
 
 // InvalidArgument names the path, the value and the right form. Keys of pytorchReplicaSpecs count in any letter case,
-// as in training-operator's defaulting. A malformed status is no error.
+// as in training-operator's defaulting. A malformed status is not an error.
 StatusOr<PyTorchJob> ReadPyTorchJob(const Json& object);
 
 // Paths of the fields in the spec that a PyTorchJob does not define; the API server drops them. Pod templates are not

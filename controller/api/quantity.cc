@@ -146,7 +146,7 @@ StatusOr<Quantity> ParseQuantity(std::string_view text) {
       unit && digits && text.size() <= kLongest && (unit->kibis == 0 || fraction.size() <= kMostBinaryFraction);
   if (!good) {
     return absl::InvalidArgumentError(
-        fmt::format("{} is no quantity such as 4, 500m, 16Gi or 2e3", Quoted(text, /*most=*/64)));
+        fmt::format("{} is not a quantity such as 4, 500m, 16Gi or 2e3", Quoted(text, /*most=*/64)));
   }
   const Wide nanos = unit->kibis == 0 ? Decimal(whole, fraction, unit->tens) : Binary(whole, fraction, unit->kibis);
   Quantity quantity;
@@ -158,9 +158,9 @@ StatusOr<Quantity> ReadQuantity(const Json& value) {
   if (value.is_string()) return ParseQuantity(value.get_ref<const std::string&>());
   if (value.is_number()) return ParseQuantity(WriteJson(value));
   return absl::InvalidArgumentError(
-      fmt::format("{} is no quantity such as 4, 500m, 16Gi or 2e3", value.is_array()    ? "a list"
-                                                                    : value.is_object() ? "an object"
-                                                                                        : WriteJson(value)));
+      fmt::format("{} is not a quantity such as 4, 500m, 16Gi or 2e3", value.is_array()    ? "a list"
+                                                                       : value.is_object() ? "an object"
+                                                                                           : WriteJson(value)));
 }
 
 }  // namespace muster::controller

@@ -70,7 +70,7 @@ void RefuseMisplacedInJob(Fields& job) {
 
 void CheckLabel(Fields& fields, const char* name, const std::string& text) {
   if (text.empty() || IsLabel(text)) return;
-  fields.Wrong(name, text, "is no DNS label: a-z, 0-9 and '-', a letter first and no '-' last, at most 63");
+  fields.Wrong(name, text, "is not a DNS label: a-z, 0-9 and '-', a letter first and no '-' last, at most 63");
 }
 
 Step StepOf(Fields job_template) {
@@ -97,8 +97,8 @@ std::vector<Dependency> ReadDependencies(Fields& job, const Names& earlier) {
     dependency.until = until == "Ready" ? Dependency::Until::kReady : Dependency::Until::kComplete;
     if (!earlier.contains(dependency.job)) {
       fields.Wrong("name", dependency.job,
-                   earlier.empty() ? "is no job above this one, which is the first; leave dependsOn out"
-                                   : fmt::format("is no job above this one; these are: {}", Listed(earlier)));
+                   earlier.empty() ? "is not a job above this one, which is the first; leave dependsOn out"
+                                   : fmt::format("is not a job above this one; these are: {}", Listed(earlier)));
     }
     dependencies.push_back(std::move(dependency));
   }
@@ -124,13 +124,13 @@ ReplicatedJob ReadReplicatedJob(Fields& fields, const Names& earlier) {
   return job;
 }
 
-// The names in list `name`. Complains if one is no replicated job.
+// The names in list `name`. Complains if one is not a replicated job.
 std::vector<std::string> ReadTargets(Fields& fields, const char* name, const Names& jobs) {
   std::vector<std::string> targets = fields.Texts(name).value_or(std::vector<std::string>());
   for (size_t i = 0; i < targets.size(); ++i) {
     if (jobs.contains(targets[i])) continue;
     fields.complaints()->Wrong(PathOf(fields.PathOf(name), i), std::string_view(targets[i]),
-                               fmt::format("is no replicated job; these are: {}", Listed(jobs)));
+                               fmt::format("is not a replicated job; these are: {}", Listed(jobs)));
   }
   return targets;
 }
@@ -158,7 +158,7 @@ std::vector<std::string> ReadPatterns(Fields& rule) {
     const RE2 pattern(patterns[i], RE2::Quiet);
     if (pattern.ok()) continue;
     rule.complaints()->Wrong(path, std::string_view(patterns[i]),
-                             fmt::format("is no regular expression of RE2: {}", Quoted(pattern.error())));
+                             fmt::format("is not a regular expression of RE2: {}", Quoted(pattern.error())));
   }
   return patterns;
 }
@@ -241,7 +241,7 @@ void ReadJobSet(Fields& job_set, Runtime& runtime) {
   if (coordinator) {
     const std::string job = coordinator.NeedText("replicatedJob");
     if (!names.contains(job)) {
-      coordinator.Wrong("replicatedJob", job, fmt::format("is no replicated job; these are: {}", Listed(names)));
+      coordinator.Wrong("replicatedJob", job, fmt::format("is not a replicated job; these are: {}", Listed(names)));
     }
     coordinator.Int("jobIndex", 0);
     coordinator.Int("podIndex", 0);

@@ -104,7 +104,7 @@ class Merge {
   void RetainKeys(Json& original, const Json& patch, const std::string& path) {
     const Json* kept = FindField(patch, kRetainKeys);
     if (kept == nullptr) return;
-    if (!kept->is_array()) return complaints_.Wrong(PathOf(path, kRetainKeys), *kept, "is no list of names");
+    if (!kept->is_array()) return complaints_.Wrong(PathOf(path, kRetainKeys), *kept, "is not a list of names");
     for (auto field = original.begin(); field != original.end();) {
       const bool keep = std::find(kept->begin(), kept->end(), field.key()) != kept->end();
       field = keep ? std::next(field) : original.erase(field);

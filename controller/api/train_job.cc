@@ -118,7 +118,8 @@ RuntimeRef ReadRuntimeRef(Fields& spec) {
   if (!fields) spec.Wrong("runtimeRef", "it is missing; name the runtime of this job");
   ref.name = fields.NeedText("name");
   if (!ref.name.empty() && !IsDnsName(ref.name)) {
-    fields.Wrong("name", ref.name, "is no name of a runtime: a-z, 0-9, '-' and '.', a letter or digit first and last");
+    fields.Wrong("name", ref.name,
+                 "is not a name of a runtime: a-z, 0-9, '-' and '.', a letter or digit first and last");
   }
   const std::string group = fields.Text("apiGroup"), kind = fields.Text("kind");
   if (!group.empty()) ref.api_group = group;

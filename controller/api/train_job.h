@@ -81,7 +81,7 @@ struct TrainJobStatus {
   std::optional<int64_t> ttl_seconds;       // the runtime's ttlSecondsAfterFinished at the job's end
   int nodes = 0, ready_nodes = 0;           // of the trainer step
   std::string selector;                     // of the pods of an elastic trainer step, for autoscalers; empty: none
-  int attempt = 0;                          // how often the trainer step was made anew
+  int attempt = 0;                          // how often the trainer step was recreated
   int restarts = 0;                         // used up of the budget, by agents and by new pods or Jobs
   std::vector<Failure> failures;            // the newest last, kMostFailures at most
   std::vector<std::string> completed_jobs;  // names of Jobs that count as complete though the Job itself is not
@@ -104,16 +104,16 @@ struct TrainJob {
   TrainJobStatus status;
 };
 
-// InvalidArgument names the path, the value and the right form: "spec.trainer.numNodes: 'four' is no whole number". An
-// object of the old shape is converted by NewestShape() first. env, resources and parts of templates are checked by
-// pod_template.h; metadata of a patch is {labels, annotations}, maps of texts. A malformed status is no error.
+// InvalidArgument names the path, the value and the right form: "spec.trainer.numNodes: 'four' is not a whole number".
+// An object of the old shape is converted by NewestShape() first. env, resources and parts of templates are checked by
+// pod_template.h; metadata of a patch is {labels, annotations}, maps of texts. A malformed status is not an error.
 StatusOr<TrainJob> ReadTrainJob(const Json& object);
 
 // False: managedBy names another controller. Then Muster does not touch the object, whatever else is in it.
 bool IsManagedByMuster(const Json& object);
 
 // `status` of a TrainJob. A malformed field counts as absent, so that a wrong edit of the status does not stop the job.
-// Leaves out what is no part of TrainJobStatus.
+// Leaves out what is not a part of TrainJobStatus.
 TrainJobStatus ReadStatus(const Json& status);
 
 // `status` for the API. Writes conditions, jobsStatus and all counters even if they are empty or 0. The API's times

@@ -147,7 +147,7 @@ class Builder : public YAML::EventHandler {
   Json Scalar(const YAML::Mark& mark, const std::string& tag, const std::string& text) {
     if (tag == "!" || tag == "tag:yaml.org,2002:str") return text;
     auto plain = PlainScalar(text);
-    if (!plain) throw YAML::ParserException(mark, fmt::format("{} is no number that JSON has", Quoted(text)));
+    if (!plain) throw YAML::ParserException(mark, fmt::format("{} is not a number that JSON has", Quoted(text)));
     if (tag == "?") return *std::move(plain);
     const std::string_view name = tag.starts_with(kYamlTag) ? std::string_view(tag).substr(kYamlTag.size()) : "";
     const bool fits = (name == "int" && plain->is_number_integer()) || (name == "float" && plain->is_number()) ||
@@ -200,7 +200,7 @@ class Builder : public YAML::EventHandler {
   void Key(const YAML::Mark& mark, const Json& value) {
     Frame& frame = stack_.back();
     if (value.is_structured() || value.is_null()) {
-      throw YAML::ParserException(mark, "a key is no string; write a string");
+      throw YAML::ParserException(mark, "a key is not a string; write a string");
     }
     frame.key = value.is_string() ? value.get<std::string>() : WriteJson(value);
     if (frame.value.contains(frame.key)) {
@@ -287,7 +287,7 @@ Status CheckBytes(std::string_view text) {
     if (!character.valid || control) {
       return WrongAt(line, static_cast<int>(at - line_start),
                      character.valid ? "a control character is there; take it out, or write it as \"\\x..\""
-                                     : "it is no UTF-8; save the file in UTF-8");
+                                     : "it is not UTF-8; save the file in UTF-8");
     }
     at += character.size;
     if (text[at - 1] == '\n') ++line, line_start = at;
@@ -318,7 +318,7 @@ StatusOr<std::vector<YamlDocument>> Parse(std::string_view text, size_t most_nod
       if (document.object.is_null()) continue;
       if (!document.object.is_object()) {
         return WrongAt(builder.start().line, builder.start().column,
-                       fmt::format("{} is no object", Shown(document.object)));
+                       fmt::format("{} is not an object", Shown(document.object)));
       }
       documents.push_back(std::move(document));
     }
@@ -373,7 +373,7 @@ Status LocatedIn(const YamlDocument& document, std::string_view file, const Stat
 StatusOr<std::vector<YamlDocument>> ReadYaml(std::string_view text, size_t most_nodes) {
   auto parsed = Parse(text, most_nodes);
   if (!parsed.ok() && Strip(text).starts_with('{')) {
-    // Some JSON is no YAML: tabs as indentation, a character as two \u escapes.
+    // Some JSON is not YAML: tabs as indentation, a character as two \u escapes.
     auto json = ReadJson(text, kDeepest - 1);
     if (json.ok()) parsed = std::vector<YamlDocument>{{.object = *std::move(json), .lines = {{"", 1}}}};
   }

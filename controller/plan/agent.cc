@@ -204,8 +204,8 @@ StatusOr<std::optional<int>> OwnRestarts(std::string_view job_name, const Json& 
   const auto number = ParseInt(text->get<std::string>());
   if (!number || *number < 0 || *number > 1'000'000) {
     return absl::InvalidArgumentError(
-        fmt::format("job '{}', container '{}': env {}: {} is no whole number of 0 or more", job_name, kTrainerContainer,
-                    kMaxRestartsVariable, Quoted(text->get<std::string>())));
+        fmt::format("job '{}', container '{}': env {}: {} is not a whole number of 0 or more", job_name,
+                    kTrainerContainer, kMaxRestartsVariable, Quoted(text->get<std::string>())));
   }
   return std::optional<int>(static_cast<int>(*number));
 }

@@ -36,7 +36,7 @@ bool CommandIsKnown(const Json& container);
 bool IsAgent(const Json& container);
 
 // The number in PET_MAX_RESTARTS of `container`; none: the variable is absent, or has a valueFrom. InvalidArgument: its
-// value is no whole number from 0 to 1,000,000.
+// value is not a whole number from 0 to 1,000,000.
 StatusOr<std::optional<int>> OwnRestarts(std::string_view job_name, const Json& container);
 
 // How `muster exec` is called.
@@ -66,9 +66,9 @@ StatusOr<bool> PutAgent(const AgentPlace& place, const PlanOptions& options, con
 // runAsNonRoot but no runAsUser the user is 65532, since the agent's image names none.
 Json HelperSecurity(const Json& pod, const Json& container);
 
-// The agent's HTTP port, for the kubelet's probe and for the controller. nullopt: MUSTER_HTTP_PORT is no plain number
-// (the port is off, bound to one address, or from a valueFrom), or the pod has its node's network, where another agent
-// may hold the port.
+// The agent's HTTP port, for the kubelet's probe and for the controller. nullopt: MUSTER_HTTP_PORT is not a plain
+// number (the port is off, bound to one address, or from a valueFrom), or the pod has its node's network, where another
+// agent may hold the port.
 std::optional<int> AgentPort(const Json& pod, const Json& container);
 
 struct Injection {

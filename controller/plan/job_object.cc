@@ -109,7 +109,7 @@ Json MakeJobs(const JobFrame& frame, const ReplicatedJob& of, int pods) {
   if (FindField(spec, "completionMode") == nullptr) spec["completionMode"] = "Indexed";
   spec["parallelism"] = spec["completions"] = pods;
   spec.erase("suspend");  // the TrainJob's field decides
-  // An annotation replaces the field: else Kubernetes deletes a finished step's Job too early, and it is made anew.
+  // An annotation replaces the field: else Kubernetes deletes a finished step's Job too early, and it is recreated.
   std::optional<int64_t> ttl = frame.runtime.child_ttl_seconds;
   if (const Json* own = FindField(spec, "ttlSecondsAfterFinished")) {
     if (const auto seconds = WholeNumber(*own)) ttl = std::min(ttl.value_or(*seconds), *seconds);

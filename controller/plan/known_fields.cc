@@ -28,7 +28,7 @@ class Unknown {
     }
   }
   void Add(std::string_view path, std::string_view hint) {
-    found_.push_back(fmt::format("{}: is no field of a {}: it is ignored{}", path, kind_, hint));
+    found_.push_back(fmt::format("{}: is not a field of a {}: it is ignored{}", path, kind_, hint));
   }
   std::vector<std::string> Found() && { return std::move(found_); }
 

@@ -9,7 +9,7 @@
 
 namespace muster::controller {
 
-// "spec.trainer.numNode: is no field of a TrainJob: it is ignored; the nearest is 'numNodes'". Looks at spec,
+// "spec.trainer.numNode: is not a field of a TrainJob: it is ignored; the nearest is 'numNodes'". Looks at spec,
 // runtimeRef, trainer, initializer and its two parts, in either shape.
 std::vector<std::string> UnknownTrainJobFields(const Json& job);
 

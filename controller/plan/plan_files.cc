@@ -158,7 +158,7 @@ StatusOr<PlannedFiles> PlanFiles(const std::vector<InputFile>& files, const Plan
     } else {
       if (!hooks.beside.contains(object.kind)) {
         planned.remarks.push_back(
-            fmt::format("{}: {} {} is no part of the plan", object.Place("kind"), object.kind, Quoted(object.name)));
+            fmt::format("{}: {} {} is not a part of the plan", object.Place("kind"), object.kind, Quoted(object.name)));
       }
       others.push_back(std::move(object));
     }

@@ -13,7 +13,7 @@ namespace muster::controller {
 
 // The requests of a PodSpec, by resource. The sum of all containers and sidecars counts, or an init container with the
 // sidecars before it if that is more. The overhead is added. A limit counts if there is no request. The pod's own
-// resources replace those of its containers. InvalidArgument: an amount is no quantity. Source: Kubernetes,
+// resources replace those of its containers. InvalidArgument: an amount is not a quantity. Source: Kubernetes,
 // component-helpers/resource/helpers.go.
 StatusOr<std::map<std::string, Quantity>> PodRequests(const Json& pod);
 

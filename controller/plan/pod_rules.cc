@@ -14,7 +14,7 @@ namespace {
 
 using Names = std::set<std::string, std::less<>>;
 
-constexpr char kNoLabel[] = "is no DNS label: a-z, 0-9 and '-', no '-' first or last, 63 characters at most";
+constexpr char kNoLabel[] = "is not a DNS label: a-z, 0-9 and '-', no '-' first or last, 63 characters at most";
 
 // The fields of an object that are not null.
 int64_t CountOf(const Json& object) {
@@ -39,10 +39,10 @@ bool IsLabelKey(std::string_view key) {
 void CheckLabels(Fields& object, const char* name) {
   const std::string path = object.PathOf(name);
   for (const auto& [key, value] : object.TextMap(name)) {
-    if (!IsLabelKey(key)) object.Wrong(name, key, "is no name of a label, such as example.com/name");
+    if (!IsLabelKey(key)) object.Wrong(name, key, "is not a name of a label, such as example.com/name");
     if (value.empty() || IsLabelText(value)) continue;
     object.complaints()->Wrong(PathOf(path, key), std::string_view(value),
-                               "is no value of a label: letters, digits, '-', '_' and '.', at both ends a letter or "
+                               "is not a value of a label: letters, digits, '-', '_' and '.', at both ends a letter or "
                                "digit, 63 characters at most");
   }
 }
@@ -87,7 +87,7 @@ void CheckMounts(Fields& container, const Names& volumes) {
     const std::string name = mount.Text("name"), path = mount.Text("mountPath");
     if (!volumes.contains(name)) {
       mount.Wrong("name", name,
-                  fmt::format("is no volume of the pod; it has: {}",
+                  fmt::format("is not a volume of the pod; it has: {}",
                               volumes.empty() ? "none" : Join({volumes.begin(), volumes.end()}, ", ")));
     }
     if (!paths.insert(path).second) mount.Wrong("mountPath", path, "is there twice");

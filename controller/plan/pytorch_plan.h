@@ -26,7 +26,7 @@ inline constexpr char kWaitContainer[] = "init-pytorch";  // init container of w
 // What restarts when a pod fails.
 enum class RestartScope {
   kPod,  // that pod, as with training-operator
-  kJob   // all nodes: the workers in their pods if RestartsInPlace(), else all pods are made anew
+  kJob   // all nodes: the workers in their pods if RestartsInPlace(), else all pods are recreated
 };
 
 struct PyTorchOptions {

@@ -55,7 +55,7 @@ StatusOr<Json> ReadTemplate(const std::string& text) {
   }
   MUSTER_RETURN_IF_ERROR(Annotate(complaints.status(), kFlag));
   if (!containers.is_array() || containers.empty()) {
-    return absl::InvalidArgumentError(fmt::format("{}: it is no list of containers", kFlag));
+    return absl::InvalidArgumentError(fmt::format("{}: it is not a list of containers", kFlag));
   }
   return containers;
 }

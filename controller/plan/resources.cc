@@ -25,7 +25,7 @@ int64_t UnitsOf(const Json& resources, const char* name) {
 bool Names(std::string_view resource, std::string_view word) { return Lower(resource).find(word) != std::string::npos; }
 
 // A share of a GPU: nvidia.com/gpumem, nvidia.com/gpucores (HAMi), volcano.sh/vgpu-memory,
-// aliyun.com/gpu-core.percentage, gpu.intel.com/millicores. Its amount is no number of devices.
+// aliyun.com/gpu-core.percentage, gpu.intel.com/millicores. Its amount is not a number of devices.
 bool IsShareOfGpu(std::string_view resource) {
   if (!Names(resource, "gpu")) return false;
   for (const char* word : {"mem", "core", "percent", "ratio", "monitoring"}) {
@@ -38,7 +38,7 @@ bool IsGpu(std::string_view resource) {
   return (Names(resource, "gpu") && !IsShareOfGpu(resource)) || resource.starts_with("nvidia.com/mig-");
 }
 
-// A device that is no GPU. One worker drives one device.
+// A device that is not a GPU. One worker drives one device.
 bool IsOtherDevice(std::string_view resource) {
   const std::string name = Lower(resource);
   return name == "google.com/tpu" || name.starts_with("huawei.com/ascend") || name.starts_with("habana.ai/gaudi") ||

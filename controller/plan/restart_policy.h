@@ -13,7 +13,7 @@ namespace muster::controller {
 
 inline constexpr char kRestartPolicyAnnotation[] = "muster.dev/restart-policy";
 
-// kOwn: the annotation is absent. InvalidArgument: it is no policy.
+// kOwn: the annotation is absent. InvalidArgument: it is not a policy.
 StatusOr<RestartPolicy> ReadRestartPolicy(const Runtime& runtime, const ReplicatedJob& of);
 
 // "exit-code", as in the annotation and in MUSTER_RESTART_POLICY; empty: kOwn.

@@ -11,7 +11,7 @@ namespace muster::controller {
 namespace {
 
 constexpr char kKey[] = "runtime";
-constexpr char kDelete[] = "delete the ConfigMap and it is made anew";
+constexpr char kDelete[] = "delete the ConfigMap and it is recreated";
 
 // "trainer.kubeflow.org" of "trainer.kubeflow.org/v1alpha1".
 std::string_view GroupOf(std::string_view api_version) {

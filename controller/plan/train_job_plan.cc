@@ -106,7 +106,7 @@ class Planner {
   Status ReadNames() {
     if (!IsLabel(job_.meta.name)) {
       return absl::InvalidArgumentError(fmt::format(
-          "metadata.name: {} is no DNS label: small letters, digits and '-', a letter first, no '-' last, 63 "
+          "metadata.name: {} is not a DNS label: small letters, digits and '-', a letter first, no '-' last, 63 "
           "characters at most",
           Quoted(job_.meta.name)));
     }

@@ -30,7 +30,7 @@ void CheckCount(Fields& fields, const char* name, size_t count) {
 std::string ReadClaim(Fields& claim, bool retain, Draft* draft) {
   Fields metadata = claim.Object("metadata");
   std::string name = metadata.NeedText("name");
-  if (!name.empty() && !IsLabel(name)) metadata.Wrong("name", name, "is no DNS label");
+  if (!name.empty() && !IsLabel(name)) metadata.Wrong("name", name, "is not a DNS label");
   if (metadata.Find("namespace") != nullptr) {
     metadata.Wrong("namespace", "namespace cannot be set for VolumeClaimPolicies templates; leave it out");
   }

@@ -78,7 +78,7 @@ std::optional<Hold> HoldBy(const Awaited& awaited, const LookUp& look_up) {
     return Hold{
         reason::kTrainJobEndedOtherwise,
         fmt::format(
-            "it waits for TrainJob {} {}, which has ended: {}; make that TrainJob anew, or change the annotation {}",
+            "it waits for TrainJob {} {}, which has ended: {}; recreate that TrainJob, or change the annotation {}",
             awaited.job, Wanted(awaited.until), other->status.state, kAfterAnnotation),
         true};
   }
@@ -97,8 +97,8 @@ StatusOr<std::vector<Awaited>> ReadAfter(const TrainJob& job) {
     const size_t equals = part.find('=');
     Awaited awaited{.job = std::string(part.substr(0, equals))};
     if (!IsLabel(awaited.job)) {
-      return Wrong(
-          fmt::format("{} is no name of a TrainJob; write prepare, or prepare=Any,tune=Failed", Quoted(awaited.job)));
+      return Wrong(fmt::format("{} is not a name of a TrainJob; write prepare, or prepare=Any,tune=Failed",
+                               Quoted(awaited.job)));
     }
     if (equals != std::string_view::npos) {
       const std::string_view until = part.substr(equals + 1);

@@ -30,7 +30,7 @@ std::optional<AgentToAsk> WhomToAsk(const PyTorchPlan& plan, const ObservedRepli
 // Takes what the agents of a job say into `known`. True: they tell of a further restart.
 bool TakeNews(AgentsSaid said, std::optional<AgentsSaid>* known);
 
-// InvalidArgument: `body` is no answer of an agent.
+// InvalidArgument: `body` is not an answer of an agent.
 StatusOr<AgentsSaid> ReadAgentStatus(const std::string& pod_uid, std::string_view body);
 
 }  // namespace muster::controller

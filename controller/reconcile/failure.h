@@ -32,7 +32,7 @@ struct PodFailure {
 struct PodRules {
   RestartPolicy restart = RestartPolicy::kOwn;
   bool agent = false;            // its command runs under the agent
-  std::optional<int> node_rank;  // nullopt: the pod is no node of the job
+  std::optional<int> node_rank;  // nullopt: the pod is not a node of the job
   bool initializer = false;      // a code that muster-initializer calls fatal ends the job, whatever `restart` says
 };
 PodRules RulesOf(const ObservedPod& pod, const PlannedJob& planned);

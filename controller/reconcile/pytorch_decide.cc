@@ -240,7 +240,7 @@ class Deciding {
     ++status().attempt;
     decision_.status_first = true;
     const std::string why = vanished.empty() ? Lost() : fmt::format("pod {} is gone", vanished);
-    Event(true, ReasonOf(kJobRestarting), fmt::format("all pods are made anew, {}: {}", Used(), why));
+    Event(true, ReasonOf(kJobRestarting), fmt::format("all pods are recreated, {}: {}", Used(), why));
     ForgetSuccesses(&status());
     for (Replica& replica : replicas_.all) {
       replica.old = replica.pod != nullptr;
@@ -265,7 +265,7 @@ class Deciding {
     restarting_ = true;
     if (status().Is(kJobRestarting)) return;
     Event(true, reason::kPodDeleted,
-          fmt::format("pod {} is being deleted; it is made anew, which uses no restart", replica.name));
+          fmt::format("pod {} is being deleted; it is recreated, which uses no restart", replica.name));
   }
 
   std::string Used() const {
@@ -291,7 +291,7 @@ class Deciding {
     if (now_ < lost) return decision_.LookAgain(lost);
     Do(Action::Kind::kDropPod, pod.meta);
     Event(true, reason::kPodLost,
-          fmt::format("pod {} (node {}) is still terminating; it is deleted by force, and made anew", pod.meta.name,
+          fmt::format("pod {} (node {}) is still terminating; it is deleted by force, and recreated", pod.meta.name,
                       pod.node));
   }
 
@@ -309,7 +309,7 @@ class Deciding {
     if (vanished.empty()) return;
     restarting_ = true;
     Event(true, reason::kPodDeleted,
-          fmt::format("pod {} was deleted before its exit code was read; it is made anew, which uses no restart",
+          fmt::format("pod {} was deleted before its exit code was read; it is recreated, which uses no restart",
                       vanished));
   }
 

@@ -88,7 +88,7 @@ const Failure* ExplanationOf(const std::vector<Failure>& known, const ObservedPo
     // Within one second the order of two ends is not known. But a pod that was killed did not end because of another.
     const bool came_first = peer.time < end || (peer.time == end && WasKilled(peer));
     const bool was_under_way = pod.meta.created && *pod.meta.created < peer.time && came_first;
-    // An earlier pod of the same name is no peer: it was gone before this one was created, even in the same second.
+    // An earlier pod of the same name is not a peer: it was gone before this one was created, even in the same second.
     if (peer.ended_pod() == pod.meta.name || !was_under_way) continue;
     const Failure* cause = CauseOf(known, peer);
     if (cause != nullptr && end <= cause->time + kPeerFailureShows) return cause;

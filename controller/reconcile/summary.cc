@@ -159,7 +159,7 @@ std::vector<EventText> EventsOf(const TrainJob& job, const TrainJobStatus& statu
   if (after == kSuspended)
     events.push_back({false, reason::kSuspended.reason, "its Jobs are suspended, their pods end"});
   if (before == kSuspended && !job.suspend) {
-    events.push_back({false, reason::kResumed.reason, "its Jobs are made anew from their templates"});
+    events.push_back({false, reason::kResumed.reason, "its Jobs are recreated from their templates"});
   }
   if (after == kRunning) {
     events.push_back({false, kRunning, fmt::format("all {} are ready", Counted(status.nodes, "node"))});

@@ -207,10 +207,10 @@ class ArchiveReader::Impl {
   }
   Status Broken(std::string_view what) const {
     if (absl::IsResourceExhausted(failed_)) return Annotate(failed_, name_);
-    return absl::DataLossError(
-        fmt::format("{}: {}; it is broken, or no tar, tar.gz, tar.zst or zip: leave it out with --ignore, or bring it "
-                    "in without --extract",
-                    name_, what));
+    return absl::DataLossError(fmt::format(
+        "{}: {}; it is broken, or not a tar, tar.gz, tar.zst or zip: leave it out with --ignore, or bring it "
+        "in without --extract",
+        name_, what));
   }
 
   WindowLimits& windows_;

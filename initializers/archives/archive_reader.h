@@ -46,7 +46,7 @@ class ArchiveReader {
   // Returns the next wanted member; nullopt: there are no more. An unwanted member may have any name and be of any
   // kind. `wanted` gets the path as it is in the archive, without a leading "./" and a trailing '/'. InvalidArgument: a
   // bad path (see above), a device or pipe, an encrypted member, a member without a length. DataLoss: the archive is
-  // damaged or cut short, or is no archive. ResourceExhausted: a window is too large.
+  // damaged or cut short, or is not an archive. ResourceExhausted: a window is too large.
   StatusOr<std::optional<Member>> Next(const std::function<bool(std::string_view path)>& wanted);
   // Reads the member's content in order, holes as zeros. 0 bytes: the member has ended, and its checksum is right.
   StatusOr<size_t> Read(char* bytes, size_t length);

@@ -207,7 +207,7 @@ Status Unpacking::ResolveLinks() {
     const auto found = places_.find(target);
     if (found == places_.end() || unpacked_.files[found->second].name.empty()) {
       return absl::NotFoundError(
-          fmt::format("{}: {} is a link to {}, which is no file of the archive; leave it out with --ignore",
+          fmt::format("{}: {} is a link to {}, which is not a file of the archive; leave it out with --ignore",
                       archive_.entry.path, Quoted(member), Quoted(first)));
     }
     const MovedFile& other = unpacked_.files[found->second];

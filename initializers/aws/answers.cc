@@ -34,7 +34,7 @@ std::string Shown(const Json& json, const char* name) {
 
 StatusOr<TemporaryKeys> ParseMachineKeys(std::string_view text) {
   const Json json = ReadJsonTop(text, kFieldLevels);
-  if (json.is_discarded()) return absl::InvalidArgumentError("the answer is no JSON");
+  if (json.is_discarded()) return absl::InvalidArgumentError("the answer is not JSON");
   const std::string code = Shown(json, "Code");
   if (!code.empty() && code != "Success") {
     return absl::PermissionDeniedError(fmt::format("{}: {}", code, Shown(json, "Message")));
@@ -51,7 +51,7 @@ StatusOr<TemporaryKeys> ParseMachineKeys(std::string_view text) {
 
 StatusOr<TemporaryKeys> ParseProcessKeys(std::string_view text) {
   const Json json = ReadJsonTop(text, kFieldLevels);
-  if (json.is_discarded()) return absl::InvalidArgumentError("the answer is no JSON");
+  if (json.is_discarded()) return absl::InvalidArgumentError("the answer is not JSON");
   const Json* version = FindField(json, "Version");
   if (version == nullptr) return absl::InvalidArgumentError("the answer has no Version");
   if (!version->is_number() || version->get<double>() != 1) {
@@ -72,7 +72,7 @@ StatusOr<TemporaryKeys> ParseProcessKeys(std::string_view text) {
 
 StatusOr<TemporaryKeys> ParseSsoKeys(std::string_view text) {
   const Json json = ReadJsonTop(text, kFieldLevels);
-  if (json.is_discarded()) return absl::InvalidArgumentError("the answer is no JSON");
+  if (json.is_discarded()) return absl::InvalidArgumentError("the answer is not JSON");
   const Json* found = FindField(json, "roleCredentials");
   const Json& role = found != nullptr ? *found : json;
   TemporaryKeys temporary;
@@ -88,7 +88,7 @@ StatusOr<TemporaryKeys> ParseSsoKeys(std::string_view text) {
 StatusOr<std::string> ParseWord(std::string_view text) {
   const std::string_view word = Strip(text.substr(0, text.find('\n')));
   if (!word.empty() && IsVisible(word) && word.find('<') == std::string_view::npos) return std::string(word);
-  return absl::InvalidArgumentError("the answer is no single word of printable ASCII");
+  return absl::InvalidArgumentError("the answer is not a single word of printable ASCII");
 }
 
 }  // namespace muster::initializers

@@ -16,7 +16,7 @@
 //
 // A configured step that cannot work is an error; no later step is tried. Such errors are: half a pair of keys, a
 // profile or a named file that is missing, profiles that are each other's source, mfa_serial, `aws login` sessions, a
-// credential_process that is no command line. For users: docs/initializers.md, "S3".
+// credential_process that is not a command line. For users: docs/initializers.md, "S3".
 #pragma once
 
 #include <memory>

@@ -332,7 +332,7 @@ asio::awaitable<StatusOr<KeyStore::Found>> S3::Find() {
 
 asio::awaitable<StatusOr<KeyPage>> S3::Page(std::string prefix, std::string token) {
   const Wanted wanted = PageOf(prefix, token);
-  // An answer that is no list (a login page) is a failure like any other: the request is repeated.
+  // An answer that is not a list (a login page) is a failure like any other: the request is repeated.
   StatusOr<S3Page> read = S3Page();
   auto prepare = [this, &wanted] { return SignedInTime(wanted); };
   auto judge = [this, &read](const http::Answer& answer) -> std::optional<http::Refusal> {

@@ -30,8 +30,8 @@ struct S3Page {
 };
 
 // Parses a page. Keys are percent-decoded if the answer says EncodingType url (then a '+' is a space). InvalidArgument:
-// the text is no ListBucketResult (a login page, cut XML, an error); an object lacks a key or a size; a size is no
-// number; the page says that there is more but has no token.
+// the text is not a ListBucketResult (a login page, cut XML, an error); an object lacks a key or a size; a size is not
+// a number; the page says that there is more but has no token.
 StatusOr<S3Page> ParseS3Page(std::string_view xml);
 
 // Temporary credentials of an STS answer (AssumeRole, AssumeRoleWithWebIdentity).

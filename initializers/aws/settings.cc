@@ -131,7 +131,7 @@ StatusOr<std::optional<http::EndpointUrl>> S3Endpoint(const AwsConfig& config) {
   return OfProfile(config, "s3", ignored);
 }
 
-// The region in "s3.REGION.DOMAIN"; empty for "s3.amazonaws.com"; nullopt: it is no endpoint of AWS.
+// The region in "s3.REGION.DOMAIN"; empty for "s3.amazonaws.com"; nullopt: it is not an endpoint of AWS.
 std::optional<std::string> RegionOfOwnEndpoint(const http::EndpointUrl& url) {
   if (!url.tls || url.port != 0 || !url.path.empty()) return std::nullopt;
   if (url.host == "s3.amazonaws.com") return std::string();
@@ -178,7 +178,7 @@ Status CheckBucket(std::string_view bucket, bool custom_endpoint) {
         "{} is a directory bucket (S3 Express), which is not supported; copy it to an ordinary one", Quoted(bucket)));
   }
   if (bucket.empty() || bucket == "." || bucket == ".." || bucket.find_first_of("/?#") != std::string_view::npos) {
-    return absl::InvalidArgumentError(fmt::format("{} is no bucket", Quoted(bucket)));
+    return absl::InvalidArgumentError(fmt::format("{} is not a bucket", Quoted(bucket)));
   }
   return absl::OkStatus();
 }

@@ -169,12 +169,12 @@ std::optional<Expectation> Checkable(Expectation expectation) {
 
 StatusOr<Expectation> ParseExpectation(std::string_view text) {
   const size_t colon = text.find(':');
-  if (colon == std::string_view::npos) return Bad(text, "is no hash: it is written NAME:HEX");
+  if (colon == std::string_view::npos) return Bad(text, "is not a hash: it is written NAME:HEX");
   std::string_view name = text.substr(0, colon);
   Expectation expectation;
   if (const size_t slash = name.find('/'); slash != std::string_view::npos) {
     auto part_size = ParseInt(name.substr(slash + 1));
-    if (!part_size || *part_size <= 0) return Bad(text, "is no hash: after the / comes the size of a part in bytes");
+    if (!part_size || *part_size <= 0) return Bad(text, "is not a hash: after the / comes the size of a part in bytes");
     expectation.part_size = static_cast<uint64_t>(*part_size);
     name = name.substr(0, slash);
   }
@@ -183,11 +183,11 @@ StatusOr<Expectation> ParseExpectation(std::string_view text) {
     return Bad(text, "is of an unknown hash; known: sha256, sha1, git-blob, md5, crc32, crc32c, crc64nvme");
   }
   if (*kind == HashKind::kGitBlob && expectation.part_size != 0)
-    return Bad(text, "is no hash: git's ids have no parts");
+    return Bad(text, "is not a hash: git's ids have no parts");
   expectation.kind = *kind;
   MUSTER_ASSIGN_OR_RETURN(expectation.value, FromHex(text.substr(colon + 1)));
   if (expectation.value.size() != HashBytes(*kind)) {
-    return Bad(text, fmt::format("is no hash: {} has {} hex digits", name, 2 * HashBytes(*kind)));
+    return Bad(text, fmt::format("is not a hash: {} has {} hex digits", name, 2 * HashBytes(*kind)));
   }
   return expectation;
 }
@@ -204,13 +204,13 @@ std::string ToHex(std::string_view raw) {
 }
 
 StatusOr<std::string> FromHex(std::string_view hex) {
-  if (hex.size() % 2 != 0) return Bad(hex, "is no hex: it has an odd number of digits");
+  if (hex.size() % 2 != 0) return Bad(hex, "is not hex: it has an odd number of digits");
   std::string raw;
   raw.reserve(hex.size() / 2);
   for (size_t i = 0; i < hex.size(); i += 2) {
     const auto high = http::HexDigit(hex[i]);
     const auto low = http::HexDigit(hex[i + 1]);
-    if (!high || !low) return Bad(hex, "is no hex: its digits are 0-9 and a-f");
+    if (!high || !low) return Bad(hex, "is not hex: its digits are 0-9 and a-f");
     raw += static_cast<char>(*high << 4 | *low);
   }
   return raw;

@@ -28,7 +28,7 @@ const char* FaultOfPath(std::string_view path) {
   if (path.empty()) return "is empty";
   if (path.size() > kLongestPath) return "is longer than 3072 bytes";
   if (path.find('\0') != std::string_view::npos) return "contains a NUL";
-  if (!IsUtf8(path)) return "is no UTF-8";
+  if (!IsUtf8(path)) return "is not UTF-8";
   if (path.ends_with('/')) path.remove_suffix(1);
   if (path.substr(0, path.find('/')) == kOwnFolder) return "is in .muster, which is Muster's own";
   for (size_t start = 0; start <= path.size();) {

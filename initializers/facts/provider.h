@@ -4,7 +4,7 @@
 //
 // Loop thread only. Every asynchronous call returns a handle: when its last copy goes, the call ends without a
 // callback. A provider retries its own lists and Looks: an error that it gives is final. PermissionDenied, NotFound,
-// InvalidArgument, FailedPrecondition: a retry is no use; Unavailable, DeadlineExceeded, DataLoss: after the last
+// InvalidArgument, FailedPrecondition: a retry is of no use; Unavailable, DeadlineExceeded, DataLoss: after the last
 // retry.
 #pragma once
 

@@ -135,7 +135,7 @@ Status CheckText(std::string_view uri) {
   if (control)
     return Bad(uri,
                "it contains a line end or another control character; is there one at the end of a Secret's value?");
-  if (!IsUtf8(uri)) return Bad(uri, "it is no UTF-8");
+  if (!IsUtf8(uri)) return Bad(uri, "it is not UTF-8");
   return absl::OkStatus();
 }
 
@@ -173,8 +173,8 @@ Status ReadBucket(std::string_view rest, Source* source) {
   const auto [bucket, key] = Cut(rest, "/");
   if (!IsNameOf(bucket, "-._", kLongestBucket)) {
     return bucket.empty() ? Bad(source->uri, "it names no bucket: after the two slashes comes BUCKET[/KEY]")
-                          : Bad(source->uri,
-                                fmt::format("{} is no bucket's name (letters, digits, '-', '.', '_')", Quoted(bucket)));
+                          : Bad(source->uri, fmt::format("{} is not a bucket's name (letters, digits, '-', '.', '_')",
+                                                         Quoted(bucket)));
   }
   source->container = bucket;
   source->path = key.substr(std::min<size_t>(key.size(), 1));
@@ -185,9 +185,10 @@ Status ReadClaim(std::string_view rest, Source* source) {
   const auto [claim, path] = Cut(rest, "/");
   const bool lower = std::none_of(claim.begin(), claim.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
   if (!lower || !IsNameOf(claim, "-.", kLongestClaim) || !IsWord(claim.back())) {
-    return claim.empty() ? Bad(source->uri, "it names no claim: after the two slashes comes CLAIM[/PATH]")
-                         : Bad(source->uri, fmt::format("{} is no claim's name (lower-case letters, digits, '-', '.')",
-                                                        Quoted(claim)));
+    return claim.empty()
+               ? Bad(source->uri, "it names no claim: after the two slashes comes CLAIM[/PATH]")
+               : Bad(source->uri,
+                     fmt::format("{} is not a claim's name (lower-case letters, digits, '-', '.')", Quoted(claim)));
   }
   source->container = claim;
   source->path = path.substr(std::min<size_t>(path.size(), 1));
@@ -220,7 +221,7 @@ Status ReadFragment(std::string_view fragment, Source* source) {
   }
   auto value = FromHex(fragment.substr(kHashFragment.size()));
   if (!value.ok() || value->size() != HashBytes(HashKind::kSha256)) {
-    return Bad(source->uri, fmt::format("{} is no SHA-256: it has {} hex digits", Quoted(fragment),
+    return Bad(source->uri, fmt::format("{} is not a SHA-256: it has {} hex digits", Quoted(fragment),
                                         2 * HashBytes(HashKind::kSha256)));
   }
   source->expected = Expectation{HashKind::kSha256, *std::move(value), 0};
@@ -299,10 +300,10 @@ Status ReadRevision(std::string_view written, Source* source) {
                      return c <= 0x20 || c == 0x7f ||
                             std::string_view("~^:?*[\\").find(static_cast<char>(c)) != std::string_view::npos;
                    });
-  if (odd) return Bad(source->uri, fmt::format("{} is no revision (a branch, a tag, a commit)", Quoted(revision)));
+  if (odd) return Bad(source->uri, fmt::format("{} is not a revision (a branch, a tag, a commit)", Quoted(revision)));
   if (revision == "refs" || revision == "refs/pr" || revision == "refs/convert") {
     return Bad(source->uri,
-               fmt::format("{} is no revision; write refs/pr/N, refs/convert/NAME, or a branch with %2F for '/'",
+               fmt::format("{} is not a revision; write refs/pr/N, refs/convert/NAME, or a branch with %2F for '/'",
                            Quoted(revision)));
   }
   source->revision = std::move(revision);
@@ -319,7 +320,7 @@ Status ReadRepository(std::string_view rest, Role role, Source* source) {
   }
   for (std::string_view part : {space, name}) {
     if (!IsNameOf(part, "-._", kLongestName)) {
-      return Bad(source->uri, fmt::format("{} is no name on the hub; expected is {}", Quoted(part), kHubForm));
+      return Bad(source->uri, fmt::format("{} is not a name on the hub; expected is {}", Quoted(part), kHubForm));
     }
   }
   source->container = fmt::format("{}/{}", space, name);

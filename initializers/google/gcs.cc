@@ -245,7 +245,7 @@ asio::awaitable<StatusOr<KeyPage>> Gcs::Page(std::string prefix, std::string tok
   query.emplace_back("maxResults", "1000");
   query.emplace_back("fields", fmt::format("kind,items({}),nextPageToken", kFields));
   if (!token.empty()) query.emplace_back("pageToken", std::move(token));
-  // An answer that is no list (a login page) is a failure like any other: the request is repeated.
+  // An answer that is not a list (a login page) is a failure like any other: the request is repeated.
   std::optional<GcsPage> read;
   auto judge = [&](const http::Answer& answer) -> std::optional<http::Refusal> {
     if (answer.head.status == 200) return Taken(ParseObjects(answer.body), where, &read);

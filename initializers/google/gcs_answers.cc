@@ -35,7 +35,7 @@ StatusOr<std::optional<Expectation>> HashOf(const Json& object, const char* name
   const std::string text = TextField(object, name);
   auto raw = FromBase64(text);
   if (!raw.ok() || raw->size() != HashBytes(kind)) {
-    return Bad(fmt::format("{} is {}, which is no {}", name, Quoted(text), HashName(kind)));
+    return Bad(fmt::format("{} is {}, which is not {} in base64", name, Quoted(text), HashName(kind)));
   }
   return Checkable({kind, *std::move(raw), 0});
 }

@@ -33,18 +33,18 @@ class Credentials {
   const std::string& origin() const { return origin_; }
   const Json* Get(const char* key) const { return FindField(json_, key); }
 
-  // The text field `key`; empty: it is missing. InvalidArgument: it is no text.
+  // The text field `key`; empty: it is missing. InvalidArgument: it is not text.
   StatusOr<std::string> Text(const char* key) const {
     const Json* found = Get(key);
     if (found == nullptr) return "";
-    if (!found->is_string()) return absl::InvalidArgumentError(fmt::format("{}: {} is no text", origin_, key));
+    if (!found->is_string()) return absl::InvalidArgumentError(fmt::format("{}: {} is not text", origin_, key));
     return found->get<std::string>();
   }
   StatusOr<std::string> Need(const char* key) const {
     MUSTER_ASSIGN_OR_RETURN(std::string text, Text(key));
     if (text.empty()) {
-      return Unusable(
-          fmt::format("{} has no {}; make the file anew (gcloud iam, gcloud auth application-default)", origin_, key));
+      return Unusable(fmt::format("{} has no {}; create the file again (gcloud iam, gcloud auth application-default)",
+                                  origin_, key));
     }
     return text;
   }
@@ -52,7 +52,7 @@ class Credentials {
   StatusOr<Credentials> Object(const char* key) const {
     const Json* found = Get(key);
     if (found != nullptr && found->is_object()) return Credentials(*found, fmt::format("{}: {}", origin_, key));
-    return Unusable(fmt::format("{} has no {} that is an object; make the file anew", origin_, key));
+    return Unusable(fmt::format("{} has no {} that is an object; create the file again", origin_, key));
   }
   // A required text of one line: it goes into a header, a form, or a message.
   StatusOr<std::string> NeedLine(const char* key) const {
@@ -233,11 +233,11 @@ StatusOr<GoogleIdentity> ReadImpersonated(const Credentials& fields) {
 StatusOr<GoogleIdentity> ReadFile(std::string_view text, const std::string& origin) {
   const StatusOr<Json> read = ReadJson(text, kFieldLevels);
   if (!read.ok()) {
-    return absl::InvalidArgumentError(fmt::format("{} {}; make the file anew", origin, Message(read.status())));
+    return absl::InvalidArgumentError(fmt::format("{} {}; create the file again", origin, Message(read.status())));
   }
   const Json& json = *read;
   if (!json.is_object()) {
-    return absl::InvalidArgumentError(fmt::format("{} is no JSON object; make the file anew", origin));
+    return absl::InvalidArgumentError(fmt::format("{} is not a JSON object; create the file again", origin));
   }
   const Credentials fields(json, origin);
   MUSTER_ASSIGN_OR_RETURN(const std::string type, FileType(fields));

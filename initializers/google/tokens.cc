@@ -50,7 +50,7 @@ Fetched TokenOfIam(const http::Answer& answer) {
 
 Fetched TokenOfMachine(const http::Answer& answer) {
   if (answer.head.Find("metadata-flavor") != "Google") {
-    return absl::InvalidArgumentError("the server is no metadata server (no Metadata-Flavor: Google)");
+    return absl::InvalidArgumentError("the server is not a metadata server (no Metadata-Flavor: Google)");
   }
   return TokenOfOauth(answer);
 }
@@ -353,7 +353,7 @@ StatusOr<std::string> SignAssertion(const ServiceAccount& account, int64_t unix_
   auto signature = key ? SignSha256(key.get(), text) : std::nullopt;
   if (!signature) {
     return absl::InvalidArgumentError(
-        fmt::format("the private_key of {} is no RSA key in PEM without a password; make a new key of {}",
+        fmt::format("the private_key of {} is not an RSA key in PEM without a password; make a new key of {}",
                     account.origin, Quoted(account.client_email)));
   }
   return fmt::format("{}.{}", text, ToBase64Url(*signature));

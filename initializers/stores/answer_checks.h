@@ -12,7 +12,7 @@
 
 namespace muster::initializers {
 
-// The size of the whole file, from the answer to a request for its first byte; nullopt: it is no such answer.
+// The size of the whole file, from the answer to a request for its first byte; nullopt: it is not such an answer.
 std::optional<uint64_t> SizeOfPart(const http::ResponseHead& head);
 
 // True if the answer is a web page and the extension of the last element of `path` names another kind of file. With

@@ -2,7 +2,7 @@
 //
 //   revision -> commit (one request; none if the revision is a commit)
 //   tree at the commit, page by page -> files with sizes and hashes, without a HEAD request for any file. A path is
-//     requested as a folder first; if it is no folder, the file is looked for in the listing of its parent folder
+//     requested as a folder first; if it is not a folder, the file is looked for in the listing of its parent folder
 //   resolve -> bytes, or a redirect: to another path of the hub (a renamed repository, the resolve cache), with our
 //     token; or to a CDN (a signed URL), never with our token. A CDN URL is kept for all ranges of its file; a new one
 //     is requested when the CDN refuses it (403: it has expired)

@@ -19,7 +19,7 @@ Status Bad(std::string_view what) { return absl::InvalidArgumentError(std::strin
 
 StatusOr<Json> Read(std::string_view text, int deepest) {
   Json json = ReadJsonTop(text, deepest);
-  if (json.is_discarded()) return Bad(fmt::format("it is no JSON: {}", Quoted(Strip(text), 60)));
+  if (json.is_discarded()) return Bad(fmt::format("it is not JSON: {}", Quoted(Strip(text), 60)));
   return json;
 }
 
@@ -69,7 +69,7 @@ StatusOr<Entry> ReadFile(const Json& item, const FieldNames& names) {
 }
 
 StatusOr<std::vector<Entry>> ReadFiles(const Json& list, const FieldNames& names) {
-  if (!list.is_array()) return Bad("it is no JSON array");
+  if (!list.is_array()) return Bad("it is not a JSON array");
   std::vector<Entry> entries;
   size_t number = 0;
   for (const Json& item : list) {
@@ -142,7 +142,8 @@ StatusOr<std::string> ParseRevision(std::string_view json) {
   if (!document.ok()) return Annotate(document.status(), "the hub's answer about the revision cannot be read");
   const std::string sha = TextField(*document, "sha");
   if (sha.empty()) return Bad("the hub's answer about the revision has no sha");
-  if (!IsCommit(sha)) return Bad(fmt::format("the hub's sha of the revision is {}, which is no commit", Quoted(sha)));
+  if (!IsCommit(sha))
+    return Bad(fmt::format("the hub's sha of the revision is {}, which is not a commit", Quoted(sha)));
   return sha;
 }
 

@@ -59,7 +59,7 @@ Status CheckRevision(std::string_view revision) {
   const bool plain = std::none_of(revision.begin(), revision.end(), [](unsigned char c) { return c <= ' '; });
   if (plain && revision.size() <= kLongestRevision && IsUtf8(revision)) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      fmt::format("MODEL_VERSION is {}, which is no revision (a branch, a tag, a commit)", Quoted(revision)));
+      fmt::format("MODEL_VERSION is {}, which is not a revision (a branch, a tag, a commit)", Quoted(revision)));
 }
 
 }  // namespace

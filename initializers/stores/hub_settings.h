@@ -27,8 +27,8 @@ struct HubSettings {
   bool cache_layout = false;  // files are stored as in a hub cache: snapshots/COMMIT/PATH, refs/REVISION
 };
 
-// InvalidArgument: an endpoint that is no http(s) URL or has a password in it; a token that cannot stand in a header
-// (names the variable, never shows the token); HF_HUB_OFFLINE (explains that it forbids every download).
+// InvalidArgument: an endpoint that is not an http(s) URL or has a password in it; a token that cannot stand in a
+// header (names the variable, never shows the token); HF_HUB_OFFLINE (explains that it forbids every download).
 StatusOr<HubSettings> FindHubSettings(const Source& source, bool anonymous, const Environment& environment,
                                       const ReadText& read, const std::string& home);
 

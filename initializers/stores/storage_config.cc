@@ -33,13 +33,13 @@ StatusOr<Json> ReadObject(const Environment& environment, const char* name) {
   StatusOr<Json> object = ReadJson(*text, kFieldLevels);
   if (!object.ok()) return absl::InvalidArgumentError(fmt::format("{} {}", name, Message(object.status())));
   if (object->is_object()) return object;
-  return absl::InvalidArgumentError(fmt::format("{} is no JSON object", name));  // its text may hold keys
+  return absl::InvalidArgumentError(fmt::format("{} is not a JSON object", name));  // its text may hold keys
 }
 
 StatusOr<std::string> TextOf(const Json& value, const std::string& name) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_boolean() || value.is_number_integer()) return WriteJson(value);
-  return absl::InvalidArgumentError(fmt::format("{} is no text", name));
+  return absl::InvalidArgumentError(fmt::format("{} is not text", name));
 }
 
 }  // namespace

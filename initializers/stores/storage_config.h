@@ -20,7 +20,7 @@ struct S3Variables {
   NameVariable name_of;  // "endpoint_url of STORAGE_CONFIG", or the name of the variable
 };
 
-// The variables for the S3 source `uri`. InvalidArgument: one of the two is no such object, or its type is not s3.
+// The variables for the S3 source `uri`. InvalidArgument: one of the two is not such an object, or its type is not s3.
 StatusOr<S3Variables> WithStorageConfig(const Environment& environment, std::string_view uri);
 
 }  // namespace muster::initializers

@@ -13,7 +13,7 @@ namespace {
 
 // Separates namespace and name; neither can contain it.
 constexpr char kNamespaceEnd = '\n';
-constexpr size_t kShown = 100;  // bytes shown of a text that is no XML
+constexpr size_t kShown = 100;  // bytes shown of a text that is not XML
 
 class Reader {
  public:
@@ -108,7 +108,7 @@ Status ReadXml(std::string_view xml, const XmlElementEnd& ended) {
   Status status = Reader(ended).Read(xml);
   const std::string_view start = Strip(xml.substr(0, 1000));
   if (!status.ok() && !start.starts_with('<') && !start.starts_with("\xef\xbb\xbf<")) {
-    return absl::InvalidArgumentError(fmt::format("it is no XML: {}", Quoted(xml, kShown)));
+    return absl::InvalidArgumentError(fmt::format("it is not XML: {}", Quoted(xml, kShown)));
   }
   return status;
 }

@@ -21,7 +21,7 @@ inline constexpr size_t kLongestXmlText = size_t{64} << 10;  // bytes in one ele
 // last inner tag of the element and its end; the whole text if it has no inner element. An error ends the reading.
 using XmlElementEnd = std::function<Status(std::string_view path, std::string_view text)>;
 
-// InvalidArgument names the line and the reason. If the document is no XML at all (a login page), it shows how the
+// InvalidArgument names the line and the reason. If the document is not XML at all (a login page), it shows how the
 // document begins. Elements before the fault have been reported by then.
 Status ReadXml(std::string_view xml, const XmlElementEnd& ended);
 

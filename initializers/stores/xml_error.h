@@ -7,7 +7,7 @@
 namespace muster::initializers {
 
 struct XmlError {
-  std::string code;      // "NoSuchBucket"; empty: the body is no error document
+  std::string code;      // "NoSuchBucket"; empty: the body is not an error document
   std::string message;   // may be empty; one line, at most 1024 bytes
   std::string region;    // the region that the request must be signed for; fit for a host name
   std::string endpoint;  // host, maybe with a port, of the bucket

@@ -214,7 +214,7 @@ class Reader {
     return true;
   }
   bool parse_error(size_t position, const std::string& last, const nlohmann::detail::exception&) {
-    fault = fmt::format("byte {}: it is no JSON near {}", position, Quoted(last, 40));
+    fault = fmt::format("byte {}: it is not JSON near {}", position, Quoted(last, 40));
     return false;
   }
 
@@ -234,8 +234,8 @@ class Reader {
   }
   bool Deeper() { return ++skipped_ <= kDeepest || Fail(fmt::format("something is nested deeper than {}", kDeepest)); }
   bool WrongKind() {
-    if (place_ == Place::kBefore) return Fail("it is no JSON object");
-    if (place_ == Place::kFiles) return Fail("it is no JSON object");
+    if (place_ == Place::kBefore) return Fail("it is not a JSON object");
+    if (place_ == Place::kFiles) return Fail("it is not a JSON object");
     return Fail(fmt::format("{} is of another kind", place_ == Place::kFile ? file_fields_.name() : fields_.name()));
   }
   bool Fail(std::string_view what) {

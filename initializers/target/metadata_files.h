@@ -14,7 +14,7 @@
 namespace muster::initializers {
 
 // Opens a file in the open folder `at`; `flags` are those of open(2). NotFound: there is none. FailedPrecondition: it
-// is no regular file; the message says to remove it.
+// is not a regular file; the message says to remove it.
 StatusOr<Descriptor> OpenMetadataFile(int at, const std::string& name, int flags);
 
 bool HasMetadataFile(const std::string& target, const std::string& name);

@@ -49,7 +49,7 @@ std::optional<std::string> Check(int folder, const ManifestFile& file, std::span
   if (is_folder) return std::nullopt;
   struct stat facts {};
   if (fstat(open->get(), &facts) != 0) return WhatIsWrong(ErrnoStatus(errno, ""));
-  if (!S_ISREG(facts.st_mode)) return "it is no file";
+  if (!S_ISREG(facts.st_mode)) return "it is not a file";
   if (static_cast<uint64_t>(facts.st_size) != file.size) {
     return fmt::format("it is {} bytes long in place of {}", facts.st_size, file.size);
   }

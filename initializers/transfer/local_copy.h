@@ -5,7 +5,7 @@
 //   verify off: copy_file_range, which a file server may do by itself
 //
 // A file that changes while it is copied is copied again, a few times; then the run fails (Aborted). The run also fails
-// if a listed file has become a link, or is no file any more: its target may now be outside the claim. A file whose
+// if a listed file has become a link, or is not a file any more: its target may now be outside the claim. A file whose
 // hash is known (local_folder.h) and wrong is copied once more; then the run fails and nothing is published.
 #pragma once
 

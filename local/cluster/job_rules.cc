@@ -21,7 +21,7 @@ std::set<int> ReadCodes(Fields exit_codes) {
   std::set<int> codes;
   const Json values = exit_codes.Copy("values");
   if (!values.is_array()) {
-    exit_codes.Wrong("values", "it is no list of exit codes");
+    exit_codes.Wrong("values", "it is not a list of exit codes");
     return codes;
   }
   for (size_t i = 0; i < values.size(); ++i) {
@@ -29,7 +29,7 @@ std::set<int> ReadCodes(Fields exit_codes) {
     if (code && *code >= 0 && *code <= std::numeric_limits<int>::max()) {
       codes.insert(static_cast<int>(*code));
     } else {
-      exit_codes.complaints()->Wrong(PathOf(exit_codes.PathOf("values"), i), values[i], "is no exit code");
+      exit_codes.complaints()->Wrong(PathOf(exit_codes.PathOf("values"), i), values[i], "is not an exit code");
     }
   }
   return codes;

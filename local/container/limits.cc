@@ -152,7 +152,8 @@ Status PodLimits::Open() {
 StatusOr<std::string> PodLimits::FindBase() {
   const auto own = OwnPath(own_);
   if (!own || !HasBoth(mount_ + "/cgroup.controllers")) {
-    return absl::FailedPreconditionError(fmt::format("{} is no cgroup v2 with the controllers cpu and memory", mount_));
+    return absl::FailedPreconditionError(
+        fmt::format("{} is not a cgroup v2 with the controllers cpu and memory", mount_));
   }
   const std::vector<std::string> ours = {std::to_string(getpid()), companion_ == 0 ? "" : std::to_string(companion_)};
   for (std::string path = *own;; path.erase(path.rfind('/'))) {

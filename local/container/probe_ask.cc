@@ -97,7 +97,7 @@ class NetworkQuestion : public Question {
   void Put() override {
     error_code error;
     const auto address = asio::ip::make_address(means_.address, error);
-    if (error) return Unknown(fmt::format("{} is no address", Quoted(means_.address)));
+    if (error) return Unknown(fmt::format("{} is not an address", Quoted(means_.address)));
     stream_.async_connect(tcp::endpoint(address, static_cast<uint16_t>(probe_.port)),
                           [this, self = shared_from_this()](const error_code& failed) {
                             if (failed) return Failed(Troubled(failed));

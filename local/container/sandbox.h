@@ -24,10 +24,10 @@ struct SandboxSpec {
 
 struct FolderEntry {
   std::string name;
-  std::string link;  // the target of a symbolic link; empty: it is no link
+  std::string link;  // the target of a symbolic link; empty: it is not a link
   bool is_folder = false;
 };
-// Lists the folder at an absolute path; empty if it is no folder that can be read.
+// Lists the folder at an absolute path; empty if it is not a folder that can be read.
 using ListFolder = std::function<std::vector<FolderEntry>(const std::string& path)>;
 std::vector<FolderEntry> ListRealFolder(const std::string& path);
 

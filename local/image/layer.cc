@@ -123,7 +123,8 @@ class Unpacking {
 
   Status Broken() const {
     const char* why = archive_error_string(archive_.get());
-    return absl::DataLossError(fmt::format("{}: the tar is broken: {}", name_, why == nullptr ? "it is no tar" : why));
+    return absl::DataLossError(
+        fmt::format("{}: the tar is broken: {}", name_, why == nullptr ? "it is not a tar" : why));
   }
 
   Status Wrong(std::string_view member, std::string_view why) const {

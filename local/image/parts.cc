@@ -33,7 +33,7 @@ class Reader {
     auto manifest = read_("manifest.json");
     if (manifest.ok()) return OfDocker(*manifest);
     return absl::InvalidArgumentError(
-        "it has neither index.json nor manifest.json, and so is no image; make one by `docker save IMAGE`, or by "
+        "it has neither index.json nor manifest.json, and so is not an image; make one by `docker save IMAGE`, or by "
         "`skopeo copy docker://IMAGE oci-archive:FILE`");
   }
 
@@ -49,7 +49,7 @@ class Reader {
     constexpr std::string_view kKind = "sha256:";
     const std::string hex = digest.starts_with(kKind) ? digest.substr(kKind.size()) : "";
     if (hex.size() != kHexDigits || hex.find_first_not_of("0123456789abcdef") != std::string::npos) {
-      return Wrong(path, fmt::format("digest {} is no sha256:<64 hexadecimal digits>", Quoted(digest)));
+      return Wrong(path, fmt::format("digest {} is not a sha256:<64 hexadecimal digits>", Quoted(digest)));
     }
     return fmt::format("{}{}", kBlobs, hex);
   }

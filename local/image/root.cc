@@ -43,7 +43,7 @@ StatusOr<ImageRoot> ReadImageRoot(const std::string& path) {
   if (error) return absl::InvalidArgumentError(fmt::format("--image-root {}: {}", Quoted(path), error.message()));
   if (!std::filesystem::is_directory(whole, error)) {
     return absl::InvalidArgumentError(
-        fmt::format("--image-root {}: it is no folder; a file of an image is given by --oci", Quoted(path)));
+        fmt::format("--image-root {}: it is not a folder; a file of an image is given by --oci", Quoted(path)));
   }
   if (access(whole.c_str(), R_OK | X_OK) != 0) {
     return absl::InvalidArgumentError(fmt::format("--image-root {}: it cannot be entered and read", Quoted(path)));

@@ -30,7 +30,7 @@ struct ImageFlag {
 };
 ImageFlag ReadImageFlag(const std::string& text);
 
-// The folder of --image-root. InvalidArgument: `path` is no folder that can be read; names the flag.
+// The folder of --image-root. InvalidArgument: `path` is not a folder that can be read; names the flag.
 StatusOr<ImageRoot> ReadImageRoot(const std::string& path);
 
 // Turns `environment` ("KEY=VALUE") of a container on this machine's files into that of one in `root`. This machine's

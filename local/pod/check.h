@@ -32,7 +32,7 @@ struct GivenObject {
 
 struct PodCheck {
   Status status;                     // why a pod of a step cannot run: of ProgramOf or `fits`, after the pod's name
-  std::vector<std::string> remarks;  // why a pod that is no step cannot run, and which of `given` no pod uses
+  std::vector<std::string> remarks;  // why a pod that is not a step cannot run, and which of `given` no pod uses
 };
 // `objects`: the Jobs, pods and other objects that the job creates (CreatedObjects). `find` finds all others. `fits`:
 // whether this machine has what a pod needs of it.

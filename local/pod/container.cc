@@ -109,7 +109,7 @@ PodPaths PathsInsteadOf(const Fields& container, std::vector<PodMount>* mounts, 
 std::string NameOf(Fields container) {
   std::string name = container.NeedText("name");
   if (!name.empty() && !IsDnsLabel(name)) {
-    container.Wrong("name", name, "is no name of a container: use only a-z, 0-9 and '-'");
+    container.Wrong("name", name, "is not a name of a container: use only a-z, 0-9 and '-'");
   }
   return name;
 }
@@ -119,7 +119,7 @@ void ReadRest(Fields container, ContainerKind kind, const PodPaths& paths, const
   program->working_directory = paths.In(container.Text("workingDir"));
   IsForPrograms(program->working_directory, container.PathOf("workingDir"), input.complaints);
   if (!program->working_directory.empty() && program->working_directory.front() != '/') {
-    container.Wrong("workingDir", program->working_directory, "is no absolute path");
+    container.Wrong("workingDir", program->working_directory, "is not an absolute path");
   }
   program->limits = LimitsOf(container);
   if (kind == ContainerKind::kMain || program->sidecar) {

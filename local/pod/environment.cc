@@ -17,7 +17,7 @@ void Put(const std::string& path, const std::string& name, std::string value, Co
          Variables* variables) {
   const bool good = !name.empty() && name.find('=') == std::string::npos && IsForPrograms(name, path, complaints);
   if (!good)
-    return complaints->Wrong(path, std::string_view(name), "is no name of a variable: it is empty or has a '='");
+    return complaints->Wrong(path, std::string_view(name), "is not a name of a variable: it is empty or has a '='");
   if (IsForPrograms(value, path, complaints)) (*variables)[name] = std::move(value);
 }
 

@@ -87,7 +87,7 @@ class PodLifecycle {
   void End(Position container, Step* step);
   bool NextInit(Step* step, WallTime now);
   bool HasInitFailed() const;  // for good
-  bool HasBegun() const;       // a container that is no init container has started, or is told to
+  bool HasBegun() const;       // a container that is not an init container has started, or is told to
   bool IsInitialized() const;
   bool Runs(bool sidecars) const;  // one of the sidecars, or of the other containers, runs or is told to start
   std::string Phase() const;

@@ -22,8 +22,8 @@ std::map<std::string, std::string> Decoded(Fields object, const char* field, std
     if (auto raw = FromBase64(value); raw.ok()) {
       value = *std::move(raw);
     } else {
-      object.complaints()->Wrong(PathOf(field, key),
-                                 fmt::format("it is no Base64; encode it, or put it into {} as it is", field_of_texts));
+      object.complaints()->Wrong(
+          PathOf(field, key), fmt::format("it is not Base64; encode it, or put it into {} as it is", field_of_texts));
     }
   }
   return values;

@@ -26,7 +26,7 @@ int PortOf(Fields action, const Fields& container) {
   const int number = port == nullptr ? 0 : IntField(*port, "containerPort", 1).value_or(0);
   if (number == 0 || number > kMostPort) {
     action.Wrong("port", name,
-                 fmt::format("is no port of the container; it has: {}", NamesIn(*container.Whole(), "ports")));
+                 fmt::format("is not a port of the container; it has: {}", NamesIn(*container.Whole(), "ports")));
   }
   return number;
 }
@@ -62,7 +62,7 @@ std::vector<std::pair<std::string, std::string>> HeadersOf(Fields get) {
     const auto is_token = [](char c) {
       return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_';
     };
-    if (!std::all_of(name.begin(), name.end(), is_token)) header.Wrong("name", name, "is no name of a header");
+    if (!std::all_of(name.begin(), name.end(), is_token)) header.Wrong("name", name, "is not a name of a header");
     if (value.find_first_of(std::string_view("\r\n\0", 3)) != std::string::npos) {
       header.Wrong("value", value, "has a line break");
     }

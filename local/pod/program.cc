@@ -19,11 +19,11 @@ namespace {
 std::string HostNameOf(Fields pod, Fields spec) {
   std::string given = spec.Text("hostname");
   if (!given.empty() && !IsDnsLabel(given))
-    spec.Wrong("hostname", given, "is no name of a host: use only a-z, 0-9 and '-'");
+    spec.Wrong("hostname", given, "is not a name of a host: use only a-z, 0-9 and '-'");
   if (!given.empty()) return given;
   std::string name = pod.Object("metadata").NeedText("name");
   if (!name.empty() && !IsDnsName(name)) {
-    pod.Object("metadata").Wrong("name", name, "is no name of a pod: use only a-z, 0-9, '-' and '.'");
+    pod.Object("metadata").Wrong("name", name, "is not a name of a pod: use only a-z, 0-9, '-' and '.'");
   }
   if (name.size() > kLongestLabel) name.resize(kLongestLabel);
   while (name.ends_with('-') || name.ends_with('.')) name.pop_back();
@@ -33,7 +33,7 @@ std::string HostNameOf(Fields pod, Fields spec) {
 std::string SubdomainOf(Fields spec) {
   std::string name = spec.Text("subdomain");
   if (!name.empty() && !IsDnsLabel(name))
-    spec.Wrong("subdomain", name, "is no name of a domain: use only a-z, 0-9 and '-'");
+    spec.Wrong("subdomain", name, "is not a name of a domain: use only a-z, 0-9 and '-'");
   return name;
 }
 

@@ -178,8 +178,9 @@ Fields NamedContainer(Fields ref, const Json* own, const PodInput& input) {
     if (found == nullptr && !name.empty()) found = FindNamed(PartOf(input.pod, "spec"), list, name);
   }
   if (found == nullptr && !name.empty()) {
-    ref.Wrong("containerName", name,
-              fmt::format("is no container of the pod; it has: {}", NamesIn(PartOf(input.pod, "spec"), "containers")));
+    ref.Wrong(
+        "containerName", name,
+        fmt::format("is not a container of the pod; it has: {}", NamesIn(PartOf(input.pod, "spec"), "containers")));
   }
   return Fields(found, fmt::format("container '{}'", found == nullptr ? "" : TextField(*found, "name")),
                 input.complaints);

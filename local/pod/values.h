@@ -17,7 +17,7 @@ std::string FieldValue(controller::Fields ref, FieldUse use, const PodInput& inp
 // The value of a `resourceFieldRef`. `own`: the container to use if `ref` names none; null: `ref` has to name one.
 std::string ResourceValue(controller::Fields ref, const Json* own, const PodInput& input);
 
-// The limits of a container, or of a pod's spec. A limit of 0 is no limit.
+// The limits of a container, or of a pod's spec. A limit of 0 is not a limit.
 ResourceLimits LimitsOf(controller::Fields object);
 
 }  // namespace muster::local

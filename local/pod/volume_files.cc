@@ -45,7 +45,7 @@ void AllKeys(const Fields& source, const ObjectData& data, int mode, VolumeFiles
     for (const auto& [key, value] : *values) {
       if (!IsKey(key)) {
         source.complaints()->Wrong(source.path(), std::string_view(key),
-                                   fmt::format("is no key that {} {} can have: it has letters, digits, '-', '_' and "
+                                   fmt::format("is not a key that {} {} can have: it has letters, digits, '-', '_' and "
                                                "'.', and does not begin with '..'",
                                                data.kind, Quoted(data.name)));
       }

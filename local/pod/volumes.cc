@@ -89,7 +89,7 @@ PodVolume OfThisMachine(Fields source, PodTree* tree) {
   const std::string type = source.Word(
       "type", {"DirectoryOrCreate", "Directory", "FileOrCreate", "File", "Socket", "CharDevice", "BlockDevice"});
   const auto parts = Split(path, '/');
-  if (!path.empty() && path.front() != '/') source.Wrong("path", path, "is no absolute path");
+  if (!path.empty() && path.front() != '/') source.Wrong("path", path, "is not an absolute path");
   if (std::find(parts.begin(), parts.end(), "..") != parts.end()) source.Wrong("path", path, "must not contain '..'");
   if (!IsForPrograms(path, source.PathOf("path"), source.complaints())) return {};
   PodVolume volume{.source = TidyPath(path)};
@@ -101,7 +101,7 @@ PodVolume OfThisMachine(Fields source, PodTree* tree) {
 PodVolume Claim(Fields source, const PodInput& input, PodTree* tree) {
   const std::string name = source.NeedText("claimName");
   if (!name.empty() && !IsDnsName(name)) {
-    source.Wrong("claimName", name, "is no name of a claim: use only a-z, 0-9, '-' and '.'");
+    source.Wrong("claimName", name, "is not a name of a claim: use only a-z, 0-9, '-' and '.'");
     return {};
   }
   PodVolume volume{.source = fmt::format("{}/{}", input.place.claims, name),
@@ -188,7 +188,7 @@ StatusOr<PodVolumes> VolumesOf(Fields spec, const PodInput& input, PodTree* tree
   for (Fields volume : spec.Objects("volumes")) {
     const std::string name = volume.NeedText("name");
     if (!name.empty() && !IsDnsLabel(name))
-      volume.Wrong("name", name, "is no name of a volume: use only a-z, 0-9 and '-'");
+      volume.Wrong("name", name, "is not a name of a volume: use only a-z, 0-9 and '-'");
     if (volumes.contains(name)) volume.Wrong("name", name, "is the name of another volume, too");
     MUSTER_RETURN_IF_ERROR(input.complaints->status());
     MUSTER_ASSIGN_OR_RETURN(volumes[name], Make(volume, name, input, tree));
@@ -205,7 +205,7 @@ StatusOr<std::vector<PodMount>> MountsOf(Fields container, const PodVolumes& vol
     const std::string name = mount.NeedText("name"), target = TargetOf(mount, "mountPath"),
                       below = SubPath(mount, variables);
     const auto volume = volumes.find(name);
-    if (volume == volumes.end()) mount.Wrong("name", name, "is no volume of the pod");
+    if (volume == volumes.end()) mount.Wrong("name", name, "is not a volume of the pod");
     if (!targets.insert(target).second) mount.Wrong("mountPath", target, "is the place of another mount, too");
     MUSTER_RETURN_IF_ERROR(mount.complaints()->status());
 

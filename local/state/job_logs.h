@@ -28,7 +28,7 @@ struct LogSource {
 // does not have come last, and only without a choice. `folder`: that of the job, or of its previous run.
 std::vector<LogSource> LogSources(const std::string& folder, const RunRecord& record, const LogChoice& choice);
 
-// Orders a container's logs by their beginnings: "node.log", "node.1.log" and so on. nullopt: `file` is no log.
+// Orders a container's logs by their beginnings: "node.log", "node.1.log" and so on. nullopt: `file` is not a log.
 struct LogName {
   std::string container;
   int64_t number = 0;

@@ -61,7 +61,7 @@ Status ReadItems(const Json* list, std::string_view name, size_t most, Item (*re
   for (size_t i = all - std::min(all, most); i < all; ++i) {
     const Json& item = (*list)[i];
     const std::string where = fmt::format("{}[{}]: ", name, i);
-    if (!item.is_object()) return absl::InvalidArgumentError(where + "it is no object");
+    if (!item.is_object()) return absl::InvalidArgumentError(where + "it is not an object");
     JsonFields fields(item, where);
     items->push_back(read(&fields));
     MUSTER_RETURN_IF_ERROR(fields.status());
@@ -84,7 +84,7 @@ Json PodAsJson(const PodRecord& pod) {
 
 StatusOr<RunRecord> ParseRunRecord(std::string_view text) {
   MUSTER_ASSIGN_OR_RETURN(const Json json, ReadJson(text, kFieldLevels));
-  if (!json.is_object()) return absl::InvalidArgumentError("it is no object");
+  if (!json.is_object()) return absl::InvalidArgumentError("it is not an object");
   JsonFields fields(json, "");
   fields.Need({"kind", "name", "pid", "begun"});
   RunRecord record{

@@ -16,7 +16,7 @@ inline constexpr size_t kMostPodRecords = 2048;  // the newest
 
 struct PodRecord {
   std::string name, host;
-  int node_rank = -1;                   // -1: it is no node of the training
+  int node_rank = -1;                   // -1: it is not a node of the training
   std::vector<std::string> containers;  // in the order in which they start
   WallTime begun{};
   std::optional<WallTime> ended;

@@ -50,7 +50,7 @@ StatusOr<std::string> WorkFolder(const std::string& folder) {
                                                      : fmt::format("--workdir {}: {}", Quoted(folder), why));
   };
   if (error) return wrong(error.message());
-  if (!std::filesystem::is_directory(whole, error)) return wrong("it is no folder");
+  if (!std::filesystem::is_directory(whole, error)) return wrong("it is not a folder");
   if (access(whole.c_str(), R_OK | X_OK) != 0) return wrong("it cannot be entered and read");
   return whole;
 }

@@ -15,7 +15,7 @@ inline constexpr uint64_t kLeastRoom = uint64_t{32} << 20;  // bytes, for the ag
 // own; names the folder and the remedy.
 Status CheckStateFolder(const std::string& folder);
 
-// The absolute path of `folder`; empty: of the current folder. InvalidArgument: it does not exist, is no folder, or
+// The absolute path of `folder`; empty: of the current folder. InvalidArgument: it does not exist, is not a folder, or
 // cannot be entered and read; names --workdir.
 StatusOr<std::string> WorkFolder(const std::string& folder);
 

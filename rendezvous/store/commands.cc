@@ -56,7 +56,7 @@ const char* Run(Request* request, WaiterId id, KeySpace* keys, Output* output) {
     }
     case Op::kAdd: {
       std::optional<int64_t> sum = keys->Add(args[0], request->number, woken);
-      if (!sum) return "ADD to a value that is no number";
+      if (!sum) return "ADD to a value that is not a number";
       PutNumber(out, *sum);
       break;
     }
@@ -108,7 +108,7 @@ const char* Run(Request* request, WaiterId id, KeySpace* keys, Output* output) {
         case KeySpace::Arrival::kWait:
           break;
         case KeySpace::Arrival::kGarbage:
-          return "BARRIER on a value that is no number";
+          return "BARRIER on a value that is not a number";
       }
       break;
     case Op::kWatchKey:

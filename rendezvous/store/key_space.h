@@ -42,7 +42,7 @@ class KeySpace {
   std::string_view CompareSet(std::string_view key, std::string_view expected, std::string_view desired, Woken* woken);
   // Nullopt if the key is missing. The view is valid until the next change.
   std::optional<std::string_view> Get(std::string_view key) const;
-  // Returns the new sum, which is stored as decimal text and wraps at 64 bits. Nullopt: the value is no number.
+  // Returns the new sum, which is stored as decimal text and wraps at 64 bits. Nullopt: the value is not a number.
   std::optional<int64_t> Add(std::string_view key, int64_t delta, Woken* woken);
   // False if the value would grow beyond kMaxRequest; then nothing is changed.
   bool Append(std::string_view key, std::string_view value, Woken* woken);

@@ -44,7 +44,7 @@ StatusOr<Listener> OpenListener(std::string_view host, uint16_t port) {
   if (!host.empty()) address = asio::ip::make_address(std::string(host), error);
   if (error) {
     return absl::InvalidArgumentError(
-        fmt::format("store: \"{}\" is no numeric address; give one, or nothing for every address", host));
+        fmt::format("store: \"{}\" is not a numeric address; give one, or nothing for every address", host));
   }
   const bool dual_stack = host.empty() || address == asio::ip::address_v6::any();
   StatusOr<Descriptor> socket = Open({address, port}, dual_stack, host);

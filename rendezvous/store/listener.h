@@ -18,7 +18,8 @@ struct Listener {
 };
 
 // `host`: a numeric address, "localhost", or "" for every address, IPv6 and IPv4. Port 0: the kernel chooses.
-// InvalidArgument: `host` is no address; AlreadyExists: the port is taken; other errors name the failed system call.
+// InvalidArgument: `host` is not an address; AlreadyExists: the port is taken; other errors name the failed system
+// call.
 StatusOr<Listener> OpenListener(std::string_view host, uint16_t port);
 
 // A connection as a socket of Asio. nullopt: the loop cannot watch it, and it is closed.

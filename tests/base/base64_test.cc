@@ -33,7 +33,7 @@ TEST(Base64, ThereAndBack) {
                                "Zh==", "Zm9=", " Zg=", "Zg= "}) {
     EXPECT_FALSE(FromBase64(bad).ok()) << bad;
   }
-  EXPECT_EQ(Message(FromBase64("Zm-_").status()), "'Zm-_' is no base64: it may hold only A-Z, a-z, 0-9, + and /");
+  EXPECT_EQ(Message(FromBase64("Zm-_").status()), "'Zm-_' is not base64: it may hold only A-Z, a-z, 0-9, + and /");
 }
 
 }  // namespace

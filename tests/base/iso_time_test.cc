@@ -100,10 +100,10 @@ TEST(IsoTime, ThatIsNoneIsNamed) {
   for (std::string_view text : texts) {
     auto time = ParseIsoTime(text);
     ASSERT_FALSE(time.ok()) << text;
-    EXPECT_EQ(time.status().message(), "'" + std::string(text) + "' is no time; write it as 2026-11-22T01:02:03Z");
+    EXPECT_EQ(time.status().message(), "'" + std::string(text) + "' is not a time; write it as 2026-11-22T01:02:03Z");
   }
   EXPECT_LT(ParseIsoTime(std::string(5000, '1')).status().message().size(), 300U);
-  EXPECT_EQ(ParseIsoTime("1\n2").status().message(), "'1\\x0a2' is no time; write it as 2026-11-22T01:02:03Z");
+  EXPECT_EQ(ParseIsoTime("1\n2").status().message(), "'1\\x0a2' is not a time; write it as 2026-11-22T01:02:03Z");
 }
 
 }  // namespace

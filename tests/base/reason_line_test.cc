@@ -83,7 +83,7 @@ TEST(ReasonLine, OfTexts) {
       {"Fatal Python error: init_fs_encoding: failed to get the Python codec of the filesystem encoding\n"
        "Python runtime state: core initialized\nModuleNotFoundError: No module named 'encodings'\n",
        "Fatal Python error: init_fs_encoding: failed to get the Python codec of the filesystem encoding"},
-      // The frames of a dump are no traceback, and the line below them is no exception.
+      // The frames of a dump are no traceback, and the line below them is not an exception.
       {"Stack (most recent call last):\n  File \"t.py\", line 3, in f\nDone\n", "Done"},
       // Other launchers and languages
       {std::string(74, '-') +

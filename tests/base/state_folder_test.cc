@@ -17,8 +17,8 @@ TEST(StateFolder, IsWhereTheVariablesSay) {
 TEST(StateFolder, NeedsAnAbsolutePath) {
   EXPECT_THAT(Message(StateFolder({}).status()), HasSubstr("neither XDG_STATE_HOME nor HOME is set"));
   EXPECT_THAT(Message(StateFolder({{"XDG_STATE_HOME", "here"}}).status()),
-              HasSubstr("XDG_STATE_HOME: 'here' is no absolute path"));
-  EXPECT_THAT(Message(StateFolder({{"HOME", "h"}}).status()), HasSubstr("HOME: 'h' is no absolute path"));
+              HasSubstr("XDG_STATE_HOME: 'here' is not an absolute path"));
+  EXPECT_THAT(Message(StateFolder({{"HOME", "h"}}).status()), HasSubstr("HOME: 'h' is not an absolute path"));
 }
 
 TEST(StateFolder, HasAFolderForEachJob) {

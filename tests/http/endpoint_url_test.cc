@@ -48,37 +48,37 @@ TEST(EndpointUrl, ThatIsNoneIsNamed) {
   const struct {
     std::string_view text, error;
   } rows[] = {
-      {"", "'' is no endpoint: it lacks the scheme; write it as https://HOST:PORT"},
-      {"minio:9000", "'minio:9000' is no endpoint: it lacks the scheme"},
+      {"", "'' is not an endpoint: it lacks the scheme; write it as https://HOST:PORT"},
+      {"minio:9000", "'minio:9000' is not an endpoint: it lacks the scheme"},
       {"s3://bucket", "its scheme is neither http nor https"},
-      {"https://", "its host is no host name or IP address"},
-      {"https:///path", "its host is no host name or IP address"},
-      {"https://-a", "its host is no host name or IP address"},
-      {"https://.a", "its host is no host name or IP address"},
-      {"https://a b", "its host is no host name or IP address"},
-      {"https://a\nb", "'https://a\\x0ab' is no endpoint: its host is no host name or IP address"},
-      {"https://h\xc3\xb6st", "its host is no host name or IP address"},
-      {"https://[fd00::1", "its host is no host name or IP address"},
-      {"https://[::1", "its host is no host name or IP address"},
-      {"https://[g::1]", "its host is no host name or IP address"},
-      {"https://[]", "its host is no host name or IP address"},
-      {"https://fd00::1", "its host is no host name or IP address"},
-      {"https://host:", "its port is no number from 1 to 65535"},
-      {"https://host:0", "its port is no number"},
-      {"https://host:65536", "its port is no number"},
-      {"https://host:+1", "its port is no number"},
+      {"https://", "its host is not a host name or IP address"},
+      {"https:///path", "its host is not a host name or IP address"},
+      {"https://-a", "its host is not a host name or IP address"},
+      {"https://.a", "its host is not a host name or IP address"},
+      {"https://a b", "its host is not a host name or IP address"},
+      {"https://a\nb", "'https://a\\x0ab' is not an endpoint: its host is not a host name or IP address"},
+      {"https://h\xc3\xb6st", "its host is not a host name or IP address"},
+      {"https://[fd00::1", "its host is not a host name or IP address"},
+      {"https://[::1", "its host is not a host name or IP address"},
+      {"https://[g::1]", "its host is not a host name or IP address"},
+      {"https://[]", "its host is not a host name or IP address"},
+      {"https://fd00::1", "its host is not a host name or IP address"},
+      {"https://host:", "its port is not a number from 1 to 65535"},
+      {"https://host:0", "its port is not a number"},
+      {"https://host:65536", "its port is not a number"},
+      {"https://host:+1", "its port is not a number"},
       {"https://host?x=1", "a query or fragment does not belong in it"},
       {"https://host/p#f", "a query or fragment does not belong in it"},
       {"https://host/a b", "its path has characters that must be percent-encoded"},
       {"https://host/a\r\nb", "its path has characters"},
-      {"https://user:s3cr3t@host", "'...@host' is no endpoint: a user or password does not belong in it"},
-      {"ftp://user:s3cr3t@host", "'...@host' is no endpoint: its scheme"},
+      {"https://user:s3cr3t@host", "'...@host' is not an endpoint: a user or password does not belong in it"},
+      {"ftp://user:s3cr3t@host", "'...@host' is not an endpoint: its scheme"},
   };
   for (const auto& row : rows) {
     EXPECT_THAT(Read(row.text), HasSubstr(row.error)) << row.text;
     EXPECT_THAT(Read(row.text), ::testing::Not(HasSubstr("s3cr3t")));
   }
-  EXPECT_THAT(Read("https://" + std::string(254, 'a')), HasSubstr("its host is no host name or IP address"));
+  EXPECT_THAT(Read("https://" + std::string(254, 'a')), HasSubstr("its host is not a host name or IP address"));
   EXPECT_THAT(Read("https://a/" + std::string(3000, 'a')), HasSubstr("it is longer than 2048 bytes"));
   EXPECT_LT(Read("https://a/" + std::string(3000, 'a')).size(), 400U);
 }

@@ -52,17 +52,17 @@ TEST(Proxies, WhatIsNone) {
       {"http://q :3128", "white space"},
       {"http://q:3128 http://r:1", "white space"},
       {"ftp://q:21", "its scheme 'ftp' is none of"},
-      {"http://q:port", "its port is no number"},
-      {"http://u:secret@q:70000", "its port is no number"},
-      {"http://", "its host is no host name or IP address"},
-      {"http://u:secret@", "its host is no host name or IP address"},
+      {"http://q:port", "its port is not a number"},
+      {"http://u:secret@q:70000", "its port is not a number"},
+      {"http://", "its host is not a host name or IP address"},
+      {"http://u:secret@", "its host is not a host name or IP address"},
   };
   for (const auto& row : rows) {
     for (const char* name : {"http_proxy", "HTTP_PROXY", "HTTPS_PROXY", "https_proxy", "ALL_PROXY"}) {
       auto proxies = Proxies::Read({{name, row.value}});
       EXPECT_EQ(proxies.status().code(), absl::StatusCode::kInvalidArgument) << row.value;
       EXPECT_THAT(std::string(proxies.status().message()),
-                  AllOf(HasSubstr(std::string(name) + " is no proxy: "), HasSubstr(row.what), HasSubstr("unset it"),
+                  AllOf(HasSubstr(std::string(name) + " is not a proxy: "), HasSubstr(row.what), HasSubstr("unset it"),
                         Not(HasSubstr("secret"))));
     }
   }

@@ -288,12 +288,12 @@ TEST_F(ServerTest, ServesByTheNewCertificateOnceItIsReplaced) {
     ServerCertificate certificate;
     std::string why;
   } rows[] = {
-      {{"", ours.server.key, ""}, "the server's certificate is no PEM certificate"},
-      {{"nonsense", ours.server.key, ""}, "the server's certificate is no PEM certificate"},
-      {{ours.server.certificate, "nonsense", ""}, "the server's key is no PEM private key"},
+      {{"", ours.server.key, ""}, "the server's certificate is not a PEM certificate"},
+      {{"nonsense", ours.server.key, ""}, "the server's certificate is not a PEM certificate"},
+      {{ours.server.certificate, "nonsense", ""}, "the server's key is not a PEM private key"},
       {{ours.server.certificate, theirs.server.key, ""},
-       "the server's key is no PEM private key, or not the certificate's"},
-      {{ours.server.certificate, ours.server.key, "nonsense"}, "the clients' authority is no PEM certificate"},
+       "the server's key is not a PEM private key, or not the certificate's"},
+      {{ours.server.certificate, ours.server.key, "nonsense"}, "the clients' authority is not a PEM certificate"},
   };
   for (const auto& row : rows) {
     const Status status = tls_->Replace(row.certificate);

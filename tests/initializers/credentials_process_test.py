@@ -49,8 +49,8 @@ class Process(Identities):
             ("/no/such/program", 1, "/no/such/program: No such file or directory; give the program's absolute path"),
             ("~/program", 1, "~/program: No such file or directory; .* no shell runs it"),
             ("/etc/passwd", 1, "/etc/passwd: Permission denied; give the program.s absolute path"),
-            (f"echo {secret}", 1, "the answer is no JSON"),
-            ("true", 1, "the answer is no JSON"),
+            (f"echo {secret}", 1, "the answer is not JSON"),
+            ("true", 1, "the answer is not JSON"),
             (
                 f"""echo '{{"Version": 2, "SecretAccessKey": "{secret}"}}'""",
                 1,

@@ -296,12 +296,12 @@ TEST(Digest, Expectations) {
   const struct {
     std::string_view text, error;
   } rows[] = {
-      {"", "'' is no hash: it is written NAME:HEX"},
-      {"crc32c", "'crc32c' is no hash: it is written NAME:HEX"},
+      {"", "'' is not a hash: it is written NAME:HEX"},
+      {"crc32c", "'crc32c' is not a hash: it is written NAME:HEX"},
       {"sha512:00", "'sha512:00' is of an unknown hash; known: sha256"},
-      {"crc32c:0102", "'crc32c:0102' is no hash: crc32c has 8 hex digits"},
+      {"crc32c:0102", "'crc32c:0102' is not a hash: crc32c has 8 hex digits"},
       {"crc32c:010203ff00", "crc32c has 8 hex digits"},
-      {"crc32c:010203fx", "'010203fx' is no hex"},
+      {"crc32c:010203fx", "'010203fx' is not hex"},
       {"crc32c/0:010203ff", "after the / comes the size of a part in bytes"},
       {"crc32c/-1:010203ff", "after the / comes the size of a part in bytes"},
       {"crc32c/99999999999999999999:010203ff", "after the / comes the size of a part in bytes"},

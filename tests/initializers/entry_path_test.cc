@@ -71,9 +71,9 @@ TEST(EntryPath, MayNotLandAnywhereElse) {
       {std::string(256, 'a'), "beyond 255 bytes"},
       {"d/" + std::string(256, 'a') + "/b", "beyond 255 bytes"},
       {key_of_1024, "beyond 255 bytes"},
-      {std::string(128, '\xc3') + std::string(128, '\xa9'), "no UTF-8"},
-      {"caf\xe9", "the object 'caf\\xe9' cannot be a file below the target: its name is no UTF-8"},
-      {"a\xc0\xaf..", "no UTF-8"},  // an overlong slash
+      {std::string(128, '\xc3') + std::string(128, '\xa9'), "not UTF-8"},
+      {"caf\xe9", "the object 'caf\\xe9' cannot be a file below the target: its name is not UTF-8"},
+      {"a\xc0\xaf..", "not UTF-8"},  // an overlong slash
       {deep, "longer than 3072 bytes"},
       {".muster", "is in .muster, which is Muster's own"},
       {".muster/", "is in .muster"},

@@ -281,7 +281,7 @@ class Content(GcsCase):
         self.refused(
             f"{self.uri}/w",
             78,
-            "STORAGE_EMULATOR_HOST: '...@host' is no endpoint",
+            "STORAGE_EMULATOR_HOST: '...@host' is not an endpoint",
             env={"STORAGE_EMULATOR_HOST": "http://user:secret@host"},
         )
 

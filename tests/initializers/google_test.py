@@ -325,7 +325,7 @@ class Refused(GoogleCase):
     def test_a_key_that_is_none(self):
         self.denied(
             self.as_file(self.account(private_key="-----BEGIN PRIVATE KEY-----\nc2VjcmV0\n")),
-            "the private_key of GOOGLE_APPLICATION_CREDENTIALS .* is no RSA key",
+            "the private_key of GOOGLE_APPLICATION_CREDENTIALS .* is not an RSA key",
             code=78,
         )
 
@@ -378,7 +378,7 @@ class Refused(GoogleCase):
             missing,
             "GOOGLE_APPLICATION_CREDENTIALS names '/not/there', which is not there; mount it, or unset the variable",
         )
-        self.denied(self.as_file("{"), "credentials.json\\) is no JSON: wrong at line 1, column 2", code=78)
+        self.denied(self.as_file("{"), "credentials.json\\) is not JSON: wrong at line 1, column 2", code=78)
         self.denied(self.as_file({"type": "other"}), "has the type 'other'; service_account, ")
         self.denied(
             self.as_file(self.external({"executable": {"command": "/bin/secret"}})),
@@ -400,7 +400,7 @@ class Refused(GoogleCase):
 
     def test_something_else_at_the_machines_address(self):
         self.google.faults = [(200, b'{"access_token":"ya29.x","expires_in":3000}', {})] * 50
-        self.denied(self.as_machine(GCE_METADATA_TIMEOUT="1"), "the server is no metadata server")
+        self.denied(self.as_machine(GCE_METADATA_TIMEOUT="1"), "the server is not a metadata server")
 
     def test_a_token_that_is_not_good_for_it(self):
         """A new token is requested, once."""

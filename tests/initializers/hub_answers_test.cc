@@ -25,15 +25,15 @@ TEST(HubRevision, IsACommit) {
       {R"({"sha":"607a30d783dfa663caf39e06633721c8d4cfcd7e"})", kCommit},
       {R"({"siblings":[]})", "error: the hub's answer about the revision has no sha"},
       {R"({"sha":null})", "error: the hub's answer about the revision has no sha"},
-      {R"({"sha":"main"})", "error: the hub's sha of the revision is 'main', which is no commit"},
+      {R"({"sha":"main"})", "error: the hub's sha of the revision is 'main', which is not a commit"},
       {R"({"sha":"607A30D783DFA663CAF39E06633721C8D4CFCD7E"})",
-       "error: the hub's sha of the revision is '607A30D783DFA663CAF39E06633721C8D4CFCD7E', which is no commit"},
+       "error: the hub's sha of the revision is '607A30D783DFA663CAF39E06633721C8D4CFCD7E', which is not a commit"},
       {R"(["sha"])", "error: the hub's answer about the revision has no sha"},
       {"<html>\n<body>Please log in",
-       "error: the hub's answer about the revision cannot be read: it is no JSON: '<html>\\x0a<body>Please log "
+       "error: the hub's answer about the revision cannot be read: it is not JSON: '<html>\\x0a<body>Please log "
        "in'"},
-      {R"({"sha":"607a)", "error: the hub's answer about the revision cannot be read: it is no JSON: "},
-      {"", "error: the hub's answer about the revision cannot be read: it is no JSON: ''"},
+      {R"({"sha":"607a)", "error: the hub's answer about the revision cannot be read: it is not JSON: "},
+      {"", "error: the hub's answer about the revision cannot be read: it is not JSON: ''"},
   };
   for (const auto& row : rows) {
     auto commit = ParseRevision(row.json);
@@ -90,9 +90,9 @@ TEST(HubTree, WhatIsWrongIsNamed) {
     std::string json;
     std::string_view error;
   } rows[] = {
-      {"<html>Please log in</html>", "it is no JSON: '<html>Please log in</html>'"},
-      {"{}", "it is no JSON array"},
-      {"null", "it is no JSON array"},
+      {"<html>Please log in</html>", "it is not JSON: '<html>Please log in</html>'"},
+      {"{}", "it is not a JSON array"},
+      {"null", "it is not a JSON array"},
       {"[1]", "entry 1: it has no type"},
       {"[[]]", "entry 1: it has no type"},
       {R"([{"path":"a"}])", "entry 1: it has no type"},
@@ -107,7 +107,7 @@ TEST(HubTree, WhatIsWrongIsNamed) {
       {File(R"("size":1,"path":"a")"), "'a': it has no oid"},
       {File(R"("size":1,"path":"a","oid":"0ad3")"), "'a': its oid is '0ad3', no git id"},
       {File(fmt::format(R"("size":1,"path":"a","oid":"{}")", kSha256)), "no git id"},
-      {File(fmt::format(R"("size":1,"path":"a","oid":"{0}","lfs":{{"oid":"{0}","size":1}})", kOid)), "no SHA-256"},
+      {File(fmt::format(R"("size":1,"path":"a","oid":"{0}","lfs":{{"oid":"{0}","size":1}})", kOid)), "not a SHA-256"},
       {File(fmt::format(R"("size":1,"path":"a","oid":"{}","lfs":{{"size":1}})", kOid)), "'a': it has no oid"},
       {File(fmt::format(R"("size":1,"path":"a","oid":"{}","lfs":{{"oid":"{}","size":2}})", kOid, kSha256)),
        "'a': its size and that in lfs differ"},
@@ -121,7 +121,7 @@ TEST(HubTree, WhatIsWrongIsNamed) {
   }
   const std::string good = fmt::format(R"({{"type":"file","oid":"{}","size":1,"path":"a"}})", kOid);
   EXPECT_THAT(Read(fmt::format("[{},{},7]", good, good)), HasSubstr("entry 3: it has no type"));
-  EXPECT_THAT(Read(std::string(100'000, '[')), HasSubstr("it is no JSON"));
+  EXPECT_THAT(Read(std::string(100'000, '[')), HasSubstr("it is not JSON"));
   EXPECT_LT(Read(File(fmt::format(R"("oid":"{}","path":"{}")", kOid, std::string(100'000, 'a')))).size(), 500U);
 }
 
@@ -140,9 +140,9 @@ TEST(HubSiblings, AreReadAsTheTreeIs) {
   const struct {
     std::string_view json, error;
   } rows[] = {
-      {"<html>", "it is no JSON"},
+      {"<html>", "it is not JSON"},
       {"{}", "it has no siblings"},
-      {R"({"siblings":{}})", "it is no JSON array"},
+      {R"({"siblings":{}})", "it is not a JSON array"},
       {R"({"siblings":[7]})", "entry 1: it has no rfilename"},
       {R"({"siblings":[{"rfilename":"a"}]})", "entry 1: 'a': it has no size"},
       {R"({"siblings":[{"rfilename":"a","size":1}]})", "entry 1: 'a': it has no blobId"},

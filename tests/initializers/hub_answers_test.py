@@ -197,7 +197,7 @@ class Permanent(FaultCase):
     def test_always_a_login_page(self):
         self.hub.always(answering(200, LOGIN, ("Content-Type", "text/html")))
         for faulty, words in (
-            (lambda request: request.is_api, "it is no JSON: '<html><body>Please log in"),
+            (lambda request: request.is_api, "it is not JSON: '<html><body>Please log in"),
             (lambda request: request.is_data, "is not the requested range"),
         ):
             self.hub.faulty = faulty

@@ -32,9 +32,9 @@ TEST(HubSettings, Endpoints) {
       {" ", "https://huggingface.co main"},
       {"https://hub.example/", "https://hub.example main"},
       {"http://127.0.0.1:8080/base//", "http://127.0.0.1:8080/base main"},
-      {"hub.example", "error: HF_ENDPOINT: 'hub.example' is no endpoint: it lacks the scheme"},
-      {"ftp://hub.example", "error: HF_ENDPOINT: 'ftp://hub.example' is no endpoint: its scheme is neither"},
-      {"https://u:s3cret@hub.example", "error: HF_ENDPOINT: '...@hub.example' is no endpoint"},
+      {"hub.example", "error: HF_ENDPOINT: 'hub.example' is not an endpoint: it lacks the scheme"},
+      {"ftp://hub.example", "error: HF_ENDPOINT: 'ftp://hub.example' is not an endpoint: its scheme is neither"},
+      {"https://u:s3cret@hub.example", "error: HF_ENDPOINT: '...@hub.example' is not an endpoint"},
   };
   for (const auto& row : rows) {
     const std::string found = Find({.variables = {{"HF_ENDPOINT", std::string(row.endpoint)}}});
@@ -106,7 +106,7 @@ TEST(HubSettings, Revisions) {
   EXPECT_EQ(FindHubRevision(SourceOf("hf://a/b"), given.Variables()), "v2.0");
   for (const std::string& bad : {std::string("a b"), std::string("a\nb"), std::string(256, 'a'), std::string("\xff")}) {
     EXPECT_THAT(Find({.variables = {{"MODEL_VERSION", bad}}}),
-                ::testing::ContainsRegex("^error: MODEL_VERSION is '.*', which is no revision"));
+                ::testing::ContainsRegex("^error: MODEL_VERSION is '.*', which is not a revision"));
   }
 }
 

@@ -297,7 +297,7 @@ class Refusals(HubCase):
 
     def test_settings(self):
         self.refused(URI, 78, "HF_HUB_OFFLINE is set", env=self.keys(HF_HUB_OFFLINE="1"))
-        self.refused(URI, 78, "HF_ENDPOINT: 'hub' is no endpoint", env=self.keys(HF_ENDPOINT="hub"))
+        self.refused(URI, 78, "HF_ENDPOINT: 'hub' is not an endpoint", env=self.keys(HF_ENDPOINT="hub"))
         self.refused(URI, 1, "check its name, and the endpoint", env=self.keys(HF_ENDPOINT=f"{self.hub.url}/nothing"))
         self.refused(URI, 78, "MODEL_VERSION is 'a b'", env=self.keys(MODEL_VERSION="a b"))
         self.refused(URI, 78, "name the revision in the URI", "--version-id", "v1.0")

@@ -1,4 +1,4 @@
-"""muster-initializer with a bad target: it fills up during the run, is read-only, is no folder, has links to the
+"""muster-initializer with a bad target: it fills up during the run, is read-only, is not a folder, has links to the
 outside. Also --then while others wait for the folder."""
 
 import errno

@@ -93,7 +93,7 @@ class Together(LocalCase):
         self.check_right({"w.bin": self.data})
 
     def test_one_that_is_overtaken_while_it_publishes(self):
-        """The files that it wanted to rename are gone: that is no error of its disk, and a new start continues."""
+        """The files that it wanted to rename are gone: that is not an error of its disk, and a new start continues."""
         process = self.stopped(self.url, MUSTER_TEST_STOP_AT_RENAME="3")
         own = os.path.join(self.target, ".muster")
         with open(os.path.join(own, "lease.2"), "w") as file:

@@ -143,8 +143,8 @@ TEST(Manifest, WrongFieldsAreNamed) {
       {R"("files":[)", R"("files":1,"x":[)", "files is of another kind"},
       {R"("files":[)", R"("files":{},"x":[)", "files is of another kind"},
       {R"("files":[)", R"("files":[],"files":[)", "files is there twice"},
-      {R"("files":[)", R"("files":[1,)", "file 1: it is no JSON object"},
-      {R"("files":[)", R"("files":[[],)", "file 1: it is no JSON object"},
+      {R"("files":[)", R"("files":[1,)", "file 1: it is not a JSON object"},
+      {R"("files":[)", R"("files":[[],)", "file 1: it is not a JSON object"},
       {R"("files":[)", R"("fails":[)", "files is missing"},
       {R"("path":"a.txt",)", "", "file 1: path is missing"},
       {R"("path":"b/",)", "", "file 2: path is missing"},
@@ -165,7 +165,7 @@ TEST(Manifest, WrongFieldsAreNamed) {
       {R"("verified":true)", R"("verified":1)", "verified is of another kind"},
       {R"("verified":true)", R"("verified":"true")", "verified is of another kind"},
       {R"("hash":"crc32c:e3069283")", R"("hash":"crc32c:e306")",
-       "file 1: hash: 'crc32c:e306' is no hash: crc32c has 8"},
+       "file 1: hash: 'crc32c:e306' is not a hash: crc32c has 8"},
       {R"("hash":"crc32c:e3069283")", R"("hash":"sha3:00")", "is of an unknown hash"},
       {R"("path":"b/","size":0)", R"("path":"b/","size":1)", "file 2: it is a folder, which has no size and no hash"},
   };
@@ -181,25 +181,25 @@ TEST(Manifest, WhatIsNoJsonIsNamed) {
   const struct {
     std::string_view text, error;
   } rows[] = {
-      {"", "the manifest: byte 1: it is no JSON near ''; remove .muster/manifest.json to start anew"},
-      {"null", "the manifest: it is no JSON object"},
-      {"[]", "the manifest: it is no JSON object"},
-      {"\"x\"", "it is no JSON object"},
-      {"1", "it is no JSON object"},
+      {"", "the manifest: byte 1: it is not JSON near ''; remove .muster/manifest.json to start anew"},
+      {"null", "the manifest: it is not a JSON object"},
+      {"[]", "the manifest: it is not a JSON object"},
+      {"\"x\"", "it is not a JSON object"},
+      {"1", "it is not a JSON object"},
       {"{}", "schema is missing"},
-      {"<html>", "byte 1: it is no JSON near '<'"},
-      {"{\"source\":\"\xff\"}", "it is no JSON near '\"\\xff'"},
-      {"{\"source\":\"\\ud800\"}", "it is no JSON"},
-      {"{\"source\":\"a\nb\"}", "it is no JSON"},
+      {"<html>", "byte 1: it is not JSON near '<'"},
+      {"{\"source\":\"\xff\"}", "it is not JSON near '\"\\xff'"},
+      {"{\"source\":\"\\ud800\"}", "it is not JSON"},
+      {"{\"source\":\"a\nb\"}", "it is not JSON"},
       {"{} {}", "schema is missing"},
-      {std::string_view("\0\0\0\0", 4), "it is no JSON"},
+      {std::string_view("\0\0\0\0", 4), "it is not JSON"},
   };
   for (const auto& row : rows) EXPECT_THAT(ErrorOf(row.text), HasSubstr(row.error)) << row.text;
-  EXPECT_THAT(ErrorOf(std::string(ExampleText()) + "x"), HasSubstr("it is no JSON near"));
-  EXPECT_THAT(ErrorOf("{\"a\":" + std::string(100'000, 'x')), HasSubstr("it is no JSON"));
+  EXPECT_THAT(ErrorOf(std::string(ExampleText()) + "x"), HasSubstr("it is not JSON near"));
+  EXPECT_THAT(ErrorOf("{\"a\":" + std::string(100'000, 'x')), HasSubstr("it is not JSON"));
   // A file that a crash has cut at any byte.
   for (size_t size = 0; size + 1 < ExampleText().size(); ++size) {
-    EXPECT_THAT(ErrorOf(ExampleText().substr(0, size)), HasSubstr("it is no JSON")) << size;
+    EXPECT_THAT(ErrorOf(ExampleText().substr(0, size)), HasSubstr("it is not JSON")) << size;
   }
 }
 

@@ -127,7 +127,7 @@ class Proxies(NetworkCase):
             self.refused(
                 f"{server.url}/f",
                 78,
-                "HTTP_PROXY is no proxy: there .* in its value; set it to http://HOST:PORT",
+                "HTTP_PROXY is not a proxy: there .* in its value; set it to http://HOST:PORT",
                 env={"HTTP_PROXY": value},
             )
         self.assertEqual(proxy.requests, [])

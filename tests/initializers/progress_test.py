@@ -136,7 +136,7 @@ class ForPeople(ProgressCase):
     LINE = r"[\d.]+ MiB of 20\.0 MiB, \d of 1 files, [\d.]+ [KMG]?i?B/s"
 
     def test_a_line_now_and_then(self):
-        """Lines instead of a bar, because stderr is no terminal."""
+        """Lines instead of a bar, because stderr is not a terminal."""
         go = self.held()
         process = self.shown(stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         lines = []

@@ -12,7 +12,7 @@ _errors = []
 
 
 class Recording:
-    """A mixin for a socketserver class. A client that was killed or closes early (OSError) is no error."""
+    """A mixin for a socketserver class. A client that was killed or closes early (OSError) is not an error."""
 
     def handle_error(self, *_):
         if not isinstance(sys.exc_info()[1], OSError):

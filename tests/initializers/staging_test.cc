@@ -145,7 +145,7 @@ TEST_F(StagingTest, AFileThatIsThereByAnotherName) {
 
 TEST(StagingInMemory, AFileHasItsLengthAndTakesNoPagesBeforehand) {
   struct statfs kind {};
-  if (statfs("/dev/shm", &kind) != 0 || kind.f_type != TMPFS_MAGIC) GTEST_SKIP() << "/dev/shm is no tmpfs";
+  if (statfs("/dev/shm", &kind) != 0 || kind.f_type != TMPFS_MAGIC) GTEST_SKIP() << "/dev/shm is not a tmpfs";
   std::string target = "/dev/shm/muster-staging-XXXXXX";
   ASSERT_NE(mkdtemp(target.data()), nullptr);
   {

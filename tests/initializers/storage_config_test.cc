@@ -56,11 +56,11 @@ TEST(StorageConfig, ThatIsNoneIsRefused) {
   const struct {
     std::string config, over, words;
   } rows[] = {
-      {"{secret", "", "STORAGE_CONFIG is no JSON: wrong at line 1, column 2"},
-      {R"("secret")", "", "STORAGE_CONFIG is no JSON object"},
-      {R"({"type":"s3"})", "[]", "STORAGE_OVERRIDE_CONFIG is no JSON object"},
-      {R"({"type":"s3","region":{}})", "", "region of STORAGE_CONFIG is no text"},
-      {R"({"type":"s3","region":"r"})", R"({"region":["secret"]})", "region of STORAGE_OVERRIDE_CONFIG is no text"},
+      {"{secret", "", "STORAGE_CONFIG is not JSON: wrong at line 1, column 2"},
+      {R"("secret")", "", "STORAGE_CONFIG is not a JSON object"},
+      {R"({"type":"s3"})", "[]", "STORAGE_OVERRIDE_CONFIG is not a JSON object"},
+      {R"({"type":"s3","region":{}})", "", "region of STORAGE_CONFIG is not text"},
+      {R"({"type":"s3","region":"r"})", R"({"region":["secret"]})", "region of STORAGE_OVERRIDE_CONFIG is not text"},
       {R"({"type":"webhdfs"})", "", "STORAGE_CONFIG is of the type 'webhdfs', but s3://bucket/key needs s3"},
       {R"({"type":"s3"})", R"({"type":"gs"})",
        "STORAGE_OVERRIDE_CONFIG is of the type 'gs', but s3://bucket/key needs s3"},

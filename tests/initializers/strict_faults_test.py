@@ -20,7 +20,7 @@ from store_faults import LOGIN_PAGE, KilledAnywhere, PermanentFaults, TransientF
 
 class FaultCase(StrictCase):
     """A small object, a large one with a checksum of the whole, one in parts with a composite hash; and uploads of an
-    older client: with MD5s only, and with an ETag that is no hash."""
+    older client: with MD5s only, and with an ETag that is not a hash."""
 
     large = ("large", "parts", "md5")
     unhashed = ("opaque",)

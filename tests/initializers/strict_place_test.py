@@ -92,7 +92,7 @@ class Refusals(PlaceCase):
         )
 
     def test_one_page_for_everything(self):
-        """A site that is no store answers every path with one page: a prefix seems to be an object."""
+        """A site that is not a store answers every path with one page: a prefix seems to be an object."""
         self.put("llama/w", b"1")
         page = b"<html>" + bytes(600)
         self.proxy.faulty = lambda exchange: True
@@ -207,9 +207,9 @@ class StorageConfig(PlaceCase):
 
     def test_what_is_none(self):
         for config, words in (
-            ("{s3cret", "STORAGE_CONFIG is no JSON: wrong at line 1, column 2"),
-            (["s3cret"], "STORAGE_CONFIG is no JSON object"),
-            ({"type": "s3", "secret_access_key": ["s3cret"]}, "secret_access_key of STORAGE_CONFIG is no text"),
+            ("{s3cret", "STORAGE_CONFIG is not JSON: wrong at line 1, column 2"),
+            (["s3cret"], "STORAGE_CONFIG is not a JSON object"),
+            ({"type": "s3", "secret_access_key": ["s3cret"]}, "secret_access_key of STORAGE_CONFIG is not text"),
             ({"type": "hdfs", "x": "s3cret"}, "STORAGE_CONFIG is of the type 'hdfs', but s3://.* needs s3"),
             ({"access_key_id": "s3cret"}, "STORAGE_CONFIG is of the type '', but s3://.* needs s3"),
         ):

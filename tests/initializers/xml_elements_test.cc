@@ -56,8 +56,8 @@ TEST(XmlElements, ThatAreNoneAreRefused) {
       {"<a>&nbsp;</a>", "line 1: undefined entity"},
       {"<x:a/>", "line 1: unbound prefix"},
       {"<?xml version=\"1.0\" encoding=\"klingon\"?><a/>", "unknown encoding"},
-      {"{\"error\":\"no\"}", "it is no XML: '{\"error\":\"no\"}'"},
-      {"404 page not found\n", "it is no XML: '404 page not found\\x0a'"},
+      {"{\"error\":\"no\"}", "it is not XML: '{\"error\":\"no\"}'"},
+      {"404 page not found\n", "it is not XML: '404 page not found\\x0a'"},
       {"<!DOCTYPE html><html lang=\"en\"><title>Sign in</title>",
        "it is an HTML page: '<!DOCTYPE html><html lang=\"en\"><title>Sign in</title>'; is a proxy, a console or a "
        "login"},

@@ -22,7 +22,7 @@ class LogFilesTest : public Harness {
  protected:
   LogFilesTest() {
     MakeFifo("disk");
-    // Open both ends, so that the writer's open does not block, and its close is no end of file.
+    // Open both ends, so that the writer's open does not block, and its close is not an end of file.
     disk_ = open(Path("disk").c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
     log::SetOutlet([this](const std::string& line) {
       std::lock_guard lock(mutex_);

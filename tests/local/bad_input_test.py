@@ -58,16 +58,16 @@ class BadFiles(Bad):
             ),
             (JOB.replace("numNodes: 1", "numNodes: one"), "1-0.yaml:7: spec.trainer.numNodes: 'one' is no"),
             (JOB.replace("numNodes: 1", "numNodes: -1"), "spec.trainer.numNodes: -1 is less than 1"),
-            (JOB.replace("numNodes: 1", "numNodes: 1.5"), "spec.trainer.numNodes: 1.5 is no whole number"),
+            (JOB.replace("numNodes: 1", "numNodes: 1.5"), "spec.trainer.numNodes: 1.5 is not a whole number"),
             (
                 JOB.replace("numNodes: 1", "numNodes: 99999999999999999999"),
-                "spec.trainer.numNodes: 1e+20 is no whole number",
+                "spec.trainer.numNodes: 1e+20 is not a whole number",
             ),
             (
                 JOB.replace("numNodes: 1", "numNodes: 10000"),
                 "the job has 10000 pods; one machine runs at most 1000; set fewer nodes with --nodes",
             ),
-            (JOB.replace("[sh", "[true, sh"), "spec.trainer.command[0]: true is no string; put it in quotes"),
+            (JOB.replace("[sh", "[true, sh"), "spec.trainer.command[0]: true is not a string; put it in quotes"),
             (JOB.replace("command: [", "command: {a: [").rstrip() + "}", "1-0.yaml:"),
             (JOB + "---" + plain_job("b", "x"), "give one at a time"),
             (
@@ -100,7 +100,7 @@ class BadFiles(Bad):
             ),
             (
                 JOB.replace("  trainer:", "  trainr: {}\n  trainer:"),
-                "1-0.yaml:7: spec.trainr: is no field of a TrainJob: it is ignored; the nearest is 'trainer'",
+                "1-0.yaml:7: spec.trainr: is not a field of a TrainJob: it is ignored; the nearest is 'trainer'",
             ),
             ("\ufeff" + JOB, ""),
         ]
@@ -129,7 +129,7 @@ class BadFiles(Bad):
                 pod("env: [{name: A, valueFrom: {configMapKeyRef: {name: words, key: hallo}}}]") + config_map,
                 "ConfigMap 'words' has no key 'hallo'; it has 'hello'",
             ),
-            (pod("workingDir: here"), "spec.containers[0].workingDir: 'here' is no absolute path"),
+            (pod("workingDir: here"), "spec.containers[0].workingDir: 'here' is not an absolute path"),
             (
                 runtime(
                     "keyed",
@@ -212,9 +212,9 @@ class BadFlags(Bad):
             (["--env", "A"], "--env 'A': want NAME=VALUE"),
             (["--env", "=b"], "--env '=b': want NAME=VALUE"),
             (["--set", "spec"], "--set 'spec': it has no '='"),
-            (["--set", "spec.trainer.command[x]=1"], "'command[x]' is no entry of a list"),
-            (["--set", "spec.trainer.command[-1]=1"], "'command[-1]' is no entry of a list"),
-            (["--set", "spec.trainer.command[100000]=1"], "is no entry of a list"),
+            (["--set", "spec.trainer.command[x]=1"], "'command[x]' is not an entry of a list"),
+            (["--set", "spec.trainer.command[-1]=1"], "'command[-1]' is not an entry of a list"),
+            (["--set", "spec.trainer.command[100000]=1"], "is not an entry of a list"),
             (["--set", "spec.trainer.command.a=1"], "'a' has no fields"),
             (["--set", "spec.trainer.command={"], "--set 'spec.trainer.command={': "),
             (["--set", "metadata.name=../../away"], "1-0.yaml:4: metadata.name: '../../away'"),
@@ -224,7 +224,7 @@ class BadFlags(Bad):
             (["--config-map", "a=plain-file"], "plain-file: Not a directory"),
             (["--secret", "a=secret", "--secret", "a=secret"], "Secret a exists already"),
             (["--workdir", "/nowhere"], "--workdir '/nowhere': No such file"),
-            (["--workdir", "plain-file"], "--workdir 'plain-file': it is no folder"),
+            (["--workdir", "plain-file"], "--workdir 'plain-file': it is not a folder"),
             (["--kill", "node:1"], "--kill 'node:1': it does not say when"),
         ]
         for arguments, message in rows:
@@ -240,7 +240,7 @@ class BadFlags(Bad):
         rows = [
             (
                 ["--set", "spec.trainer.numNode=2"],
-                "spec.trainer.numNode: is no field of a TrainJob: it is ignored; the nearest is 'numNodes'",
+                "spec.trainer.numNode: is not a field of a TrainJob: it is ignored; the nearest is 'numNodes'",
             ),
             (
                 ["--secret", "kez=secret", "--secret", "key=secret"],
@@ -342,7 +342,7 @@ class BadMachines(Bad):
                 f"{self.folder}/plain-file",
                 "plain-file/muster/jobs/a: it cannot be made: Not a directory; set XDG_STATE_HOME",
             ),
-            ("here", "XDG_STATE_HOME: 'here' is no absolute path"),
+            ("here", "XDG_STATE_HOME: 'here' is not an absolute path"),
         ):
             with self.subTest(message):
                 self.says(message, JOB, env={"XDG_STATE_HOME": folder})

@@ -173,7 +173,7 @@ TEST_F(CarryOutTest, APodOfAJobIsMadeFromItsTemplate) {
   EXPECT_TRUE(Do(action).ok()) << "it is there";
   action.name = "j-2-y";
   action.uid = "older";
-  EXPECT_TRUE(Do(action).ok()) << "the Job has been made anew";
+  EXPECT_TRUE(Do(action).ok()) << "the Job has been recreated";
   action.job = "none";
   EXPECT_TRUE(Do(action).ok()) << "the Job has gone";
   EXPECT_EQ(world_.version(), before);

@@ -89,11 +89,11 @@ class Ps(CommandCase):
     def test_a_broken_record(self):
         self.run_job(plain_job("broken", "true"))
         for text, message in [
-            ("{", "no JSON"),
-            ("[]", "no object"),
+            ("{", "not JSON"),
+            ("[]", "not an object"),
             ('{"kind": 1}', "'name' is not there"),
             ("", "JSON"),
-            ("[" * 100_000, "no JSON"),
+            ("[" * 100_000, "not JSON"),
         ]:
             with self.subTest(text[:20]):
                 with open(self.path("broken", "run.json"), "w") as file:

@@ -64,12 +64,12 @@ TEST(Drills, WhatIsWrong) {
       {"rank:1:cut@1s", "only a node can be cut or mended: want node:1:cut"},
       {"node:1:KILL:2@1s", "the part before @ is not TARGET:NUMBER[:ACTION]"},
       {"pod:1@1s", "'pod' is neither node nor rank"},
-      {"node:-1@1s", "'-1' is no number"},
-      {"node:x@1s", "'x' is no number"},
+      {"node:-1@1s", "'-1' is not a number"},
+      {"node:x@1s", "'x' is not a number"},
       {"node:1:WHAT@1s", "WHAT"},
-      {"node:1:exit=@1s", "'exit=' is no exit code: want exit=0 to exit=255"},
-      {"node:1:exit=256@1s", "'exit=256' is no exit code"},
-      {"node:1:exit=-1@1s", "'exit=-1' is no exit code"},
+      {"node:1:exit=@1s", "'exit=' is not an exit code: want exit=0 to exit=255"},
+      {"node:1:exit=256@1s", "'exit=256' is not an exit code"},
+      {"node:1:exit=-1@1s", "'exit=-1' is not an exit code"},
   };
   for (const Row& row : rows) EXPECT_THAT(std::string(Message(ParseDrill(row.text).status())), HasSubstr(row.message));
 }

@@ -129,7 +129,7 @@ class Roots(ImageCase):
         self.file("plain-file", "")
         for value, message in (
             ("/nowhere", "--image-root '/nowhere': No such file"),
-            ("i=plain-file", "--image-root 'plain-file': it is no folder"),
+            ("i=plain-file", "--image-root 'plain-file': it is not a folder"),
         ):
             with self.subTest(message):
                 self.assertIn(message, self.run_job(plain_job("a", "true"), code=78, arguments=["--image-root", value]))
@@ -334,16 +334,16 @@ class Oci(ImageCase):
             (b"no tar at all", "the tar is broken"),
             (
                 Tar().add("a", b"x").end(),
-                "it has neither index.json nor manifest.json, and so is no image; make one by `docker save IMAGE`",
+                "it has neither index.json nor manifest.json, and so is not an image; make one by `docker save IMAGE`",
             ),
             (whole[: len(whole) // 2], ""),
             (whole.replace(b"BusyBox", b"BusyBoz"), "its content does not match its digest"),
             (changed("index", {"manifests": []}), f"it has no image for linux/{ARCHITECTURE}"),
             (
                 changed("index", {"manifests": [{"digest": "sha256:../../../etc/passwd"}]}),
-                "is no sha256:<64 hexadecimal digits>",
+                "is not a sha256:<64 hexadecimal digits>",
             ),
-            (changed("index", {"manifests": [{"digest": "md5:1"}]}), "is no sha256:"),
+            (changed("index", {"manifests": [{"digest": "md5:1"}]}), "is not a sha256:"),
             (changed("index", {"manifests": [{}, {}]}), "it has 2 images for this machine; give a file with one"),
             (changed("manifest", {"layers": []}), "it has 0 layers"),
             (changed("manifest", {"layers": [{"digest": "sha256:" + "1" * 64}]}), "No such file"),

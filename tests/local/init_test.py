@@ -47,7 +47,7 @@ class Writes(InitCase):
 
     def test_what_it_cannot(self):
         self.assertIn(
-            "'pytorch' is no kind of job (the nearest is 'torch'); there are torch, mpi, jax, pytorchjob",
+            "'pytorch' is not a kind of job (the nearest is 'torch'); there are torch, mpi, jax, pytorchjob",
             self.init("pytorch", code=64).stderr,
         )
         self.assertIn(

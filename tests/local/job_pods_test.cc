@@ -645,7 +645,7 @@ TEST(StepJob, MakesNothingForAJobThatIsBeingDeleted) {
 TEST(StepJob, NamesWhatCannotBeRead) {
   const auto wrong = StepJob(LocalJob("{backoffLimit: few}"), {}, kNow);
   EXPECT_TRUE(absl::IsInvalidArgument(wrong.status()));
-  EXPECT_EQ(Message(wrong.status()), "spec.backoffLimit: 'few' is no whole number");
+  EXPECT_EQ(Message(wrong.status()), "spec.backoffLimit: 'few' is not a whole number");
   Json pod = LocalPod(0, "Running");
   pod["metadata"].erase("name");
   EXPECT_TRUE(absl::IsInvalidArgument(StepJob(LocalJob("{}"), {&pod}, kNow).status()));

@@ -45,17 +45,17 @@ TEST(JobRules, NameWhatIsWrong) {
        "spec.completionMode: 'NonIndexed' is not supported by muster local; use Indexed, or remove the Job from the "
        "runtime"},
       {"{completions: null}", "spec.completions: it is missing"},
-      {"{completions: many}", "spec.completions: 'many' is no whole number"},
+      {"{completions: many}", "spec.completions: 'many' is not a whole number"},
       {"{parallelism: -1}", "spec.parallelism: -1 is less than 0"},
       {"{podReplacementPolicy: Never}", "spec.podReplacementPolicy: 'Never' is not one of Failed, TerminatingOrFailed"},
       {"{podFailurePolicy: {rules: [{action: Fail}]}}",
        "spec.podFailurePolicy.rules[0].action: 'Fail' is not one of FailJob, FailIndex, Ignore, Count"},
       {"{podFailurePolicy: {rules: [{action: Count, onExitCodes: {operator: In}}]}}",
-       "spec.podFailurePolicy.rules[0].onExitCodes.values: it is no list of exit codes"},
+       "spec.podFailurePolicy.rules[0].onExitCodes.values: it is not a list of exit codes"},
       {"{podFailurePolicy: {rules: [{action: Count, onExitCodes: {operator: In, values: [1, x]}}]}}",
-       "spec.podFailurePolicy.rules[0].onExitCodes.values[1]: 'x' is no exit code"},
+       "spec.podFailurePolicy.rules[0].onExitCodes.values[1]: 'x' is not an exit code"},
       {"{successPolicy: {rules: [{succeededCount: all}]}}",
-       "spec.successPolicy.rules[0].succeededCount: 'all' is no whole number"},
+       "spec.successPolicy.rules[0].succeededCount: 'all' is not a whole number"},
   };
   for (const auto& [spec, message] : rows) {
     const auto rules = ReadJobRules(LocalJob(spec));

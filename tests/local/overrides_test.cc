@@ -72,9 +72,9 @@ TEST(Overrides, WhatIsWrong) {
       {{.sets = {"spec.a"}}, "--set 'spec.a': it has no '='"},
       {{.sets = {"spec..a=1"}}, "an empty part"},
       {{.sets = {"spec.trainer.numNodes.a=1"}}, "'a' has no fields"},
-      {{.sets = {"spec.a[x]=1"}}, "'a[x]' is no entry of a list"},
-      {{.sets = {"spec.a[99999]=1"}}, "is no entry of a list"},
-      {{.sets = {"spec.trainer[0]=1"}}, "'trainer' is no list"},
+      {{.sets = {"spec.a[x]=1"}}, "'a[x]' is not an entry of a list"},
+      {{.sets = {"spec.a[99999]=1"}}, "is not an entry of a list"},
+      {{.sets = {"spec.trainer[0]=1"}}, "'trainer' is not a list"},
       {{.sets = {"spec.a={"}}, "--set 'spec.a={': "},
   };
   for (const Row& row : rows) {

@@ -44,8 +44,8 @@ TEST(PodCommand, WithWrongWordsIsRefused) {
     std::string container, message;
   };
   for (const Row& row : std::vector<Row>{
-           {"{name: c, command: x}", "spec.containers[0].command: 'x' is no list of strings"},
-           {"{name: c, command: [x, 5]}", "spec.containers[0].command[1]: 5 is no string; put it in quotes"},
+           {"{name: c, command: x}", "spec.containers[0].command: 'x' is not a list of strings"},
+           {"{name: c, command: [x, 5]}", "spec.containers[0].command[1]: 5 is not a string; put it in quotes"},
            {R"({name: c, command: [x], args: ["a", "b\0c"]})",
             "spec.containers[0].args[1]: it has a byte 0, which no argument or variable can hold"},
            {R"({name: c, command: [x], workingDir: "/\0"})", "spec.containers[0].workingDir: it has a byte 0"},

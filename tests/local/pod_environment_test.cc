@@ -159,9 +159,9 @@ TEST(PodEnvironment, WrongVariablesAreRefused) {
   };
   const std::string at = "spec.containers[0].env[0].";
   for (const Row& row : std::vector<Row>{
-           {"{value: x}", at + "name: '' is no name of a variable: it is empty or has a '='"},
-           {"{name: 'a=b', value: x}", at + "name: 'a=b' is no name of a variable"},
-           {"{name: V, value: 5}", at + "value: 5 is no string; put it in quotes"},
+           {"{value: x}", at + "name: '' is not a name of a variable: it is empty or has a '='"},
+           {"{name: 'a=b', value: x}", at + "name: 'a=b' is not a name of a variable"},
+           {"{name: V, value: 5}", at + "value: 5 is not a string; put it in quotes"},
            {R"({name: V, value: "a\0"})", at + "name: it has a byte 0"},
            {"{name: V, valueFrom: {secretKeyRef: {name: zero, key: token}}}", at + "name: it has a byte 0"},
            {"{name: V, value: x, valueFrom: {fieldRef: {fieldPath: metadata.name}}}",
@@ -183,14 +183,14 @@ TEST(PodEnvironment, WrongVariablesAreRefused) {
            {"{name: V, valueFrom: {resourceFieldRef: {resource: limits.memory, divisor: 1m}}}",
             at + "valueFrom.resourceFieldRef.divisor: '1m' is not one of 1, 1k"},
            {"{name: V, valueFrom: {resourceFieldRef: {resource: limits.cpu, divisor: x}}}",
-            at + "valueFrom.resourceFieldRef.divisor: 'x' is no quantity"},
+            at + "valueFrom.resourceFieldRef.divisor: 'x' is not a quantity"},
            {"{name: V, valueFrom: {resourceFieldRef: {resource: limits.cpu, containerName: d}}}",
-            at + "valueFrom.resourceFieldRef.containerName: 'd' is no container of the pod; it has: c"},
+            at + "valueFrom.resourceFieldRef.containerName: 'd' is not a container of the pod; it has: c"},
            {"{name: V, valueFrom: {configMapKeyRef: {key: k}}}", at + "valueFrom.configMapKeyRef.name: it is missing"},
            {"{name: V, valueFrom: {configMapKeyRef: {name: settings}}}",
             at + "valueFrom.configMapKeyRef.key: it is missing"},
            {"{name: V, valueFrom: {configMapKeyRef: {name: wrong, key: A}}}",
-            at + "valueFrom.configMapKeyRef.name: ConfigMap 'wrong': data.A: 5 is no string"},
+            at + "valueFrom.configMapKeyRef.name: ConfigMap 'wrong': data.A: 5 is not a string"},
        }) {
     EXPECT_THAT(RefusedVariable(row.variable), HasSubstr(row.message)) << row.variable;
   }
@@ -198,14 +198,14 @@ TEST(PodEnvironment, WrongVariablesAreRefused) {
               HasSubstr("spec.containers[0].envFrom[0]: it has neither configMapRef nor secretRef"));
   EXPECT_THAT(
       Refused("{containers: [{name: c, command: [x], envFrom: [{prefix: '=', configMapRef: {name: settings}}]}]}"),
-      HasSubstr("spec.containers[0].envFrom[0]: '=A' is no name of a variable"));
+      HasSubstr("spec.containers[0].envFrom[0]: '=A' is not a name of a variable"));
 }
 
 TEST(PodEnvironment, AWrongSecretIsNotShown) {
   const std::string said = RefusedVariable("{name: V, valueFrom: {secretKeyRef: {name: broken, key: token}}}");
   EXPECT_THAT(said,
-              HasSubstr("spec.containers[0].env[0].valueFrom.secretKeyRef.name: Secret 'broken': data.token: it is "
-                        "no Base64; encode it, or put it into stringData as it is"));
+              HasSubstr("spec.containers[0].env[0].valueFrom.secretKeyRef.name: Secret 'broken': data.token: it is not "
+                        "Base64; encode it, or put it into stringData as it is"));
   EXPECT_THAT(said, Not(HasSubstr("hunter2")));
 }
 

@@ -70,9 +70,9 @@ TEST_F(PodLimitsTest, WhereNoneCanBeMade) {
   const auto why = [this](const std::string& own) {
     return std::string(Message(Of(own)->Make("p", {}, "c", kSome).status()));
   };
-  EXPECT_THAT(why("0::/\n"), HasSubstr("is no cgroup v2 with the controllers cpu and memory"));
+  EXPECT_THAT(why("0::/\n"), HasSubstr("is not a cgroup v2 with the controllers cpu and memory"));
   Cgroup("", "1\n", "");
-  EXPECT_THAT(why("4:memory:/x\n"), HasSubstr("is no cgroup v2"));
+  EXPECT_THAT(why("4:memory:/x\n"), HasSubstr("is not a cgroup v2"));
   Write("/a/cgroup.procs", "1\n2\n");
   Write("/a/cgroup.controllers", "pids");
   fs::remove(mount_ + "/cgroup.subtree_control");

@@ -75,7 +75,7 @@ TEST(PodMounts, WrongOnesAreRefused) {
   const std::string at = "spec.containers[0].volumeMounts[0].";
   for (const Row& row : std::vector<Row>{
            {"{mountPath: /a}", at + "name: it is missing"},
-           {"{name: w, mountPath: /a}", at + "name: 'w' is no volume of the pod"},
+           {"{name: w, mountPath: /a}", at + "name: 'w' is not a volume of the pod"},
            {"{name: v}", at + "mountPath: it is missing"},
            {"{name: v, mountPath: /}", at + "mountPath: '/' is the container's root; give a path below it"},
            {"{name: v, mountPath: /a/../..}", at + "mountPath: '/a/../..' must not contain '..'"},

@@ -132,13 +132,14 @@ TEST(PodProbe, WrongOnesAreRefused) {
            {"{exec: {}}", at + ".exec.command: it is missing"},
            {"{httpGet: {path: /}}", at + ".httpGet.port: it is missing"},
            {"{httpGet: {port: 1, httpHeaders: [{name: 'a b'}]}}",
-            at + ".httpGet.httpHeaders[0].name: 'a b' is no name of a header"},
+            at + ".httpGet.httpHeaders[0].name: 'a b' is not a name of a header"},
            {"{httpGet: {port: 1, httpHeaders: [{name: a, value: \"x\\r\\ny\"}]}}",
             at + ".httpGet.httpHeaders[0].value: 'x\\x0d\\x0ay' has a line break"},
            {"{httpGet: {port: 0}}", at + ".httpGet.port: 0 is less than 1"},
            {"{httpGet: {port: 65536}}", at + ".httpGet.port: 65536 is more than 65535"},
            {"{httpGet: {port: 1, scheme: FTP}}", at + ".httpGet.scheme: 'FTP' is not one of HTTP, HTTPS"},
-           {"{tcpSocket: {port: lacking}}", at + ".tcpSocket.port: 'lacking' is no port of the container; it has: web"},
+           {"{tcpSocket: {port: lacking}}",
+            at + ".tcpSocket.port: 'lacking' is not a port of the container; it has: web"},
            {"{tcpSocket: {port: 1}, periodSeconds: -1}", at + ".periodSeconds: -1 is less than 0"},
        }) {
     EXPECT_THAT(Refused(WithProbe(row.probe)), HasSubstr(row.message)) << row.probe;

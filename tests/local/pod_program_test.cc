@@ -84,12 +84,12 @@ TEST(PodProgram, WrongPodsAreRefused) {
   };
   for (const Row& row : std::vector<Row>{
            {"{}", "spec.containers: it is missing"},
-           {"{containers: x}", "spec.containers: 'x' is no list"},
-           {"{containers: [null]}", "spec.containers[0]: null is no object"},
-           {"{containers: [x]}", "spec.containers[0]: 'x' is no object"},
+           {"{containers: x}", "spec.containers: 'x' is not a list"},
+           {"{containers: [null]}", "spec.containers[0]: null is not an object"},
+           {"{containers: [x]}", "spec.containers[0]: 'x' is not an object"},
            {"{containers: [{command: [x]}]}", "spec.containers[0].name: it is missing"},
            {"{containers: [{name: ../c, command: [x]}]}",
-            "spec.containers[0].name: '../c' is no name of a container: use only a-z, 0-9 and '-'"},
+            "spec.containers[0].name: '../c' is not a name of a container: use only a-z, 0-9 and '-'"},
            {"{initContainers: [{name: c, command: [x]}], containers: [{name: c, command: [x]}]}",
             "spec.containers[0].name: 'c' is the name of another container, too"},
            {"{containers: [{name: c, command: [x], terminationMessagePath: /}]}",
@@ -99,11 +99,11 @@ TEST(PodProgram, WrongPodsAreRefused) {
            {"{containers: [{name: c, command: [x], restartPolicy: Often}]}",
             "spec.containers[0].restartPolicy: 'Often' is not one of Always, OnFailure, Never"},
            {"{containers: [{name: c, command: [x], resources: {limits: {cpu: many}}}]}",
-            "spec.containers[0].resources.limits.cpu: 'many' is no quantity"},
+            "spec.containers[0].resources.limits.cpu: 'many' is not a quantity"},
            {"{containers: [{name: c, command: [x], resources: {limits: {memory: -1}}}]}",
             "spec.containers[0].resources.limits.memory: '-1' is less than 0"},
-           {fmt::format("{{hostname: a.b, {}}}", kOne), "spec.hostname: 'a.b' is no name of a host"},
-           {fmt::format("{{subdomain: /, {}}}", kOne), "spec.subdomain: '/' is no name of a domain"},
+           {fmt::format("{{hostname: a.b, {}}}", kOne), "spec.hostname: 'a.b' is not a name of a host"},
+           {fmt::format("{{subdomain: /, {}}}", kOne), "spec.subdomain: '/' is not a name of a domain"},
            {fmt::format("{{restartPolicy: no, {}}}", kOne), "spec.restartPolicy: "},
            {fmt::format("{{terminationGracePeriodSeconds: -1, {}}}", kOne),
             "spec.terminationGracePeriodSeconds: -1 is less than 0"},
@@ -115,7 +115,7 @@ TEST(PodProgram, WrongPodsAreRefused) {
 
 TEST(PodProgram, APodNeedsANameThatAHostCanHave) {
   for (const auto& [name, message] : std::vector<std::pair<Json, std::string>>{
-           {nullptr, "metadata.name: it is missing"}, {"a/b", "metadata.name: 'a/b' is no name of a pod"}}) {
+           {nullptr, "metadata.name: it is missing"}, {"a/b", "metadata.name: 'a/b' is not a name of a pod"}}) {
     Json pod = PodWith(fmt::format("{{{}}}", kOne));
     pod["metadata"]["name"] = name;
     EXPECT_THAT(std::string(Message(ProgramOf(pod, PlaceHere(), FindHere).status())), HasSubstr(message));
@@ -124,10 +124,10 @@ TEST(PodProgram, APodNeedsANameThatAHostCanHave) {
 
 TEST(PodProgram, APodNeedsASpec) {
   for (const auto& [pod, message] : std::vector<std::pair<Json, std::string>>{
-           {5, "5 is no object"},
+           {5, "5 is not an object"},
            {Json::object(), "spec: it is missing"},
            {{{"spec", nullptr}}, "spec: it is missing"},
-           {{{"spec", Json::array()}}, "spec: a list is no object"},
+           {{{"spec", Json::array()}}, "spec: a list is not an object"},
        }) {
     EXPECT_EQ(ProgramOf(pod, PlaceHere(), FindHere).status(), absl::InvalidArgumentError(message));
   }

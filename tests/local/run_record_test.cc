@@ -56,15 +56,15 @@ TEST(RunRecord, WhatIsWrongIsSaid) {
   const struct {
     const char *text, *said;
   } rows[] = {
-      {"", "no JSON"},
-      {"[]", "no object"},
+      {"", "not JSON"},
+      {"[]", "not an object"},
       {"{}", "'kind' is not there"},
       {R"({"kind":1,"name":"a","pid":1,"begun":"2026-11-27T10:00:00Z"})", "'kind' is not a text"},
       {R"({"kind":"a","name":"a","pid":0,"begun":"2026-11-27T10:00:00Z"})", "'pid' is not a whole number"},
       {R"({"kind":"a","name":"a","pid":1,"begun":"today"})", "'begun' is not a time"},
       {R"({"kind":"a","name":"a","pid":1,"begun":"2026-11-27T10:00:00Z","exit_code":256})", "'exit_code'"},
       {R"({"kind":"a","name":"a","pid":1,"begun":"2026-11-27T10:00:00Z","pods":{}})", "'pods' is not a list"},
-      {R"({"kind":"a","name":"a","pid":1,"begun":"2026-11-27T10:00:00Z","pods":[1]})", "pods[0]: it is no object"},
+      {R"({"kind":"a","name":"a","pid":1,"begun":"2026-11-27T10:00:00Z","pods":[1]})", "pods[0]: it is not an object"},
       {R"({"kind":"a","name":"a","pid":1,"begun":"2026-11-27T10:00:00Z",
           "pods":[{"name":"../x","host":"a","begun":"2026-11-27T10:00:00Z"}]})",
        "pods[0]: 'name' is not the name of a pod"},

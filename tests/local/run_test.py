@@ -79,7 +79,7 @@ print("rank", os.environ["RANK"], "goes on", flush=True)
             "metadata: {name: whole}", "metadata: {name: whole, annotations: {muster.dev/restart: job}}"
         )
         said = self.run_job(job)
-        self.assertIn("all pods are made anew, restart 1 of 2", said)
+        self.assertIn("all pods are recreated, restart 1 of 2", said)
 
 
 class Pods(LocalCase):

@@ -181,8 +181,8 @@ class Commands(Nodes):
             (64, "--timeout '0': want more than 0", ("status", "h", "--timeout", "0")),
             (64, "--timeout '1e300'", ("status", "h", "--timeout", "1e300")),
             (64, "--listen ':99999': the port must be", ("coordinator", "--listen", ":99999")),
-            (64, "--listen 'nohost:1': 'nohost' is no numeric", ("coordinator", "--listen", "nohost:1")),
-            (64, "--host: 'nosuch' is no numeric address", ("store", "--host", "nosuch")),
+            (64, "--listen 'nohost:1': 'nohost' is not a numeric", ("coordinator", "--listen", "nohost:1")),
+            (64, "--host: 'nosuch' is not a numeric address", ("store", "--host", "nosuch")),
             (64, "--log-level", ("coordinator", "--log-level", "loud")),
             (64, "--log-format", ("store", "--log-format", "x")),
         ):

@@ -174,7 +174,7 @@ class Tls(Nodes):
             (f"tls_cert={cert},tls_key={missing},tls_ca={self.ours.ca}", re.escape(missing)),
             (f"tls_cert={cert},tls_key={key},tls_ca={missing}", re.escape(missing)),
             (f"tls_cert={cert},tls_key={key}", "missing: tls_ca"),
-            (f"tls_cert={text},tls_key={key},tls_ca={self.ours.ca}", "tls_cert is no certificate"),
+            (f"tls_cert={text},tls_key={key},tls_ca={self.ours.ca}", "tls_cert is not a certificate"),
             (f"tls_cert={cert},tls_key={other_key},tls_ca={self.ours.ca}", "not the key of"),
             (f"token_file={missing}", re.escape(missing)),
         ):

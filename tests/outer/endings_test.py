@@ -46,7 +46,7 @@ class Progress(Nodes):
 
     def test_one_step_more_begins_the_count_anew(self):
         agent = self.begin()
-        for step in (10, 10, 11, 11, 12, 3, 12):  # back to an older checkpoint is no progress either
+        for step in (10, 10, 11, 11, 12, 3, 12):  # back to an older checkpoint is not progress either
             self.live(step)
         self.check_end(agent, 6)
 
@@ -72,7 +72,7 @@ class Progress(Nodes):
         self.assertTrue(self.no_worker_waits())
 
     def test_what_is_no_step_is_none(self):
-        """Text that is no step, or too large a number: the round is judged by how long it lived."""
+        """Text that is not a step, or too large a number: the round is judged by how long it lived."""
         agent = self.start(
             "--standalone",
             "--max-restarts",

@@ -170,7 +170,7 @@ class Place(MusterCase):
         return self.open([*self.prefix, MUSTER, "exec", *arguments], env=clean(**(env or {})), cwd=self.dir, **popen)
 
     def said_of_itself(self):
-        """What Muster and the command wrote to stderr, if that is no terminal."""
+        """What Muster and the command wrote to stderr, if that is not a terminal."""
         path = os.path.join(self.dir, "stderr")
         if not os.path.exists(path):
             return ""

@@ -79,7 +79,7 @@ class StaticRanks(Nodes):
         )
         self.assertEqual(agent.wait(), 200)
         self.assertIn(
-            "node rank 0 is here, but 192.0.2.1 is no address of this machine; give --master-addr", agent.output()
+            "node rank 0 is here, but 192.0.2.1 is not an address of this machine; give --master-addr", agent.output()
         )
 
 

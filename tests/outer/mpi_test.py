@@ -26,7 +26,7 @@ SSH = """#!/bin/sh
 while :; do case "$1" in -o) shift 2;; -*) shift;; *) break;; esac; done
 host=$1; shift
 cmp -s "$HOME/.ssh/id_rsa" "$EXPECTED_KEY" || { echo "no key for $host" >&2; exit 255; }
-grep -q "^$host[ :]" /etc/mpi/hostfile || { echo "$host is no host of the job" >&2; exit 255; }
+grep -q "^$host[ :]" /etc/mpi/hostfile || { echo "$host is not a host of the job" >&2; exit 255; }
 echo "$host" >> "$CALLS"
 case "$host" in
 PODS

@@ -52,7 +52,7 @@ def open_to_all(folder, *programs):
 
 
 def alive(pid):
-    """True while the process exists and is no zombie."""
+    """True while the process exists and is not a zombie."""
     try:
         with open(f"/proc/{pid}/stat") as stat:
             return stat.read().rpartition(")")[2].split()[0] not in "ZX"

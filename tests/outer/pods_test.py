@@ -427,7 +427,7 @@ class ServiceLinks(MusterCase):
     def said_once(self, output):
         for name in self.NAMES:
             service = name.removesuffix("_PORT").lower().replace("_", "-")
-            self.assertEqual(output.count(f" {name}={self.LINK} is no setting"), 1, output)
+            self.assertEqual(output.count(f" {name}={self.LINK} is not a setting"), 1, output)
             self.assertEqual(output.count(f"because of the Service {service};"), 1, output)
         self.assertEqual(output.count("enableServiceLinks: false"), len(self.NAMES), output)
         self.assertNotIn("Service redis", output)

@@ -162,7 +162,7 @@ class Rendezvous(Nodes):
         agents += [self.node(endpoint, "1:4", *flags)]
         self.wait_for_output(agents[2], "waits as a spare")
         want("no number")
-        self.wait_for_output(agents[0], "'no number' is no whole number of 1 or more")
+        self.wait_for_output(agents[0], "'no number' is not a whole number of 1 or more")
         want("4\n")
         agents += [self.node(endpoint, "1:4", *flags)]
         workers = self.workers(4)

@@ -137,13 +137,13 @@ class Ports(WaitCase):
     def test_usage(self):
         for arguments, said in (
             ((), "TARGET"),
-            (("",), "no host name"),
+            (("",), "not a host name"),
             (("host:0",), "1 to 65535"),
             (("host:70000",), "1 to 65535"),
             (("host:http",), "1 to 65535"),
-            (("http://host:80",), "no host name"),
-            (("a..b",), "no host name"),
-            (("x" * 64,), "no host name"),
+            (("http://host:80",), "not a host name"),
+            (("a..b",), "not a host name"),
+            (("x" * 64,), "not a host name"),
             (("[::1",), "bracket"),
             (("[host]:80",), "IPv6"),
             (("--tcp", "host"), "port"),

@@ -401,7 +401,7 @@ class Settings(WatchCase):
             self.assertIn(f"--http-port={value}: {wanted}", done.stderr)
         done = self.exec("--http-port=example.org:80")
         self.assertEqual(done.returncode, 78)
-        self.assertIn('"example.org" is no numeric address', done.stderr)
+        self.assertIn('"example.org" is not a numeric address', done.stderr)
 
 
 if __name__ == "__main__":

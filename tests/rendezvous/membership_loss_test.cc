@@ -91,7 +91,7 @@ TEST(Loss, AStartThatMayBeLostLeavesTheOldMajority) {
   s.Says("b", Beat{s.state.round.id});
   s.Wait(seconds(16), {"c", "d", "e"});
   for (const char* name : {"c", "d", "e"}) s.Ready(name);
-  EXPECT_EQ(s.Roster(), "c d e") << "b is known to have heard of the new round: a alone is no majority of the old";
+  EXPECT_EQ(s.Roster(), "c d e") << "b is known to have heard of the new round: a alone is not a majority of the old";
 }
 
 TEST(Loss, TwoThatKnowOnlyTheOldRoundAreItsMajority) {

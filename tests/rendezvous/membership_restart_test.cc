@@ -506,7 +506,7 @@ TEST(Hang, OnlyAHangMakesEveryNodeKeepEvidence) {
   s.Join("a");
   s.Join("b");
   s.Closes("b");
-  EXPECT_FALSE(s.Told<Stop>("a").at(0).keep_evidence) << "a lost node is no hang";
+  EXPECT_FALSE(s.Told<Stop>("a").at(0).keep_evidence) << "a lost node is not a hang";
 }
 
 // The answer to a beat says whether all nodes of the round are silent.

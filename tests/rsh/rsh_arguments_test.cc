@@ -85,14 +85,14 @@ TEST(RshArguments, ThatMeanNothingAreNamed) {
       {{"--rsh-timeout", "0", "h", "c"}, "'--rsh-timeout 0': want seconds, at least 0.001 and at most a year"},
       {{"--rsh-timeout=nan", "h", "c"}, "want seconds"},
       {{"--rsh-timeout=1e9", "h", "c"}, "want seconds"},
-      {{"", "c"}, "'': this is no host name or address"},
-      {{"a b", "c"}, "'a b': this is no host name"},
-      {{"a\nb", "c"}, "this is no host name"},
-      {{"--", "-h", "c"}, "'-h': this is no host name"},
-      {{"u@-h", "c"}, "'u@-h': this is no host name"},
+      {{"", "c"}, "'': this is not a host name or address"},
+      {{"a b", "c"}, "'a b': this is not a host name"},
+      {{"a\nb", "c"}, "this is not a host name"},
+      {{"--", "-h", "c"}, "'-h': this is not a host name"},
+      {{"u@-h", "c"}, "'u@-h': this is not a host name"},
       {{"@h", "c"}, "'@h': there is no user before the @"},
-      {{"u@", "c"}, "'u@': this is no host name"},
-      {{"ssh://h", "c"}, "'ssh://h': this is no host name"},
+      {{"u@", "c"}, "'u@': this is not a host name"},
+      {{"ssh://h", "c"}, "'ssh://h': this is not a host name"},
   };
   for (const auto& row : rows) {
     auto command = ParseRshArguments(row.arguments);

@@ -270,7 +270,7 @@ TEST(KeySpace, Barrier) {
   EXPECT_EQ(s.Do(4, Op::kBarrier, {"b"}, 3), kGo);  // a late arrival passes
   EXPECT_EQ(s.Do(5, Op::kBarrier, {"of one"}, 1), kGo);
   s.Do(9, Op::kSet, {"text", "abc"});
-  EXPECT_EQ(s.Do(5, Op::kBarrier, {"text"}, 2), "close: BARRIER on a value that is no number");
+  EXPECT_EQ(s.Do(5, Op::kBarrier, {"text"}, 2), "close: BARRIER on a value that is not a number");
   EXPECT_EQ(s.Do(6, Op::kBarrier, {"c"}, 2), "");
   EXPECT_EQ(s.Do(6, Op::kCancelWait), kCancelled);
   EXPECT_EQ(s.Do(7, Op::kBarrier, {"c"}, 2), kGo);  // the cancelled arrival still counts

@@ -20,7 +20,7 @@ StatusOr<StoreClient> StoreClient::Connect(std::string_view host, uint16_t port,
   TimePoint deadline = MonotonicClock::now() + timeout;
   boost::system::error_code error;
   auto address = boost::asio::ip::make_address(std::string(host), error);
-  if (error) return absl::InvalidArgumentError(fmt::format("store client: \"{}\" is no numeric address", host));
+  if (error) return absl::InvalidArgumentError(fmt::format("store client: \"{}\" is not a numeric address", host));
   boost::asio::ip::tcp::endpoint endpoint(address, port);
   int fd = ::socket(endpoint.data()->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0) return ErrnoStatus(errno, "store client: socket");

@@ -249,7 +249,7 @@ class Call : public std::enable_shared_from_this<Call>, private http::Sink {
       if (asked_.watch || body.empty()) return Finish(Json());
       Json json = ReadJsonTop(body, kDeepest, asked_.unread);
       if (!json.is_discarded()) return Finish(std::move(json));
-      return Finish(absl::FailedPreconditionError(fmt::format("{}: the answer is no JSON", what)));
+      return Finish(absl::FailedPreconditionError(fmt::format("{}: the answer is not JSON", what)));
     }
     if (head.status == 401 && !renewed_ && context->credentials.Refused(used_)) {
       renewed_ = true;

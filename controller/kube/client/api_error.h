@@ -20,8 +20,8 @@ namespace muster::controller {
 //   408, 429, 5xx       Unavailable
 //   other               FailedPrecondition: the server may be no API server
 //
-// The message has `what` (method and path), the HTTP status, the reason and the server's message, or, if the body is no
-// Status object, its beginning.
+// The message has `what` (method and path), the HTTP status, the reason and the server's message, or, if the body is
+// not a Status object, its beginning.
 Status ErrorOf(int http_status, std::string_view body, std::string_view what);
 
 }  // namespace muster::controller

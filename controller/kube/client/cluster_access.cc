@@ -40,7 +40,7 @@ StatusOr<Named> FindNamed(const Json& config, const char* list, const char* kind
                           std::string_view named_by) {
   const std::string where = fmt::format("{} {}", list, Quoted(name));
   const Json* entries = FindField(config, list);
-  if (entries != nullptr && !entries->is_array()) return Wrong(list, "it is no list");
+  if (entries != nullptr && !entries->is_array()) return Wrong(list, "it is not a list");
   std::vector<std::string> names;
   for (const Json& entry : entries == nullptr ? Json::array() : *entries) {
     if (TextField(entry, "name") != name) {
@@ -49,7 +49,7 @@ StatusOr<Named> FindNamed(const Json& config, const char* list, const char* kind
     }
     const Json* fields = FindField(entry, kind);
     if (fields == nullptr) return Named{Json::object(), where};
-    if (!fields->is_object()) return Wrong(where, fmt::format("'{}' is no map", kind));
+    if (!fields->is_object()) return Wrong(where, fmt::format("'{}' is not a map", kind));
     return Named{*fields, where};
   }
   return absl::NotFoundError(fmt::format(
@@ -73,7 +73,7 @@ StatusOr<std::string> Material(const Named& from, const std::string& name, const
     auto raw = FromBase64(data);  // its error is not used: it would show a key
     if (raw.ok()) return raw;
     return Wrong(from.where,
-                 fmt::format("'{}' is no base64; give the PEM file encoded, or its path as '{}'", data_name, name));
+                 fmt::format("'{}' is not base64; give the PEM file encoded, or its path as '{}'", data_name, name));
   }
   if (file.empty()) return std::string();
   auto text = ReadSettingsFile(PathIn(folder, file));
@@ -123,7 +123,7 @@ std::string ClusterInfo(const Named& cluster, const ClusterAccess& access) {
 Status ReadExec(const Named& user, const Json& exec, const Named& cluster, const std::string& folder,
                 ClusterAccess* access) {
   const std::string where = fmt::format("{}: exec", user.where);
-  if (!exec.is_object()) return Wrong(where, "it is no map");
+  if (!exec.is_object()) return Wrong(where, "it is not a map");
   JsonFields fields(exec, where + ": ");
   ClusterAccess::Exec plugin;
   plugin.command = fields.Text("command");
@@ -147,7 +147,7 @@ Status ReadExec(const Named& user, const Json& exec, const Named& cluster, const
                   "a token or a certificate");
   }
   if (const Json* variables = FindField(exec, "env"); variables != nullptr) {
-    if (!variables->is_array()) return Wrong(where, "'env' is no list");
+    if (!variables->is_array()) return Wrong(where, "'env' is not a list");
     for (const Json& variable : *variables) {
       const std::string name = TextField(variable, "name");
       if (name.empty() || name.find('=') != std::string::npos) {
@@ -214,7 +214,7 @@ StatusOr<ClusterAccess> ReadKubeconfig(std::string_view text, const std::string&
   if (documents.empty()) return absl::InvalidArgumentError("the kubeconfig is empty");
   if (documents.size() > 1) return absl::InvalidArgumentError("the kubeconfig has several YAML documents; one is read");
   const Json& config = documents.front().object;
-  if (!config.is_object()) return absl::InvalidArgumentError("it is no kubeconfig: its top is no map");
+  if (!config.is_object()) return absl::InvalidArgumentError("it is not a kubeconfig: its top is not a map");
   const std::string name = context.empty() ? TextField(config, "current-context") : context;
   if (name.empty()) {
     return absl::NotFoundError(
@@ -242,10 +242,10 @@ StatusOr<ClusterAccess> ReadServiceAccount(const Environment& environment, const
   const auto host = environment.NonBlank("KUBERNETES_SERVICE_HOST");
   const auto port_text = environment.NonBlank("KUBERNETES_SERVICE_PORT");
   const auto port = ParseInt(port_text.value_or("443"));
-  if (!host) return absl::NotFoundError("KUBERNETES_SERVICE_HOST is not set: this is no pod");
+  if (!host) return absl::NotFoundError("KUBERNETES_SERVICE_HOST is not set: this is not a pod");
   if (!port || *port < 1 || *port > 65535) {
     return absl::InvalidArgumentError(
-        fmt::format("KUBERNETES_SERVICE_PORT is no port: {}; unset it for 443", Quoted(*port_text)));
+        fmt::format("KUBERNETES_SERVICE_PORT is not a port: {}; unset it for 443", Quoted(*port_text)));
   }
   ClusterAccess access;
   access.server = fmt::format("https://{}", JoinHostPort(*host, static_cast<int>(*port)));
@@ -283,7 +283,7 @@ StatusOr<ClusterAccess> FindCluster(const std::string& path, const std::string& 
   if (pod && context.empty()) return ReadServiceAccount(environment);
   if (has_own) return ReadKubeconfigFile(own, context, environment);
   return absl::NotFoundError(
-      "no cluster is known: this is no pod with a ServiceAccount, and there is no ~/.kube/config; give --kubeconfig "
+      "no cluster is known: this is not a pod with a ServiceAccount, and there is no ~/.kube/config; give --kubeconfig "
       "FILE, or set KUBECONFIG");
 }
 

@@ -15,7 +15,7 @@ std::string ExecInfo(const ClusterAccess::Exec& plugin) {
 
 StatusOr<ExecCredential> ReadExecCredential(std::string_view text, std::string_view api_version) {
   const Json json = ReadJsonTop(text, kFieldLevels);
-  if (!json.is_object()) return absl::InvalidArgumentError("its stdout is no JSON object");
+  if (!json.is_object()) return absl::InvalidArgumentError("its stdout is not a JSON object");
   if (TextField(json, "kind") != "ExecCredential" || TextField(json, "apiVersion") != api_version) {
     return absl::InvalidArgumentError(
         fmt::format("its answer is {} of {}, not ExecCredential of {}; let the kubeconfig's apiVersion be the plugin's",

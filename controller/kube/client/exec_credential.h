@@ -22,8 +22,8 @@ struct ExecCredential {
 // The value of kExecInfoVariable: an ExecCredential without status, as one line of JSON.
 std::string ExecInfo(const ClusterAccess::Exec& plugin);
 
-// Reads stdout of the plugin. InvalidArgument: `text` is no ExecCredential of `api_version`, it has neither a token nor
-// a certificate with its key, or its token cannot be sent in a header. No error message shows a secret.
+// Reads stdout of the plugin. InvalidArgument: `text` is not an ExecCredential of `api_version`, it has neither a token
+// nor a certificate with its key, or its token cannot be sent in a header. No error message shows a secret.
 StatusOr<ExecCredential> ReadExecCredential(std::string_view text, std::string_view api_version);
 
 }  // namespace muster::controller

@@ -15,7 +15,7 @@ using Kind = InformerAction::Kind;
 constexpr int kDeepest = 200;  // levels of an event; deeper ones are dropped
 constexpr size_t kHead = size_t{16} << 10;
 constexpr int kExpired = 410;
-constexpr std::chrono::seconds kGoodLife{5};  // a watch that lived this long is no failure, even without events
+constexpr std::chrono::seconds kGoodLife{5};  // a watch that lived this long is not a failure, even without events
 constexpr char kMissing[] = "the cluster does not serve that kind: apply its CustomResourceDefinition";
 
 // "PodList" -> "Pod". The items of a list may have no kind of their own.
@@ -95,7 +95,7 @@ InformerState::Actions InformerState::Listed(StatusOr<Json> page) {
     const bool whole = page->is_object() && FindField(*page, "metadata") != nullptr &&
                        (items == nullptr || items->is_array()) && !IdentityOf(*page).version.empty();
     if (!whole)
-      page = absl::FailedPreconditionError("the answer is no list of objects; is this a Kubernetes API server?");
+      page = absl::FailedPreconditionError("the answer is not a list of objects; is this a Kubernetes API server?");
   }
   if (absl::IsOutOfRange(page.status())) {  // a continuation expires after minutes
     ListAnew();
@@ -160,8 +160,8 @@ InformerState::Actions InformerState::Line(std::string_view line, bool whole) {
   auto object = event.is_object() ? event.find("object") : event.end();
   if (!event.is_object() || object == event.end() || !object->is_object()) {
     ListAnew();
-    Fail(absl::FailedPreconditionError(fmt::format("a line of the watch is no event: {}", Quoted(line))), true, false,
-         &actions);
+    Fail(absl::FailedPreconditionError(fmt::format("a line of the watch is not an event: {}", Quoted(line))), true,
+         false, &actions);
     return actions;
   }
   if (type == "ERROR") {

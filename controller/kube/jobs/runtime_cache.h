@@ -48,7 +48,7 @@ class RuntimeCache {
   bool begun_ = false;
 };
 
-// The Resource for the kind that `ref` names. Null: it is no kind of runtime.
+// The Resource for the kind that `ref` names. Null: it is not a kind of runtime.
 const Resource* RuntimeResource(const RuntimeRef& ref);
 
 }  // namespace muster::controller

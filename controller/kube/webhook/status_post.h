@@ -20,7 +20,7 @@ struct StatusPost {
 StatusOr<StatusPost> ReadStatusPost(std::string_view path, std::string_view authorization);
 
 // Reads {trainerStatus: {...}} and returns its known fields. JSON null: there is no trainerStatus, so nothing changes.
-// The API server checks the values of the fields. InvalidArgument: `body` is no such object, or a field has a wrong
+// The API server checks the values of the fields. InvalidArgument: `body` is not such an object, or a field has a wrong
 // type. (For a wrong type the API server would answer with an internal error.)
 StatusOr<Json> ReadTrainerStatus(std::string_view body);
 

@@ -88,7 +88,7 @@ class StatusServer::Posts {
     co_return Internal(applied.status());
   }
 
-  // A refusal of the controller itself is no fault of the pod: 500, not 403.
+  // A refusal of the controller itself is not a fault of the pod: 500, not 403.
   static Status Internal(const Status& status) { return absl::UnavailableError(fmt::format("{}", Message(status))); }
 
   ApiClient client_;

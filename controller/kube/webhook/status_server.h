@@ -8,7 +8,7 @@
 //   200  applied; the answer repeats the body. Also for a body without trainerStatus, which changes nothing
 //   403  the token is not valid, or its pod does not belong to this TrainJob
 //   404  no such path, or no such TrainJob
-//   413  a body of more than 64 KiB; 422 a body that is no such object, or that the API server rejects
+//   413  a body of more than 64 KiB; 422 a body that is not such an object, or that the API server rejects
 //   500  the API server could not be asked
 //
 // The server has its own client of the API server, with a low rate limit. So pods that post too often do not slow the

@@ -39,7 +39,7 @@ class Converter {
     AddEnding();
     AddManager();
     for (const std::string& path : UnknownFieldsOf(object_))
-      Remark(path, "is no field of a PyTorchJob: it is left out");
+      Remark(path, "is not a field of a PyTorchJob: it is left out");
     job_template_["spec"]["template"] = std::move(pods_.pod_template);
     job_set_["replicatedJobs"] = Json::array({{{"name", kNodeJob}, {"template", std::move(job_template_)}}});
     runtime_["template"]["spec"] = std::move(job_set_);
@@ -87,10 +87,10 @@ class Converter {
     const std::string& text = pods_.processes;
     if (const auto number = ParseInt(text)) return *number;
     if (text == "auto" || text == "cpu" || text == "gpu") return text;
-    Remark(
-        "spec.nprocPerNode",
-        fmt::format("{} is no value of a runtime; it becomes auto: torchrun takes the devices that its PyTorch finds",
-                    Quoted(text)));
+    Remark("spec.nprocPerNode",
+           fmt::format(
+               "{} is not a value of a runtime; it becomes auto: torchrun takes the devices that its PyTorch finds",
+               Quoted(text)));
     return "auto";
   }
 

@@ -12,7 +12,7 @@ StatusOr<ConvertedFiles> ConvertFiles(const std::vector<InputFile>& files, const
   bool any = false;
   for (FileObject& object : objects) {
     if (object.kind != kPyTorchJobKind) {
-      converted.remarks.push_back(fmt::format("{}: {} {} is no PyTorchJob: it stays as it is", object.Place("kind"),
+      converted.remarks.push_back(fmt::format("{}: {} {} is not a PyTorchJob: it stays as it is", object.Place("kind"),
                                               object.kind, Quoted(object.name)));
       converted.objects.push_back(std::move(object.document.object));
       continue;

@@ -89,7 +89,7 @@ class MpiDraft {
       const auto number = ParseInt(word);
       if (number && *number >= 1 && *number <= kMostProcesses) return static_cast<int>(*number);
       return absl::InvalidArgumentError(
-          fmt::format("metadata.annotations.{}: {} is no whole number from 1 to {}: the hosts of an MPI job are "
+          fmt::format("metadata.annotations.{}: {} is not a whole number from 1 to {}: the hosts of an MPI job are "
                       "listed before its pods run; give spec.trainer.numProcPerNode as a number",
                       kNumProcAnnotation, Quoted(word), kMostProcesses));
     }

@@ -63,8 +63,8 @@ bool ScriptOnlyServesSsh(std::string_view script) {
   return serves && !more;
 }
 
-// The script of a shell's command: it follows the first option that contains a c (-c, -ec, -lc). Null: it is no shell,
-// or has none.
+// The script of a shell's command: it follows the first option that contains a c (-c, -ec, -lc). Null: it is not a
+// shell, or has none.
 const std::string* ScriptIn(const std::vector<std::string>& words) {
   if (words.empty() || !IsOneOf(BaseName(words[0]), kShells)) return nullptr;
   for (size_t i = 1; i + 1 < words.size(); ++i) {

@@ -91,7 +91,7 @@ TEST(ExecFlags, WhereTheRemoteShellListens) {
     EXPECT_EQ(listen->port, row.port) << row.text;
   }
   EXPECT_THAT(std::string(Message(Parse({"--serve-rsh"}, {{"MUSTER_RSH_LISTEN", "pod:7"}}).status())),
-              HasSubstr("MUSTER_RSH_LISTEN=pod:7: 'pod' is no numeric address"));
+              HasSubstr("MUSTER_RSH_LISTEN=pod:7: 'pod' is not a numeric address"));
   EXPECT_THAT(std::string(Message(Parse({"--serve-rsh", "--rsh-listen=:x"}).status())), HasSubstr("--rsh-listen=:x: "));
 }
 
@@ -383,7 +383,7 @@ TEST(ExecFlags, ATorchrunWiredAsTorchIsReadAsOurOwn) {
     EXPECT_EQ(run.no_python, row.no_python);
     EXPECT_EQ(run.legacy_launch, row.launch);
   }
-  // A command that is no torchrun, or is not wired as torch, stays a command.
+  // A command that is not a torchrun, or is not wired as torch, stays a command.
   for (const Words& command :
        {Words{"python", "t.py", "-m", "torch.distributed.run"}, Words{"python", "-m", "torch.distributed.runner"},
         Words{"python", "-m"}, Words{"python", "-c", "1"}, Words{"sh", "-c", "torchrun t.py"}, Words{"python"},

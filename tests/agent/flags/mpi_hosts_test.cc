@@ -72,25 +72,25 @@ TEST(MpiHosts, ThatAreNoneAreNamed) {
       {"a:2 slots=3", "the number of slots is given twice"},
       {"a slots=4 max_slots=2", "more slots than max_slots"},
       {"a rack=1", "'rack' is not understood"},
-      {"-oProxyCommand=x", "this is no host name or address"},
-      {"-x", "'-x': this is no host name"},
-      {"+n0 slots=2", "this is no host name"},
-      {"^a", "this is no host name"},
-      {".a", "this is no host name"},
-      {"a;reboot", "this is no host name"},
-      {"$(reboot):2", "this is no host name"},
-      {"/etc/hosts", "this is no host name"},
+      {"-oProxyCommand=x", "this is not a host name or address"},
+      {"-x", "'-x': this is not a host name"},
+      {"+n0 slots=2", "this is not a host name"},
+      {"^a", "this is not a host name"},
+      {".a", "this is not a host name"},
+      {"a;reboot", "this is not a host name"},
+      {"$(reboot):2", "this is not a host name"},
+      {"/etc/hosts", "this is not a host name"},
       {"@a", "no user before the @"},
-      {"u@", "this is no host name"},
-      {"=2", "this is no host name"},
+      {"u@", "this is not a host name"},
+      {"=2", "this is not a host name"},
       {"[fd00::1", "the bracket is not closed"},
       {"[fd00::1]2", "after the bracket comes :SLOTS"},
-      {"[a]:2", "this is no host name"},
-      {"fd00::1%eth0", "this is no IPv6 address"},
-      {"[fd00::1%eth0]:2", "this is no host name"},
-      {"h\xc3\xb6st slots=1", "line 1, 'h??st slots=1': this is no host name"},
-      {std::string_view("a\0b", 3), "'a?b': this is no host name"},
-      {std::string_view("a0::\0b", 6), "'a0::?b': this is no IPv6 address"},
+      {"[a]:2", "this is not a host name"},
+      {"fd00::1%eth0", "this is not an IPv6 address"},
+      {"[fd00::1%eth0]:2", "this is not a host name"},
+      {"h\xc3\xb6st slots=1", "line 1, 'h??st slots=1': this is not a host name"},
+      {std::string_view("a\0b", 3), "'a?b': this is not a host name"},
+      {std::string_view("a0::\0b", 6), "'a0::?b': this is not an IPv6 address"},
       {"a slots=40000\na slots=40000", "line 2, 'a slots=40000': this host has more than 65536 slots in all"},
   };
   for (const auto& row : rows) {
@@ -100,7 +100,7 @@ TEST(MpiHosts, ThatAreNoneAreNamed) {
 }
 
 TEST(MpiHosts, AreBounded) {
-  EXPECT_THAT(Read(std::string(254, 'a')), HasSubstr("this is no host name"));
+  EXPECT_THAT(Read(std::string(254, 'a')), HasSubstr("this is not a host name"));
   EXPECT_EQ(Read(std::string(253, 'a')), std::string(253, 'a') + "*1");
   std::string endless = "a slots=" + std::string(2000, '1');
   EXPECT_THAT(Read(endless), HasSubstr("...': an entry has at most 1024 bytes"));

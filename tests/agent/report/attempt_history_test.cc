@@ -127,7 +127,7 @@ TEST(ParseAttemptRecord, SaysWhatIsWrong) {
   const Case cases[] = {
       {"", "is empty"},
       {good.substr(0, good.size() / 2), "cut off"},
-      {"[]", "no JSON object"},
+      {"[]", "not a JSON object"},
       {"{}", "'run_id' is not there"},
       {R"({"run_id": 7, "node": "a", "round": 0, "started_unix_ms": 1})", "'run_id' is not a text"},
       {R"({"run_id": "j", "node": "a", "round": 0})", "'started_unix_ms' is not there"},
@@ -195,8 +195,8 @@ TEST_F(Folder, BadRecordsAreNamedAndHideNothing) {
   EXPECT_THAT(history.problems[0].what, HasSubstr("cut off"));
   EXPECT_THAT(history.problems[1].what, HasSubstr("holds no attempt.json"));
   EXPECT_THAT(history.problems[2].what, HasSubstr("is empty"));
-  EXPECT_THAT(history.problems[3].what, HasSubstr("no regular file"));
-  EXPECT_THAT(history.problems[4].what, HasSubstr("no regular file"));
+  EXPECT_THAT(history.problems[3].what, HasSubstr("not a regular file"));
+  EXPECT_THAT(history.problems[4].what, HasSubstr("not a regular file"));
 }
 
 TEST_F(Folder, LinksAreFollowedOnce) {
@@ -278,7 +278,7 @@ TEST(Summarize, ARestart) {
   EXPECT_FALSE(run.attempts[1].lost.has_value());
 }
 
-// The job counts a pod that was made anew, and the agents do not.
+// The job counts a pod that was recreated, and the agents do not.
 TEST(Summarize, AJobOfMusterLocal) {
   const auto job = ParseJobRecord(
       R"({"kind":"TrainJob","name":"hello","restarts":1,"max_restarts":6,"pods":[{}],"drills":[)"
@@ -303,7 +303,7 @@ TEST(Summarize, AJobOfMusterLocal) {
 TEST(JobRecord, WhatIsWrongIsSaid) {
   const struct {
     const char *text, *said;
-  } rows[] = {{"[]", "no object"},
+  } rows[] = {{"[]", "not an object"},
               {"{}", "'kind' is not there"},
               {R"({"kind":"TrainJob","name":"a","restarts":-1})", "restarts"},
               {R"({"kind":"TrainJob","name":"a","drills":{}})", "drills"},

@@ -211,7 +211,7 @@ TEST(ReportPage, NothingFromAWorkerIsMarkup) {
 }
 
 TEST(ReportPage, ProblemsAreSaid) {
-  std::string page = ReportPage("logs", {}, {{"logs/job/attempt_0/attempt.json", "is no JSON, or was cut off"}});
+  std::string page = ReportPage("logs", {}, {{"logs/job/attempt_0/attempt.json", "is not JSON, or was cut off"}});
   EXPECT_THAT(page, HasSubstr("1 record could not be used"));
   EXPECT_THAT(page, HasSubstr("logs/job/attempt_0/attempt.json"));
   EXPECT_THAT(page, HasSubstr("No attempt could be read"));

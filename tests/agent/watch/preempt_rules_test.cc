@@ -45,12 +45,12 @@ TEST(JudgeNotice, Rules) {
        Kind::kNoticeOf, "Terminate"},
       // of no known service
       {200, "", Kind::kNothing, ""},
-      {200, "<html>login</html>", Kind::kTrouble, "answers with text that is no known notice: <html>login</html>"},
-      {200, "\xff\x01 x", Kind::kTrouble, "answers with text that is no known notice: ?? x"},
-      {200, R"({"action": 3})", Kind::kTrouble, R"(answers with text that is no known notice: {"action": 3})"},
+      {200, "<html>login</html>", Kind::kTrouble, "answers with text that is not a known notice: <html>login</html>"},
+      {200, "\xff\x01 x", Kind::kTrouble, "answers with text that is not a known notice: ?? x"},
+      {200, R"({"action": 3})", Kind::kTrouble, R"(answers with text that is not a known notice: {"action": 3})"},
       {200, R"({"action": "dance"})", Kind::kTrouble,
-       R"(answers with text that is no known notice: {"action": "dance"})"},
-      {200, "[]", Kind::kTrouble, "answers with text that is no known notice: []"},
+       R"(answers with text that is not a known notice: {"action": "dance"})"},
+      {200, "[]", Kind::kTrouble, "answers with text that is not a known notice: []"},
   };
   for (const Case& c : cases) {
     NoticeVerdict verdict = JudgeNotice(c.status, c.body);

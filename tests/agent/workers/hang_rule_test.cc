@@ -215,7 +215,7 @@ TEST(Frozen, TimeWithoutUsIsCountedAgainstNobody) {
   EXPECT_EQ(facts.ranks[0].beat, At(1005));
   EXPECT_EQ(facts.output, At(1004));
   EXPECT_EQ(Judge(options, facts, *woken.look_again + milliseconds(900)).hangs.size(), 0u)
-      << "a busy loop is no freeze";
+      << "a busy loop is not a freeze";
   EXPECT_EQ(facts.ranks[0].beat, At(1005));
 }
 

@@ -134,10 +134,11 @@ TEST(ValidatePyTorchJob, WhatIsRefused) {
            // the form (422)
            {kBoth, "elasticPolicy: {minReplicas: 3, maxReplicas: 2}",
             "422 spec.elasticPolicy.minReplicas: 3 is more than maxReplicas, 2"},
-           {kBoth, "nprocPerNode: \"0\"", "422 spec.nprocPerNode: '0' is no whole number from 1 to 65536"},
+           {kBoth, "nprocPerNode: \"0\"", "422 spec.nprocPerNode: '0' is not a whole number from 1 to 65536"},
            {kBoth, "runPolicy: {cleanPodPolicy: Some}", "422 spec.runPolicy.cleanPodPolicy: 'Some' is not one of"},
-           {kBoth, "pytorchReplicaSpecs: [Worker]", "422 spec.pytorchReplicaSpecs: a list is no object"},
-           {"Worker: {replicas: two, " + kPods + "}", "", "422 " + path + ".Worker.replicas: 'two' is no whole number"},
+           {kBoth, "pytorchReplicaSpecs: [Worker]", "422 spec.pytorchReplicaSpecs: a list is not an object"},
+           {"Worker: {replicas: two, " + kPods + "}", "",
+            "422 " + path + ".Worker.replicas: 'two' is not a whole number"},
        }) {
     const Json job = [&] {
       Json made = JobOf(row.replicas);

@@ -271,7 +271,7 @@ TEST(ValidateTrainJob, TheSnapshotCounts) {
   EXPECT_EQ(Said(Updated(before, after, &kFixed, &elastic)), "");
   EXPECT_EQ(Said(Updated(before, after, nullptr, &elastic)), "");
   EXPECT_THAT(Said(Updated(before, after, &kElastic, &fixed)), HasSubstr("field is immutable"));
-  // A ConfigMap of that name with another owner is no snapshot.
+  // A ConfigMap of that name with another owner is not a snapshot.
   Json foreign = fixed;
   foreign["metadata"]["ownerReferences"][0]["uid"] = "another";
   EXPECT_EQ(Said(Updated(before, after, &kElastic, &foreign)), "");

@@ -51,25 +51,25 @@ TEST(Meta, Refuses) {
   } rows[] = {
       {"{}", "metadata.name: it is missing"},
       {"metadata: {}", "metadata.name: it is missing"},
-      {"metadata: x", "metadata: 'x' is no object"},
-      {"metadata: [x]", "metadata: a list is no object"},
-      {"metadata: {name: 5}", "metadata.name: 5 is no string; put it in quotes"},
-      {"metadata: {name: {}}", "metadata.name: an object is no string"},
-      {"metadata: {name: a, labels: {x: 1}}", "metadata.labels.x: 1 is no string; put it in quotes"},
-      {"metadata: {name: a, labels: {x: yes}}", "metadata.labels.x: true is no string; put it in quotes"},
-      {"metadata: {name: a, labels: {\"x\\ny\": 1}}", "metadata.labels.x\\x0ay: 1 is no string; put it in quotes"},
-      {"metadata: {name: a, annotations: [1]}", "metadata.annotations: a list is no object"},
+      {"metadata: x", "metadata: 'x' is not an object"},
+      {"metadata: [x]", "metadata: a list is not an object"},
+      {"metadata: {name: 5}", "metadata.name: 5 is not a string; put it in quotes"},
+      {"metadata: {name: {}}", "metadata.name: an object is not a string"},
+      {"metadata: {name: a, labels: {x: 1}}", "metadata.labels.x: 1 is not a string; put it in quotes"},
+      {"metadata: {name: a, labels: {x: yes}}", "metadata.labels.x: true is not a string; put it in quotes"},
+      {"metadata: {name: a, labels: {\"x\\ny\": 1}}", "metadata.labels.x\\x0ay: 1 is not a string; put it in quotes"},
+      {"metadata: {name: a, annotations: [1]}", "metadata.annotations: a list is not an object"},
       {"metadata: {name: a, generation: -1}", "metadata.generation: -1 is less than 0"},
       {"metadata: {name: a, creationTimestamp: noon}",
-       "metadata.creationTimestamp: 'noon' is no time; write it as 2026-11-22T01:02:03Z"},
-      {"metadata: {name: a, ownerReferences: {}}", "metadata.ownerReferences: an object is no list"},
-      {"metadata: {name: a, ownerReferences: [1]}", "metadata.ownerReferences[0]: 1 is no object"},
+       "metadata.creationTimestamp: 'noon' is not a time; write it as 2026-11-22T01:02:03Z"},
+      {"metadata: {name: a, ownerReferences: {}}", "metadata.ownerReferences: an object is not a list"},
+      {"metadata: {name: a, ownerReferences: [1]}", "metadata.ownerReferences[0]: 1 is not an object"},
       {"metadata: {name: a, ownerReferences: [{controller: 1}]}",
        "metadata.ownerReferences[0].controller: 1 is neither true nor false"},
   };
   for (const auto& row : rows) EXPECT_EQ(Message(ReadMeta(YamlOf(row.yaml)).status()), row.message) << row.yaml;
-  EXPECT_EQ(Message(ReadMeta(Json()).status()), "null is no object");
-  EXPECT_EQ(Message(ReadMeta(Json("x")).status()), "'x' is no object");
+  EXPECT_EQ(Message(ReadMeta(Json()).status()), "null is not an object");
+  EXPECT_EQ(Message(ReadMeta(Json("x")).status()), "'x' is not an object");
 }
 
 TEST(Meta, OwnerReference) {

@@ -135,16 +135,16 @@ TEST(OldShape, Refuses) {
        "spec.trainer.numProcPerNode: '0' is neither a whole number from 1 to 65536 nor auto, cpu or gpu"},
       {"trainer: {numProcPerNode: \"99999999999\"}",
        "spec.trainer.numProcPerNode: '99999999999' is neither a whole number from 1 to 65536 nor auto, cpu or gpu"},
-      {"labels: 5", "spec.labels: 5 is no object"},
-      {"labels: {a: 1}", "spec.labels.a: 1 is no string; put it in quotes"},
-      {"runtimePatches: 5, labels: {}", "spec.runtimePatches: 5 is no list"},
-      {"podTemplateOverrides: {}", "spec.podTemplateOverrides: an object is no list"},
-      {"podTemplateOverrides: [5]", "spec.podTemplateOverrides[0]: 5 is no object"},
+      {"labels: 5", "spec.labels: 5 is not an object"},
+      {"labels: {a: 1}", "spec.labels.a: 1 is not a string; put it in quotes"},
+      {"runtimePatches: 5, labels: {}", "spec.runtimePatches: 5 is not a list"},
+      {"podTemplateOverrides: {}", "spec.podTemplateOverrides: an object is not a list"},
+      {"podTemplateOverrides: [5]", "spec.podTemplateOverrides[0]: 5 is not an object"},
       {"podTemplateOverrides: [{}]",
        "spec.podTemplateOverrides[0].targetJobs: it is missing; name the replicated jobs: [{name: node}]"},
       {"podTemplateOverrides: [{targetJobs: [{}]}]", "spec.podTemplateOverrides[0].targetJobs[0].name: it is missing"},
       {"podTemplateOverrides: [{targetJobs: [{name: m}], spec: 5}]",
-       "spec.podTemplateOverrides[0].spec: 5 is no object"},
+       "spec.podTemplateOverrides[0].spec: 5 is not an object"},
       {"podTemplateOverrides: [{targetJobs: [{name: m}], spec: {containers: [{}]}}]",
        "spec.podTemplateOverrides[0]: spec.containers[0]: it has no name, by which it is merged"},
       {"podSpecOverrides: [{targetJobs: " + many + "]}]",
@@ -153,7 +153,7 @@ TEST(OldShape, Refuses) {
   };
   for (const auto& row : rows) EXPECT_EQ(Message(NewestShape(JobWith(row.spec)).status()), row.message) << row.spec;
   const Json annotated = YamlOf("metadata: {name: a, annotations: 5}\nspec: {trainer: {numProcPerNode: auto}}");
-  EXPECT_EQ(Message(NewestShape(annotated).status()), "metadata.annotations: 5 is no object");
+  EXPECT_EQ(Message(NewestShape(annotated).status()), "metadata.annotations: 5 is not an object");
 }
 
 }  // namespace

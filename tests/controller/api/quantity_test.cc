@@ -86,7 +86,7 @@ TEST(Quantity, OfJson) {
   EXPECT_EQ(*ReadQuantity(Json(2)), Of("2"));
   EXPECT_EQ(*ReadQuantity(Json(0.25)), Of("250m"));
   EXPECT_EQ(*ReadQuantity(Json(1e20)), Of("9Ei"));
-  EXPECT_EQ(Message(ReadQuantity(Json(true)).status()), "true is no quantity such as 4, 500m, 16Gi or 2e3");
+  EXPECT_EQ(Message(ReadQuantity(Json(true)).status()), "true is not a quantity such as 4, 500m, 16Gi or 2e3");
   EXPECT_FALSE(ReadQuantity(Json()).ok());
   EXPECT_FALSE(ReadQuantity(Json::array()).ok());
 }
@@ -117,7 +117,7 @@ TEST(Quantity, Refuses) {
                                   std::string("1e99999999999999999999")}) {
     EXPECT_FALSE(ParseQuantity(text).ok()) << text;
   }
-  EXPECT_EQ(Message(ParseQuantity("1 Gi").status()), "'1 Gi' is no quantity such as 4, 500m, 16Gi or 2e3");
+  EXPECT_EQ(Message(ParseQuantity("1 Gi").status()), "'1 Gi' is not a quantity such as 4, 500m, 16Gi or 2e3");
 }
 
 TEST(Quantity, SumsAndProducts) {

@@ -151,8 +151,8 @@ TEST(Runtime, RefusesPolicies) {
   } rows[] = {
       {"mlPolicy: {torch: {}, mpi: {}},",
        "spec.mlPolicy: torch and mpi are there. Only one of the policy can be configured"},
-      {"mlPolicy: {numNodes: x},", "spec.mlPolicy.numNodes: 'x' is no whole number"},
-      {"mlPolicy: {torch: 5},", "spec.mlPolicy.torch: 5 is no object"},
+      {"mlPolicy: {numNodes: x},", "spec.mlPolicy.numNodes: 'x' is not a whole number"},
+      {"mlPolicy: {torch: 5},", "spec.mlPolicy.torch: 5 is not an object"},
       {"mlPolicy: {torch: {numProcPerNode: tpu}},",
        fmt::format("spec.mlPolicy.torch.numProcPerNode: 'tpu'{}", kWanted)},
       {"mlPolicy: {torch: {numProcPerNode: 0}},", fmt::format("spec.mlPolicy.torch.numProcPerNode: 0{}", kWanted)},
@@ -171,7 +171,7 @@ TEST(Runtime, RefusesPolicies) {
       {"mlPolicy: {mpi: {numProcPerNode: 0}},", "spec.mlPolicy.mpi.numProcPerNode: 0 is less than 1"},
       {"mlPolicy: {mpi: {mpiImplementation: Open}},",
        "spec.mlPolicy.mpi.mpiImplementation: 'Open' is not one of OpenMPI, Intel, MPICH"},
-      {"mlPolicy: {flux: {numProcPerNode: auto}},", "spec.mlPolicy.flux.numProcPerNode: 'auto' is no whole number"},
+      {"mlPolicy: {flux: {numProcPerNode: auto}},", "spec.mlPolicy.flux.numProcPerNode: 'auto' is not a whole number"},
       {"podGroupPolicy: {coscheduling: {}, volcano: {}},",
        "spec.podGroupPolicy: coscheduling and volcano are there; one scheduler places the pods: leave one out"},
       {"podGroupPolicy: {volcano: {networkTopology: {mode: firm}}},",
@@ -201,24 +201,27 @@ TEST(Runtime, RefusesFieldsOfTheJobSet) {
        "spec.template.spec.failurePolicy.rules[0].action: 'RestartJob' is not served: all Jobs of a step restart "
        "together; use RestartJobSet"},
       {"failurePolicy: {rules: [{action: FailJobSet, onJobFailureMessagePatterns: ['a', '(']}]}",
-       "spec.template.spec.failurePolicy.rules[0].onJobFailureMessagePatterns[1]: '(' is no regular expression of RE2: "
+       "spec.template.spec.failurePolicy.rules[0].onJobFailureMessagePatterns[1]: '(' is not a regular expression of "
+       "RE2: "
        "'missing ): ('"},
       {long_pattern,
        "spec.template.spec.failurePolicy.rules[0].onJobFailureMessagePatterns[0]: it has more than 1024 characters"},
       {"failurePolicy: {rules: [{action: FailJobSet, targetReplicatedJobs: [x]}]}",
-       "spec.template.spec.failurePolicy.rules[0].targetReplicatedJobs[0]: 'x' is no replicated job; these are: node"},
+       "spec.template.spec.failurePolicy.rules[0].targetReplicatedJobs[0]: 'x' is not a replicated job; these are: "
+       "node"},
       {"failurePolicy: {rules: [{action: FailJobSet, name: a}, {action: FailJobSet, name: a}]}",
        "spec.template.spec.failurePolicy.rules[1].name: 'a' is there twice; a rule needs its own"},
       {"successPolicy: {operator: Some}", "spec.template.spec.successPolicy.operator: 'Some' is not one of All, Any"},
       {"successPolicy: {targetReplicatedJobs: [x]}",
-       "spec.template.spec.successPolicy.targetReplicatedJobs[0]: 'x' is no replicated job; these are: node"},
+       "spec.template.spec.successPolicy.targetReplicatedJobs[0]: 'x' is not a replicated job; these are: node"},
       {"network: {subdomain: A.b}",
-       "spec.template.spec.network.subdomain: 'A.b' is no DNS label: a-z, 0-9 and '-', a letter first and no '-' last, "
+       "spec.template.spec.network.subdomain: 'A.b' is not a DNS label: a-z, 0-9 and '-', a letter first and no '-' "
+       "last, "
        "at most 63"},
       {"startupPolicy: {startupPolicyOrder: Some}",
        "spec.template.spec.startupPolicy.startupPolicyOrder: 'Some' is not one of AnyOrder, InOrder"},
       {"coordinator: {replicatedJob: x}",
-       "spec.template.spec.coordinator.replicatedJob: 'x' is no replicated job; these are: node"},
+       "spec.template.spec.coordinator.replicatedJob: 'x' is not a replicated job; these are: node"},
       {"mlPolicy: {}", "spec.template.spec.mlPolicy: it belongs in spec.mlPolicy"},
   };
   for (const auto& row : rows) {
@@ -275,10 +278,10 @@ TEST(Runtime, RefusesJobs) {
     std::string replicated_jobs, message;
   } rows[] = {
       {"[]", jobs + ": it is missing; a runtime needs a job"},
-      {"{}", jobs + ": an object is no list"},
+      {"{}", jobs + ": an object is not a list"},
       {"[{}]", jobs + "[0].name: it is missing"},
       {"[{name: M}]",
-       jobs + "[0].name: 'M' is no DNS label: a-z, 0-9 and '-', a letter first and no '-' last, at most 63"},
+       jobs + "[0].name: 'M' is not a DNS label: a-z, 0-9 and '-', a letter first and no '-' last, at most 63"},
       {"[{name: m}]", jobs + "[0].template: it is missing"},
       {"[{name: m, template: {}}]", jobs + "[0].template.spec: it is missing"},
       {"[{name: m, template: {spec: {}}}]", jobs + "[0].template.spec.template: it is missing"},
@@ -287,15 +290,15 @@ TEST(Runtime, RefusesJobs) {
       {fmt::format("[{}, {}]", kNode, kNode), jobs + "[1].name: 'node' is there twice; give each job its own name"},
       {"[{name: m, replicas: -1}]", jobs + "[0].replicas: -1 is less than 0"},
       {"[{name: m, dependsOn: [{name: x, status: Ready}]}]",
-       jobs + "[0].dependsOn[0].name: 'x' is no job above this one, which is the first; leave dependsOn out"},
+       jobs + "[0].dependsOn[0].name: 'x' is not a job above this one, which is the first; leave dependsOn out"},
       {fmt::format("[{}, {{name: m, dependsOn: [{{name: m, status: Ready}}]}}]", kNode),
-       jobs + "[1].dependsOn[0].name: 'm' is no job above this one; these are: node"},
+       jobs + "[1].dependsOn[0].name: 'm' is not a job above this one; these are: node"},
       {fmt::format("[{}, {{name: m, dependsOn: [{{name: node}}]}}]", kNode),
        jobs + "[1].dependsOn[0].status: it is missing; Ready or Complete"},
       {fmt::format("[{}, {{name: m, dependsOn: [{{name: node, status: Done}}]}}]", kNode),
        jobs + "[1].dependsOn[0].status: 'Done' is not one of Ready, Complete"},
       {Replaced(std::string(kNode), "{name: node}", "{name: a, env: [{name: A, value: 1}]}"),
-       jobs + "[0].template.spec.template.spec.containers[0].env[0].value: 1 is no string; put it in quotes"},
+       jobs + "[0].template.spec.template.spec.containers[0].env[0].value: 1 is not a string; put it in quotes"},
       {Replaced(std::string(kNode), "{name: node}", "{name: a}, {name: a}"),
        jobs + "[0].template.spec.template.spec.containers[1].name: 'a' is there twice; give each its own name"},
       {Replaced(std::string(kNode), "{name: node}", "{name: a, ports: [{name: http}]}"),
@@ -306,7 +309,7 @@ TEST(Runtime, RefusesJobs) {
        jobs + "[0].template.spec.template.spec.restartPolicy: 'Sometimes' is not one of Always, OnFailure, Never"},
       {Replaced(std::string(kNode), "template: {spec: {template",
                 "template: {metadata: {labels: {a: 1}}, spec: {template"),
-       jobs + "[0].template.metadata.labels.a: 1 is no string; put it in quotes"},
+       jobs + "[0].template.metadata.labels.a: 1 is not a string; put it in quotes"},
   };
   for (const auto& row : rows) {
     const std::string list =

@@ -101,7 +101,7 @@ TEST(StrategicMerge, Refuses) {
       {"{a: {$patch: remove}}", "a.$patch: 'remove' is not one of delete, replace, merge"},
       {"{a: {$patch: 5}}", "a.$patch: 5 is not one of delete, replace, merge"},
       {"{$deleteFromPrimitiveList/a: [x]}", "$deleteFromPrimitiveList/a: this directive is not known; leave it out"},
-      {"{a: {$retainKeys: x}}", "a.$retainKeys: 'x' is no list of names"},
+      {"{a: {$retainKeys: x}}", "a.$retainKeys: 'x' is not a list of names"},
   };
   for (const auto& row : rows) {
     EXPECT_EQ(Message(StrategicMerge(YamlOf("{a: {b: 1}}"), YamlOf(row.patch)).status()), row.message) << row.patch;

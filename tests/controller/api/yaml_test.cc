@@ -108,7 +108,7 @@ TEST(Yaml, Documents) {
       {"a: 1\n", 1},
       {"---\na: 1\n---\n# none\n---\nb: 1\n...\n", 2},
       {"{\"a\": 1}", 1},
-      {"{\n\t\"a\": \"\\ud83d\\ude00\"}", 1},  // JSON that is no YAML
+      {"{\n\t\"a\": \"\\ud83d\\ude00\"}", 1},  // JSON that is not YAML
       {"apiVersion: v1\nkind: List\nitems: [{a: 1}, {b: 2}]\n---\nc: 3\n", 3},
       {"apiVersion: v1\nkind: List\nitems: []\n", 0},
       {"apiVersion: v2\nkind: List\nitems: [{a: 1}]\n", 1},
@@ -230,7 +230,7 @@ TEST(Yaml, ErrorsHaveALine) {
   const struct {
     std::string_view error, located;
   } rows[] = {
-      {"metadata.labels.a.b/c: 1 is no string", "f.yaml:3: metadata.labels.a.b/c: 1 is no string"},
+      {"metadata.labels.a.b/c: 1 is not a string", "f.yaml:3: metadata.labels.a.b/c: 1 is not a string"},
       {"metadata.uid: it is missing", "f.yaml:1: metadata.uid: it is missing"},
       {"metadata.labels.q.r: x", "f.yaml:2: metadata.labels.q.r: x"},
       {"no path", "f.yaml:1: no path"},
@@ -252,9 +252,9 @@ TEST(Yaml, Refuses) {
       {"a: 1\nb: 2\na: 3\n", "line 3, column 1: the key 'a' is there twice in one map"},
       {"x: {a: 1, a: 2}", "line 1, column 11: the key 'a' is there twice in one map"},
       {"on: 1\ntrue: 2\n", "line 2, column 1: the key 'true' is there twice in one map"},
-      {"just text", "line 1, column 1: 'just text' is no object"},
-      {"a: 1\n---\n- b\n", "line 3, column 1: a list is no object"},
-      {"a: .inf", "line 1, column 4: '.inf' is no number that JSON has"},
+      {"just text", "line 1, column 1: 'just text' is not an object"},
+      {"a: 1\n---\n- b\n", "line 3, column 1: a list is not an object"},
+      {"a: .inf", "line 1, column 4: '.inf' is not a number that JSON has"},
       {"a: !!int x", "line 1, column 4: 'x' with the tag 'tag:yaml.org,2002:int' cannot be read; leave the tag out"},
       {"a: !mine x", "line 1, column 4: 'x' with the tag '!mine' cannot be read; leave the tag out"},
       {"a: !mine {}", "line 1, column 4: the tag '!mine' is not known; leave it out"},
@@ -262,17 +262,17 @@ TEST(Yaml, Refuses) {
       {"? [a]\n: b\n", "line 1, column 3: a key is a list or a map; write a string"},
       {"? {a: b}\n: b\n", "line 1, column 3: a key is a list or a map; write a string"},
       {"~: b\n", "line 1, column 1: a key is empty; write a string"},
-      {"a: &x {}\n*x : b\n", "line 2, column 1: a key is no string; write a string"},
+      {"a: &x {}\n*x : b\n", "line 2, column 1: a key is not a string; write a string"},
       {"a: &x [*x]", "line 1, column 8: the alias is inside the node that it refers to"},
       {"a: {<<: 5}", "line 1, column 9: << needs a map, or a list of maps"},
       {"a: {<<: [5]}", "line 1, column 9: << needs a map, or a list of maps"},
       {std::string("a: \0", 4),
        "line 1, column 4: a control character is there; take it out, or write it as \"\\x..\""},
       {"a: 1\nb: \x04\n", "line 2, column 4: a control character is there; take it out, or write it as \"\\x..\""},
-      {"a: \xff", "line 1, column 4: it is no UTF-8; save the file in UTF-8"},
+      {"a: \xff", "line 1, column 4: it is not UTF-8; save the file in UTF-8"},
       {"\xff\xfe"
        "a",
-       "line 1, column 1: it is no UTF-8; save the file in UTF-8"},
+       "line 1, column 1: it is not UTF-8; save the file in UTF-8"},
   };
   for (const auto& row : rows) EXPECT_EQ(Why(row.text), row.message) << row.text;
   EXPECT_NE(Why(deep).find("nested more than 100 levels deep"), std::string::npos) << Why(deep);

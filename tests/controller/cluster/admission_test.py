@@ -235,7 +235,7 @@ class Admission(AdmissionCase):
             self.api.patch("trainjobs", "grows", {"spec": {"replicas": 5}}, "scale")
         with self.refused(403, "spec.trainer.numNodes: 5 is not between"):
             self.update("grows", {"trainer": {"numNodes": 5}})
-        # Writing the job without the number is no change of the number.
+        # Writing the job without the number is not a change of the number.
         again = train_job("grows", "grows", ttlSecondsAfterFinished=900)
         self.cluster.kubectl("replace", "-n", NAMESPACE, "-f", "-", content=json.dumps(again))
         self.assertEqual(self.api.get("trainjobs", "grows")["spec"]["trainer"]["numNodes"], 2)
@@ -323,7 +323,7 @@ class Admission(AdmissionCase):
         self.assertEqual(entry["trainingRuntimeSpec"]["template"]["metadata"]["labels"], {"second": "webhook"})
 
     def test_runtimes(self):
-        with self.refused(403, "'none' is no replicated job; these are: node"):
+        with self.refused(403, "'none' is not a replicated job; these are: node"):
             self.api.create(
                 "trainingruntimes",
                 changed(

@@ -159,7 +159,7 @@ class Children(ControllerCase):
         self.cluster.processes.stop("controller")
         self.start_controller()
         job = self.await_job("spoiled", lambda job: "spoiled-runtime-snapshot" in job["status"].get("message", ""))
-        self.assertIn("delete the ConfigMap and it is made anew", job["status"]["message"])
+        self.assertIn("delete the ConfigMap and it is recreated", job["status"]["message"])
         self.api.delete("configmaps", "spoiled-runtime-snapshot")
         self.completes("spoiled")
 

@@ -110,7 +110,7 @@ class Controller(ControllerCase):
             "delete", "trainjob", "gone", "-n", NAMESPACE, "--cascade=foreground", f"--timeout={WAIT}s"
         )
         for kind in ("jobs", "services", "configmaps"):
-            # A Service may have been made anew before the controller heard of the job's deletion.
+            # A Service may have been recreated before the controller heard of the job's deletion.
             self.api.await_items(kind, "jobset.sigs.k8s.io/jobset-name=gone", lambda items: not items)
 
     def test_other_managers_jobs_are_left_alone(self):
@@ -179,7 +179,7 @@ class Controller(ControllerCase):
             podTemplateOverrides=[{"targetJobs": [{"name": "node"}], "spec": {"containers": 7}}],
         )
         job = self.await_job("odd", lambda job: job.get("status", {}).get("message"))
-        self.assertRegex(job["status"]["message"], r"^spec\..*\.containers: 7 is no list")
+        self.assertRegex(job["status"]["message"], r"^spec\..*\.containers: 7 is not a list")
         self.assertEqual(self.items("jobs", "odd"), [])
         self.patch("odd", {"podTemplateOverrides": None})
         self.running("odd")

@@ -65,7 +65,7 @@ WRONG = {
     "astray": ({"podTemplateOverrides": ASTRAY}, "the runtime has no job 'nodes'; there are: node"),
     "list": (
         {"podTemplateOverrides": [{"targetJobs": [{"name": "node"}], "spec": {"containers": 7}}]},
-        "containers: 7 is no list",
+        "containers: 7 is not a list",
     ),
     "1st": ({}, "metadata.name: '1st' must match RFC 1035 DNS label format"),
 }

@@ -71,7 +71,7 @@ NOT_CREATED = [
     ({f"{MASTER}.replicas": 2}, 403, f"{SPECS}[Master].replicas: Forbidden: must be 1; it is 2"),
     ({f"{MASTER}.replicas": None}, 403, f"{SPECS}[Master].replicas: Forbidden: must be 1; it is missing"),
     ({f"{WORKER}.replicas": 0}, 403, f"{SPECS}[Worker].replicas: Forbidden: must be at least 1; it is 0"),
-    ({"spec.nprocPerNode": "0"}, 422, "spec.nprocPerNode: '0' is no whole number from 1 to 65536"),
+    ({"spec.nprocPerNode": "0"}, 422, "spec.nprocPerNode: '0' is not a whole number from 1 to 65536"),
 ]
 
 

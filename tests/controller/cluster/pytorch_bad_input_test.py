@@ -15,7 +15,7 @@ HUGE = [{"name": f"V{number}", "value": "x" * 9000} for number in range(50)]
 
 # name: (changes of a valid job, what the status says)
 WRONG = {
-    "processes": ({"spec.nprocPerNode": "0"}, "spec.nprocPerNode: '0' is no whole number"),
+    "processes": ({"spec.nprocPerNode": "0"}, "spec.nprocPerNode: '0' is not a whole number"),
     "both": (
         {"spec.nprocPerNode": "2", "spec.elasticPolicy": {"minReplicas": 1, "maxReplicas": 1, "nProcPerNode": 2}},
         None,

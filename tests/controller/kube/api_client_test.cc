@@ -110,7 +110,7 @@ TEST_F(ApiClientTest, TellsErrorsAsTypes) {
       {ScriptServer::Refusal(429, "TooManyRequests"), StatusCode::kUnavailable, "429"},
       {ScriptServer::Refusal(503, "", "Retry-After: 100000\r\n"), StatusCode::kUnavailable, "503"},
       {ScriptServer::Refusal(401, "Unauthorized"), StatusCode::kUnauthenticated, "401"},
-      {{.body = "<html>"}, StatusCode::kFailedPrecondition, "the answer is no JSON"},
+      {{.body = "<html>"}, StatusCode::kFailedPrecondition, "the answer is not JSON"},
       {{.body = std::string(300, '[')},
        StatusCode::kFailedPrecondition,
        "GET /api/v1/namespaces/ns/pods/p: the answer"},
@@ -282,7 +282,7 @@ TEST_F(ApiClientTest, APluginsFailureIsTold) {
   } rows[] = {
       {"sh", "echo log in first >&2; exit 3", "",
        "the credential plugin 'sh': it ended with 3 and said 'log in first'"},
-      {"sh", "echo hello", "", "the credential plugin 'sh': its stdout is no JSON object"},
+      {"sh", "echo hello", "", "the credential plugin 'sh': its stdout is not a JSON object"},
       {"/nowhere/plugin", "", "get it at example", "No such file or directory; 'get it at example'"},
   };
   for (const auto& row : rows) {

@@ -128,7 +128,7 @@ TEST(Kubeconfig, SaysWhatIsWrongAndWhere) {
       {"clusters: []", StatusCode::kNotFound, "'current-context' is not set"},
       {"current-context: x", StatusCode::kNotFound,
        "contexts 'x', which 'current-context' names, is not there; the list"},
-      {"current-context: x\ncontexts: 7", StatusCode::kInvalidArgument, "contexts: it is no list"},
+      {"current-context: x\ncontexts: 7", StatusCode::kInvalidArgument, "contexts: it is not a list"},
       {"current-context: x\ncontexts: [{name: z}]", StatusCode::kNotFound, "is not there; there are 'z'"},
       {"current-context: x\ncontexts: [{name: x}]", StatusCode::kInvalidArgument, "contexts 'x': 'cluster' is missing"},
       {"current-context: x\ncontexts: [{name: x, context: {cluster: [1]}}]", StatusCode::kInvalidArgument,
@@ -141,7 +141,7 @@ TEST(Kubeconfig, SaysWhatIsWrongAndWhere) {
       {Config("server: 'https://h', proxy-url: 'ftp://p'", ""), StatusCode::kInvalidArgument,
        "clusters 'c': 'proxy-url'"},
       {Config("server: 'https://h', certificate-authority-data: '!'", ""), StatusCode::kInvalidArgument,
-       "clusters 'c': 'certificate-authority-data' is no base64"},
+       "clusters 'c': 'certificate-authority-data' is not base64"},
       {Config("server: 'https://h', certificate-authority: nowhere", ""), StatusCode::kNotFound,
        "clusters 'c': 'certificate-authority': ./nowhere"},
       {Config("server: 'https://h', insecure-skip-tls-verify: true, certificate-authority-data: 'Q0E='", ""),
@@ -163,7 +163,7 @@ TEST(Kubeconfig, SaysWhatIsWrongAndWhere) {
        StatusCode::kUnimplemented, "needs a terminal"},
       {Config(kServer, "exec: {command: x, apiVersion: client.authentication.k8s.io/v1, env: [{value: a}]}"),
        StatusCode::kInvalidArgument, "an entry of 'env' has no 'name'"},
-      {Config(kServer, "exec: 7"), StatusCode::kInvalidArgument, "users 'u': exec: it is no map"},
+      {Config(kServer, "exec: 7"), StatusCode::kInvalidArgument, "users 'u': exec: it is not a map"},
   };
   for (const auto& row : rows) {
     const auto access = ReadKubeconfig(row.text, ".", "");
@@ -211,7 +211,7 @@ TEST(ServiceAccount, IsThePods) {
       std::string(Message(
           ReadServiceAccount({{"KUBERNETES_SERVICE_HOST", "h"}, {"KUBERNETES_SERVICE_PORT", "x"}}, folder.path())
               .status())),
-      HasSubstr("KUBERNETES_SERVICE_PORT is no port: 'x'"));
+      HasSubstr("KUBERNETES_SERVICE_PORT is not a port: 'x'"));
   EXPECT_THAT(
       std::string(Message(ReadServiceAccount({{"KUBERNETES_SERVICE_HOST", "h"}}, folder.path() + "/x").status())),
       HasSubstr("automountServiceAccountToken"));

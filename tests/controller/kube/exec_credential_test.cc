@@ -40,9 +40,9 @@ TEST(ExecCredential, OrRefused) {
     std::string text;
     std::string_view told;
   } rows[] = {
-      {"", "no JSON object"},
-      {"[]", "no JSON object"},
-      {"s3cr3t", "no JSON object"},
+      {"", "not a JSON object"},
+      {"[]", "not a JSON object"},
+      {"s3cr3t", "not a JSON object"},
       {"{}", "its answer is '' of ''"},
       {R"({"apiVersion":"client.authentication.k8s.io/v1beta1","kind":"ExecCredential"})", "v1beta1"},
       {Answer("null"), "no 'status'"},

@@ -171,12 +171,12 @@ TEST(InformerState, ListsAnewAfterAnyError) {
       {R"({"type":"ERROR","object":{}})", "say pods: the watch: 500: '{}'; trying again, pause 500"},
       {R"({"type":"ERROR","object":{"code":"x"}})",
        R"(say pods: the watch: 500: '{"code":"x"}'; trying again, pause 500)"},
-      {"{", "say pods: a line of the watch is no event: '{'; trying again, pause 500"},
-      {"7", "say pods: a line of the watch is no event: '7'; trying again, pause 500"},
+      {"{", "say pods: a line of the watch is not an event: '{'; trying again, pause 500"},
+      {"7", "say pods: a line of the watch is not an event: '7'; trying again, pause 500"},
       {R"({"type":"ADDED"})",
-       R"(say pods: a line of the watch is no event: '{"type":"ADDED"}'; trying again, pause 500)"},
+       R"(say pods: a line of the watch is not an event: '{"type":"ADDED"}'; trying again, pause 500)"},
       {R"({"type":"ADDED","object":[]})",
-       R"(say pods: a line of the watch is no event: '{"type":"ADDED","object":[]}'; trying again, pause 500)"},
+       R"(say pods: a line of the watch is not an event: '{"type":"ADDED","object":[]}'; trying again, pause 500)"},
   };
   for (const auto& row : rows) {
     InformerState state = InStep();
@@ -210,8 +210,8 @@ TEST(InformerState, AnObjectWhoseEventIsTooLongIsNamed) {
   EXPECT_EQ(Shown(state.Ended(absl::OkStatus(), {})), "watch 12");
   EXPECT_EQ(Shown(state.Line(Event("MODIFIED", "a", "13"))), "put a@13");
   EXPECT_EQ(Shown(state.Line(beginning("DELETED", 14), false)), "gone ns/a");
-  // A beginning that names no object leads to a new list, as any line that is no event does.
-  EXPECT_THAT(Shown(state.Line("{\"type\":\"ADDED\"", false)), HasSubstr("a line of the watch is no event"));
+  // A beginning that names no object leads to a new list, as any line that is not an event does.
+  EXPECT_THAT(Shown(state.Line("{\"type\":\"ADDED\"", false)), HasSubstr("a line of the watch is not an event"));
 }
 
 TEST(InformerState, BeginsAnewWhereAContinuationIsTooOld) {
@@ -251,7 +251,7 @@ TEST(InformerState, ListsWhatIsNoListAgain) {
                            Json{{"metadata", {{"resourceVersion", "7"}}}, {"items", 7}}}) {
     InformerState state(kPods);
     state.Begin();
-    EXPECT_THAT(Shown(state.Listed(page)), HasSubstr("the answer is no list of objects")) << page;
+    EXPECT_THAT(Shown(state.Listed(page)), HasSubstr("the answer is not a list of objects")) << page;
     EXPECT_EQ(Shown(state.Resume()), "list");
   }
   InformerState state(kPods);

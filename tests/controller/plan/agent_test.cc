@@ -182,7 +182,7 @@ TEST(Agent, TheBudget) {
     EXPECT_EQ(EnvOf(ContainerOf(plan.jobs[0]), "PET_MAX_RESTARTS"), row.variable);
   }
   EXPECT_THAT(Refusal(JobWith("{trainer: {env: [{name: PET_MAX_RESTARTS, value: few}]}}"), TrainerRuntime()),
-              HasSubstr("env PET_MAX_RESTARTS: 'few' is no whole number"));
+              HasSubstr("env PET_MAX_RESTARTS: 'few' is not a whole number"));
 }
 
 TEST(Agent, AnAttemptHasWhatIsLeft) {

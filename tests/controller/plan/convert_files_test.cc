@@ -40,9 +40,9 @@ TEST(ConvertFiles, OtherObjectsStayInTheirPlaces) {
   EXPECT_THAT(made, ElementsAre("ConfigMap settings", "TrainingRuntime digits", "TrainJob digits", "ConfigMap settings",
                                 "TrainingRuntime letters", "TrainJob letters"));
   EXPECT_THAT(converted->remarks,
-              ElementsAre("a.yaml:2: ConfigMap 'settings' is no PyTorchJob: it stays as it is",
+              ElementsAre("a.yaml:2: ConfigMap 'settings' is not a PyTorchJob: it stays as it is",
                           HasSubstr("a.yaml:12: spec.runPolicy.cleanPodPolicy: All has no counterpart"),
-                          "b.yaml:2: ConfigMap 'settings' is no PyTorchJob: it stays as it is",
+                          "b.yaml:2: ConfigMap 'settings' is not a PyTorchJob: it stays as it is",
                           HasSubstr("b.yaml:12: spec.runPolicy.cleanPodPolicy")));
 }
 

@@ -373,10 +373,11 @@ TEST(Convert, TemplatesThatDifferAreSaid) {
 TEST(Convert, FieldsOfNoPyTorchJobAreNamed) {
   const std::string spec =
       Both("cleanPodPolicy: All, runPolicy: {backoffLimit: 1, cleanPodPolicy: Running, wait: 1}, more: {}");
-  EXPECT_THAT(ConvertedSpec(spec).remarks,
-              ElementsAre(testing::_,
-                          HasSubstr("spec.cleanPodPolicy (it belongs to spec.runPolicy): is no field of a PyTorchJob"),
-                          HasSubstr("spec.more: is no field"), HasSubstr("spec.runPolicy.wait: is no field")));
+  EXPECT_THAT(
+      ConvertedSpec(spec).remarks,
+      ElementsAre(testing::_,
+                  HasSubstr("spec.cleanPodPolicy (it belongs to spec.runPolicy): is not a field of a PyTorchJob"),
+                  HasSubstr("spec.more: is not a field"), HasSubstr("spec.runPolicy.wait: is not a field")));
 }
 
 TEST(Convert, AGangHasAPodGroupPolicy) {
@@ -439,7 +440,7 @@ TEST(Convert, TheEndOfAJob) {
            {"", Json(), "the TrainJob succeeds once all its nodes have"},
            {"runPolicy: {activeDeadlineSeconds: 0}", Json(), "activeDeadlineSeconds: 0 fails the job at once"},
            {"runPolicy: {managedBy: me}", Json(), "spec.runPolicy.managedBy: 'me' is left out"},
-           {"nprocPerNode: xpu", Json(), "spec.nprocPerNode: 'xpu' is no value of a runtime"},
+           {"nprocPerNode: xpu", Json(), "spec.nprocPerNode: 'xpu' is not a value of a runtime"},
        }) {
     SCOPED_TRACE(row.more);
     const ConvertedJob converted = ConvertedSpec(Both(row.more));

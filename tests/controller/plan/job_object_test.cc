@@ -169,7 +169,7 @@ TEST(JobObject, LongNamesFit) {
   EXPECT_EQ(At(plan.jobs[0].Object(), "/metadata/name"), plan.jobs[0].name);
   EXPECT_EQ(EnvOf(ContainerOf(plan.jobs[0]), "PET_MASTER_ADDR"), plan.jobs[0].name + "-0." + job.meta.name);
   job.meta.name = "Upper";
-  EXPECT_THAT(Refusal(job, TrainerRuntime()), ::testing::HasSubstr("metadata.name: 'Upper' is no DNS label"));
+  EXPECT_THAT(Refusal(job, TrainerRuntime()), ::testing::HasSubstr("metadata.name: 'Upper' is not a DNS label"));
 }
 
 TEST(JobObject, TheSameInputsGiveTheSameBytes) {

@@ -23,11 +23,12 @@ spec:
   trainer: {numNode: 1, somethingElse: 2, args: []}
   initializer: {dataset: {uri: a, storageUri: b}}
 )");
-  EXPECT_THAT(UnknownTrainJobFields(job),
-              ElementsAre("spec.runtimRef: is no field of a TrainJob: it is ignored; the nearest is 'runtimeRef'",
-                          "spec.trainer.numNode: is no field of a TrainJob: it is ignored; the nearest is 'numNodes'",
-                          "spec.trainer.somethingElse: is no field of a TrainJob: it is ignored",
-                          "spec.initializer.dataset.uri: is no field of a TrainJob: it is ignored"));
+  EXPECT_THAT(
+      UnknownTrainJobFields(job),
+      ElementsAre("spec.runtimRef: is not a field of a TrainJob: it is ignored; the nearest is 'runtimeRef'",
+                  "spec.trainer.numNode: is not a field of a TrainJob: it is ignored; the nearest is 'numNodes'",
+                  "spec.trainer.somethingElse: is not a field of a TrainJob: it is ignored",
+                  "spec.initializer.dataset.uri: is not a field of a TrainJob: it is ignored"));
   EXPECT_THAT(UnknownTrainJobFields(YamlOf("{spec: [1]}")), IsEmpty());
   EXPECT_THAT(UnknownTrainJobFields(YamlOf("{spec: {trainer: 1}}")), IsEmpty());
 }
@@ -55,7 +56,7 @@ spec:
                 containers: [{name: node, comand: [x]}]
 )");
   const std::string job = "spec.template.spec.replicatedJobs[0].template.spec.template.spec";
-  const std::string what = ": is no field of a ClusterTrainingRuntime: it is ignored";
+  const std::string what = ": is not a field of a ClusterTrainingRuntime: it is ignored";
   EXPECT_THAT(UnknownRuntimeFields(runtime),
               ElementsAre("spec.mlPolicies" + what + "; the nearest is 'mlPolicy'",
                           "spec.mlPolicy.torch.numProcPerNod" + what + "; the nearest is 'numProcPerNode'",
@@ -80,7 +81,7 @@ spec:
         spec: {volume: [], containers: [{name: pytorch, comand: [x]}]}
 )");
   const std::string pods = "spec.pytorchReplicaSpecs.Worker.template.spec";
-  const std::string what = ": is no field of a PyTorchJob: it is ignored";
+  const std::string what = ": is not a field of a PyTorchJob: it is ignored";
   EXPECT_THAT(UnknownPyTorchJobFields(job),
               ElementsAre("spec.backoffLimit (it belongs to spec.runPolicy)" + what,
                           pods + ".volume" + what + "; the nearest is 'volumes'",

@@ -337,7 +337,7 @@ TEST(Mpi, Refused) {
             "{}",
             {.annotations = "{muster.dev/rsh: telnet}"},
             "runtime 'runtime': metadata.annotations.muster.dev"},
-           {"{}", "{muster.dev/num-proc-per-node: auto}", {}, "'auto' is no whole number from 1 to 65536"},
+           {"{}", "{muster.dev/num-proc-per-node: auto}", {}, "'auto' is not a whole number from 1 to 65536"},
        }) {
     SCOPED_TRACE(row.message);
     EXPECT_THAT(Refusal(JobWith(row.spec, row.annotations), MpiRuntime(row.parts)), HasSubstr(row.message));

@@ -52,18 +52,18 @@ TEST(PlanFiles, NameUnknownFieldsOfARuntimeOnce) {
   const auto planned = PlanFiles({{"job.yaml", kJob}, {"other.yaml", other_job}, {"runtime.yaml", runtime}}, {});
   ASSERT_TRUE(planned.ok()) << planned.status();
   EXPECT_EQ(planned->jobs.size(), 2);
-  EXPECT_THAT(
-      planned->remarks,
-      testing::Contains(HasSubstr("containers[0].comand: is no field of a ClusterTrainingRuntime: it is ignored; the "
-                                  "nearest is 'command'"))
-          .Times(1));
+  EXPECT_THAT(planned->remarks,
+              testing::Contains(
+                  HasSubstr("containers[0].comand: is not a field of a ClusterTrainingRuntime: it is ignored; the "
+                            "nearest is 'command'"))
+                  .Times(1));
 }
 
 TEST(PlanFiles, GiveTheObjectsOfTheController) {
   const auto planned = PlanFiles({{"job.yaml", kJob}, {"runtime.yaml", kRuntime}}, {});
   ASSERT_TRUE(planned.ok()) << planned.status();
   ASSERT_EQ(planned->jobs.size(), 1);
-  EXPECT_THAT(planned->remarks, ElementsAre("runtime.yaml:2: ConfigMap 'other' is no part of the plan"));
+  EXPECT_THAT(planned->remarks, ElementsAre("runtime.yaml:2: ConfigMap 'other' is not a part of the plan"));
   EXPECT_THAT(PlanFiles({{"job.yaml", kJob}, {"runtime.yaml", kRuntime}}, {}, {.beside = {"ConfigMap"}})->remarks,
               ElementsAre());
   const auto objects = PlannedObjects(planned->jobs[0]);

@@ -49,7 +49,7 @@ TEST(PodRules, WhatTheApiServerRefuses) {
     const char *fields, *said;
   };
   for (const Row& row :
-       {Row{"{name: C}", "p.spec.containers[0].name: 'C' is no DNS label"},
+       {Row{"{name: C}", "p.spec.containers[0].name: 'C' is not a DNS label"},
         {"{imagePullPolicy: Sometimes}",
          "p.spec.containers[0].imagePullPolicy: 'Sometimes' is not one of Always, IfNotPresent, Never"},
         {"{terminationMessagePolicy: Log}", "p.spec.containers[0].terminationMessagePolicy: 'Log' is not one of File"},
@@ -70,7 +70,7 @@ TEST(PodRules, WhatTheApiServerRefuses) {
         {"{resources: {requests: {hugepages-2Mi: 1Gi}}}",
          "p.spec.containers[0].resources.requests.hugepages-2Mi: it needs the same amount in limits"},
         {"{volumeMounts: [{name: x, mountPath: /a}]}",
-         "p.spec.containers[0].volumeMounts[0].name: 'x' is no volume of the pod; it has: v, w"},
+         "p.spec.containers[0].volumeMounts[0].name: 'x' is not a volume of the pod; it has: v, w"},
         {"{volumeMounts: [{name: v, mountPath: /a}, {name: w, mountPath: /a}]}",
          "p.spec.containers[0].volumeMounts[1].mountPath: '/a' is there twice"},
         {"{volumeMounts: [{name: v, mountPath: /a, subPath: /b}]}",
@@ -81,12 +81,12 @@ TEST(PodRules, WhatTheApiServerRefuses) {
          "p.spec.containers[0].volumeMounts[0].subPathExpr: there is a subPath, too"}}) {
     EXPECT_THAT(OfContainer(row.fields), StartsWith(row.said)) << row.fields;
   }
-  EXPECT_THAT(Said("{}", "{labels: {a: \"b c\"}}"), StartsWith("p.metadata.labels.a: 'b c' is no value of a label"));
-  EXPECT_THAT(Said("{}", "{labels: {a b: c}}"), StartsWith("p.metadata.labels: 'a b' is no name of a label"));
-  EXPECT_THAT(Said("{nodeSelector: {/a: c}}"), StartsWith("p.spec.nodeSelector: '/a' is no name of a label"));
+  EXPECT_THAT(Said("{}", "{labels: {a: \"b c\"}}"), StartsWith("p.metadata.labels.a: 'b c' is not a value of a label"));
+  EXPECT_THAT(Said("{}", "{labels: {a b: c}}"), StartsWith("p.metadata.labels: 'a b' is not a name of a label"));
+  EXPECT_THAT(Said("{nodeSelector: {/a: c}}"), StartsWith("p.spec.nodeSelector: '/a' is not a name of a label"));
   EXPECT_THAT(Said("{dnsPolicy: Own}"), StartsWith("p.spec.dnsPolicy: 'Own' is not one of ClusterFirst"));
   EXPECT_THAT(Said("{restartPolicy: Always}"), StartsWith("p.spec.restartPolicy: 'Always' is not one of OnFailure"));
-  EXPECT_THAT(Said("{volumes: [{name: a_b}]}"), StartsWith("p.spec.volumes[0].name: 'a_b' is no DNS label"));
+  EXPECT_THAT(Said("{volumes: [{name: a_b}]}"), StartsWith("p.spec.volumes[0].name: 'a_b' is not a DNS label"));
   EXPECT_THAT(Said("{volumes: [{name: a, emptyDir: {}, hostPath: {path: /}}]}"),
               StartsWith("p.spec.volumes[0]: it has several types"));
   EXPECT_THAT(Said("{initContainers: [{name: a, imagePullPolicy: No}]}"),

@@ -79,9 +79,9 @@ TEST(PyTorchPods, ATemplateThatIsNoListOfContainersIsRefused) {
       {"- name: x\n  image: {{.Image}}\n", "{{.Image}} is not known; there are .MasterAddr"},
       {"- name: x\n  image: {{.MasterAddr\n", "{{.MasterAddr"},
       {"- image: x\n", "name"},
-      {"name: x\n", "no list of containers"},
-      {"\n", "no list of containers"},
-      {"[]\n", "no list of containers"},
+      {"name: x\n", "not a list of containers"},
+      {"\n", "not a list of containers"},
+      {"[]\n", "not a list of containers"},
       {"- [\n", ""},
       {"- 1\n", ""},
   };

@@ -53,7 +53,7 @@ TEST(VolumeClaims, WhatIsRefused) {
             "runtime 'runtime': spec.template.spec.volumeClaimPolicies[0].templates[0].metadata.namespace: namespace "
             "cannot "
             "be set for VolumeClaimPolicies templates"},
-           {"[{templates: [{metadata: {name: Data}, spec: {}}]}]", "{}", "metadata.name: 'Data' is no DNS label"},
+           {"[{templates: [{metadata: {name: Data}, spec: {}}]}]", "{}", "metadata.name: 'Data' is not a DNS label"},
            {"[{templates: [{spec: {}}]}]", "{}", "templates[0].metadata.name: it is missing"},
            {"[{templates: [{metadata: {name: data}}]}]", "{}", "templates[0].spec: it is missing"},
            {"[{templates: [{metadata: {name: data}, spec: {}}, {metadata: {name: data}, spec: {}}]}]", "{}",

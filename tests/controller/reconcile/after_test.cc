@@ -35,12 +35,12 @@ TEST(ReadAfter, Texts) {
     std::string text, message;
   } rows[] = {
       {"B",
-       "metadata.annotations.muster.dev/after: 'B' is no name of a TrainJob; write prepare, or "
+       "metadata.annotations.muster.dev/after: 'B' is not a name of a TrainJob; write prepare, or "
        "prepare=Any,tune=Failed"},
-      {"b,", "'' is no name of a TrainJob"},
+      {"b,", "'' is not a name of a TrainJob"},
       {"b=Done", "b: 'Done' is not one of Complete, Failed, Any"},
       {"b=", "b: '' is not one of"},
-      {"ns/b", "'ns/b' is no name of a TrainJob"},
+      {"ns/b", "'ns/b' is not a name of a TrainJob"},
   };
   for (const auto& row : rows)
     EXPECT_THAT(Message(ReadAfter(JobAfter("a", row.text)).status()), HasSubstr(row.message));

@@ -145,7 +145,7 @@ TEST(Deciding, AStepThatHasEndedSoStaysEnded) {
   observed.jobs.push_back(There("a-node-0"));
   EXPECT_FALSE(Decide(job, plan, observed, kNow).status.Finished());
   observed.jobs.erase(observed.jobs.begin());
-  EXPECT_THAT(Actions(Decide(job, plan, observed, kNow)), IsEmpty()) << "it is not made anew";
+  EXPECT_THAT(Actions(Decide(job, plan, observed, kNow)), IsEmpty()) << "it is not recreated";
 }
 
 TEST(Deciding, APyTorchJobSucceedsByItsContainer) {

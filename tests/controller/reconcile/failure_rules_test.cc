@@ -124,7 +124,7 @@ TEST(FailureRules, WhatIsDecided) {
       {"not counted", {free}, true, 3, "", "", 1},
       {"not counted, without the agent", {free}, false, 0, "BackoffLimitExceeded", "", 1},
       {"counted, without the agent", {again}, false, 0, "BackoffLimitExceeded", "", 2},
-      {"a pod that may be replaced is no failed Job", {fail}, true, 137, "", "-", 2},
+      {"a pod that may be replaced is not a failed Job", {fail}, true, 137, "", "-", 2},
   };
   for (const Row& row : rows) {
     SCOPED_TRACE(row.name);

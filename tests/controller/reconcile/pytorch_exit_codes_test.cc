@@ -62,7 +62,7 @@ void Check(const Case& of) {
       EXPECT_EQ(world.Pod(name).meta.uid, uid) << "it is not run again";
       return;
     }
-    // Code 0 is no failure, although under Always it is a restart that the limit counts.
+    // Code 0 is not a failure, although under Always it is a restart that the limit counts.
     ASSERT_EQ(status.failures.empty(), of.code == 0);
     EXPECT_EQ(of.code == 0 ? 0 : status.failures.back().exit_code, of.code);
     const bool over = of.limit && ends > *of.limit;
@@ -82,7 +82,7 @@ void Check(const Case& of) {
         EXPECT_EQ(status.restarts, 0);
       } else {
         EXPECT_THAT(message, HasSubstr("Job a has failed because it has reached the specified backoff limit"));
-        EXPECT_EQ(status.restarts, *of.limit) << "the last end is no restart";
+        EXPECT_EQ(status.restarts, *of.limit) << "the last end is not a restart";
       }
       EXPECT_EQ(status.Find("Restarting"), nullptr) << "a job that fails never stays in Restarting";
       world.Settle();

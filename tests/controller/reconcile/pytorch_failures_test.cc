@@ -117,7 +117,7 @@ TEST(PyTorchFailures, APodThatIsGoneBeforeItsCodeWasRead) {
     const PyTorchDecision decision = world.Pass();
     EXPECT_THAT(Actions(decision), ElementsAre("create pod a-master-0"));
     EXPECT_THAT(Reasons(decision), ElementsAre("PodDeleted", "SuccessfulCreatePod"));
-    EXPECT_THAT(decision.events[0].message, HasSubstr("before its exit code was read; it is made anew"));
+    EXPECT_THAT(decision.events[0].message, HasSubstr("before its exit code was read; it is recreated"));
     EXPECT_EQ(world.State(), "Restarting");
     EXPECT_THAT(Reasons(world.Pass()), IsEmpty()) << "it is said once";
     world.Settle();
@@ -368,7 +368,7 @@ TEST(PyTorchFailures, WherePodsRestartTheAgentsOwnRestartsArePartOfNoLimit) {
                                                                  : world.Ends("a-worker-0", 137);
       pod.ends[0].message = message;
       world.Pass();
-      EXPECT_EQ(world.job.status.restarts, 1) << "the last end is no restart";
+      EXPECT_EQ(world.job.status.restarts, 1) << "the last end is not a restart";
       EXPECT_EQ(world.job.status.Finished(), restart == 2) << "else it restarts for ever";
       world.Settle();
       world.Wait(2 * kMinute);

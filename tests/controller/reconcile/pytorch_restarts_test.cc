@@ -171,7 +171,7 @@ TEST(PyTorchRestarts, TheWholeJobWithoutAgents) {
   EXPECT_TRUE(decision.status_first);
   EXPECT_THAT(Actions(decision),
               ElementsAre("delete pod a-master-0", "delete pod a-worker-0", "delete pod a-worker-1"));
-  EXPECT_THAT(decision.events.back().message, HasSubstr("all pods are made anew, restart 1 of 3: "));
+  EXPECT_THAT(decision.events.back().message, HasSubstr("all pods are recreated, restart 1 of 3: "));
   EXPECT_THAT(decision.events.back().message, HasSubstr("pod a-worker-0"));
   EXPECT_EQ(world.State(), "Restarting");
   EXPECT_THAT(Actions(world.Pass()), IsEmpty()) << "two of the last attempt are left";
@@ -200,7 +200,7 @@ TEST(PyTorchRestarts, TheWholeJobsLimit) {
       world.Wait(2 * kMinute);
       world.Ends("a-worker-1", 137);
       world.Settle();
-      EXPECT_EQ(world.job.status.restarts, std::min(restart, 3)) << "the last end is no restart";
+      EXPECT_EQ(world.job.status.restarts, std::min(restart, 3)) << "the last end is not a restart";
       EXPECT_EQ(world.job.status.attempt, std::min(restart, 3));
       EXPECT_EQ(world.State(), restart <= 3 ? "Running" : "Failed");
     }
@@ -232,7 +232,7 @@ TEST(PyTorchRestarts, TheWholeJobForAPodThatIsGone) {
     }
     world.Settle();
     EXPECT_EQ(world.job.status.attempt, 1);
-    EXPECT_EQ(world.job.status.restarts, 0) << "that is no failure of the job";
+    EXPECT_EQ(world.job.status.restarts, 0) << "that is not a failure of the job";
     for (const std::string& uid : world.Uids()) EXPECT_EQ(before.count(uid), 0U);
     EXPECT_EQ(world.State(), "Running");
   }

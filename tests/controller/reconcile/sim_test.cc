@@ -70,7 +70,7 @@ class Life {
     }
     EXPECT_NE(end.Find("Complete") != nullptr, end.Find("Failed") != nullptr);
     // status.restarts is not checked: a Job may complete before failures beyond the budget are seen.
-    EXPECT_TRUE(!bounded_ || end.attempt <= kBudget) << "its step was made anew beyond the budget";
+    EXPECT_TRUE(!bounded_ || end.attempt <= kBudget) << "its step was recreated beyond the budget";
   }
 
  private:

@@ -104,7 +104,7 @@ TEST(ArchiveReader, RefusesWhatWouldLeaveTheFolder) {
       {{.name = "../evil"}, "an element '.' or '..'"},
       {{.name = "/etc/evil"}, "an empty element"},
       {{.name = "a/../../evil"}, "an element '.' or '..'"},
-      {{.name = "\xff\xfe"}, "no UTF-8"},
+      {{.name = "\xff\xfe"}, "not UTF-8"},
       {{.name = ".muster/x"}, "Muster's own"},
       {{.name = "l", .type = '2', .link = "/etc"}, "out of the archive"},
       {{.name = "l", .type = '2', .link = ".."}, "out of the archive"},

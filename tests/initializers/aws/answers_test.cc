@@ -28,9 +28,9 @@ TEST(AwsAnswers, KeysOfAMachine) {
       {R"({"AccessKeyId":"A"})", "the answer has no SecretAccessKey"},
       {R"({"AccessKeyId":7,"SecretAccessKey":"s"})", "the answer has no AccessKeyId"},
       {R"([])", "the answer has no AccessKeyId"},
-      {"<html>", "the answer is no JSON"},
-      {R"({"AccessKeyId":"A")", "the answer is no JSON"},
-      {"", "the answer is no JSON"},
+      {"<html>", "the answer is not JSON"},
+      {R"({"AccessKeyId":"A")", "the answer is not JSON"},
+      {"", "the answer is not JSON"},
       {R"({"Code":"AssumeRoleUnauthorizedAccess","Message":"EC2 cannot\nassume it"})",
        "AssumeRoleUnauthorizedAccess: EC2 cannot assume it"},
       {R"({"Code":"Failed"})", "Failed: "},
@@ -59,12 +59,12 @@ TEST(AwsAnswers, KeysOfAProcess) {
       {R"({"Version":1,"AccessKeyId":"A","SecretAccessKey":""})", "the answer has no SecretAccessKey"},
       {R"({"Version":1,"AccessKeyId":"A","SecretAccessKey":"s","Token":"t"})", "A s  0"},
       {R"({"Version":1,"AccessKeyId":"A","SecretAccessKey":"s","Expiration":1795456800})",
-       "'1795456800' is no time; write it as 2026-11-22T01:02:03Z"},
+       "'1795456800' is not a time; write it as 2026-11-22T01:02:03Z"},
       {R"({"Version":1,"AccessKeyId":"A","SecretAccessKey":"s","Expiration":""})",
-       "'' is no time; write it as 2026-11-22T01:02:03Z"},
+       "'' is not a time; write it as 2026-11-22T01:02:03Z"},
       {R"([1])", "the answer has no Version"},
-      {"AKID secret", "the answer is no JSON"},
-      {"", "the answer is no JSON"},
+      {"AKID secret", "the answer is not JSON"},
+      {"", "the answer is not JSON"},
   };
   for (const auto& row : rows) EXPECT_EQ(Shown(ParseProcessKeys(row.json)), row.expected) << row.json;
 }
@@ -78,7 +78,7 @@ TEST(AwsAnswers, KeysOfSingleSignOn) {
       {R"({"accessKeyId":"A","secretAccessKey":"s"})", "A s  0"},
       {R"({"roleCredentials":{"accessKeyId":"A"}})", "the answer has no secretAccessKey"},
       {R"({"roleCredentials":null})", "the answer has no accessKeyId"},
-      {"<html>", "the answer is no JSON"},
+      {"<html>", "the answer is not JSON"},
   };
   for (const auto& row : rows) EXPECT_EQ(Shown(ParseSsoKeys(row.json)), row.expected) << row.json;
 }

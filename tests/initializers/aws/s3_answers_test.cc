@@ -256,7 +256,7 @@ TEST(StsAnswer, ThatIsNoneIsRefused) {
       {without("AccessKeyId"), "the answer of STS has no AccessKeyId"},
       {without("SecretAccessKey"), "the answer of STS has no SecretAccessKey"},
       {without("SessionToken"), "the answer of STS has no SessionToken"},
-      {without("Expiration"), "the Expiration that STS gave: '' is no time"},
+      {without("Expiration"), "the Expiration that STS gave: '' is not a time"},
       {StsOf("AssumeRole",
              "<AccessKeyId>a</AccessKeyId><SecretAccessKey>s3cr3t</SecretAccessKey>"
              "<SessionToken>a&#13;&#10;X: y</SessionToken>"),

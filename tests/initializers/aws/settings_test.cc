@@ -91,9 +91,9 @@ TEST(S3Place, EndpointsThatAreNone) {
     Variables variables;
     std::string_view error;
   } rows[] = {
-      {{{"AWS_ENDPOINT_URL", "minio:9000"}}, "AWS_ENDPOINT_URL: 'minio:9000' is no endpoint: it lacks the scheme"},
-      {{{"S3_ENDPOINT_URL", "ftp://x"}}, "S3_ENDPOINT_URL: 'ftp://x' is no endpoint: its scheme is neither"},
-      {{{"ENDPOINT", "a b"}}, "ENDPOINT: 'https://a b' is no endpoint: its host is no host name or IP address"},
+      {{{"AWS_ENDPOINT_URL", "minio:9000"}}, "AWS_ENDPOINT_URL: 'minio:9000' is not an endpoint: it lacks the scheme"},
+      {{{"S3_ENDPOINT_URL", "ftp://x"}}, "S3_ENDPOINT_URL: 'ftp://x' is not an endpoint: its scheme is neither"},
+      {{{"ENDPOINT", "a b"}}, "ENDPOINT: 'https://a b' is not an endpoint: its host is not a host name or IP address"},
       {{{"S3_ENDPOINT", "x"}, {"S3_USE_HTTPS", "perhaps"}}, "S3_USE_HTTPS is 'perhaps'; it must be true or false"},
       {{{"AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "x"}}, "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS is 'x'"},
   };
@@ -228,9 +228,9 @@ TEST(S3Place, AwsByItsOwnNameIsNoCustomEndpoint) {
 }
 
 TEST(S3Place, BucketsThatAreNone) {
-  EXPECT_THAT(Find({}, ""), HasSubstr("'' is no bucket"));
-  EXPECT_THAT(Find({}, "a/b"), HasSubstr("'a/b' is no bucket"));
-  EXPECT_THAT(Find({}, ".."), HasSubstr("'..' is no bucket"));
+  EXPECT_THAT(Find({}, ""), HasSubstr("'' is not a bucket"));
+  EXPECT_THAT(Find({}, "a/b"), HasSubstr("'a/b' is not a bucket"));
+  EXPECT_THAT(Find({}, ".."), HasSubstr("'..' is not a bucket"));
   EXPECT_THAT(Find({}, "arn:aws:s3:eu-west-1:1:accesspoint/x"), HasSubstr("is an ARN, which is not supported"));
   EXPECT_THAT(Find({}, "b--use1-az4--x-s3"), HasSubstr("is a directory bucket (S3 Express), which is not supported"));
   EXPECT_EQ(Find({.variables = {{"AWS_ENDPOINT_URL", "http://h"}}}, "b--x-s3"), "http://h/b--x-s3/k ");

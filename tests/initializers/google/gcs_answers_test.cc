@@ -61,9 +61,9 @@ TEST(GcsPage, ThatIsNoneIsRefused) {
   const struct {
     std::string json, error;
   } rows[] = {
-      {"", "the list of objects cannot be read: it is no JSON, not a list of objects; check the endpoint"},
+      {"", "the list of objects cannot be read: it is not JSON, not a list of objects; check the endpoint"},
       {"<!DOCTYPE html><html>Sign in</html>", "it is a page of HTML or XML, not a list of objects"},
-      {"{", "it is no JSON"},
+      {"{", "it is not JSON"},
       {"[]", "it is other JSON, not a list of objects"},
       {"{}", "it is other JSON, not a list of objects"},
       {R"({"message":"please log in"})", "it is other JSON"},
@@ -80,11 +80,11 @@ TEST(GcsPage, ThatIsNoneIsRefused) {
       {R"({"items":[{"name":"a","size":"99999999999999999999","generation":"7"}]})", "is '99999999999999999999'"},
       {R"({"items":[{"name":"a","size":"1"}]})", "the generation of 'a' is ''"},
       {R"({"items":[{"name":"a","size":"1","generation":"7&x=1"}]})", "the generation of 'a' is '7&x=1'"},
-      {ItemOf(R"(,"crc32c":"AAAA")"), "'a': crc32c is 'AAAA', which is no crc32c"},
-      {ItemOf(R"(,"crc32c":"?")"), "'a': crc32c is '?', which is no crc32c"},
-      {ItemOf(R"(,"crc32c":5)"), "'a': crc32c is '', which is no crc32c"},
-      {ItemOf(R"(,"md5Hash":"AAAAAA==")"), "'a': md5Hash is 'AAAAAA==', which is no md5"},
-      {"{\"items\":[{\"name\":\"a\xff\",\"size\":\"1\",\"generation\":\"7\"}]}", "it is no JSON"},
+      {ItemOf(R"(,"crc32c":"AAAA")"), "'a': crc32c is 'AAAA', which is not crc32c in base64"},
+      {ItemOf(R"(,"crc32c":"?")"), "'a': crc32c is '?', which is not crc32c in base64"},
+      {ItemOf(R"(,"crc32c":5)"), "'a': crc32c is '', which is not crc32c in base64"},
+      {ItemOf(R"(,"md5Hash":"AAAAAA==")"), "'a': md5Hash is 'AAAAAA==', which is not md5 in base64"},
+      {"{\"items\":[{\"name\":\"a\xff\",\"size\":\"1\",\"generation\":\"7\"}]}", "it is not JSON"},
   };
   for (const auto& row : rows) {
     EXPECT_THAT(Read(row.json), StartsWith("error: ")) << row.json;

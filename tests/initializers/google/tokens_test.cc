@@ -103,7 +103,7 @@ TEST(Assertion, NeedsAnRsaKey) {
     ASSERT_FALSE(assertion.ok()) << text;
     EXPECT_EQ(assertion.status().code(), absl::StatusCode::kInvalidArgument);
     EXPECT_EQ(assertion.status().message(),
-              "the private_key of FILE (/k.json) is no RSA key in PEM without a password; make a new key of 'x@p'");
+              "the private_key of FILE (/k.json) is not an RSA key in PEM without a password; make a new key of 'x@p'");
   }
 }
 
