@@ -78,7 +78,7 @@ struct TrainJobStatus {
   std::string reason;   // a word for the column Reason; empty: none
   std::string message;  // why the job does not run yet, or why it ended
   std::optional<WallTime> start_time, completion_time;
-  std::optional<int64_t> ttl_seconds;       // the runtime's ttlSecondsAfterFinished at the job's end
+  std::optional<int64_t> ttl_seconds;       // the runtime's, as it was when the job began
   int nodes = 0, ready_nodes = 0;           // of the trainer step
   std::string selector;                     // of the pods of an elastic trainer step, for autoscalers; empty: none
   int attempt = 0;                          // how often the trainer step was recreated

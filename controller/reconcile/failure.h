@@ -1,7 +1,8 @@
 // How the pods of a job failed: one failure per pod, whether it is fatal, and what it costs of the budget. Pure.
 //
-// Each pod's end counts once. It is known by the pod's name, because no two pods of a Job have the same name.
-// Kubernetes keeps the failed pods of a Job until the Job is deleted, so the same failures can be found again.
+// Each pod's end counts once. A pod of a Job is known by its name, which no later pod of the Job gets; a pod of a
+// PyTorchJob by its UID, since its replacement has its name. Kubernetes keeps the failed pods of a Job until the Job is
+// deleted, so the same failures are found again.
 #pragma once
 
 #include <optional>

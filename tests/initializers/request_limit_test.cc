@@ -57,7 +57,7 @@ TEST_F(RequestLimitTest, HalvesOnceInAWindow) {
   EXPECT_GT(request_limit_.target(), 8);
 }
 
-TEST(PaceLimitsTest, LeaveABlockFree) {
+TEST(RequestLimits, LeaveABlockFree) {
   struct Row {
     size_t blocks;
     int least, first, most;
