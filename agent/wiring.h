@@ -1,5 +1,5 @@
 // How the workers of one attempt are made: the part of an agent that knows the framework (wire_torch.cc, wire_plain.cc;
-// torch/wire_jax.cc, wire_mpi.cc and wire_xgboost.cc give the variables of a plain command).
+// flags/wire_jax.cc, wire_mpi.cc and wire_xgboost.cc give the variables of a plain command).
 #pragma once
 
 #include <boost/asio/io_context.hpp>

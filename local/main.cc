@@ -26,7 +26,7 @@ struct Word {
   const char* summary;
 };
 
-// agent/main.cc has the same names, so that `muster NAME` starts this binary.
+// agent/commands/main.cc has the same names, so that `muster NAME` starts this binary.
 constexpr Word kWords[] = {
     {"local", AddLocalFlags, "runs a TrainJob or a PyTorchJob on this machine, as a cluster would"},
     {"init", AddInitFlags, "writes a job file to begin with"},

@@ -91,7 +91,9 @@ OF_PYTORCH = {
 
 def resources():
     """The constants of resource.h: name -> (group, plural)."""
-    found = re.findall(r'inline const Resource (k\w+)\{"([^"]+)", "([^"]+)"', (KUBE / "resource.h").read_text())
+    found = re.findall(
+        r'inline const Resource (k\w+)\{"([^"]+)", "([^"]+)"', (KUBE / "client" / "resource.h").read_text()
+    )
     return {name: (api.rpartition("/")[0], plural) for name, api, plural in found}
 
 
@@ -115,7 +117,7 @@ def arguments(text, begin):
 
 def calls():
     """(file, resource expression, subresource, verbs) of every call in controller/kube."""
-    for path in sorted(KUBE.glob("*.cc")):
+    for path in sorted(KUBE.rglob("*.cc")):
         text = re.sub(r"//[^\n]*", "", path.read_text())
         for match in re.finditer(r"\bclient_?\.(%s)\(" % "|".join(CLIENT), text):
             given = arguments(text, match.end())

@@ -46,7 +46,7 @@ StatusOr<AdmissionRequest> ReadReview(std::string_view body) {
   fields.Object("oldObject");
   if (request.operation != "DELETE" && fields.Find("object") == nullptr) fields.Wrong("object", "it is missing");
   if (request.operation != "CREATE" && fields.Find("oldObject") == nullptr) fields.Wrong("oldObject", "it is missing");
-  MUSTER_RETURN_IF_ERROR(Annotate(complaints.status(), "no AdmissionReview of admission.k8s.io/v1"));
+  MUSTER_RETURN_IF_ERROR(Annotate(complaints.status(), "this is not an AdmissionReview of admission.k8s.io/v1"));
   Json& whole = review["request"];
   request.object = std::move(whole["object"]);
   request.old_object = std::move(whole["oldObject"]);

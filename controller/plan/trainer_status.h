@@ -1,5 +1,5 @@
-// Tells the pods of a job how to reach the status server (controller/kube/status_server.h), in the same way as Kubeflow
-// Trainer with its feature gate TrainJobStatus. Pure.
+// Tells the pods of a job how to reach the status server (controller/kube/webhook/status_server.h), in the same way as
+// Kubeflow Trainer with its feature gate TrainJobStatus. Pure.
 #pragma once
 
 #include <string>

@@ -36,7 +36,8 @@ StatusOr<Expectation> Hash(const Json& object, const char* field, HashKind kind)
   if (id.empty()) return Bad(fmt::format("it has no {}", field));
   auto raw = FromHex(id);
   if (!raw.ok() || raw->size() != HashBytes(kind)) {
-    return Bad(fmt::format("its {} is {}, no {}", field, Quoted(id), kind == HashKind::kSha256 ? "SHA-256" : "git id"));
+    return Bad(fmt::format("its {} is {}, which is not a {}", field, Quoted(id),
+                           kind == HashKind::kSha256 ? "SHA-256" : "git id"));
   }
   return Expectation{kind, *std::move(raw), 0};
 }

@@ -175,11 +175,11 @@ TEST(Wire, AWrongFieldIsNamed) {
       {"node index", [](v1::Hello& hello) { hello.mutable_node()->set_index(-2); }},
       {"pid", [](v1::Hello& hello) { hello.mutable_node()->set_pid(-5); }},
       {"store port", [](v1::Hello& hello) { hello.mutable_node()->set_store_port(65536); }},
-      {"no number",
+      {"not a number",
        [](v1::Hello& hello) {
          hello.mutable_node()->add_measured()->set_value(std::numeric_limits<double>::quiet_NaN());
        }},
-      {"no number", [](v1::Hello& hello) { hello.mutable_node()->add_measured()->set_value(-1); }},
+      {"not a number", [](v1::Hello& hello) { hello.mutable_node()->add_measured()->set_value(-1); }},
       {"measured", [](v1::Hello& hello) { hello.mutable_node()->add_measured()->set_name(std::string(65, 'x')); }},
       {"measured", [](v1::Hello& hello) { hello.mutable_node()->add_measured()->set_name("\xff"); }},
       {"too many measured",
