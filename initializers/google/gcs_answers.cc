@@ -64,7 +64,8 @@ Status NotThat(const Json& json, std::string_view text, std::string_view wanted)
   const std::string_view start = Strip(text).substr(0, 1);
   if (json.is_discarded()) {
     const bool page = start == "<";
-    return Bad(fmt::format("it is {}, not {}; check the endpoint", page ? "a page of HTML or XML" : "not JSON", wanted));
+    return Bad(
+        fmt::format("it is {}, not {}; check the endpoint", page ? "a page of HTML or XML" : "not JSON", wanted));
   }
   return Bad(fmt::format("it is other JSON, not {}; check the endpoint", wanted));
 }

@@ -254,7 +254,7 @@ class PermanentFaults(Store):
         self.proxy.always(LOGIN_PAGE)
         for faulty in (self.is_data, self.is_list):
             self.proxy.faulty = faulty
-            self.refused(self.uri, UNREACHABLE, "not the requested range|HTML|no (list|XML|JSON)", "--patience", "1")
+            self.refused(self.uri, UNREACHABLE, "not the requested range|HTML|not (a list|XML|JSON)", "--patience", "1")
 
 
 class PatienceFaults(Store):

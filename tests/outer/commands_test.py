@@ -177,7 +177,7 @@ class Commands(Nodes):
         for code, said, arguments in (
             (64, "''", ("status", "")),
             (64, "port is a number", ("status", "h:99999")),
-            (64, "no host", ("status", "a b:1")),
+            (64, "not a host name", ("status", "a b:1")),
             (64, "--timeout '0': want more than 0", ("status", "h", "--timeout", "0")),
             (64, "--timeout '1e300'", ("status", "h", "--timeout", "1e300")),
             (64, "--listen ':99999': the port must be", ("coordinator", "--listen", ":99999")),

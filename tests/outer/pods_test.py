@@ -78,9 +78,8 @@ class Pods:
         ]
         workers = self.workers(2)
         for agent in agents:
-            said = agent.output().splitlines()
+            said = self.wait_for_output(agent, "round 0: this is node").splitlines()
             self.assertLessEqual(len(said), 2, said)
-            self.assertIn("round 0: this is node", said[-1])
         for worker in workers:
             worker.tell("exit 0")
         self.assertEqual([agent.wait() for agent in agents], [0, 0])
