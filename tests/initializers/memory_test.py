@@ -17,6 +17,7 @@ from initializer_case import BINARY, MIB, InitializerCase, clean_environment, ma
 
 import certificate
 from hub_server import HubServer
+from sanitizer import sanitizer_of
 from web_server import WebServer
 
 MOST = 64 * MIB
@@ -26,7 +27,7 @@ MANY = 20_000
 class Peak(InitializerCase):
     @classmethod
     def setUpClass(cls):
-        if "san.so" in subprocess.run(["readelf", "-d", BINARY], capture_output=True, text=True, check=True).stdout:
+        if sanitizer_of(BINARY) is not None:
             raise unittest.SkipTest("a sanitizer's memory is its own")
 
     def peak(self, uri, *flags, env=None):

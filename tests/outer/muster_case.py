@@ -4,7 +4,6 @@ Everything waits for events (a worker's hello, a process's end) with one generou
 """
 
 import json
-import mmap
 import os
 import pathlib
 import re
@@ -26,6 +25,7 @@ sys.path.append(os.path.dirname(HERE))
 
 import class_runner
 import free_port
+from sanitizer import sanitizer_of
 
 MUSTER = os.environ.get("MUSTER_BINARY", os.path.join(HERE, "..", "..", "build", "bin", "muster"))
 WORKER = os.path.join(HERE, "obedient_worker.py")
@@ -73,9 +73,8 @@ def wait_gone(pid, deadline=DEADLINE):
 
 
 def sanitized():
-    """The sanitizer in the build: "address", "thread", or None. With one, freed memory stays in use."""
-    with open(MUSTER, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as binary:
-        return "address" if binary.find(b"__asan_init") >= 0 else "thread" if binary.find(b"__tsan_init") >= 0 else None
+    """The sanitizer in the build: "address", "thread", or None."""
+    return sanitizer_of(MUSTER)
 
 
 class Worker:
