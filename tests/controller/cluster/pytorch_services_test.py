@@ -215,11 +215,8 @@ class Services(PyTorchCase):
         self.await_running("let")
         uid = self.uid("let-worker-0")
         self.api.patch("pods", "let-worker-0", {"metadata": {"labels": {LABEL + "job-name": None}}})
-        self.await_message(
-            "let",
-            "pod vision/let-worker-0 lost the labels of the job and was released; "
-            "its replacement needs the name: delete it",
-        )
+        # First "lost the labels of the job and was released"; after the next try "belongs to nobody".
+        self.await_message("let", "vision/let-worker-0", "delete it")
         pod = self.api.get("pods", "let-worker-0")
         self.assertEqual((pod["metadata"]["uid"], pod["metadata"].get("ownerReferences")), (uid, None))
         self.assertNotIn("deletionTimestamp", pod["metadata"])
