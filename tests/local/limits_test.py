@@ -2,6 +2,7 @@
 
 import os
 import sys
+import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
@@ -10,6 +11,7 @@ from local_case import BIN, LocalCase, plain_job, runtime
 
 import class_runner  # local_case.py says where it is
 import own_linux
+from sanitizer import sanitizer_of
 
 ONCE = "failurePolicy: {maxRestarts: 0},"
 CGROUP = "/sys/fs/cgroup$(sed -n 's/^0:://p' /proc/self/cgroup)"
@@ -41,6 +43,8 @@ class OwnLinux(LocalCase):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
+        if sanitizer_of(f"{BIN}/muster-local") is not None:
+            raise unittest.SkipTest("SKIPPED: a sanitizer's shadow memory does not fit into user-mode Linux")
         own_linux.require()
 
     def command(self, name, script, limits, binary=f"{BIN}/muster-local"):
