@@ -135,15 +135,10 @@ def wrong_includes_inside(path, source):
     """Included paths of `source` that the file at `path` may not include, because of the folders in which both are."""
     wrong = []
     for folder, order in INSIDE.items():
-        ranks = {part: rank for rank, part in enumerate([*order, "."])} | {
-            part: rank for rank, part in enumerate(order)
-        }
-        own = ranks.get(part_of(folder, path))
-        wrong += [
-            included
-            for included in INCLUDE.findall(source)
-            if own is not None and ranks.get(part_of(folder, included), -1) > own
-        ]
+        ranks = {part: rank for rank, part in enumerate(order)}
+        ranks.setdefault(".", len(order))
+        own = ranks.get(part_of(folder, path), len(order))  # a file elsewhere may include all
+        wrong += [included for included in INCLUDE.findall(source) if ranks.get(part_of(folder, included), -1) > own]
     return wrong
 
 
