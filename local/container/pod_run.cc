@@ -100,12 +100,7 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
         view_(std::move(view)),
         changed_(std::move(changed)),
         cycle_(program_, place.address, WallNow()),
-        groups_(cycle_.size()),
-        graces_(cycle_.size()),
-        tries_(cycle_.size()),
-        cgroups_(cycle_.size()),
-        built_(cycle_.size()),
-        probes_(cycle_.size()),
+        runs_(cycle_.size()),
         timer_(means.loop),
         deadline_(means.loop) {}
 
@@ -140,8 +135,8 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
 
   void Kill() {
     cycle_.Stop();
-    for (const auto& group : groups_) {
-      if (group) group->Stop(SIGKILL, Duration::zero());
+    for (const ContainerRun& run : runs_) {
+      if (run.group) run.group->Stop(SIGKILL, Duration::zero());
     }
     Step();
   }
@@ -149,10 +144,7 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
   void End() {
     timer_.cancel();
     deadline_.cancel();
-    graces_.clear();
-    built_.clear();
-    probes_.clear();
-    groups_.clear();
+    runs_.clear();
     changed_ = [] {};
   }
 
@@ -172,9 +164,18 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
   Json Status(const Json& old) const { return cycle_.Status(old, WallNow()); }
 
  private:
+  struct ContainerRun {
+    std::unique_ptr<launcher::WorkerGroup> group;           // null: it does not run
+    std::unique_ptr<asio::steady_timer> grace;              // until SIGKILL
+    int tries = 0;                                          // failures of bubblewrap itself in a row
+    std::string cgroup;                                     // empty: none
+    std::unique_ptr<asio::posix::stream_descriptor> built;  // until the container's sandbox is complete
+    std::unique_ptr<ProbeRun> probes;
+  };
+
   pid_t Find(std::string_view name, const std::vector<std::string>& entries) const {
     for (size_t i = 0; i < cycle_.size(); ++i) {
-      if (cycle_.Program(i).name != name || !groups_[i]) continue;
+      if (cycle_.Program(i).name != name || !runs_[i].group) continue;
       for (const pid_t command : Commands(i)) {
         const pid_t pid = entries.empty() ? command : FindBelow(command, entries);
         if (pid > 0) return pid;
@@ -184,6 +185,7 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   void StartContainer(size_t i) {
+    ContainerRun& run = runs_[i];
     const ContainerProgram& container = cycle_.Program(i);
     std::weak_ptr<Impl> weak = weak_from_this();
     launcher::WorkerGroupEvents events{.worker_exited = [](const launcher::ExitRecord&) {},
@@ -191,7 +193,7 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
                                            [weak, i] {
                                              if (auto self = weak.lock()) self->Gone(i);
                                            }};
-    groups_[i] = std::make_unique<launcher::WorkerGroup>(means_.loop, means_.reaper, means_.console, std::move(events));
+    run.group = std::make_unique<launcher::WorkerGroup>(means_.loop, means_.reaper, means_.console, std::move(events));
     // Removes the message of the container's previous run.
     const std::ofstream emptied(container.termination_message, std::ios::trunc);
     launcher::WorkerSpec spec;
@@ -212,8 +214,8 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
     spec.argv.insert(spec.argv.end(), container.command.begin(), container.command.end());
     spec.environment = container.environment;
     const Descriptor built = BuiltSign(i, &spec);
-    cgroups_[i] = Limited(container);
-    const std::vector<std::string> before = CgroupWords(cgroups_[i]);
+    run.cgroup = Limited(container);
+    const std::vector<std::string> before = CgroupWords(run.cgroup);
     spec.argv.insert(spec.argv.begin(), before.begin(), before.end());
     const std::string log = NextLog(folder_ + "/logs", container.name);
     for (launcher::StreamSpec* stream : {&spec.output.out, &spec.output.err}) {
@@ -224,9 +226,9 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
     }
     spec.output.out.console = container.name != kAgentContainer;  // `muster install` has nothing to say here
     spec.output.err.keep_tail = true;
-    const auto started = groups_[i]->Start({spec});
+    const auto started = run.group->Start({spec});
     if (!started.ok()) {
-      groups_[i].reset();
+      run.group.reset();
       const int code = absl::IsNotFound(started) ? 127 : absl::IsPermissionDenied(started) ? 126 : 128;
       cycle_.Ended(i, {.exit_code = code, .reason = "ContainerCannotRun", .message = std::string(Message(started))},
                    WallNow());
@@ -238,8 +240,8 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   void StopAsking(size_t i) {
-    built_[i].reset();
-    probes_[i].reset();
+    runs_[i].built.reset();
+    runs_[i].probes.reset();
   }
 
   // The container's cgroup with its limits; empty: it has none.
@@ -252,10 +254,11 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
     return "";
   }
 
-  // Gives bubblewrap a descriptor that it closes (--block-fd) once the sandbox is complete; built_[i], the other end,
-  // is readable then. A probe's command that starts earlier would see an incomplete sandbox.
+  // Gives bubblewrap a descriptor that it closes (--block-fd) once the sandbox is complete; ContainerRun::built, the
+  // other end, is readable then. A probe's command that starts earlier would see an incomplete sandbox.
   Descriptor BuiltSign(size_t i, launcher::WorkerSpec* spec) {
-    built_[i].reset();
+    ContainerRun& run = runs_[i];
+    run.built.reset();
     const auto bwrap = std::find(spec->argv.begin(), spec->argv.end(), means_.bwrap);
     if (!HasProbes(cycle_.Program(i)) || bwrap == spec->argv.end()) return Descriptor();
     int ends[2] = {-1, -1};
@@ -265,7 +268,7 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
     if (write(ours.get(), &go, sizeof go) != sizeof go) return Descriptor();
     auto watched = std::make_unique<asio::posix::stream_descriptor>(means_.loop);
     if (!Attach(*watched, std::move(ours), "epoll_ctl").ok()) return Descriptor();
-    built_[i] = std::move(watched);
+    run.built = std::move(watched);
     spec->kept.push_back(theirs.get());
     const std::vector<std::string> words = {"--block-fd", std::to_string(theirs.get())};
     spec->argv.insert(bwrap + 1, words.begin(), words.end());
@@ -274,22 +277,22 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
 
   void AskOnceBuilt(size_t i) {
     if (!HasProbes(cycle_.Program(i))) return;
-    if (!built_[i]) return AskAbout(i);
-    built_[i]->async_wait(asio::posix::descriptor_base::wait_read,
-                          [weak = weak_from_this(), i](const boost::system::error_code& error) {
-                            auto self = weak.lock();
-                            if (error || !self || !self->cycle_.IsRunning(i)) return;
-                            self->built_[i].reset();
-                            self->AskAbout(i);
-                          });
+    if (!runs_[i].built) return AskAbout(i);
+    runs_[i].built->async_wait(asio::posix::descriptor_base::wait_read,
+                               [weak = weak_from_this(), i](const boost::system::error_code& error) {
+                                 auto self = weak.lock();
+                                 if (error || !self || !self->cycle_.IsRunning(i)) return;
+                                 self->runs_[i].built.reset();
+                                 self->AskAbout(i);
+                               });
   }
 
   void AskAbout(size_t i) {
     const ContainerProgram& container = cycle_.Program(i);
     const auto words = [this, i](const std::vector<std::string>& command) {
-      const std::vector<pid_t> inside = groups_[i] ? Inside(i) : std::vector<pid_t>();
+      const std::vector<pid_t> inside = runs_[i].group ? Inside(i) : std::vector<pid_t>();
       if (inside.empty()) return std::vector<std::string>();
-      std::vector<std::string> all = CgroupWords(cgroups_[i]);
+      std::vector<std::string> all = CgroupWords(runs_[i].cgroup);
       for (std::string& word : EnterWords(inside.front(), cycle_.Program(i).working_directory, command)) {
         all.push_back(std::move(word));
       }
@@ -301,10 +304,10 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
                            .address = address_,
                            .words = words,
                            .environment = container.environment};
-    probes_[i] = std::make_unique<ProbeRun>(means, container,
-                                            [weak = weak_from_this(), i](ProbeKind kind, const ProbeAnswer& answer) {
-                                              if (auto self = weak.lock()) self->Found(i, kind, answer);
-                                            });
+    runs_[i].probes = std::make_unique<ProbeRun>(
+        means, container, [weak = weak_from_this(), i](ProbeKind kind, const ProbeAnswer& answer) {
+          if (auto self = weak.lock()) self->Found(i, kind, answer);
+        });
   }
 
   void Found(size_t i, ProbeKind kind, const ProbeAnswer& answer) {
@@ -334,7 +337,7 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
   // The first processes in the container's namespaces.
   std::vector<pid_t> Inside(size_t i) const {
     std::vector<pid_t> inside;
-    for (const int64_t started : groups_[i]->pids()) {
+    for (const int64_t started : runs_[i].group->pids()) {
       const auto pid = static_cast<pid_t>(started);
       const std::vector<pid_t> first = means_.bwrap.empty() ? std::vector<pid_t>{pid} : ChildrenOf(pid);
       if (!first.empty()) inside.push_back(first.front());
@@ -356,44 +359,46 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
   // As the kubelet does: SIGTERM to the command alone, and after the grace SIGKILL to all processes that are left. A
   // command that has not begun gets no signal, so it gets no grace.
   void AskToEnd(size_t i) {
-    if (!groups_[i]) return;
+    ContainerRun& run = runs_[i];
+    if (!run.group) return;
     StopAsking(i);
     const std::vector<pid_t> commands = Commands(i);
     for (const pid_t command : commands) kill(command, SIGTERM);
     const Duration grace = commands.empty() ? Duration::zero() : cycle_.Grace(i);
-    graces_[i] = std::make_unique<asio::steady_timer>(means_.loop, grace);
-    graces_[i]->async_wait([weak = weak_from_this(), i](const boost::system::error_code& error) {
+    run.grace = std::make_unique<asio::steady_timer>(means_.loop, grace);
+    run.grace->async_wait([weak = weak_from_this(), i](const boost::system::error_code& error) {
       auto self = weak.lock();
-      if (!error && self && self->groups_[i]) self->groups_[i]->Stop(SIGKILL, Duration::zero());
+      if (!error && self && self->runs_[i].group) self->runs_[i].group->Stop(SIGKILL, Duration::zero());
     });
   }
 
   void StartAgain(size_t i) {
-    asio::post(means_.loop, [weak = weak_from_this(), i, group = std::shared_ptr(std::move(groups_[i]))] {
+    asio::post(means_.loop, [weak = weak_from_this(), i, group = std::shared_ptr(std::move(runs_[i].group))] {
       if (auto self = weak.lock()) self->StartContainer(i);
     });
   }
 
   void Gone(size_t i) {
-    const bool is_ending = graces_[i] != nullptr;
-    graces_[i].reset();
+    ContainerRun& run = runs_[i];
+    const bool is_ending = run.grace != nullptr;
+    run.grace.reset();
     StopAsking(i);
     ContainerEnd end;
-    const auto& records = groups_[i]->records();
+    const auto& records = run.group->records();
     if (!records.empty()) {
       end.exit_code = records.front().exit_code;
       end.oom = records.front().oom_killed;
     }
-    if (!cgroups_[i].empty()) {
-      end.oom = end.oom || PodLimits::KilledForMemory(cgroups_[i]);
-      PodLimits::Remove(cgroups_[i]);
+    if (!run.cgroup.empty()) {
+      end.oom = end.oom || PodLimits::KilledForMemory(run.cgroup);
+      PodLimits::Remove(run.cgroup);
     }
     end.message = MessageIn(cycle_.Program(i).termination_message);
     if (const std::string why = records.empty() ? "" : SandboxTrouble(records.front()); !why.empty()) {
-      if (!is_ending && ++tries_[i] < kMostTries) return StartAgain(i);
+      if (!is_ending && ++run.tries < kMostTries) return StartAgain(i);
       end = {.exit_code = 128, .reason = "ContainerCannotRun", .message = why};
     }
-    tries_[i] = 0;
+    run.tries = 0;
     const std::string ended = DescribeExit(end.exit_code);
     cycle_.Ended(i, std::move(end), WallNow());
     if (const auto pause = cycle_.Pause(i); pause > std::chrono::seconds(0)) {
@@ -401,7 +406,7 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
                               pause.count()));
     }
     // Destroys the group later, since this is a callback of the group itself.
-    asio::post(means_.loop, [self = shared_from_this(), group = std::move(groups_[i])] { self->Step(); });
+    asio::post(means_.loop, [self = shared_from_this(), group = std::move(run.group)] { self->Step(); });
     Tell();
   }
 
@@ -423,12 +428,7 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
   const PodView view_;
   std::function<void()> changed_;
   PodLifecycle cycle_;
-  std::vector<std::unique_ptr<launcher::WorkerGroup>> groups_;
-  std::vector<std::unique_ptr<asio::steady_timer>> graces_;             // until SIGKILL
-  std::vector<int> tries_;                                              // failures of bubblewrap itself in a row
-  std::vector<std::string> cgroups_;                                    // empty: none
-  std::vector<std::unique_ptr<asio::posix::stream_descriptor>> built_;  // until the container's sandbox is complete
-  std::vector<std::unique_ptr<ProbeRun>> probes_;
+  std::vector<ContainerRun> runs_;  // by position
   asio::steady_timer timer_, deadline_;
 };
 
