@@ -406,7 +406,9 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
                               pause.count()));
     }
     // Destroys the group later, since this is a callback of the group itself.
-    asio::post(means_.loop, [self = shared_from_this(), group = std::move(run.group)] { self->Step(); });
+    asio::post(means_.loop, [weak = weak_from_this(), group = std::move(run.group)] {
+      if (auto self = weak.lock()) self->Step();
+    });
     Tell();
   }
 
