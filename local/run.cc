@@ -114,7 +114,7 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   void Stop(bool at_once) {
-    for (auto& [uid, pod] : pods_) at_once ? pod->Kill() : pod->Stop();
+    for (auto& [uid, pod] : pods_) at_once ? pod.run->Kill() : pod.run->Stop();
     stopped_ = true;
     WakeSoon();
   }
@@ -146,6 +146,12 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
   }
 
  private:
+  struct StartedPod {
+    std::unique_ptr<PodRun> run;
+    TimePoint begun;
+    size_t record;  // its place in records_
+  };
+
   void Wake() {
     woken_ = false;
     for (const Json* pod : world_->List("Pod")) Tell(*pod);
@@ -175,17 +181,18 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
 
   // Writes the pod's status into the world.
   void Tell(const Json& pod) {
-    const auto run = pods_.find(UidOf(pod));
-    if (run == pods_.end()) return;
+    const auto found = pods_.find(UidOf(pod));
+    if (found == pods_.end()) return;
+    const StartedPod& started = found->second;
     Json told = pod;
-    told["status"] = run->second->Status(PartOf(pod, "status"));
-    PodRecord& record = records_[places_[run->first]];
+    told["status"] = started.run->Status(PartOf(pod, "status"));
+    PodRecord& record = records_[started.record];
     record.ready = IsReady(told);
-    if (run->second->over() && ended_.insert(run->first).second) {
+    if (started.run->over() && !record.ended) {
       record.ended = WallNow();
       record.exit_code = ExitCodeOf(told);
       ends_.push_back(
-          {.host = HostOf(pod), .exit_code = ExitCodeOf(told), .lived = MonotonicClock::now() - begun_[run->first]});
+          {.host = HostOf(pod), .exit_code = record.exit_code, .lived = MonotonicClock::now() - started.begun});
     }
     const Status updated = world_->Update(std::move(told), WallNow());
     if (!updated.ok()) Once(std::string(Message(updated)), events_.trouble);
@@ -193,11 +200,11 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
 
   // Starts a pod, or stops one that is being deleted, or that its job ends.
   void Care(const Json& pod) {
-    const auto run = pods_.find(UidOf(pod));
+    const auto found = pods_.find(UidOf(pod));
     const bool deleted = FindField(PartOf(pod, "metadata"), "deletionTimestamp") != nullptr;
-    if (run != pods_.end()) {
+    if (found != pods_.end()) {
       const bool ends = deleted || FindField(PartOf(pod, "metadata", "annotations"), kEndedAnnotation) != nullptr;
-      if (ends && !run->second->over()) run->second->Stop();
+      if (ends && !found->second.run->over()) found->second.run->Stop();
       return;
     }
     const std::string phase = TextField(PartOf(pod, "status"), "phase");
@@ -335,18 +342,16 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
 
   Status StartPod(const Json& pod) {
     if (const auto why = no_network_.find(HostOf(pod)); why != no_network_.end()) return why->second;
-    const std::string uid = UidOf(pod);
     const PodPlace place = PlaceOf(pod);
     Json spelled = pod;
     spelled["spec"]["nodeName"] = place.machine;
     MUSTER_ASSIGN_OR_RETURN(PodProgram program, ProgramOfPod(spelled, place));
     PodRecord record = RecordOf(pod, &program);
-    MUSTER_ASSIGN_OR_RETURN(pods_[uid],
+    MUSTER_ASSIGN_OR_RETURN(auto run,
                             PodRun::Start(means_, std::move(program), place, ViewOf(pod), [weak = weak_from_this()] {
                               if (auto self = weak.lock()) self->WakeSoon();
                             }));
-    begun_[uid] = MonotonicClock::now();
-    places_[uid] = records_.size();
+    pods_[UidOf(pod)] = {.run = std::move(run), .begun = MonotonicClock::now(), .record = records_.size()};
     records_.push_back(std::move(record));
     if (world_->Update(std::move(spelled), WallNow()).ok()) WakeSoon();
     return absl::OkStatus();
@@ -375,9 +380,9 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
   void Carry(const Drill& drill) {
     std::vector<DrillTarget> targets;
     for (const Json* pod : world_->List("Pod")) {
-      const auto run = pods_.find(UidOf(*pod));
-      if (run == pods_.end()) continue;
-      targets.push_back({*pod, *run->second, options_.nodes.Of(*pod), HasOwnNetwork(*pod)});
+      const auto found = pods_.find(UidOf(*pod));
+      if (found == pods_.end()) continue;
+      targets.push_back({*pod, *found->second.run, options_.nodes.Of(*pod), HasOwnNetwork(*pod)});
     }
     CarryOutDrill(drill, targets, means_.network,
                   [weak = weak_from_this(), said = drill.said](const Status& status, const std::string& done) {
@@ -394,10 +399,10 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
   void Forget() {
     std::set<std::string> there;
     for (const Json* pod : world_->List("Pod")) there.insert(UidOf(*pod));
-    for (auto& [uid, run] : pods_) {
-      if (!there.contains(uid) && !run->over()) run->Kill();
+    for (auto& [uid, pod] : pods_) {
+      if (!there.contains(uid) && !pod.run->over()) pod.run->Kill();
     }
-    std::erase_if(pods_, [&there](const auto& pod) { return !there.contains(pod.first) && pod.second->over(); });
+    std::erase_if(pods_, [&there](const auto& pod) { return !there.contains(pod.first) && pod.second.run->over(); });
   }
 
   std::string HostsFile() const { return options_.folder + "/hosts"; }
@@ -415,7 +420,7 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
   void EndIfOver() {
     if (!stopped_ && !job_->State().finished) return;
     for (const auto& [uid, pod] : pods_) {
-      if (!pod->over()) return;
+      if (!pod.run->over()) return;
     }
     if (over_) return;
     over_ = true;
@@ -452,12 +457,9 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
   std::vector<std::unique_ptr<asio::steady_timer>> drill_timers_;
   std::map<std::string, Status> drilled_;  // by Drill::said: how it went
   std::vector<DrillRecord> drills_;
-  std::map<std::string, std::unique_ptr<PodRun>> pods_;  // by uid
-  std::map<std::string, TimePoint> begun_;               // by uid
-  std::set<std::string> ended_;                          // uids
+  std::map<std::string, StartedPod> pods_;  // by uid
   std::vector<PodEnd> ends_;
   std::vector<PodRecord> records_;
-  std::map<std::string, size_t> places_;  // by uid, in records_
   std::set<std::string> said_;
   std::string written_;
   Status refused_;
