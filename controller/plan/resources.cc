@@ -1,7 +1,6 @@
 #include "controller/plan/resources.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "base/quoted.h"
 #include "base/text.h"
@@ -58,15 +57,6 @@ int64_t Sum(const Json& resources, Wanted wanted) {
   return sum;
 }
 
-// Checks a word or a number, as mlPolicy.torch.numProcPerNode has it.
-StatusOr<std::string> WordOrNumber(std::string_view path, const Json& value) {
-  std::string text = value.is_string() ? value.get<std::string>() : WriteJson(value);
-  if (text == "auto" || text == "cpu" || text == "gpu") return text;
-  const auto number = ParseInt(text);
-  if (number && *number >= 1 && *number <= kMostProcesses) return text;
-  return absl::InvalidArgumentError(fmt::format("{}: {} {}", path, Quoted(text), kNoProcesses));
-}
-
 }  // namespace
 
 Json MergedResources(Json runtime, const Json& own) {
@@ -88,13 +78,27 @@ int64_t GpusOf(const Json& resources) {
   return gpus == 0 && Sum(resources, IsShareOfGpu) > 0 ? 1 : gpus;
 }
 
-StatusOr<std::string> ProcessesPerNode(const TrainJob& job, const Runtime& runtime, const Json& resources) {
-  if (job.trainer && job.trainer->num_proc_per_node) return fmt::format("{}", *job.trainer->num_proc_per_node);
-  if (const std::string_view word = job.meta.Annotation(kNumProcAnnotation); !word.empty()) {
-    return WordOrNumber(fmt::format("metadata.annotations.{}", kNumProcAnnotation), Json(word));
+SaidProcesses ProcessesSaid(const TrainJob& job, const Runtime& runtime) {
+  SaidProcesses said{.by_job = true};
+  if (job.trainer && job.trainer->num_proc_per_node) {
+    said.text = fmt::format("{}", *job.trainer->num_proc_per_node);
+  } else if (const std::string_view word = job.meta.Annotation(kNumProcAnnotation); !word.empty()) {
+    said.text = word;
+  } else {
+    const auto number = IntField(runtime.ml_policy.policy, "numProcPerNode");
+    said = {.text = number ? fmt::format("{}", *number) : TextField(runtime.ml_policy.policy, "numProcPerNode")};
   }
-  if (const Json* said = FindField(runtime.ml_policy.policy, "numProcPerNode")) {
-    return WordOrNumber(fmt::format("runtime '{}': spec.mlPolicy.torch.numProcPerNode", runtime.meta.name), *said);
+  const auto number = ParseInt(said.text);
+  if (number && *number >= 1 && *number <= kMostProcesses) said.number = static_cast<int>(*number);
+  return said;
+}
+
+StatusOr<std::string> ProcessesPerNode(const TrainJob& job, const Runtime& runtime, const Json& resources) {
+  const SaidProcesses said = ProcessesSaid(job, runtime);
+  if (said.number || said.text == "auto" || said.text == "cpu" || said.text == "gpu") return said.text;
+  if (!said.text.empty()) {
+    return absl::InvalidArgumentError(
+        fmt::format("metadata.annotations.{}: {} {}", kNumProcAnnotation, Quoted(said.text), kNoProcesses));
   }
   if (GpusOf(resources) > 0 || !PartOf(resources, "claims").empty()) return "auto";
   if (const int64_t devices = Sum(resources, IsOtherDevice); devices > 0) return fmt::format("{}", devices);

@@ -82,21 +82,18 @@ class MpiDraft {
     return draft_.job.trainer && draft_.job.trainer->num_nodes ? "spec.trainer.numNodes" : "spec.mlPolicy.numNodes";
   }
 
-  // Slots of each host: the job's number, else the runtime's if it is more than 1, else the GPUs, at least 1.
+  // Slots of each host. The hosts are listed before their pods run, so a word such as "auto" does not do. A runtime's 1
+  // is upstream's default: then the GPUs count.
   StatusOr<int> Slots() const {
-    if (draft_.job.trainer && draft_.job.trainer->num_proc_per_node) return *draft_.job.trainer->num_proc_per_node;
-    if (const std::string_view word = draft_.job.meta.Annotation(kNumProcAnnotation); !word.empty()) {
-      const auto number = ParseInt(word);
-      if (number && *number >= 1 && *number <= kMostProcesses) return static_cast<int>(*number);
+    const SaidProcesses said = ProcessesSaid(draft_.job, draft_.runtime);
+    if (!said.number && !said.text.empty()) {
       return absl::InvalidArgumentError(
           fmt::format("metadata.annotations.{}: {} is not a whole number from 1 to {}: the hosts of an MPI job are "
                       "listed before its pods run; give spec.trainer.numProcPerNode as a number",
-                      kNumProcAnnotation, Quoted(word), kMostProcesses));
+                      kNumProcAnnotation, Quoted(said.text), kMostProcesses));
     }
-    const int said = IntField(policy_, "numProcPerNode", 1).value_or(1);
-    ReplicatedJob& of = nodes_ == nullptr ? *launcher_ : *nodes_;
-    if (said > 1) return said;
-    const Json* container = TrainerContainer(of);
+    if (said.number && (said.by_job || *said.number > 1)) return *said.number;
+    const Json* container = TrainerContainer(nodes_ == nullptr ? *launcher_ : *nodes_);
     return container == nullptr ? 1 : static_cast<int>(std::max<int64_t>(1, GpusOf(PartOf(*container, "resources"))));
   }
 

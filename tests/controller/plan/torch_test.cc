@@ -111,6 +111,7 @@ TEST(Environment, ProcessesPerNode) {
            {"{image: i}", "{muster.dev/num-proc-per-node: cpu}", "{torch: {numProcPerNode: gpu}}", gpu, "cpu"},
            {"{image: i}", none, "{torch: {numProcPerNode: gpu}}", none, "gpu"},
            {"{image: i}", none, "{torch: {numProcPerNode: 3}}", gpu, "3"},
+           {"{image: i}", none, "{torch: {numProcPerNode: 3.0}}", gpu, "3"},
            {"{image: i}", none, "{torch: {numProcPerNode: \"3\"}}", gpu, "3"},
            {"{image: i}", none, torch, gpu, "auto"},
            {"{image: i}", none, torch, "{resources: {requests: {amd.com/GPU: 1}, limits: {amd.com/GPU: 1}}}", "auto"},
