@@ -18,27 +18,28 @@ constexpr const char* kRankVariables[] = {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_R
 
 using Entries = std::vector<std::string>;
 
-void CutLink(const Drill& drill, const DrillTarget& target, PodNetwork* network, const DrillTold& tell) {
+void DrillLink(Drill::Link link, const DrillTarget& target, PodNetwork* network, const DrillTold& tell) {
   if (!target.own_network) {
     return tell(absl::FailedPreconditionError("hosts share this machine's network; it needs --network private"), "");
   }
-  const bool cut = drill.link == Drill::Link::kCut;
+  const bool cut = link == Drill::Link::kCut;
   tell(network->Cut(HostOf(target.pod), cut),
-       fmt::format("node {} {}", drill.number, cut ? "is cut off" : "is reached again"));
+       fmt::format("node {} {}", target.number, cut ? "is cut off" : "is reached again"));
 }
 
 // False: there is no such process.
-bool Strike(const Drill& drill, PodRun& run, std::string_view container, const Entries& entries,
-            const std::string& whom, const DrillTold& tell) {
-  if (!drill.exit_code) {
-    if (!run.Signal(container, drill.signal, entries)) return false;
-    tell(absl::OkStatus(), fmt::format("{} to {}", SignalName(drill.signal), whom));
+bool DrillProcess(const Drill& drill, PodRun& run, std::string_view container, const Entries& entries,
+                  const std::string& whom, const DrillTold& tell) {
+  if (const auto* signal = std::get_if<Drill::Signal>(&drill.action)) {
+    if (!run.Signal(container, signal->number, entries)) return false;
+    tell(absl::OkStatus(), fmt::format("{} to {}", SignalName(signal->number), whom));
     return true;
   }
-  const auto ended = [tell, code = *drill.exit_code, whom](const Status& status) {
+  const int code = std::get<Drill::Exit>(drill.action).code;
+  const auto ended = [tell, code, whom](const Status& status) {
     tell(status.ok() ? status : Annotate(status, whom + " goes on"), fmt::format("{} ends with {}", whom, code));
   };
-  const Status begun = run.EndWith(container, *drill.exit_code, entries, ended);
+  const Status begun = run.EndWith(container, code, entries, ended);
   if (!begun.ok() && !absl::IsNotFound(begun)) ended(begun);
   return !absl::IsNotFound(begun);
 }
@@ -56,11 +57,11 @@ void CarryOutDrill(const Drill& drill, const std::vector<DrillTarget>& targets, 
   }
   for (const DrillTarget& target : targets) {
     if (target.number < 0 || (!by_rank && target.number != drill.number)) continue;
-    if (drill.link != Drill::Link::kAsItIs) return CutLink(drill, target, network, tell);
+    if (const auto* link = std::get_if<Drill::Link>(&drill.action)) return DrillLink(*link, target, network, tell);
     const std::string whom = fmt::format("{} {} on {}", kind, drill.number, NameOf(target.pod));
     for (const char* container : {kTrainerContainer, kPyTorchContainer}) {
       for (const Entries& entries : choices) {
-        if (Strike(drill, target.run, container, entries, whom, tell)) return;
+        if (DrillProcess(drill, target.run, container, entries, whom, tell)) return;
       }
     }
   }

@@ -1,6 +1,5 @@
 #include "local/drills.h"
 
-#include <csignal>
 #include <vector>
 
 #include "base/exit_codes.h"
@@ -48,14 +47,14 @@ StatusOr<Drill> ParseDrill(std::string_view text) {
     if (!code || *code < 0 || *code > kMostCode) {
       return wrong(fmt::format("{} is not an exit code: want exit=0 to exit={}", Quoted(parts[2]), kMostCode));
     }
-    drill.exit_code = static_cast<int>(*code);
+    drill.action = Drill::Exit{static_cast<int>(*code)};
   } else if (parts.size() == 3 && (parts[2] == "cut" || parts[2] == "mend")) {
     if (drill.target == Drill::Target::kRank) return wrong("only a node can be cut or mended: want node:1:cut");
-    drill.link = parts[2] == "cut" ? Drill::Link::kCut : Drill::Link::kMend;
+    drill.action = parts[2] == "cut" ? Drill::Link::kCut : Drill::Link::kMend;
   } else if (parts.size() == 3) {
     const auto signal = ParseSignal(parts[2]);
     if (!signal.ok()) return wrong(Message(signal.status()));
-    drill.signal = *signal;
+    drill.action = Drill::Signal{*signal};
   }
   const std::string_view when = text.substr(at + 1);
   if (when.empty()) return wrong("it does not say when: @30s, or @TEXT");
@@ -65,7 +64,7 @@ StatusOr<Drill> ParseDrill(std::string_view text) {
 }
 
 Status CheckLinks(const Drill& drill, std::string_view why_shared) {
-  if (drill.link == Drill::Link::kAsItIs || why_shared.empty()) return absl::OkStatus();
+  if (!std::holds_alternative<Drill::Link>(drill.action) || why_shared.empty()) return absl::OkStatus();
   return absl::FailedPreconditionError(
       fmt::format("--kill {}: all hosts share this machine's network, so none has a link to cut: {}",
                   Quoted(drill.said), why_shared));

@@ -1,10 +1,11 @@
-// Faults that the user orders in a local run (--kill): a signal to a process, an exit code of a process, or a cut of a
-// node's link, and when. Pure; untrusted input.
+// Drills: what the user orders to happen to a node or a rank in a local run (--kill), and when. Pure; untrusted input.
 #pragma once
 
+#include <csignal>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 
 #include "base/clock.h"
 #include "base/status.h"
@@ -13,13 +14,20 @@ namespace muster::local {
 
 struct Drill {
   enum class Target { kNode, kRank } target = Target::kNode;
-  int number = 0;                // node rank, or rank of a worker
-  int signal = 9;                // SIGKILL
-  std::optional<int> exit_code;  // in place of a signal: the process ends with this code, as if by itself
-  enum class Link { kAsItIs, kCut, kMend } link = Link::kAsItIs;  // in place of a signal: of a node's network link
-  std::optional<Duration> after;                                  // since the beginning of the run
-  std::string text;  // without `after`: once a line of output contains this
-  std::string said;  // the flag's value, for messages
+  int number = 0;  // node rank, or rank of a worker
+  struct Signal {  // the process gets it
+    int number;
+    bool operator==(const Signal&) const = default;
+  };
+  struct Exit {  // the process ends with this code, as if by itself
+    int code;
+    bool operator==(const Exit&) const = default;
+  };
+  enum class Link { kCut, kMend };  // the node's network link is cut, or works again
+  std::variant<Signal, Exit, Link> action = Signal{SIGKILL};
+  std::optional<Duration> after;  // since the beginning of the run
+  std::string text;               // without `after`: once a line of output contains this
+  std::string said;               // the flag's value, for messages
 };
 
 // "node:1@30s", "rank:3@epoch 4", "rank:0:STOP@500ms", "rank:0:exit=3@1s", "node:1:cut@2s":

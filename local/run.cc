@@ -92,7 +92,7 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
       auto timer = std::make_unique<asio::steady_timer>(means_.loop, *drill.after);
       timer->async_wait([weak = weak_from_this(), &drill](const boost::system::error_code& error) {
         auto self = weak.lock();
-        if (!error && self) self->Carry(drill);
+        if (!error && self) self->CarryOut(drill);
       });
       drill_timers_.push_back(std::move(timer));
     }
@@ -373,11 +373,11 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
 
   void Seen(const std::string& text) {
     for (const Drill& drill : options_.drills) {
-      if (!drill.after && drill.text == text) Carry(drill);
+      if (!drill.after && drill.text == text) CarryOut(drill);
     }
   }
 
-  void Carry(const Drill& drill) {
+  void CarryOut(const Drill& drill) {
     std::vector<DrillTarget> targets;
     for (const Json* pod : world_->List("Pod")) {
       const auto found = pods_.find(UidOf(*pod));

@@ -10,7 +10,7 @@
 
 namespace muster::agent {
 
-// A fault that the user ordered by --kill, and that happened.
+// A drill (--kill) that has happened.
 struct JobDrill {
   int64_t unix_ms = 0;
   std::string order;  // the value of the flag

@@ -134,7 +134,7 @@ std::string Causes(const RunSummary& run) {
   return html + "</ul>\n";
 }
 
-// The faults that the user ordered: what follows from them is not a fault of the job.
+// The drills: what follows from them is no fault of the job.
 std::string Drills(const RunSummary& run) {
   std::string html;
   for (const AttemptSummary& attempt : run.attempts) {

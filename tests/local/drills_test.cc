@@ -10,32 +10,33 @@ namespace {
 
 using testing::HasSubstr;
 
+using Action = decltype(Drill::action);
+
 TEST(Drills, WhatIsMeant) {
   struct Row {
     const char* text;
     Drill::Target target;
-    int number, signal;
+    int number;
+    Action action;
     std::optional<Duration> after;
     const char* line;
-    std::optional<int> exit_code = {};
-    Drill::Link link = Drill::Link::kAsItIs;
   };
   using std::chrono::milliseconds;
   const Row rows[] = {
-      {"node:1@30s", Drill::Target::kNode, 1, SIGKILL, milliseconds(30'000), ""},
-      {"node:0@0ms", Drill::Target::kNode, 0, SIGKILL, milliseconds(0), ""},
-      {"rank:3@2m", Drill::Target::kRank, 3, SIGKILL, milliseconds(120'000), ""},
-      {"rank:3@epoch 4", Drill::Target::kRank, 3, SIGKILL, std::nullopt, "epoch 4"},
-      {"rank:3@a@b: c", Drill::Target::kRank, 3, SIGKILL, std::nullopt, "a@b: c"},
-      {"rank:3@30", Drill::Target::kRank, 3, SIGKILL, std::nullopt, "30"},
-      {"rank:3@s", Drill::Target::kRank, 3, SIGKILL, std::nullopt, "s"},
-      {"rank:0:STOP@5s", Drill::Target::kRank, 0, SIGSTOP, milliseconds(5000), ""},
-      {"rank:2:exit=3@5s", Drill::Target::kRank, 2, SIGKILL, milliseconds(5000), "", 3},
-      {"node:0:exit=0@x", Drill::Target::kNode, 0, SIGKILL, std::nullopt, "x", 0},
-      {"node:0:exit=255@x", Drill::Target::kNode, 0, SIGKILL, std::nullopt, "x", 255},
-      {"node:1:cut@1s", Drill::Target::kNode, 1, SIGKILL, milliseconds(1000), "", {}, Drill::Link::kCut},
-      {"node:1:mend@x", Drill::Target::kNode, 1, SIGKILL, std::nullopt, "x", {}, Drill::Link::kMend},
-      {"node:0:15@x", Drill::Target::kNode, 0, SIGTERM, std::nullopt, "x"},
+      {"node:1@30s", Drill::Target::kNode, 1, Drill::Signal{SIGKILL}, milliseconds(30'000), ""},
+      {"node:0@0ms", Drill::Target::kNode, 0, Drill::Signal{SIGKILL}, milliseconds(0), ""},
+      {"rank:3@2m", Drill::Target::kRank, 3, Drill::Signal{SIGKILL}, milliseconds(120'000), ""},
+      {"rank:3@epoch 4", Drill::Target::kRank, 3, Drill::Signal{SIGKILL}, std::nullopt, "epoch 4"},
+      {"rank:3@a@b: c", Drill::Target::kRank, 3, Drill::Signal{SIGKILL}, std::nullopt, "a@b: c"},
+      {"rank:3@30", Drill::Target::kRank, 3, Drill::Signal{SIGKILL}, std::nullopt, "30"},
+      {"rank:3@s", Drill::Target::kRank, 3, Drill::Signal{SIGKILL}, std::nullopt, "s"},
+      {"rank:0:STOP@5s", Drill::Target::kRank, 0, Drill::Signal{SIGSTOP}, milliseconds(5000), ""},
+      {"rank:2:exit=3@5s", Drill::Target::kRank, 2, Drill::Exit{3}, milliseconds(5000), ""},
+      {"node:0:exit=0@x", Drill::Target::kNode, 0, Drill::Exit{0}, std::nullopt, "x"},
+      {"node:0:exit=255@x", Drill::Target::kNode, 0, Drill::Exit{255}, std::nullopt, "x"},
+      {"node:1:cut@1s", Drill::Target::kNode, 1, Drill::Link::kCut, milliseconds(1000), ""},
+      {"node:1:mend@x", Drill::Target::kNode, 1, Drill::Link::kMend, std::nullopt, "x"},
+      {"node:0:15@x", Drill::Target::kNode, 0, Drill::Signal{SIGTERM}, std::nullopt, "x"},
   };
   for (const Row& row : rows) {
     SCOPED_TRACE(row.text);
@@ -43,9 +44,7 @@ TEST(Drills, WhatIsMeant) {
     ASSERT_TRUE(drill.ok()) << Message(drill.status());
     EXPECT_EQ(drill->target, row.target);
     EXPECT_EQ(drill->number, row.number);
-    EXPECT_EQ(drill->signal, row.signal);
-    EXPECT_EQ(drill->exit_code, row.exit_code);
-    EXPECT_EQ(drill->link, row.link);
+    EXPECT_EQ(drill->action, row.action);
     EXPECT_EQ(drill->after, row.after);
     EXPECT_EQ(drill->text, row.line);
     EXPECT_EQ(drill->said, row.text);
