@@ -16,7 +16,7 @@
 #include "base/replace_file.h"
 #include "base/status.h"
 #include "base/text.h"
-#include "controller/plan/nearest_names.h"
+#include "controller/api/nearest_names.h"
 #include "local/job_samples.h"
 
 namespace muster::local {

@@ -5,6 +5,7 @@
 
 #include "base/quoted.h"
 #include "base/text.h"
+#include "controller/api/nearest_names.h"
 
 namespace muster::controller {
 namespace {
@@ -76,7 +77,26 @@ Fields::Fields(const Json* object, std::string path, Complaints* complaints)
   object_ = nullptr;
 }
 
-const Json* Fields::Find(const char* name) const { return object_ == nullptr ? nullptr : FindField(*object_, name); }
+const Json* Fields::Find(const char* name) const {
+  if (complaints_->unknown() != nullptr) asked_.emplace_back(name);
+  return object_ == nullptr ? nullptr : FindField(*object_, name);
+}
+
+void Fields::NoOthers(std::string_view others, const Fields* inner) const {
+  if (complaints_->unknown() == nullptr || object_ == nullptr) return;
+  const auto has = [](const auto& names, const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  std::vector<std::string> known = asked_;
+  for (const std::string_view other : Words(others)) known.emplace_back(other);
+  for (const auto& [name, value] : object_->items()) {
+    if (has(known, name)) continue;
+    const std::vector<std::string> nearest = NearestNames(name, known);
+    const bool is_misplaced = inner != nullptr && has(inner->asked_, name);
+    const std::string path = PathOf(name) + (is_misplaced ? fmt::format(" (it belongs to {})", inner->path()) : "");
+    complaints_->unknown()->emplace(path, nearest.empty() ? "" : nearest.front());
+  }
+}
 
 Json Fields::Copy(const char* name) const {
   const Json* found = Find(name);

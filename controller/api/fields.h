@@ -33,17 +33,26 @@ bool IsDnsLabel(std::string_view name);
 // Such labels of any length with points between, 253 characters at most.
 bool IsDnsName(std::string_view name);
 
+// Fields whose names the reader of their object does not know, most often misspelt; an API server drops them. By path,
+// with the known name that is nearest to the field's; empty: none is near.
+using UnknownFields = std::map<std::string, std::string>;
+
 // Keeps the first complaint about an object.
 class Complaints {
  public:
+  // Fills in `unknown` unless it is null.
+  explicit Complaints(UnknownFields* unknown = nullptr) : unknown_(unknown) {}
+
   void Wrong(std::string_view path, std::string_view what);                          // "path: what"
   void Wrong(std::string_view path, const Json& value, std::string_view what);       // "path: 'value' what"
   void Wrong(std::string_view path, std::string_view value, std::string_view what);  // "path: 'value' what"
   const Status& status() const { return status_; }                                   // InvalidArgument
   bool ok() const { return status_.ok(); }
+  UnknownFields* unknown() const { return unknown_; }
 
  private:
   Status status_;
+  UnknownFields* const unknown_;
 };
 
 // A view of one object, or of no object: then every field is absent. The JSON must outlive it.
@@ -75,6 +84,11 @@ class Fields {
   Fields Object(const char* name);                // of no object if the field is absent
   std::vector<Fields> Objects(const char* name);  // of a list
 
+  // Call it once the object has been read by this view. Unknown fields are those that it was not asked for and whose
+  // names are not in `others`, with spaces between them. The path of one that `inner` was asked for says: it belongs
+  // there.
+  void NoOthers(std::string_view others = "", const Fields* inner = nullptr) const;
+
   void Wrong(const char* name, std::string_view what) { complaints_->Wrong(PathOf(name), what); }
   void Wrong(const char* name, std::string_view value, std::string_view what) {
     complaints_->Wrong(PathOf(name), value, what);
@@ -84,6 +98,7 @@ class Fields {
   const Json* object_;
   std::string path_;
   Complaints* complaints_;
+  mutable std::vector<std::string> asked_;  // names, if they are needed for unknown fields
 };
 
 // {labels, annotations} of a template's metadata, without those that are empty; null: both are empty.

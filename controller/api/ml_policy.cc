@@ -47,6 +47,7 @@ void CheckElastic(Fields& torch, const MlPolicy& policy) {
   if (policy.num_nodes) {
     torch.Wrong("elasticPolicy", "stands beside mlPolicy.numNodes; leave numNodes out: minNodes and maxNodes say it");
   }
+  elastic.NoOthers();
 }
 
 void CheckEnvInjection(Fields& torch) {
@@ -83,6 +84,7 @@ void CheckPolicy(Fields policy, const MlPolicy& ml_policy) {
     case Framework::kPlain:
       break;
   }
+  policy.NoOthers();
 }
 
 }  // namespace
@@ -106,6 +108,7 @@ MlPolicy ReadMlPolicy(Fields& spec) {
     ml_policy.policy = fields.Copy(name);
     CheckPolicy(policy, ml_policy);
   }
+  fields.NoOthers();
   return ml_policy;
 }
 
@@ -123,6 +126,7 @@ Json ReadPodGroupPolicy(Fields& spec) {
     documented->Text("topologyKey");
     documented->Word("networkPolicy", {"Best-effort", "Strict"});
   }
+  for (const Fields* read : {&policy, &coscheduling, &volcano, &topology}) read->NoOthers();
   return spec.Copy("podGroupPolicy");
 }
 

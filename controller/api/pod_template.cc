@@ -11,6 +11,24 @@ namespace {
 
 constexpr int kMostPort = 65535;
 
+// Names of fields that Kubernetes has and nobody here reads.
+constexpr std::string_view kOtherJobFields =
+    "backoffLimitPerIndex managedBy manualSelector maxFailedIndexes podReplacementPolicy selector successPolicy "
+    "suspend";
+constexpr std::string_view kOtherPodFields =
+    "automountServiceAccountToken dnsConfig dnsPolicy enableServiceLinks ephemeralContainers hostAliases hostIPC "
+    "hostPID hostUsers hostnameOverride nodeName os overhead preemptionPolicy priority readinessGates resourceClaims "
+    "resources runtimeClassName schedulingGroup serviceAccount setHostnameAsFQDN shareProcessNamespace "
+    "topologySpreadConstraints";
+constexpr std::string_view kOtherContainerFields =
+    "imagePullPolicy lifecycle livenessProbe readinessProbe resizePolicy restartPolicyRules startupProbe stdin "
+    "stdinOnce terminationMessagePath terminationMessagePolicy tty volumeDevices";
+
+// Only of a whole template: a part of one may have directives of a merge, such as $patch.
+void NoOthers(const Fields& object, Extent extent, std::string_view others = "") {
+  if (extent == Extent::kWhole) object.NoOthers(others);
+}
+
 // The objects of a list. Complains unless each has a name of its own.
 std::vector<Fields> Named(Fields& object, const char* list) {
   std::vector<Fields> items = object.Objects(list);
@@ -47,6 +65,7 @@ void CheckContainer(Fields& container, Extent extent) {
   }
   CheckResources(container.Object("resources"));
   container.Object("securityContext");
+  NoOthers(container, extent, kOtherContainerFields);
 }
 
 void CheckPodSpec(Fields spec, Extent extent) {
@@ -68,6 +87,7 @@ void CheckPodSpec(Fields spec, Extent extent) {
   if (containers.empty() && extent == Extent::kWhole) {
     spec.Wrong("containers", "it is missing; a pod needs a container");
   }
+  NoOthers(spec, extent, kOtherPodFields);
 }
 
 // The object in field `name`. Complains if a whole template lacks it.
@@ -117,11 +137,14 @@ void CheckJobTemplate(Fields job_template, Extent extent) {
   spec.Word("completionMode", {"Indexed", "NonIndexed"});
   spec.Object("podFailurePolicy");
   CheckPodTemplate(Inner(spec, "template", extent), extent);
+  NoOthers(job_template, extent);
+  NoOthers(spec, extent, kOtherJobFields);
 }
 
 void CheckPodTemplate(Fields pod_template, Extent extent) {
   CheckMetadata(pod_template.Object("metadata"));
   CheckPodSpec(Inner(pod_template, "spec", extent), extent);
+  NoOthers(pod_template, extent);
 }
 
 Status CheckedJobTemplate(const Json& job_template, std::string_view path) {

@@ -1,21 +1,15 @@
 #include "controller/api/pytorch_job.h"
 
 #include <algorithm>
-#include <set>
 #include <string_view>
 
 #include "base/text.h"
-#include "controller/api/fields.h"
 #include "controller/api/lenient.h"
 #include "controller/api/limits.h"
 #include "controller/api/pod_template.h"
 
 namespace muster::controller {
 namespace {
-
-const std::set<std::string_view> kRunPolicyFields = {
-    "cleanPodPolicy", "ttlSecondsAfterFinished", "activeDeadlineSeconds", "backoffLimit", "schedulingPolicy", "suspend",
-    "managedBy"};
 
 constexpr std::pair<std::string_view, RestartPolicy> kPolicies[] = {{"Always", RestartPolicy::kAlways},
                                                                     {"OnFailure", RestartPolicy::kOnFailure},
@@ -45,6 +39,7 @@ ReplicaSpec ReadReplica(ReplicaType type, Fields replica) {
   for (const char* part : {"metadata", "spec"}) {
     if (spec.pod_template.is_object() && !spec.pod_template.contains(part)) spec.pod_template[part] = Json::object();
   }
+  replica.NoOthers();
   return spec;
 }
 
@@ -102,6 +97,7 @@ std::optional<ElasticPolicy> ReadElastic(Fields elastic, const std::vector<Repli
   policy.max_restarts = elastic.Int("maxRestarts", 0);
   elastic.Objects("metrics");
   if (Json metrics = elastic.Copy("metrics"); metrics.is_array()) policy.metrics = WithoutNulls(std::move(metrics));
+  elastic.NoOthers();
   return policy;
 }
 
@@ -129,10 +125,11 @@ SchedulingPolicy ReadScheduling(Fields fields) {
   policy.min_resources = WithoutNulls(fields.Copy("minResources"));
   policy.priority_class = fields.Text("priorityClass");
   policy.timeout_seconds = fields.Int("scheduleTimeoutSeconds", 0);
+  fields.NoOthers();
   return policy;
 }
 
-void ReadRunPolicy(Fields policy, PyTorchJob* job) {
+void ReadRunPolicy(Fields& policy, PyTorchJob* job) {
   const std::string clean = policy.Word("cleanPodPolicy", {"None", "Running", "All"});
   if (clean == "Running") job->clean = CleanPodPolicy::kRunning;
   if (clean == "All") job->clean = CleanPodPolicy::kAll;
@@ -142,6 +139,7 @@ void ReadRunPolicy(Fields policy, PyTorchJob* job) {
   job->scheduling = ReadScheduling(policy.Object("schedulingPolicy"));
   job->suspend = policy.Flag("suspend", false);
   policy.Text("managedBy");
+  policy.NoOthers();
 }
 
 }  // namespace
@@ -166,10 +164,10 @@ bool IsPyTorchJobManagedByMuster(const Json& object) {
   return managed_by == nullptr || *managed_by == kManagedByTrainingOperator;
 }
 
-StatusOr<PyTorchJob> ReadPyTorchJob(const Json& object) {
+StatusOr<PyTorchJob> ReadPyTorchJob(const Json& object, UnknownFields* unknown) {
   PyTorchJob job;
   MUSTER_ASSIGN_OR_RETURN(job.meta, ReadMeta(object));
-  Complaints complaints;
+  Complaints complaints(unknown);
   Fields root(&object, "", &complaints);
   const std::string api = root.Text("apiVersion"), kind = root.Text("kind");
   if (!api.empty() && api != kKubeflowApi) {
@@ -183,34 +181,12 @@ StatusOr<PyTorchJob> ReadPyTorchJob(const Json& object) {
   job.replicas = ReadReplicas(spec);
   job.elastic = ReadElastic(spec.Object("elasticPolicy"), job.replicas);
   ReadProcesses(spec, &job);
-  ReadRunPolicy(spec.Object("runPolicy"), &job);
+  Fields run_policy = spec.Object("runPolicy");
+  ReadRunPolicy(run_policy, &job);
+  spec.NoOthers("", &run_policy);
   MUSTER_RETURN_IF_ERROR(complaints.status());
   job.status = ReadPyTorchJobStatus(PartOf(object, "status"));
   return job;
-}
-
-std::vector<std::string> UnknownFieldsOf(const Json& object) {
-  std::vector<std::string> unknown;
-  const auto look = [&unknown](const std::string& path, const Json& part, const std::set<std::string_view>& known) {
-    if (!part.is_object()) return;
-    for (const auto& [name, value] : part.items()) {
-      if (known.contains(name)) continue;
-      const bool is_misplaced = path == "spec" && kRunPolicyFields.contains(name);
-      unknown.push_back(fmt::format("{}.{}{}", path, name, is_misplaced ? " (it belongs to spec.runPolicy)" : ""));
-    }
-  };
-  const Json& spec = PartOf(object, "spec");
-  look("spec", spec, {"pytorchReplicaSpecs", "elasticPolicy", "runPolicy", "nprocPerNode"});
-  look("spec.runPolicy", PartOf(spec, "runPolicy"), kRunPolicyFields);
-  look("spec.runPolicy.schedulingPolicy", PartOf(spec, "runPolicy", "schedulingPolicy"),
-       {"minAvailable", "queue", "minResources", "priorityClass", "scheduleTimeoutSeconds"});
-  look("spec.elasticPolicy", PartOf(spec, "elasticPolicy"),
-       {"minReplicas", "maxReplicas", "rdzvBackend", "rdzvPort", "rdzvHost", "rdzvId", "rdzvConf", "standalone",
-        "nProcPerNode", "maxRestarts", "metrics"});
-  for (const auto& [type, replica] : MapField(spec, "pytorchReplicaSpecs").items()) {
-    look(fmt::format("spec.pytorchReplicaSpecs.{}", type), replica, {"replicas", "template", "restartPolicy"});
-  }
-  return unknown;
 }
 
 }  // namespace muster::controller

@@ -14,6 +14,7 @@
 
 #include "base/json_fields.h"
 #include "base/status.h"
+#include "controller/api/fields.h"
 #include "controller/api/job_failure.h"
 #include "controller/api/meta.h"
 #include "controller/api/restart_policy.h"
@@ -127,11 +128,7 @@ struct PyTorchJob {
 
 // InvalidArgument names the path, the value and the right form. Keys of pytorchReplicaSpecs count in any letter case,
 // as in training-operator's defaulting. A malformed status is not an error.
-StatusOr<PyTorchJob> ReadPyTorchJob(const Json& object);
-
-// Paths of the fields in the spec that a PyTorchJob does not define; the API server drops them. Pod templates are not
-// searched. A field of runPolicy that stands directly in spec has the right place in brackets.
-std::vector<std::string> UnknownFieldsOf(const Json& object);
+StatusOr<PyTorchJob> ReadPyTorchJob(const Json& object, UnknownFields* unknown = nullptr);
 
 // False: runPolicy.managedBy names another controller or is empty. Then Muster does not touch the object.
 bool IsPyTorchJobManagedByMuster(const Json& object);

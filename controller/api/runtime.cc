@@ -7,7 +7,6 @@
 
 #include "base/quoted.h"
 #include "base/text.h"
-#include "controller/api/fields.h"
 #include "controller/api/ml_policy.h"
 #include "controller/api/pod_template.h"
 #include "controller/api/train_job.h"
@@ -33,7 +32,8 @@ void Refuse(Fields& level, const char* const (&names)[size], const std::string& 
   }
 }
 
-void RefuseMisplaced(Fields& spec, Fields& whole, Fields& job_set) {
+// Gets copies: the names are not known in these places.
+void RefuseMisplaced(Fields spec, Fields whole, Fields job_set) {
   const std::string of_jobs = PathOf(whole.path(), "spec");
   Refuse(spec, kJobSet, of_jobs);
   Refuse(whole, kJobSet, of_jobs);
@@ -45,7 +45,7 @@ void RefuseMisplaced(Fields& spec, Fields& whole, Fields& job_set) {
   }
 }
 
-void RefuseMisplacedInJob(Fields& job) {
+void RefuseMisplacedInJob(Fields job) {
   Fields job_template = job.Object("template");
   Fields job_spec = job_template.Object("spec");
   Fields pod_template = job_spec.Object("template");
@@ -121,6 +121,7 @@ ReplicatedJob ReadReplicatedJob(Fields& fields, const Names& earlier) {
   CheckJobTemplate(job_template, Extent::kWhole);
   job.step = StepOf(job_template);
   job.job_template = fields.Copy("template");
+  fields.NoOthers();
   return job;
 }
 
@@ -253,14 +254,15 @@ void ReadJobSet(Fields& job_set, Runtime& runtime) {
   }
   runtime.volume_claim_policies = job_set.Copy("volumeClaimPolicies");
   runtime.child_ttl_seconds = job_set.Number("ttlSecondsAfterFinished", 0);
+  job_set.NoOthers("managedBy suspend");
 }
 
 }  // namespace
 
-StatusOr<Runtime> ReadRuntime(const Json& object) {
+StatusOr<Runtime> ReadRuntime(const Json& object, UnknownFields* unknown) {
   Runtime runtime;
   MUSTER_ASSIGN_OR_RETURN(runtime.meta, ReadMeta(object));
-  Complaints complaints;
+  Complaints complaints(unknown);
   Fields root(&object, "", &complaints);
   const std::string api = root.Text("apiVersion");
   if (!api.empty() && api != kTrainerApi) {
@@ -283,6 +285,7 @@ StatusOr<Runtime> ReadRuntime(const Json& object) {
   Fields run_policy = spec.Object("runPolicy");
   runtime.active_deadline_seconds = run_policy.Number("activeDeadlineSeconds", 1);
   runtime.train_job_ttl_seconds = run_policy.Number("ttlSecondsAfterFinished", 0);
+  for (const Fields* read : {&spec, &whole, &run_policy}) read->NoOthers();
   MUSTER_RETURN_IF_ERROR(complaints.status());
   return runtime;
 }

@@ -11,6 +11,7 @@
 
 #include "base/json_fields.h"
 #include "base/status.h"
+#include "controller/api/fields.h"
 #include "controller/api/meta.h"
 
 namespace muster::controller {
@@ -92,6 +93,6 @@ struct Runtime {
 
 // InvalidArgument names the path, the value and the right form. For a field at a wrong level, such as failurePolicy
 // beside template, it names the right path.
-StatusOr<Runtime> ReadRuntime(const Json& object);
+StatusOr<Runtime> ReadRuntime(const Json& object, UnknownFields* unknown = nullptr);
 
 }  // namespace muster::controller

@@ -4,7 +4,6 @@
 #include <set>
 
 #include "base/text.h"
-#include "controller/api/fields.h"
 #include "controller/api/lenient.h"
 #include "controller/api/limits.h"
 #include "controller/api/old_shape.h"
@@ -57,6 +56,7 @@ std::optional<Initializer> ReadInitializer(Fields fields) {
   CheckEnv(fields, "env");
   initializer.env = ListOf(fields, "env");
   initializer.secret = fields.Object("secretRef").Text("name");
+  fields.NoOthers();
   return initializer;
 }
 
@@ -72,6 +72,7 @@ std::optional<Trainer> ReadTrainer(Fields fields) {
   trainer.num_proc_per_node = fields.Int("numProcPerNode", 1, kMostProcesses);
   CheckResources(fields.Object("resourcesPerNode"));
   trainer.resources_per_node = fields.Copy("resourcesPerNode");
+  fields.NoOthers();
   return trainer;
 }
 
@@ -124,6 +125,7 @@ RuntimeRef ReadRuntimeRef(Fields& spec) {
   const std::string group = fields.Text("apiGroup"), kind = fields.Text("kind");
   if (!group.empty()) ref.api_group = group;
   if (!kind.empty()) ref.kind = kind;
+  fields.NoOthers();
   return ref;
 }
 
@@ -134,7 +136,7 @@ bool IsManagedByMuster(const Json& object) {
   return managed_by.empty() || managed_by == kManagedByMuster;
 }
 
-StatusOr<TrainJob> ReadTrainJob(const Json& given) {
+StatusOr<TrainJob> ReadTrainJob(const Json& given, UnknownFields* unknown) {
   Json made;
   const Json* object = &given;
   if (HasOldShape(given)) {
@@ -144,7 +146,7 @@ StatusOr<TrainJob> ReadTrainJob(const Json& given) {
   }
   TrainJob job;
   MUSTER_ASSIGN_OR_RETURN(job.meta, ReadMeta(*object));
-  Complaints complaints;
+  Complaints complaints(unknown);
   Fields root(object, "", &complaints);
   CheckKind(root, complaints);
   CheckName(job.meta, complaints);
@@ -154,6 +156,7 @@ StatusOr<TrainJob> ReadTrainJob(const Json& given) {
   Fields initializer = spec.Object("initializer");
   job.dataset = ReadInitializer(initializer.Object("dataset"));
   job.model = ReadInitializer(initializer.Object("model"));
+  initializer.NoOthers();
   job.trainer = ReadTrainer(spec.Object("trainer"));
   job.patches = ReadPatches(spec);
   job.suspend = spec.Flag("suspend", false);
@@ -161,6 +164,7 @@ StatusOr<TrainJob> ReadTrainJob(const Json& given) {
   job.ttl_seconds_after_finished = spec.Number("ttlSecondsAfterFinished", 0);
   const std::string managed_by = spec.Text("managedBy");
   if (!managed_by.empty()) job.managed_by = managed_by;
+  spec.NoOthers(fmt::format("{}", fmt::join(kOldPatchFields, " ")));
   MUSTER_RETURN_IF_ERROR(complaints.status());
   if (const Json* status = FindField(*object, "status")) job.status = ReadStatus(*status);
   return job;

@@ -12,6 +12,7 @@
 
 #include "base/json_fields.h"
 #include "base/status.h"
+#include "controller/api/fields.h"
 #include "controller/api/job_failure.h"
 #include "controller/api/meta.h"
 
@@ -107,7 +108,8 @@ struct TrainJob {
 // InvalidArgument names the path, the value and the right form: "spec.trainer.numNodes: 'four' is not a whole number".
 // An object of the old shape is converted by NewestShape() first. env, resources and parts of templates are checked by
 // pod_template.h; metadata of a patch is {labels, annotations}, maps of texts. A malformed status is not an error.
-StatusOr<TrainJob> ReadTrainJob(const Json& object);
+// Unknown fields inside patches are not looked for.
+StatusOr<TrainJob> ReadTrainJob(const Json& object, UnknownFields* unknown = nullptr);
 
 // False: managedBy names another controller. Then Muster does not touch the object, whatever else is in it.
 bool IsManagedByMuster(const Json& object);

@@ -6,9 +6,8 @@
 
 #include "base/quoted.h"
 #include "base/text.h"
+#include "controller/api/nearest_names.h"
 #include "controller/api/old_shape.h"
-#include "controller/plan/known_fields.h"
-#include "controller/plan/nearest_names.h"
 #include "controller/plan/train_job_plan.h"
 
 namespace muster::controller {
@@ -87,18 +86,24 @@ Status WrongPlan(const FileObject& train_job, const FileObject& runtime, std::st
   return train_job.Wrong(message);
 }
 
+void SayUnknown(const FileObject& object, const UnknownFields& unknown, std::vector<std::string>* remarks) {
+  for (const auto& [path, nearest] : unknown) {
+    const std::string hint = nearest.empty() ? "" : fmt::format("; the nearest is {}", Quoted(nearest));
+    remarks->push_back(object.Say(fmt::format("{}: is not a field of a {}: it is ignored{}", path, object.kind, hint)));
+  }
+}
+
 StatusOr<PlannedTrainJob> PlanOne(const FileObject& train_job, const std::vector<FileObject>& runtimes,
                                   const PlanOptions& options, const FileHooks& hooks,
                                   std::vector<std::string>* remarks) {
   auto shape = NewestShape(train_job.document.object);
   if (!shape.ok()) return train_job.Wrong(Message(shape.status()));
   for (const std::string& warning : shape->warnings) remarks->push_back(train_job.Say(warning));
-  for (const std::string& field : UnknownTrainJobFields(train_job.document.object)) {
-    remarks->push_back(train_job.Say(field));
-  }
   PlannedTrainJob planned;
-  auto job = ReadTrainJob(shape->object);
+  UnknownFields unknown;
+  auto job = ReadTrainJob(shape->object, &unknown);
   if (!job.ok()) return train_job.Wrong(Message(job.status()));
+  SayUnknown(train_job, unknown, remarks);
   planned.job = *std::move(job);
   MUSTER_ASSIGN_OR_RETURN(const FileObject* found, FindRuntime(train_job, planned.job, runtimes));
   auto runtime = ReadRuntime(found->document.object);
@@ -120,15 +125,14 @@ StatusOr<PlannedTrainJob> PlanOne(const FileObject& train_job, const std::vector
 StatusOr<PlannedPyTorchJob> PlanOne(const FileObject& pytorch_job, const PyTorchOptions& options,
                                     std::vector<std::string>* remarks) {
   PlannedPyTorchJob planned;
-  auto job = ReadPyTorchJob(pytorch_job.document.object);
+  UnknownFields unknown;
+  auto job = ReadPyTorchJob(pytorch_job.document.object, &unknown);
   if (!job.ok()) return pytorch_job.Wrong(Message(job.status()));
   planned.job = *std::move(job);
   auto plan = PlanPyTorchJob(planned.job, options);
   if (!plan.ok()) return pytorch_job.Wrong(Message(plan.status()));
   planned.plan = *std::move(plan);
-  for (const std::string& field : UnknownPyTorchJobFields(pytorch_job.document.object)) {
-    remarks->push_back(pytorch_job.Say(field));
-  }
+  SayUnknown(pytorch_job, unknown, remarks);
   for (const Notice& notice : planned.plan.notices) remarks->push_back(pytorch_job.Say(notice.message));
   if (planned.job.suspend) {
     remarks->push_back(pytorch_job.Say("spec.runPolicy.suspend: pods and Services are made once it is false"));
@@ -149,9 +153,8 @@ StatusOr<PlannedFiles> PlanFiles(const std::vector<InputFile>& files, const Plan
     if (object.kind == "TrainJob") {
       train_jobs.push_back(std::move(object));
     } else if (IsRuntime(object.kind)) {
-      for (const std::string& field : UnknownRuntimeFields(object.document.object)) {
-        planned.remarks.push_back(object.Say(field));
-      }
+      UnknownFields unknown;  // a runtime that cannot be read is refused if a job refers to it
+      if (ReadRuntime(object.document.object, &unknown).ok()) SayUnknown(object, unknown, &planned.remarks);
       runtimes.push_back(std::move(object));
     } else if (object.kind == kPyTorchJobKind) {
       pytorch_jobs.push_back(std::move(object));

@@ -12,7 +12,7 @@
 #include "base/settings_file.h"
 #include "base/state_folder.h"
 #include "base/text.h"
-#include "controller/plan/nearest_names.h"
+#include "controller/api/nearest_names.h"
 #include "local/state/left_processes.h"
 #include "local/state/state_check.h"
 

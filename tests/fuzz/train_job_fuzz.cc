@@ -49,7 +49,8 @@ void APyTorchJob(const Json& object) {
   const Json status = WritePyTorchJobStatus(ReadPyTorchJobStatus(PartOf(object, "status")));
   Must(WritePyTorchJobStatus(ReadPyTorchJobStatus(status)) == status);
   IsPyTorchJobManagedByMuster(object);
-  const auto job = ReadPyTorchJob(object);
+  UnknownFields unknown;
+  const auto job = ReadPyTorchJob(object, &unknown);
   Said(job.status());
   if (!job.ok()) return;
   Must(!job->meta.name.empty() && job->AllReplicas() >= 0 && job->replicas.size() <= kReplicaTypes.size());
@@ -60,7 +61,7 @@ void APyTorchJob(const Json& object) {
   }
   Must(!job->processes_per_node.empty() || (job->elastic && job->elastic->processes_per_node));
   Must(!job->elastic || (job->elastic->least >= 1 && job->elastic->least <= job->elastic->most));
-  for (const std::string& path : UnknownFieldsOf(object)) Must(path.starts_with("spec."));
+  for (const auto& [path, nearest] : unknown) Must(path.starts_with("spec."));
   const auto converted = ConvertPyTorchJob(object, {});
   Said(converted.status());
   if (converted.ok()) Must(ReadTrainJob(converted->train_job).ok() && ReadRuntime(converted->runtime).ok());

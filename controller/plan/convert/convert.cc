@@ -23,8 +23,8 @@ constexpr char kAppliedAnnotation[] = "kubectl.kubernetes.io/last-applied-config
 
 class Converter {
  public:
-  Converter(const Json& object, const PyTorchJob& job, const ConvertOptions& options)
-      : object_(object), job_(job), options_(options) {}
+  Converter(const Json& object, const PyTorchJob& job, const UnknownFields& unknown, const ConvertOptions& options)
+      : object_(object), job_(job), unknown_(unknown), options_(options) {}
 
   StatusOr<ConvertedJob> Make() {
     MUSTER_ASSIGN_OR_RETURN(plan_, PlanPyTorchJob(job_, {.with_agent = false}));
@@ -38,8 +38,10 @@ class Converter {
     AddScheduling();
     AddEnding();
     AddManager();
-    for (const std::string& path : UnknownFieldsOf(object_))
-      Remark(path, "is not a field of a PyTorchJob: it is left out");
+    for (const auto& [path, nearest] : unknown_) {
+      const bool is_kept = path.find(".template.") != std::string::npos;  // pods are converted with all their fields
+      if (!is_kept) Remark(path, "is not a field of a PyTorchJob: it is left out");
+    }
     job_template_["spec"]["template"] = std::move(pods_.pod_template);
     job_set_["replicatedJobs"] = Json::array({{{"name", kNodeJob}, {"template", std::move(job_template_)}}});
     runtime_["template"]["spec"] = std::move(job_set_);
@@ -272,6 +274,7 @@ class Converter {
 
   const Json& object_;
   const PyTorchJob& job_;
+  const UnknownFields& unknown_;
   const ConvertOptions& options_;
   PyTorchPlan plan_;
   ConvertedPods pods_;
@@ -284,11 +287,12 @@ class Converter {
 }  // namespace
 
 StatusOr<ConvertedJob> ConvertPyTorchJob(const Json& object, const ConvertOptions& options) {
-  MUSTER_ASSIGN_OR_RETURN(const PyTorchJob job, ReadPyTorchJob(object));
+  UnknownFields unknown;
+  MUSTER_ASSIGN_OR_RETURN(const PyTorchJob job, ReadPyTorchJob(object, &unknown));
   if (job.replicas.empty()) {
     return absl::InvalidArgumentError("spec.pytorchReplicaSpecs: it is empty; it needs Master, Worker, or both");
   }
-  return Converter(object, job, options).Make();
+  return Converter(object, job, unknown, options).Make();
 }
 
 }  // namespace muster::controller

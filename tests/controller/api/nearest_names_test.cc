@@ -1,4 +1,4 @@
-#include "controller/plan/nearest_names.h"
+#include "controller/api/nearest_names.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
