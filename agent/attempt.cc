@@ -45,7 +45,7 @@ class Attempt::Impl : public std::enable_shared_from_this<Impl> {
         group_(loop, reaper, console,
                {.worker_exited = [this](const launcher::ExitRecord& exit) { OnExit(exit); },
                 .all_gone = [this] { SayGone(); }}) {
-    record_.run_id = options.run_id;
+    record_.run_id = options.job.run_id;
     record_.version = Version();
     record_.assignment = std::move(assignment);
     record_.start_reason = record_.assignment.reason;
@@ -124,7 +124,7 @@ Status Attempt::Impl::MakeFolder() {
     if (errno != EEXIST) return ErrnoStatus(errno, fmt::format("cannot make the log folder {}", folder));
   }
   record_.attempt = number;
-  for (int local_rank = 0; local_rank < options_.nproc; ++local_rank) {
+  for (int local_rank = 0; local_rank < options_.workers.nproc; ++local_rank) {
     std::string folder = fmt::format("{}/{}", paths_.folder, local_rank);
     if (mkdir(folder.c_str(), 0777) != 0) return ErrnoStatus(errno, fmt::format("cannot make {}", folder));
   }
@@ -154,7 +154,7 @@ void Attempt::Impl::OnExit(const launcher::ExitRecord& exit) {
   if (stopping_) ended_on_hold_.insert(exit.local_rank);
   if (stopping_ || reported_) return;
   if (exit.exit_code == 0) {
-    if (++ended_well_ < options_.nproc || !failures_.empty()) return;
+    if (++ended_well_ < options_.workers.nproc || !failures_.empty()) return;
     reported_ = true;
     boost::asio::post(loop_, [self = shared_from_this()] { self->events_.succeeded(); });
     return;
@@ -252,7 +252,7 @@ void Attempt::Impl::Close(const std::string& reason) {
 }
 
 void Attempt::Impl::JobEnded(int exit_code, const std::string& reason) {
-  record_.job = JobResult{exit_code, Classify(exit_code, options_.job.overrides), reason};
+  record_.job = JobResult{exit_code, Classify(exit_code, options_.job.shared.overrides), reason};
   Write();
 }
 
@@ -269,7 +269,7 @@ void Attempt::Impl::Write() {
 
 std::optional<int64_t> Attempt::Impl::Progress() const {
   std::optional<int64_t> highest;
-  for (int local_rank = 0; !paths_.folder.empty() && local_rank < options_.nproc; ++local_rank) {
+  for (int local_rank = 0; !paths_.folder.empty() && local_rank < options_.workers.nproc; ++local_rank) {
     std::ifstream file(paths_.HeartbeatFile(local_rank));
     int64_t step = 0;
     if (file >> step) highest = std::max(highest.value_or(step), step);

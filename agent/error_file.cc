@@ -45,9 +45,9 @@ std::optional<std::string> ErrorFileText(const JobEnd& end, const std::optional<
   return WriteJson(Json{{"message", message}});
 }
 
-void LeaveErrorFile(const JobEnd& end, const RunOptions& options) {
+void LeaveErrorFile(const JobEnd& end, Wire wire) {
   const std::string path = Environment::OfProcess().Get("TORCHELASTIC_ERROR_FILE").value_or("");
-  if (path.empty() || options.wire != Wire::kTorch) return;
+  if (path.empty() || wire != Wire::kTorch) return;
   std::optional<std::string> worker_file;
   // A path of another host names another file here.
   if (end.verdict && end.verdict->root_cause && end.verdict->root_cause->host == HostName()) {

@@ -23,6 +23,6 @@ std::optional<std::string> ErrorFileText(const JobEnd& end, const std::optional<
                                          int64_t unix_ms);
 
 // Writes it to the file that TORCHELASTIC_ERROR_FILE of this process names, if it is set. Logs an error as a warning.
-void LeaveErrorFile(const JobEnd& end, const RunOptions& options);
+void LeaveErrorFile(const JobEnd& end, Wire wire);
 
 }  // namespace muster::agent

@@ -8,7 +8,6 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include "agent/hang_evidence.h"
-#include "agent/workers/hang_rule.h"
 #include "base/descriptors.h"
 #include "base/environment.h"
 #include "base/log.h"
@@ -57,18 +56,18 @@ void LookAt(const std::string& path, RankSeen& rank, TimePoint now) {
 
 class HangGuard::Impl : public std::enable_shared_from_this<Impl> {
  public:
-  Impl(boost::asio::io_context& loop, launcher::Reaper& reaper, const RunOptions& options, HangEvents events)
+  Impl(boost::asio::io_context& loop, launcher::Reaper& reaper, const HangOptions& options, HangEvents events)
       : loop_(loop), reaper_(reaper), options_(options), events_(std::move(events)), timer_(loop) {}
 
   void Begin(Attempt& attempt) {
     End();
-    if (!options_.hang.on()) return;
+    if (!options_.on()) return;
     attempt_ = &attempt;
     facts_ = {};
     facts_.started = MonotonicClock::now();
     facts_.others_silent = attempt.assignment().node_count == 1;
     silent_ = false;
-    for (int local_rank = 0; local_rank < options_.nproc; ++local_rank) {
+    for (int local_rank = 0; local_rank < attempt.assignment().seat.node.slots; ++local_rank) {
       facts_.ranks.emplace_back().local_rank = local_rank;
     }
     Look();
@@ -105,7 +104,7 @@ class HangGuard::Impl : public std::enable_shared_from_this<Impl> {
     }
     log::Info(fmt::format("a hang: keeping the stacks of {} in {}", Counted(targets.size(), "worker"), folder_));
     EvidenceOptions how;
-    how.signal = options_.hang.signal;
+    how.signal = options_.signal;
     how.environment = Environment::OfProcess().entries();
     const int first_rank = attempt.assignment().seat.first_rank;
     evidence_ = std::make_unique<HangEvidence>(loop_, reaper_, targets, std::move(how),
@@ -123,15 +122,14 @@ class HangGuard::Impl : public std::enable_shared_from_this<Impl> {
     TimePoint now = MonotonicClock::now();
     for (RankSeen& rank : facts_.ranks) {
       rank.ended = attempt_->Ended(rank.local_rank);
-      if (options_.hang.step_timeout && !rank.ended)
-        LookAt(attempt_->paths().HeartbeatFile(rank.local_rank), rank, now);
+      if (options_.step_timeout && !rank.ended) LookAt(attempt_->paths().HeartbeatFile(rank.local_rank), rank, now);
     }
-    if (options_.hang.log_timeout) facts_.output = attempt_->LastOutput();
-    if (std::string warning = told_ ? "" : NeverBeat(options_.hang, facts_, now); !warning.empty()) {
+    if (options_.log_timeout) facts_.output = attempt_->LastOutput();
+    if (std::string warning = told_ ? "" : NeverBeat(options_, facts_, now); !warning.empty()) {
       told_ = true;
       log::Warning(warning);
     }
-    HangJudgement judgement = Judge(options_.hang, facts_, now);
+    HangJudgement judgement = Judge(options_, facts_, now);
     if (!judgement.hangs.empty()) return Tell(judgement);
     if (judgement.silent != silent_) {
       silent_ = judgement.silent;
@@ -197,7 +195,7 @@ class HangGuard::Impl : public std::enable_shared_from_this<Impl> {
 
   boost::asio::io_context& loop_;
   launcher::Reaper& reaper_;
-  const RunOptions& options_;
+  const HangOptions& options_;
   const HangEvents events_;
   boost::asio::steady_timer timer_;
   Attempt* attempt_ = nullptr;
@@ -210,7 +208,7 @@ class HangGuard::Impl : public std::enable_shared_from_this<Impl> {
   std::unique_ptr<HangEvidence> evidence_;
 };
 
-HangGuard::HangGuard(boost::asio::io_context& loop, launcher::Reaper& reaper, const RunOptions& options,
+HangGuard::HangGuard(boost::asio::io_context& loop, launcher::Reaper& reaper, const HangOptions& options,
                      HangEvents events)
     : impl_(std::make_shared<Impl>(loop, reaper, options, std::move(events))) {}
 HangGuard::~HangGuard() { impl_->End(); }

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "agent/attempt.h"
-#include "agent/workers/run_options.h"
+#include "agent/workers/hang_rule.h"
 #include "base/worker_failure.h"
 #include "launcher/reaper.h"
 
@@ -30,7 +30,7 @@ struct HangEvents {
 
 class HangGuard {
  public:
-  HangGuard(boost::asio::io_context& loop, launcher::Reaper& reaper, const RunOptions& options, HangEvents events);
+  HangGuard(boost::asio::io_context& loop, launcher::Reaper& reaper, const HangOptions& options, HangEvents events);
   ~HangGuard();
   HangGuard(const HangGuard&) = delete;
   HangGuard& operator=(const HangGuard&) = delete;

@@ -60,11 +60,11 @@ bool IsStandalone(std::string_view argument, CalledAs called_as) {
 
 StatusOr<std::unique_ptr<rendezvous::CoordinatorService>> ServeNodes(boost::asio::io_context& loop,
                                                                      rendezvous::Coordinator& coordinator,
-                                                                     const RunOptions& options) {
+                                                                     const RunOptions::Job& job) {
   rendezvous::CoordinatorService::Options serving;
   serving.host = kHere;
-  serving.port = options.endpoint_port;
-  MUSTER_ASSIGN_OR_RETURN(serving.credentials, net::ReadCredentials(options.credentials));
+  serving.port = job.endpoint.port;
+  MUSTER_ASSIGN_OR_RETURN(serving.credentials, net::ReadCredentials(job.credentials));
   auto service = rendezvous::CoordinatorService::Serve(loop, coordinator, serving);
   if (service.ok()) return service;
   return Annotate(service.status(),
@@ -81,23 +81,23 @@ std::vector<std::string> LocalNodeArguments(const ParsedRun& parsed, const std::
     if (arguments[i] != "--" && !IsStandalone(arguments[i], called_as)) node.push_back(arguments[i]);
   }
   auto add = [&](std::string_view flag, std::string value) { node.push_back(fmt::format("{}={}", flag, value)); };
-  add("--nnodes", fmt::format("{}:{}", options.job.min_nodes, options.job.max_nodes));
+  add("--nnodes", fmt::format("{}:{}", options.job.shared.min_nodes, options.job.shared.max_nodes));
   add("--nodes-on-this-machine", "0");
   add("--rdzv-backend", "c10d");
   add("--rdzv-endpoint", JoinHostPort(kHere, port));
-  add("--rdzv-id", options.run_id);
-  add("--rdzv-conf", options.rdzv_conf.empty() ? "is_host=0" : options.rdzv_conf + ",is_host=0");
+  add("--rdzv-id", options.job.run_id);
+  add("--rdzv-conf", options.job.rdzv_conf.empty() ? "is_host=0" : options.job.rdzv_conf + ",is_host=0");
   add("--local-addr", std::string(kHere));
   add("--node-name", fmt::format("node-{}", index));
   add("--node-rank", std::to_string(index));
   // A fixed port has room for one node; with port 0 each node gets a port of its own.
   if (options.http.on && options.http.required && options.http.port != 0 && index > 0) add("--http-port", "off");
-  if (options.log_dir && *options.log_dir != "/dev/null") {
-    add("--log-dir", fmt::format("{}/node-{}", *options.log_dir, index));
+  if (const std::string logs = options.logs.Folder(); !logs.empty()) {
+    add("--log-dir", fmt::format("{}/node-{}", logs, index));
   }
   node.push_back("--");
-  node.push_back(options.script);
-  node.insert(node.end(), options.script_args.begin(), options.script_args.end());
+  node.push_back(options.command.script);
+  node.insert(node.end(), options.command.script_args.begin(), options.command.script_args.end());
   return node;
 }
 
@@ -107,14 +107,14 @@ int RunLocalNodes(const ParsedRun& parsed, const std::vector<std::string>& argum
   launcher::Reaper reaper(loop);
   launcher::Console console(loop);
   console.CarryLog();
-  rendezvous::Coordinator coordinator(loop, {.self_node = "", .self_address = "", .only_run_id = options.run_id});
-  auto service = ServeNodes(loop, coordinator, options);
+  rendezvous::Coordinator coordinator(loop, {.self_node = "", .self_address = "", .only_run_id = options.job.run_id});
+  auto service = ServeNodes(loop, coordinator, options.job);
   if (!service.ok()) {
     log::Error(Message(service.status()));
     return RefusalExitCode(service.status());
   }
 
-  int count = options.nodes_on_this_machine;
+  int count = options.job.nodes_on_this_machine;
   log::Info(fmt::format("{} on this machine; the rendezvous is at {}", Counted(count, "node"),
                         JoinHostPort(kHere, (*service)->port())));
   int running = count;
@@ -150,7 +150,7 @@ int RunLocalNodes(const ParsedRun& parsed, const std::vector<std::string>& argum
   int interrupted = 0;
   const std::set<int> endings = {SIGINT, SIGTERM, SIGHUP};
   std::vector<int> heard(endings.begin(), endings.end());
-  heard.insert(heard.end(), options.signals_to_forward.begin(), options.signals_to_forward.end());
+  heard.insert(heard.end(), options.signals.to_forward.begin(), options.signals.to_forward.end());
   boost::asio::signal_set signals(loop);
   AddSignals(signals, heard);
   std::function<void()> await = [&] {

@@ -10,13 +10,14 @@
 
 namespace muster::agent {
 
-Status MakeLogFolder(const RunOptions& options) {
-  if (!options.log_dir || options.log_dir == "/dev/null") return absl::OkStatus();
+Status MakeLogFolder(const RunOptions::Logs& logs) {
+  const std::string folder = logs.Folder();
+  if (folder.empty()) return absl::OkStatus();
   std::error_code error;
-  std::filesystem::create_directories(*options.log_dir, error);
-  if (!error && std::filesystem::is_directory(*options.log_dir, error)) return absl::OkStatus();
+  std::filesystem::create_directories(folder, error);
+  if (!error && std::filesystem::is_directory(folder, error)) return absl::OkStatus();
   if (!error) error = std::make_error_code(std::errc::not_a_directory);
-  Status status = Bad({*options.log_dir, options.log_dir_origin},
+  Status status = Bad({folder, logs.dir_origin},
                       fmt::format("not a folder, and none can be made there ({}); name another one", error.message()));
   // A full disk is not a wrong setting: another machine, or this one tomorrow, may have room.
   if (absl::IsResourceExhausted(ErrnoStatus(error.value(), ""))) return absl::ResourceExhaustedError(status.message());
@@ -25,10 +26,10 @@ Status MakeLogFolder(const RunOptions& options) {
 
 LogPlace FindLogPlace(const RunOptions& options) {
   LogPlace place;
-  if (options.log_dir == "/dev/null") return place;
+  if (options.logs.dir == "/dev/null") return place;
   std::error_code error;
-  std::string log_dir = options.log_dir.value_or("");
-  if (!options.log_dir) {
+  std::string log_dir = options.logs.dir.value_or("");
+  if (!options.logs.dir) {
     auto made = MakeTemporaryFolder(kLogFolderPrefix, TemporaryFolders(Environment::OfProcess().Get("TMPDIR")));
     if (!made.ok()) {  // a read-only image with nowhere to write still trains
       log::Warning(
@@ -46,7 +47,7 @@ LogPlace FindLogPlace(const RunOptions& options) {
     place.mark = std::make_shared<LogMark>(log_dir);
     RemoveOldLogs(above, *place.mark);
   }
-  place.root = std::filesystem::absolute(log_dir, error) / RunFolder(options.run_id);
+  place.root = std::filesystem::absolute(log_dir, error) / RunFolder(options.job.run_id);
   place.holds_output = HoldsOutput(options);
   if (place.holds_output && !place.temporary.empty()) {
     log::Info(fmt::format("the workers' output goes to {}; --log-dir chooses another folder", place.root));
@@ -73,8 +74,8 @@ std::string RunFolder(std::string_view run_id) {
 }
 
 bool HoldsOutput(const RunOptions& options) {
-  for (int local_rank = 0; local_rank < options.nproc; ++local_rank) {
-    if (options.redirects.For(local_rank) != 0 || options.tee.For(local_rank) != 0) return true;
+  for (int local_rank = 0; local_rank < options.workers.nproc; ++local_rank) {
+    if (options.logs.redirects.For(local_rank) != 0 || options.logs.tee.For(local_rank) != 0) return true;
   }
   return false;
 }

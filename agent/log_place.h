@@ -19,7 +19,7 @@ struct LogPlace {
 };
 
 // Makes the folder of --log-dir. InvalidArgument (ResourceExhausted if the disk is full) names the flag or variable.
-Status MakeLogFolder(const RunOptions& options);
+Status MakeLogFolder(const RunOptions::Logs& logs);
 
 // Call it after MakeLogFolder(). If no --log-dir was given, makes a folder in the first place of temporary_folder.h
 // that takes one, and removes old ones there (old_logs.h). Warns if that is not TMPDIR, though it is set. If no place

@@ -52,7 +52,7 @@ class NodeAgent::Impl {
         check_({loop_, reaper_, console_, options_}, [this](const std::string& reason) { Unhealthy(reason); }),
         signals_(loop_),
         forwarded_(loop_),
-        guard_(loop_, reaper_, options_,
+        guard_(loop_, reaper_, options_.hang,
                {.hangs = [this](std::vector<WorkerFailure> hangs) { WorkersFailed(std::move(hangs)); },
                 .silent = [this](bool silent) { attendant_->WorkersSilent(silent); }}),
         watch_(loop_, options_, Sources()) {}
@@ -158,22 +158,22 @@ int NodeAgent::Impl::Run() {
   self_ = ThisNode(options_);
   logs_ = FindLogPlace(options_);
   if (Status status = watch_.Open(); !status.ok()) return Refused(status);
-  for (int signal : AddSignals(signals_, options_.signals_to_handle)) {
+  for (int signal : AddSignals(signals_, options_.signals.to_handle)) {
     log::Warning(fmt::format("--signals-to-handle: {} cannot be handled", SignalName(signal)));
   }
   AwaitSignal();
-  AddSignals(forwarded_, options_.signals_to_forward);
+  AddSignals(forwarded_, options_.signals.to_forward);
   AwaitForwarded();
-  std::vector<int> heard = options_.signals_to_handle;
-  heard.insert(heard.end(), options_.signals_to_forward.begin(), options_.signals_to_forward.end());
+  std::vector<int> heard = options_.signals.to_handle;
+  heard.insert(heard.end(), options_.signals.to_forward.begin(), options_.signals.to_forward.end());
   ReleaseSignals(heard);
-  if (!options_.preempt_file.empty()) {
-    auto notice = PreemptNotice::Await(loop_, options_.preempt_file, options_.preempt_interval,
+  if (!options_.watched.preempt_file.empty()) {
+    auto notice = PreemptNotice::Await(loop_, options_.watched.preempt_file, options_.watched.preempt_interval,
                                        [this](const std::string& what) { OnNotice(what); });
     if (!notice.ok()) return Refused(notice.status());
     notice_ = *std::move(notice);
   }
-  auto credentials = net::ReadCredentials(options_.credentials);
+  auto credentials = net::ReadCredentials(options_.job.credentials);
   if (!credentials.ok()) return Refused(credentials.status());
   credentials_ = *std::move(credentials);
   check_.Run([this] { FindPlace(); });
@@ -184,7 +184,7 @@ int NodeAgent::Impl::Run() {
 
 void NodeAgent::Impl::FindPlace() {
   if (wiring_.begin) wiring_.begin(loop_, [this](int code, const std::string& reason) { RoundFailed(code, reason); });
-  FindRendezvousPlace(loop_, options_, credentials_, self_.name, KeepDescriptors(),
+  FindRendezvousPlace(loop_, options_.job, credentials_, self_.name, KeepDescriptors(),
                       [this](StatusOr<RendezvousPlace> place) {
                         if (!place.ok()) return FinishWith(Refused(place.status()));
                         Join(*std::move(place));
@@ -193,25 +193,27 @@ void NodeAgent::Impl::FindPlace() {
 
 // While workers run, they have their descriptors.
 KeptDescriptors NodeAgent::Impl::KeepDescriptors() const {
-  return [this] { return kOwnDescriptors + (attempt_ && !attempt_gone_ ? 0 : kDescriptorsPerWorker * options_.nproc); };
+  return [this] {
+    return kOwnDescriptors + (attempt_ && !attempt_gone_ ? 0 : kDescriptorsPerWorker * options_.workers.nproc);
+  };
 }
 
 void NodeAgent::Impl::Join(RendezvousPlace place) {
   place_ = std::move(place);
   self_.control_address = place_.control_address;
   self_.measured = check_.measured();
-  bool fixed = options_.backend == Backend::kStatic && !options_.standalone;
-  self_.store_host = fixed && options_.node_rank == 0 ? options_.endpoint_host : place_.address;
+  bool fixed = options_.job.backend == Backend::kStatic && !options_.job.standalone;
+  self_.store_host = fixed && options_.job.node_rank == 0 ? options_.job.endpoint.host : place_.address;
   auto port = FreshStore();
   if (!port.ok()) return FinishWith(Refused(port.status()));
   self_.store_port = *port;
   watch_.ledger().NodeIs(self_);
 
   rendezvous::AttendantOptions attendant;
-  attendant.run_id = options_.run_id;
+  attendant.run_id = options_.job.run_id;
   attendant.endpoint = place_.endpoint;
   attendant.self = self_;
-  attendant.options = options_.job;
+  attendant.options = options_.job.shared;
   attendant.credentials = credentials_;
   rendezvous::AttendantEvents events;
   events.start = [this](const Assignment& assignment) { StartRound(assignment); };
@@ -220,7 +222,7 @@ void NodeAgent::Impl::Join(RendezvousPlace place) {
   events.say = [](const std::string& text) { log::Info(text); };
   if (place_.endpoint_is != RendezvousPlace::Endpoint::kElsewhere) {
     events.host_endpoint = [this] {
-      const bool taken = TakeEndpoint(loop_, options_, credentials_, &place_);
+      const bool taken = TakeEndpoint(loop_, options_.job, credentials_, &place_);
       TellWantedNodes();
       return taken;
     };
@@ -234,10 +236,10 @@ void NodeAgent::Impl::Join(RendezvousPlace place) {
 
 // A number that is in the file already counts from the first Hello on.
 Status NodeAgent::Impl::WatchNodesFile() {
-  if (options_.nodes_file.empty()) return absl::OkStatus();
-  if (auto nodes = ReadNodesFile(options_.nodes_file); nodes.ok()) wanted_nodes_ = *nodes;
+  if (options_.watched.nodes_file.empty()) return absl::OkStatus();
+  if (auto nodes = ReadNodesFile(options_.watched.nodes_file); nodes.ok()) wanted_nodes_ = *nodes;
   TellWantedNodes();
-  MUSTER_ASSIGN_OR_RETURN(nodes_file_, NodesFile::Watch(loop_, options_.nodes_file, [this](int nodes) {
+  MUSTER_ASSIGN_OR_RETURN(nodes_file_, NodesFile::Watch(loop_, options_.watched.nodes_file, [this](int nodes) {
                             if (std::exchange(wanted_nodes_, nodes) != nodes) TellWantedNodes();
                           }));
   return absl::OkStatus();
@@ -250,7 +252,7 @@ void NodeAgent::Impl::TellWantedNodes() {
 // Opens an empty store for the next round with rank 0 here; returns its port. A static rank 0 keeps it, as torchrun's.
 StatusOr<int> NodeAgent::Impl::FreshStore() {
   if (!wiring_.store) return 0;
-  bool fixed_port = options_.backend == Backend::kStatic && !options_.standalone && options_.node_rank == 0;
+  bool fixed_port = options_.job.backend == Backend::kStatic && !options_.job.standalone && options_.job.node_rank == 0;
   if (store_ && fixed_port) {
     store_->NewKeySpace();
     return store_->port();
@@ -265,13 +267,13 @@ StatusOr<int> NodeAgent::Impl::FreshStore() {
   }
   serving.keep_descriptors = KeepDescriptors();
   serving.keep_for_ports = kDescriptorsToMeet;
-  int port = fixed_port ? options_.endpoint_port : 0;
-  const std::string host = fixed_port ? EndpointOpenTo(options_, place_.address) : OpenTo(place_.address);
+  int port = fixed_port ? options_.job.endpoint.port : 0;
+  const std::string host = fixed_port ? EndpointOpenTo(options_.job, place_.address) : OpenTo(place_.address);
   auto store = store::StoreServer::Listen(loop_, host, static_cast<uint16_t>(port), serving);
   if (!store.ok() && port == 0) return Annotate(store.status(), "cannot open a port for the store");
   if (!store.ok()) {
     const Status status =
-        Annotate(store.status(), fmt::format("cannot serve port {} ({})", port, options_.master_port_origin));
+        Annotate(store.status(), fmt::format("cannot serve port {} ({})", port, options_.job.port_origin));
     const std::string holder =
         fmt::format("`muster status 127.0.0.1:{}` shows the job whose agent holds the port, if one does", port);
     return absl::IsAlreadyExists(status) ? WithRemedy(status, holder + "; a machine cannot run two nodes of rank 0")
@@ -283,9 +285,9 @@ StatusOr<int> NodeAgent::Impl::FreshStore() {
 
 void NodeAgent::Impl::StartRound(const Assignment& assignment) {
   if (going_signal_ != 0 || verdict_) return;
-  ForgetTerminationMessage(options_);  // written by a run inside the last round's command
+  ForgetTerminationMessage(options_.termination_log);  // written by a run inside the last round's command
   watch_.ledger().RoundArrived(assignment, MonotonicClock::now());
-  if (options_.job.max_nodes > 1 || assignment.id.number > 0) {
+  if (options_.job.shared.max_nodes > 1 || assignment.id.number > 0) {
     log::Info(fmt::format("round {}: this is node {} of {}, {} of {}; {}", assignment.id.number, assignment.node_rank,
                           assignment.node_count, Counted(assignment.seat.node.slots, "worker"), assignment.world_size,
                           assignment.reason));
@@ -404,7 +406,7 @@ void NodeAgent::Impl::End(const Verdict& verdict) {
     if (stop_reason_.empty()) stop_reason_ = verdict.reason;
     if (guard_.gathering()) return;  // the workers are stopped after it
     guard_.End();
-    attempt_->Stop(SIGTERM, options_.shutdown_timeout, stop_reason_);
+    attempt_->Stop(SIGTERM, options_.signals.shutdown_timeout, stop_reason_);
     return;
   }
   FinishWith(verdict.exit_code);
@@ -441,7 +443,7 @@ void NodeAgent::Impl::AwaitSignal() {
 }
 
 void NodeAgent::Impl::AwaitForwarded() {
-  if (options_.signals_to_forward.empty()) return;
+  if (options_.signals.to_forward.empty()) return;
   forwarded_.async_wait([this](boost::system::error_code error, int signal) {
     if (error) return;
     if (attempt_) attempt_->Signal(signal);
@@ -480,14 +482,14 @@ void NodeAgent::Impl::Go(int signal, rendezvous::LeaveCause cause, const std::st
   watch_.ledger().Leaves(reason);
   if (attendant_) attendant_->Leave(reason, cause);
   log::Info(fmt::format("{}: leaving, workers get {} and up to {} s{}", reason, SignalName(signal),
-                        std::chrono::duration_cast<std::chrono::seconds>(options_.shutdown_timeout).count(),
+                        std::chrono::duration_cast<std::chrono::seconds>(options_.signals.shutdown_timeout).count(),
                         noticed_ ? "" : "; a second signal kills them"));
   if (attempt_ && !attempt_gone_) {
     stop_reason_ = reason;
-    attempt_->Stop(signal, options_.shutdown_timeout, reason);
+    attempt_->Stop(signal, options_.signals.shutdown_timeout, reason);
     return;
   }
-  if (check_.Stop(signal, options_.shutdown_timeout, [=, this] { FinishWith(128 + signal); })) return;
+  if (check_.Stop(signal, options_.signals.shutdown_timeout, [=, this] { FinishWith(128 + signal); })) return;
   FinishWith(128 + signal);
 }
 
@@ -526,7 +528,8 @@ void NodeAgent::Impl::FinishWith(int code) {
   if (going_signal_ != 0) SayHowItLeft(code);
   if (attempt_ && verdict_) {
     attempt_->JobEnded(verdict_->exit_code, verdict_->reason);
-  } else if (attempt_ && options_.job.max_nodes == 1) {  // told to leave; for a single node that is the job's end
+  } else if (attempt_ &&
+             options_.job.shared.max_nodes == 1) {  // told to leave; for a single node that is the job's end
     attempt_->JobEnded(code, reason_);
   }
   if (wiring_.end && verdict_) {
@@ -550,11 +553,11 @@ NodeAgent::NodeAgent(RunOptions options) : impl_(std::make_unique<Impl>(std::mov
 NodeAgent::~NodeAgent() = default;
 
 int NodeAgent::Run() {
-  ForgetTerminationMessage(impl_->options());  // also if the agent ends before a round begins
+  ForgetTerminationMessage(impl_->options().termination_log);  // also if the agent ends before a round begins
   int code = impl_->Run();
   impl_->LeaveLogs(code);
   const JobEnd end = impl_->end(code);
-  LeaveErrorFile(end, impl_->options());
+  LeaveErrorFile(end, impl_->options().wire);
   LeaveTerminationMessage(end, impl_->options());
   return code;
 }

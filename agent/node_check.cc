@@ -95,12 +95,12 @@ class NodeCheck::Impl {
         deadline_(host.loop) {}
 
   void Run(std::function<void()> passed) {
-    if (options_.node_check.empty()) return passed();
+    if (options_.check.command.empty()) return passed();
     passed_ = std::move(passed);
     exit_.reset();
     over_time_ = false;
     started_ = MonotonicClock::now();
-    shown_ = Abbreviated(options_.node_check, kCommandShown);
+    shown_ = Abbreviated(options_.check.command, kCommandShown);
     log::Info(fmt::format("node check: `{}`", shown_));
     group_ = std::make_unique<launcher::WorkerGroup>(
         loop_, reaper_, console_,
@@ -110,7 +110,7 @@ class NodeCheck::Impl {
       group_.reset();
       return Fail(fmt::format("`{}` cannot be started: {}", shown_, Message(status)));
     }
-    deadline_.expires_after(std::min<Duration>(options_.node_check_timeout, kLongest));
+    deadline_.expires_after(std::min<Duration>(options_.check.timeout, kLongest));
     deadline_.async_wait([this](boost::system::error_code error) {
       if (error || group_ == nullptr || exit_) return;
       over_time_ = true;
@@ -128,7 +128,7 @@ class NodeCheck::Impl {
   void BeforeReady(std::function<void()> passed) {
     if (group_ != nullptr || failing_) return;  // the running check calls its own `passed` at its end
     if (std::exchange(judged_, true)) return passed();
-    if (!failures_.RoundEnds() || options_.node_check.empty()) return passed();
+    if (!failures_.RoundEnds() || options_.check.command.empty()) return passed();
     log::Info("this node failed twice in a row: it is checked before it goes on");
     Run(std::move(passed));
   }
@@ -144,17 +144,16 @@ class NodeCheck::Impl {
  private:
   Status Start() {
     launcher::WorkerSpec spec;
-    bool alone = options_.standalone || options_.job.max_nodes == 1 || options_.endpoint_host.empty();
+    bool alone = options_.job.standalone || options_.job.shared.max_nodes == 1 || options_.job.endpoint.host.empty();
     std::vector<std::string> peers;
-    if (!alone) peers.push_back(JoinHostPort(options_.endpoint_host, options_.endpoint_port));
-    bool folder = options_.log_dir && *options_.log_dir != "/dev/null";
-    spec.argv = NodeCheckCommand(options_.node_check, peers, folder ? *options_.log_dir : "");
+    if (!alone) peers.push_back(JoinHostPort(options_.job.endpoint.host, options_.job.endpoint.port));
+    spec.argv = NodeCheckCommand(options_.check.command, peers, options_.logs.Folder());
     if (spec.argv.empty()) return absl::InvalidArgumentError("it is empty");
     spec.environment = Environment::OfProcess().entries();
     spec.output.out.prefix = spec.output.err.prefix = "[node check] ";
     spec.output.out.keep_tail = spec.output.err.keep_tail = true;
-    spec.output.out.console = !IsBuiltin(options_.node_check);  // its figures are logged as a sentence
-    spec.in = open("/dev/null", O_RDONLY | O_CLOEXEC);          // stdin is for the workers
+    spec.output.out.console = !IsBuiltin(options_.check.command);  // its figures are logged as a sentence
+    spec.in = open("/dev/null", O_RDONLY | O_CLOEXEC);             // stdin is for the workers
     Status status = group_->Start({spec});
     if (spec.in >= 0) close(spec.in);
     return status;
@@ -175,7 +174,7 @@ class NodeCheck::Impl {
     if (gone_) return std::exchange(gone_, nullptr)();
     auto took = std::chrono::duration<double>(MonotonicClock::now() - started_).count();
     if (over_time_) {
-      auto limit = std::chrono::duration<double>(options_.node_check_timeout).count();
+      auto limit = std::chrono::duration<double>(options_.check.timeout).count();
       return Fail(fmt::format("`{}` did not end within {:.10g} s", shown_, limit));
     }
     if (!exit_) return Fail(fmt::format("`{}` could not be ended", shown_));
@@ -226,7 +225,7 @@ bool NodeCheck::Stop(int signal, Duration grace, std::function<void()> gone) {
 }
 
 int RunNodeCheck(const RunOptions& options, std::string* reason) {
-  if (options.node_check.empty()) return 0;
+  if (options.check.command.empty()) return 0;
   boost::asio::io_context loop(1);
   launcher::Reaper reaper(loop);
   launcher::Console console(loop);
@@ -250,7 +249,7 @@ int RunNodeCheck(const RunOptions& options, std::string* reason) {
       if (!second) first = signal;
       *reason = fmt::format("stopped by {} while the node check ran", SignalName(first));
       auto gone = [&] { end(128 + first); };
-      const Duration grace = second ? Duration::zero() : options.shutdown_timeout;
+      const Duration grace = second ? Duration::zero() : options.signals.shutdown_timeout;
       if (!check.Stop(second ? SIGKILL : signal, grace, gone)) gone();
     });
   };

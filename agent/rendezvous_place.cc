@@ -34,10 +34,10 @@ std::string AddressTowards(boost::asio::io_context& loop, const ip::address& pee
   return error ? std::string() : own.to_string();
 }
 
-std::string OwnAddress(boost::asio::io_context& loop, const RunOptions& options,
+std::string OwnAddress(boost::asio::io_context& loop, const RunOptions::Job& job,
                        const std::vector<ip::address>& resolved) {
-  if (!options.local_addr.empty()) return options.local_addr;
-  if (IsLoopbackText(options.endpoint_host)) return OpenTo(options.endpoint_host);
+  if (!job.local_addr.empty()) return job.local_addr;
+  if (IsLoopbackText(job.endpoint.host)) return OpenTo(job.endpoint.host);
   for (const ip::address& peer : resolved) {
     if (peer.is_loopback()) continue;  // a name of this machine in its own hosts file
     if (std::string own = AddressTowards(loop, peer); !own.empty()) return own;
@@ -55,11 +55,11 @@ rendezvous::CoordinatorService::Options Serving(const net::Credentials& credenti
   return serving;
 }
 
-rendezvous::CoordinatorService::Options ServingEndpoint(const RunOptions& options, const net::Credentials& credentials,
+rendezvous::CoordinatorService::Options ServingEndpoint(const RunOptions::Job& job, const net::Credentials& credentials,
                                                         const std::string& address, const KeptDescriptors& keep) {
   rendezvous::CoordinatorService::Options serving = Serving(credentials, address, keep);
-  serving.host = EndpointOpenTo(options, address);
-  serving.port = options.endpoint_port;
+  serving.host = EndpointOpenTo(job, address);
+  serving.port = job.endpoint.port;
   return serving;
 }
 
@@ -93,31 +93,31 @@ std::vector<std::string> Texts(const std::vector<ip::address>& addresses) {
 
 struct Search : std::enable_shared_from_this<Search> {
   boost::asio::io_context& loop;
-  const RunOptions& options;
+  const RunOptions::Job& job;
   net::Credentials credentials;
   std::string node_name;
   KeptDescriptors keep;
   std::function<void(StatusOr<RendezvousPlace>)> done;
   net::Resolver resolver;
 
-  Search(boost::asio::io_context& loop, const RunOptions& options) : loop(loop), options(options), resolver(loop) {}
+  Search(boost::asio::io_context& loop, const RunOptions::Job& job) : loop(loop), job(job), resolver(loop) {}
 
   // Whether the machine that the endpoint's host names serves it, and not the one of a rank.
-  bool ServedByName() const { return !options.is_host && options.backend != Backend::kStatic; }
+  bool ServedByName() const { return !job.is_host && job.backend != Backend::kStatic; }
 
   void Resolved(const std::vector<ip::address>& addresses) {
     const std::vector<std::string> texts = Texts(addresses);
     bool guessed = false;
     bool host = false;
     if (ServedByName()) {
-      host = guessed = MeansThisMachine(options.endpoint_host, ThisMachine(), texts);
-    } else if (options.is_host) {
-      host = *options.is_host;
+      host = guessed = MeansThisMachine(job.endpoint.host, ThisMachine(), texts);
+    } else if (job.is_host) {
+      host = *job.is_host;
     } else {
-      host = options.node_rank == 0;
-      if (host) SayIfElsewhere(options.endpoint_host, texts);
+      host = job.node_rank == 0;
+      if (host) SayIfElsewhere(job.endpoint.host, texts);
     }
-    auto place = Serve(OwnAddress(loop, options, addresses), host, guessed);
+    auto place = Serve(OwnAddress(loop, job, addresses), host, guessed);
     if (place.ok() && ServedByName() && !host && addresses.empty())
       place->endpoint_is = RendezvousPlace::Endpoint::kUnknown;
     done(std::move(place));
@@ -127,30 +127,28 @@ struct Search : std::enable_shared_from_this<Search> {
     RendezvousPlace place;
     place.address = std::move(address);
     place.keep = keep;
-    rendezvous::Coordinator::Options conducting;
-    conducting.self_node = node_name;
-    conducting.only_run_id = options.run_id;
-    if (host && options.job.max_nodes > 1) {
-      conducting.endpoint_hint = EndpointHint(options.endpoint_host, ServedByName() ? ThisMachine() : MachineNames{});
+    rendezvous::Coordinator::Options conducting{.self_node = node_name, .only_run_id = job.run_id};
+    if (host && job.shared.max_nodes > 1) {
+      conducting.endpoint_hint = EndpointHint(job.endpoint.host, ServedByName() ? ThisMachine() : MachineNames{});
     }
     place.coordinator = std::make_unique<rendezvous::Coordinator>(loop, conducting);
-    place.behind_store = host && options.backend == Backend::kStatic;
+    place.behind_store = host && job.backend == Backend::kStatic;
     if (host) {
-      rendezvous::CoordinatorService::Options serving = ServingEndpoint(options, credentials, place.address, keep);
+      rendezvous::CoordinatorService::Options serving = ServingEndpoint(job, credentials, place.address, keep);
       if (place.behind_store) serving.host = "127.0.0.1", serving.port = 0;
       auto service = rendezvous::CoordinatorService::Serve(loop, *place.coordinator, serving);
       if (service.ok()) {
         place.service = *std::move(service);
-        SayIfOpen(credentials, EndpointOpenTo(options, place.address), options.endpoint_port, kProtectedBy);
+        SayIfOpen(credentials, EndpointOpenTo(job, place.address), job.endpoint.port, kProtectedBy);
       } else if (!guessed || !absl::IsAlreadyExists(service.status())) {
         return Annotate(service.status(), fmt::format("cannot serve the endpoint {}",
-                                                      JoinHostPort(options.endpoint_host, options.endpoint_port)));
+                                                      JoinHostPort(job.endpoint.host, job.endpoint.port)));
       } else {
         place.endpoint_is = RendezvousPlace::Endpoint::kTaken;
       }
     }
     if (!place.service) {
-      place.endpoint = JoinHostPort(options.endpoint_host, options.endpoint_port);
+      place.endpoint = JoinHostPort(job.endpoint.host, job.endpoint.port);
       rendezvous::CoordinatorService::Options serving = Serving(credentials, place.address, keep);
       serving.port = 0;
       auto service = rendezvous::CoordinatorService::Serve(loop, *place.coordinator, serving);
@@ -158,22 +156,21 @@ struct Search : std::enable_shared_from_this<Search> {
       place.service = *std::move(service);
       SayStandingBy(credentials, serving.host, place.service->port());
     }
-    place.control_address =
-        JoinHostPort(place.address, place.behind_store ? options.endpoint_port : place.service->port());
+    place.control_address = JoinHostPort(place.address, place.behind_store ? job.endpoint.port : place.service->port());
     place.coordinator->SetPlace(place.control_address, !place.endpoint.empty());
     return place;
   }
 };
 
 // Sets place->endpoint_is, once the endpoint's name resolves.
-void AskForEndpoint(boost::asio::io_context& loop, const RunOptions& options, RendezvousPlace* place) {
+void AskForEndpoint(boost::asio::io_context& loop, const RunOptions::Job& job, RendezvousPlace* place) {
   if (place->question) return;
   place->question = std::make_unique<net::Resolver>(loop);
   place->question->Resolve(
-      options.endpoint_host, kResolveLimit, [&loop, &options, place](StatusOr<std::vector<ip::address>> addresses) {
+      job.endpoint.host, kResolveLimit, [&loop, &job, place](StatusOr<std::vector<ip::address>> addresses) {
         using Endpoint = RendezvousPlace::Endpoint;
         if (addresses.ok()) {
-          const bool here = MeansThisMachine(options.endpoint_host, ThisMachine(), Texts(*addresses));
+          const bool here = MeansThisMachine(job.endpoint.host, ThisMachine(), Texts(*addresses));
           place->endpoint_is = here ? Endpoint::kTaken : Endpoint::kElsewhere;
         }
         // Destroyed later, since the resolver is calling this function.
@@ -188,8 +185,8 @@ std::string OpenTo(const std::string& address) {
   return IsLoopbackText(address) ? address : "";
 }
 
-std::string EndpointOpenTo(const RunOptions& options, const std::string& address) {
-  return OpenTo(IsLoopbackText(options.endpoint_host) ? options.endpoint_host : address);
+std::string EndpointOpenTo(const RunOptions::Job& job, const std::string& address) {
+  return OpenTo(IsLoopbackText(job.endpoint.host) ? job.endpoint.host : address);
 }
 
 void SayIfOpen(const net::Credentials& credentials, const std::string& host, int port, std::string_view remedy) {
@@ -198,43 +195,40 @@ void SayIfOpen(const net::Credentials& credentials, const std::string& host, int
                         host.empty() ? "every address" : host, remedy));
 }
 
-bool TakeEndpoint(boost::asio::io_context& loop, const RunOptions& options, const net::Credentials& credentials,
+bool TakeEndpoint(boost::asio::io_context& loop, const RunOptions::Job& job, const net::Credentials& credentials,
                   RendezvousPlace* place) {
-  if (place->endpoint_is == RendezvousPlace::Endpoint::kUnknown) AskForEndpoint(loop, options, place);
+  if (place->endpoint_is == RendezvousPlace::Endpoint::kUnknown) AskForEndpoint(loop, job, place);
   if (place->endpoint_is != RendezvousPlace::Endpoint::kTaken) return false;
-  auto service = rendezvous::CoordinatorService::Serve(
-      loop, *place->coordinator, ServingEndpoint(options, credentials, place->address, place->keep));
+  auto service = rendezvous::CoordinatorService::Serve(loop, *place->coordinator,
+                                                       ServingEndpoint(job, credentials, place->address, place->keep));
   if (!service.ok()) return false;  // another agent of this machine was faster
   place->endpoint_service = *std::move(service);
   place->coordinator->SetPlace(place->control_address, false);
-  SayIfOpen(credentials, EndpointOpenTo(options, place->address), options.endpoint_port, kProtectedBy);
+  SayIfOpen(credentials, EndpointOpenTo(job, place->address), job.endpoint.port, kProtectedBy);
   return true;
 }
 
-void FindRendezvousPlace(boost::asio::io_context& loop, const RunOptions& options, const net::Credentials& credentials,
+void FindRendezvousPlace(boost::asio::io_context& loop, const RunOptions::Job& job, const net::Credentials& credentials,
                          const std::string& node_name, KeptDescriptors keep,
                          std::function<void(StatusOr<RendezvousPlace>)> done) {
-  bool elsewhere = options.is_host == false && !options.endpoint_host.empty();
-  if (options.job.max_nodes == 1 && !elsewhere) {
+  bool elsewhere = job.is_host == false && !job.endpoint.host.empty();
+  if (job.shared.max_nodes == 1 && !elsewhere) {
     RendezvousPlace place;
-    place.address = options.local_addr.empty() ? "127.0.0.1" : options.local_addr;
-    rendezvous::Coordinator::Options conducting;
-    conducting.self_node = node_name;
-    conducting.only_run_id = options.run_id;
+    place.address = job.local_addr.empty() ? "127.0.0.1" : job.local_addr;
+    const rendezvous::Coordinator::Options conducting{.self_node = node_name, .only_run_id = job.run_id};
     place.coordinator = std::make_unique<rendezvous::Coordinator>(loop, conducting);
     auto shared = std::make_shared<RendezvousPlace>(std::move(place));
     boost::asio::post(loop, [done, shared] { done(std::move(*shared)); });
     return;
   }
-  auto search = std::make_shared<Search>(loop, options);
+  auto search = std::make_shared<Search>(loop, job);
   search->credentials = credentials;
   search->node_name = node_name;
   search->keep = std::move(keep);
   search->done = std::move(done);
-  search->resolver.Resolve(options.endpoint_host, kResolveLimit,
-                           [search](StatusOr<std::vector<ip::address>> addresses) {
-                             search->Resolved(addresses.ok() ? *addresses : std::vector<ip::address>{});
-                           });
+  search->resolver.Resolve(job.endpoint.host, kResolveLimit, [search](StatusOr<std::vector<ip::address>> addresses) {
+    search->Resolved(addresses.ok() ? *addresses : std::vector<ip::address>{});
+  });
 }
 
 }  // namespace muster::agent

@@ -47,20 +47,20 @@ struct RendezvousPlace {
 // Decides and binds. Calls `done` once, on the loop. An error: this node must serve the endpoint (static rank 0,
 // is_host=1) or open a control port, and cannot. A host name that does not resolve yet is not an error. `keep`:
 // descriptors that connections to the node's ports leave free.
-void FindRendezvousPlace(boost::asio::io_context& loop, const RunOptions& options, const net::Credentials& credentials,
+void FindRendezvousPlace(boost::asio::io_context& loop, const RunOptions::Job& job, const net::Credentials& credentials,
                          const std::string& node_name, KeptDescriptors keep,
                          std::function<void(StatusOr<RendezvousPlace>)> done);
 
 // Call it when the endpoint refuses connections. Serves it by place->coordinator, if it is this machine's (kTaken) and
 // its port is free. False: it is not, or that is not known yet (kUnknown); then its name is resolved again, for a later
-// call. `options` and `place` must outlive place->question.
-bool TakeEndpoint(boost::asio::io_context& loop, const RunOptions& options, const net::Credentials& credentials,
+// call. `job` and `place` must outlive place->question.
+bool TakeEndpoint(boost::asio::io_context& loop, const RunOptions::Job& job, const net::Credentials& credentials,
                   RendezvousPlace* place);
 
 // Where a node with `address` listens: a loopback address itself, else "" (all addresses; peers may know others of it).
 std::string OpenTo(const std::string& address);
 // Where such a node serves the endpoint, for others to dial: the endpoint's host if that is loopback, else OpenTo().
-std::string EndpointOpenTo(const RunOptions& options, const std::string& address);
+std::string EndpointOpenTo(const RunOptions::Job& job, const std::string& address);
 
 // Logs it if anybody may speak to the rendezvous that is served at `host` (numeric; "": every address) and `port`, that
 // is without token and TLS. `remedy` names the flags that protect it. Logs nothing on loopback.

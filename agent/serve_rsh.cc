@@ -74,19 +74,19 @@ int Worker::Run() {
 }
 
 Status Worker::Begin() {
-  for (int signal : AddSignals(signals_, options_.signals_to_handle)) {
+  for (int signal : AddSignals(signals_, options_.signals.to_handle)) {
     log::Warning(fmt::format("--signals-to-handle: {} cannot be handled", SignalName(signal)));
   }
   AwaitSignal();
-  ReleaseSignals(options_.signals_to_handle);
-  if (!options_.preempt_file.empty()) {
+  ReleaseSignals(options_.signals.to_handle);
+  if (!options_.watched.preempt_file.empty()) {
     auto noticed = [this](const std::string& what) {
       if (ending_) return;  // the signal has come already
       noticed_ = true;
       End(kExitStopped, SIGTERM, "preempted: " + what);
     };
-    MUSTER_ASSIGN_OR_RETURN(notice_,
-                            PreemptNotice::Await(loop_, options_.preempt_file, options_.preempt_interval, noticed));
+    MUSTER_ASSIGN_OR_RETURN(notice_, PreemptNotice::Await(loop_, options_.watched.preempt_file,
+                                                          options_.watched.preempt_interval, noticed));
   }
   MUSTER_ASSIGN_OR_RETURN(rsh::Server::Options serving, Listening());
   rsh::Server::Events events;
@@ -97,7 +97,7 @@ Status Worker::Begin() {
   events.say = [](const std::string& text) { log::Info(text); };
   const std::string host = serving.host.empty() ? "every address" : serving.host;
   auto server = rsh::Server::Serve(loop_, reaper_, console_, std::move(serving), std::move(events));
-  if (!server.ok()) return Annotate(server.status(), options_.rsh_listen_origin);
+  if (!server.ok()) return Annotate(server.status(), options_.rsh.listen_origin);
   server_ = *std::move(server);
   log::Info(fmt::format("serving the remote shell on {}, port {}", host, server_->port()));
   MUSTER_ASSIGN_OR_RETURN(http_, WatchServer(loop_, options_.http, nullptr));
@@ -110,16 +110,16 @@ StatusOr<rsh::Server::Options> Worker::Listening() {
   rsh::Server::Options serving;
   MUSTER_ASSIGN_OR_RETURN(serving.credentials, net::ReadCredentials(place.credentials));
   serving.port = place.port;
-  serving.grace = options_.shutdown_timeout;
+  serving.grace = options_.signals.shutdown_timeout;
   MUSTER_ASSIGN_OR_RETURN(Variables told, MpiVariables(environment, MpiWorkerPlace()));
   // Not for the commands: with the job's hosts a `muster exec` among them would take itself for the launcher.
   environment.Unset("MUSTER_MPI_HOSTS");
   for (const auto& [name, value] : told) environment.Set(name, value);
   serving.environment = environment.entries();
   const bool open = serving.credentials.token.empty() && !serving.credentials.tls();
-  if (options_.rsh_listen) {
-    serving.host = options_.rsh_listen->host;
-    if (options_.rsh_listen->port != kNoPort) serving.port = options_.rsh_listen->port;
+  if (options_.rsh.listen) {
+    serving.host = options_.rsh.listen->host;
+    if (options_.rsh.listen->port != kNoPort) serving.port = options_.rsh.listen->port;
     if (open) {
       log::Warning(
           fmt::format("no token and no certificates: whoever reaches {} can run commands here; give every pod the same "
@@ -166,15 +166,15 @@ void Worker::End(int code, int signal, const std::string& reason) {
   }
   log::Info(fmt::format("{}; ending with exit code {}: {} get {} and up to {} s", reason_, code,
                         Counted(server_->sessions(), "command"), SignalName(signal),
-                        std::chrono::duration_cast<std::chrono::seconds>(options_.shutdown_timeout).count()));
-  server_->Stop(signal, options_.shutdown_timeout, [this] { loop_.stop(); });
+                        std::chrono::duration_cast<std::chrono::seconds>(options_.signals.shutdown_timeout).count()));
+  server_->Stop(signal, options_.signals.shutdown_timeout, [this] { loop_.stop(); });
 }
 
 }  // namespace
 
 int ServeRsh(const RunOptions& options) {
   for (const std::string& warning : options.warnings) log::Warning(warning);
-  ForgetTerminationMessage(options);
+  ForgetTerminationMessage(options.termination_log);
   Worker worker(options);
   int code = worker.Run();
   LeaveTerminationMessage(worker.end(code), options);

@@ -18,24 +18,24 @@
 namespace muster::agent {
 namespace {
 
-Status CheckScript(const RunOptions& options, const Environment& environment) {
-  if (options.module) return absl::OkStatus();
-  const bool command = options.no_python && !options.run_path;
-  if (command && options.script.find('/') == std::string::npos) {
-    return launcher::FindExecutable(options.script, environment.entries(), "").status();
+Status CheckScript(const RunOptions::Command& wanted, const Environment& environment) {
+  if (wanted.module) return absl::OkStatus();
+  const bool command = wanted.no_python && !wanted.run_path;
+  if (command && wanted.script.find('/') == std::string::npos) {
+    return launcher::FindExecutable(wanted.script, environment.entries(), "").status();
   }
   struct stat facts {};
-  if (stat(options.script.c_str(), &facts) != 0) {
+  if (stat(wanted.script.c_str(), &facts) != 0) {
     int error = errno;
-    std::string why = fmt::format("{}: {}", options.script, Message(ErrnoStatus(error, "cannot run it")));
+    std::string why = fmt::format("{}: {}", wanted.script, Message(ErrnoStatus(error, "cannot run it")));
     return error == EACCES ? absl::PermissionDeniedError(why) : absl::NotFoundError(why);
   }
   if (command && S_ISDIR(facts.st_mode)) {
-    return absl::PermissionDeniedError(fmt::format("{} is a directory, not a command", options.script));
+    return absl::PermissionDeniedError(fmt::format("{} is a directory, not a command", wanted.script));
   }
-  if (access(options.script.c_str(), command ? X_OK : R_OK) != 0) {
+  if (access(wanted.script.c_str(), command ? X_OK : R_OK) != 0) {
     return absl::PermissionDeniedError(
-        fmt::format("{} is not {}; check its mode", options.script, command ? "executable" : "readable"));
+        fmt::format("{} is not {}; check its mode", wanted.script, command ? "executable" : "readable"));
   }
   return absl::OkStatus();
 }
@@ -44,9 +44,10 @@ Status CheckScript(const RunOptions& options, const Environment& environment) {
 
 Status CheckStart(const RunOptions& options) {
   const Environment environment = Environment::OfProcess();
-  MUSTER_RETURN_IF_ERROR(CheckScript(options, environment));
-  MUSTER_RETURN_IF_ERROR(CheckDevices(environment, options));
-  const int commands = options.numa_binding.empty() ? 1 : options.nproc;  // else the commands differ in arguments only
+  MUSTER_RETURN_IF_ERROR(CheckScript(options.command, environment));
+  MUSTER_RETURN_IF_ERROR(CheckDevices(environment, options.workers));
+  const int commands =
+      options.command.numa_binding.empty() ? 1 : options.workers.nproc;  // else the commands differ in arguments only
   for (int local_rank = 0; local_rank < commands; ++local_rank) {
     MUSTER_RETURN_IF_ERROR(WorkerCommand(options, local_rank).status());
   }

@@ -38,7 +38,8 @@ std::optional<TerminationMessage> Together(TerminationMessage ours, const Termin
 }  // namespace
 
 bool IsOneCommand(const RunOptions& options) {
-  return options.wire != Wire::kTorch && options.job.max_nodes == 1 && options.nproc == 1 && !options.serve_rsh;
+  return options.wire != Wire::kTorch && options.job.shared.max_nodes == 1 && options.workers.nproc == 1 &&
+         !options.rsh.serve;
 }
 
 std::optional<TerminationMessage> InnerRun(const RunOptions& options, std::string_view text) {
@@ -58,12 +59,12 @@ std::string HiddenFailure(const TerminationMessage& inner) {
 TerminationMessage MessageOf(const JobEnd& end, const RunOptions& options) {
   TerminationMessage message;
   message.exit_code = end.exit_code;
-  message.exit_class = end.exit_class.value_or(Classify(end.exit_code, options.job.overrides));
+  message.exit_class = end.exit_class.value_or(Classify(end.exit_code, options.job.shared.overrides));
   message.reason = end.verdict ? end.verdict->reason : end.reason;
-  if (options.wire == Wire::kTorch || options.job.max_nodes > 1) message.run_id = options.run_id;
+  if (options.wire == Wire::kTorch || options.job.shared.max_nodes > 1) message.run_id = options.job.run_id;
   message.node = end.node;
   message.host = end.host;
-  message.max_restarts = options.job.max_restarts;
+  message.max_restarts = options.job.shared.max_restarts;
   if (end.assignment) {
     message.node_rank = end.assignment->node_rank;
     message.round = end.assignment->id.number;
@@ -91,8 +92,7 @@ std::optional<TerminationMessage> Heard(const JobEnd& end, const RunOptions& opt
   return ours;
 }
 
-void ForgetTerminationMessage(const RunOptions& options) {
-  const std::string& path = options.termination_log;
+void ForgetTerminationMessage(const std::string& path) {
   if (path.empty() || !ParseTerminationMessage(ReadTerminationText(path)).ok()) return;
   WriteTerminationMessage(path, "").IgnoreError();  // LeaveTerminationMessage() warns of what is wrong with the file
 }

@@ -52,8 +52,8 @@ TerminationMessage MessageOf(const JobEnd& end, const RunOptions& options);
 // The message to write, by the rules above, if the file holds `text`; nullopt: leave the file as it is. Pure.
 std::optional<TerminationMessage> Heard(const JobEnd& end, const RunOptions& options, std::string_view text);
 
-// Empties options.termination_log of Muster's message from an earlier start or round. Call it before a worker starts.
-void ForgetTerminationMessage(const RunOptions& options);
+// Empties the file at `path` of Muster's message from an earlier start or round. Call it before a worker starts.
+void ForgetTerminationMessage(const std::string& path);
 
 // Writes the message of Heard() to options.termination_log. Nothing if there is no such file; other errors are logged
 // as a warning. Call it once, as the last thing before the process ends.

@@ -73,8 +73,8 @@ class Watch::Impl {
       : loop_(loop),
         options_(options),
         sources_(std::move(sources)),
-        ledger_({options.run_id, options.job}),
-        inquiry_(loop, options.run_id) {
+        ledger_({options.job.run_id, options.job.shared}),
+        inquiry_(loop, options.job.run_id) {
     process_.started_unix_ms = UnixMillis();
   }
 

@@ -48,12 +48,11 @@ Environment PlainEnvironment(const RunOptions& options, const Variables& variabl
     std::string path = environment.Get("PATH").value_or("/usr/local/bin:/usr/bin:/bin");
     environment.Set("PATH", fmt::format("{}:{}", folder, path));
   }
-  if (options.http.on)
-    PutForInside("MUSTER_HTTP_PORT", "off", &environment);  // the port is this agent's, not that of a torchrun inside
+  if (options.http.on) PutForInside("MUSTER_HTTP_PORT", "off", &environment);  // the port is this agent's
   TellTerminationLog(options.termination_log, &environment);
   if (lacks("MUSTER_RESTART_POLICY")) PutForInside("MUSTER_RESTART_POLICY", "exit-code", &environment);
-  if (lacks("TORCH_ELASTIC_SHUTDOWN_TIMEOUT") && options.shutdown_timeout > 2 * kInnerMargin) {
-    auto inner = std::chrono::duration_cast<std::chrono::seconds>(options.shutdown_timeout - kInnerMargin);
+  if (lacks("TORCH_ELASTIC_SHUTDOWN_TIMEOUT") && options.signals.shutdown_timeout > 2 * kInnerMargin) {
+    auto inner = std::chrono::duration_cast<std::chrono::seconds>(options.signals.shutdown_timeout - kInnerMargin);
     environment.Set("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", fmt::format("{}", inner.count()));
   }
   return environment;
@@ -71,7 +70,7 @@ Wiring PlainWiring(const RunOptions& options) {
           loop, [failed](const RshFailure& failure) { failed(failure.exit_code, failure.reason); });
     };
     wiring.end = [&options, mpi](int exit_code, const std::string& reason, std::function<void()> done) {
-      (*mpi)->End(exit_code, Classify(exit_code, options.job.overrides), reason, std::move(done));
+      (*mpi)->End(exit_code, Classify(exit_code, options.job.shared.overrides), reason, std::move(done));
     };
   }
   wiring.workers = [&options, terminal, mpi](const rendezvous::Assignment& assignment,
@@ -80,26 +79,25 @@ Wiring PlainWiring(const RunOptions& options) {
     const bool untouched = isatty(STDERR_FILENO) == 1 || SameFile(STDOUT_FILENO, STDERR_FILENO);
     Variables told;
     if (*mpi != nullptr) {  // read again for each attempt: a mounted host file follows its ConfigMap
-      const bool folder = options.log_dir && *options.log_dir != "/dev/null";
-      MUSTER_ASSIGN_OR_RETURN(told, (*mpi)->NewAttempt(Environment::OfProcess(), folder ? *options.log_dir : ""));
+      MUSTER_ASSIGN_OR_RETURN(told, (*mpi)->NewAttempt(Environment::OfProcess(), options.logs.Folder()));
     }
-    for (int local_rank = 0; local_rank < options.nproc; ++local_rank) {
+    for (int local_rank = 0; local_rank < options.workers.nproc; ++local_rank) {
       launcher::WorkerSpec spec;
       spec.local_rank = local_rank;
-      spec.argv.push_back(options.script);
-      spec.argv.insert(spec.argv.end(), options.script_args.begin(), options.script_args.end());
-      if (static_cast<size_t>(local_rank) < options.framework_env.size())
-        told = options.framework_env[static_cast<size_t>(local_rank)];
-      MoveTracker(assignment.id.number, options.tracker_ports, &told);
+      spec.argv.push_back(options.command.script);
+      spec.argv.insert(spec.argv.end(), options.command.script_args.begin(), options.command.script_args.end());
+      if (static_cast<size_t>(local_rank) < options.workers.framework_env.size())
+        told = options.workers.framework_env[static_cast<size_t>(local_rank)];
+      MoveTracker(assignment.id.number, options.workers.tracker_ports, &told);
       Environment environment = PlainEnvironment(options, told);
       if (std::string beats = paths.HeartbeatFile(local_rank);
-          (options.hang.step_timeout || options.job.no_progress_limit > 0) && !beats.empty()) {
+          (options.hang.step_timeout || options.job.shared.no_progress_limit > 0) && !beats.empty()) {
         environment.Set("MUSTER_HEARTBEAT_FILE", beats);
       }
       spec.output = WorkerOutput(options, assignment, local_rank, paths, untouched);
       spec.kept = InheritedDescriptors();
       spec.own_session = !terminal;
-      spec.foreground = terminal && options.nproc == 1;
+      spec.foreground = terminal && options.workers.nproc == 1;
       spec.error_file = environment.Get("TORCHELASTIC_ERROR_FILE").value_or("");
       spec.environment = environment.entries();
       specs.push_back(std::move(spec));
@@ -111,9 +109,9 @@ Wiring PlainWiring(const RunOptions& options) {
   wiring.store = false;
   // mpirun that gets a signal ends with a number of its own: Open MPI with 1, MPICH with 15. In a job of several nodes
   // the others wait for the pod that takes the place of this one: a 0 would say that none is needed.
-  wiring.own_code = options.wire != Wire::kMpi && options.job.max_nodes == 1;
+  wiring.own_code = options.wire != Wire::kMpi && options.job.shared.max_nodes == 1;
   // Processes that such a command leaves behind delay the pod's end no longer than after a signal.
-  if (wiring.own_code) wiring.grace = std::min(wiring.grace, options.shutdown_timeout);
+  if (wiring.own_code) wiring.grace = std::min(wiring.grace, options.signals.shutdown_timeout);
   return wiring;
 }
 

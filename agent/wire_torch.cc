@@ -17,7 +17,7 @@ Wiring TorchWiring(const RunOptions& options) {
     // The port is this agent's, not that of a torchrun inside.
     if (options.http.on) PutForInside("MUSTER_HTTP_PORT", "off", &agent_environment);
     std::vector<launcher::WorkerSpec> specs;
-    for (int local_rank = 0; local_rank < options.nproc; ++local_rank) {
+    for (int local_rank = 0; local_rank < options.workers.nproc; ++local_rank) {
       launcher::WorkerSpec spec;
       spec.local_rank = local_rank;
       MUSTER_ASSIGN_OR_RETURN(spec.argv, WorkerCommand(options, local_rank));
@@ -30,7 +30,7 @@ Wiring TorchWiring(const RunOptions& options) {
     return specs;
   };
   wiring.summary = [&options](const rendezvous::Verdict& verdict, const std::string& this_node) {
-    return FailureSummary(verdict, options, this_node);
+    return FailureSummary(verdict, options.command.script, this_node);
   };
   return wiring;
 }

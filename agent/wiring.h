@@ -43,9 +43,9 @@ struct Wiring {
 
 // torchrun's workers (wire_torch.cc). `options` must outlive it.
 Wiring TorchWiring(const RunOptions& options);
-// One process (XGBoost: options.nproc) as the user wrote it (wire_plain.cc), with the agent's environment, working
-// directory and streams. On a terminal it gets the foreground. stderr goes through a pipe, for reports of its last
-// lines, unless it is a terminal or the same file as stdout: a pipe would lose the order of the two streams.
+// One process (XGBoost: options.workers.nproc) as the user wrote it (wire_plain.cc), with the agent's environment,
+// working directory and streams. On a terminal it gets the foreground. stderr goes through a pipe, for reports of its
+// last lines, unless it is a terminal or the same file as stdout: a pipe would lose the order of the two streams.
 //
 // Besides the framework's variables, the environment has changes for a torchrun inside the command. PATH begins with a
 // folder that holds this binary under the name torchrun. MUSTER_HTTP_PORT is off if this agent has a port.

@@ -29,29 +29,29 @@ namespace {
 // Ends before there is an agent, but leaves the files of one, since the pod's controller reads them.
 int Refuse(int code, const Status& status, const RunOptions& options) {
   const JobEnd end{.exit_code = code, .reason = std::string(Message(status))};
-  ForgetTerminationMessage(options);
-  LeaveErrorFile(end, options);
+  ForgetTerminationMessage(options.termination_log);
+  LeaveErrorFile(end, options.wire);
   LeaveTerminationMessage(end, options);
   return code;
 }
 
 void LookAtPython(RunOptions* options) {
   const CommandSurroundings surroundings = RealSurroundings();
-  if (auto python = FindPython(surroundings, options->launcher); python.ok() && options->hang.on()) {
-    options->recorder_names = RecorderNamesOf(surroundings, *python);
+  if (auto python = FindPython(surroundings, options->command.launcher); python.ok() && options->hang.on()) {
+    options->workers.recorder_names = RecorderNamesOf(surroundings, *python);
   }
-  if ((options->no_python && !options->run_path) || options->nodes_on_this_machine > 0) return;
-  if (auto note = OtherPythonNote(surroundings, options->launcher)) log::Info(*note);
+  if ((options->command.no_python && !options->command.run_path) || options->job.nodes_on_this_machine > 0) return;
+  if (auto note = OtherPythonNote(surroundings, options->command.launcher)) log::Info(*note);
 }
 
 // Does what the command line asks for; returns the exit code.
 int Begin(const ParsedRun& parsed, const HostFacts& facts, const std::vector<std::string>& arguments,
           CalledAs called_as) {
   RunOptions options = parsed.options;
-  if (!parsed.overruled.empty() && options.nodes_on_this_machine == 0) {
+  if (!parsed.overruled.empty() && options.job.nodes_on_this_machine == 0) {
     options.warnings.push_back(Describe(parsed.overruled));
   }
-  if (options.serve_rsh) {
+  if (options.rsh.serve) {
     std::string reason;
     if (int code = RunNodeCheck(options, &reason); code != 0) {
       log::Error(reason);
@@ -59,23 +59,23 @@ int Begin(const ParsedRun& parsed, const HostFacts& facts, const std::vector<std
     }
     return ServeRsh(options);
   }
-  auto workers = ResolveNproc(options.nproc_per_node, facts, options.nproc_origin);
+  auto workers = ResolveNproc(options.workers.nproc_per_node, facts, options.workers.nproc_origin);
   if (!workers.ok()) {
     log::Error(Message(workers.status()));
     return Refuse(kExitUsage, workers.status(), options);
   }
-  options.nproc = workers->count;
+  options.workers.nproc = workers->count;
   if (!workers->warning.empty()) options.warnings.push_back(workers->warning);
   if (Status status = options.wire == Wire::kTorch ? CheckStart(options) : absl::OkStatus(); !status.ok()) {
     log::Error(Message(status));
     return Refuse(StartExitCode(status), status, options);
   }
   if (options.wire == Wire::kTorch) LookAtPython(&options);
-  if (Status status = MakeLogFolder(options); !status.ok()) {
+  if (Status status = MakeLogFolder(options.logs); !status.ok()) {
     log::Error(Message(status));
     return Refuse(absl::IsResourceExhausted(status) ? kExitNodeUnhealthy : kExitUsage, status, options);
   }
-  if (options.nodes_on_this_machine > 0) {
+  if (options.job.nodes_on_this_machine > 0) {
     if (!parsed.overruled.empty()) log::Warning(Describe(parsed.overruled));
     return RunLocalNodes(parsed, arguments, called_as);
   }
@@ -105,7 +105,7 @@ int Run(const std::vector<std::string>& arguments, CalledAs called_as, std::stri
   log::Configure(parsed->options.log);
   for (const ServiceLink& link : LinksAmongSettings(environment)) log::Warning(Describe(link));
   if (parsed->outcome == ParsedRun::Outcome::kHandOver) {
-    ForgetTerminationMessage(parsed->options);
+    ForgetTerminationMessage(parsed->options.termination_log);
     Status failed = HandOver(parsed->torchruns, parsed->text, called_as == CalledAs::kLaunch);
     log::Error(Message(failed));
     return Refuse(StartExitCode(failed), failed, parsed->options);

@@ -115,23 +115,22 @@ StatusOr<int> ReadNumber(const FlagValue& value, int lowest, int highest) {
 }
 
 Status FlagReader::ReadLog(RunOptions* options) const {
-  options->node_name = std::string(Strip(Get("node-name").text));
+  options->job.node_name = std::string(Strip(Get("node-name").text));
   FlagValue format = Get("log-format");
   auto parsed_format = log::ParseFormat(format.text);
   if (!parsed_format.ok()) return Bad(format, parsed_format.status());
   options->log.format = *parsed_format;
-  options->log.node = options->node_name;
+  options->log.node = options->job.node_name;
   if (FlagValue level = Get("log-level"); level.given()) {
     auto parsed = log::ParseLevel(level.text);
     if (!parsed.ok()) return Bad(level, parsed.status());
     options->log.level = *parsed;
   } else if (auto text = environment_.Get("LOGLEVEL"); text && !text->empty()) {
     auto parsed = log::ParseLevel(*text);
-    if (parsed.ok()) {
-      options->log.level = *parsed;
-    } else {
+    if (!parsed.ok()) {
       options->warnings.push_back(fmt::format("LOGLEVEL={} has no effect: {}", *text, Message(parsed.status())));
     }
+    options->log.level = parsed.value_or(options->log.level);
   }
   options->termination_log = Get("termination-log").text;
   return absl::OkStatus();
@@ -140,76 +139,76 @@ Status FlagReader::ReadLog(RunOptions* options) const {
 Status FlagReader::ReadCommon(RunOptions* options) const {
   MUSTER_RETURN_IF_ERROR(ReadLog(options));
   MUSTER_RETURN_IF_ERROR(ReadHttpPort(&options->http));
-  options->node_check = std::string(Strip(Get("node-check").text));
+  options->check.command = std::string(Strip(Get("node-check").text));
   FlagValue limit = Get("node-check-timeout");
   auto parsed_limit = ParseDuration(limit.text);
   if (!parsed_limit.ok()) return Bad(limit, parsed_limit.status());
   if (*parsed_limit <= Duration::zero()) return Bad(limit, "want more than 0");
-  options->node_check_timeout = *parsed_limit;
-  options->nodes_file = Get("nodes-file").text;
-  options->preempt_file = Get("preempt-file").text;
+  options->check.timeout = *parsed_limit;
+  options->watched.nodes_file = Get("nodes-file").text;
+  options->watched.preempt_file = Get("preempt-file").text;
   FlagValue interval = Get("preempt-interval");
   auto pause = ParseDuration(interval.text);
   if (!pause.ok()) return Bad(interval, pause.status());
   if (*pause < std::chrono::milliseconds(10)) return Bad(interval, "want at least 10ms");
-  options->preempt_interval = *pause;
+  options->watched.preempt_interval = *pause;
   MUSTER_RETURN_IF_ERROR(ReadHangRules(options));
-  return ReadRestartRules(&options->job);
+  return ReadRestartRules(&options->job.shared);
 }
 
-Status FlagReader::ReadNproc(RunOptions* options) const {
+Status FlagReader::ReadNproc(RunOptions::Workers* workers) const {
   FlagValue nproc = Get("nproc-per-node");
-  options->nproc_per_node = std::string(Strip(nproc.text));
-  if (nproc.given()) options->nproc_origin = nproc.origin;
+  workers->nproc_per_node = std::string(Strip(nproc.text));
+  if (nproc.given()) workers->nproc_origin = nproc.origin;
   if (auto number = ParsePythonInt(nproc.text)) {
     if (*number < 1 || *number > kMostWorkers) {
       return Bad(nproc, fmt::format("want a number of workers from 1 to {}, auto, cpu, gpu or xpu", kMostWorkers));
     }
-    options->nproc = static_cast<int>(*number);
-    options->nproc_per_node = fmt::format("{}", *number);  // only Python reads "+1"
+    workers->nproc = static_cast<int>(*number);
+    workers->nproc_per_node = fmt::format("{}", *number);  // only Python reads "+1"
   } else if (nproc.text != "auto" && nproc.text != "cpu" && nproc.text != "gpu" && nproc.text != "xpu") {
     return Bad(nproc, "want a number of workers, auto, cpu, gpu or xpu");
   }
   return absl::OkStatus();
 }
 
-Status FlagReader::ReadLogs(RunOptions* options) const {
+Status FlagReader::ReadLogs(RunOptions::Logs* logs) const {
   if (FlagValue folder = Get("log-dir"); !folder.text.empty()) {  // empty means none, as under torchrun
-    options->log_dir = folder.text;
-    options->log_dir_origin = folder.origin;
+    logs->dir = folder.text;
+    logs->dir_origin = folder.origin;
   }
   struct {
     std::string_view name;
     StdStreams& into;
-  } const streams[] = {{"redirects", options->redirects}, {"tee", options->tee}};
+  } const streams[] = {{"redirects", logs->redirects}, {"tee", logs->tee}};
   for (const auto& stream : streams) {
     FlagValue value = Get(stream.name);
     auto parsed = ParseStdStreams(value.text);
     if (!parsed.ok()) return Bad(value, parsed.status());
     stream.into = *parsed;
   }
-  options->log_line_prefix_template = Get("log-line-prefix-template").text;
-  if (options->log_line_prefix_template.empty()) {
-    options->log_line_prefix_template = environment_.Get("TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE").value_or("");
+  logs->line_prefix_template = Get("log-line-prefix-template").text;
+  if (logs->line_prefix_template.empty()) {
+    logs->line_prefix_template = environment_.Get("TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE").value_or("");
   }
   FlagValue filter = Get("local-ranks-filter");
   auto ranks = ParseRankList(filter.text);
   if (!ranks.ok()) return Bad(filter, ranks.status());
-  options->local_ranks_filter = *ranks;
-  options->duplicate_stdout_filters = ParseFilters(Get("duplicate-stdout-filters").text);
-  options->duplicate_stderr_filters = ParseFilters(Get("duplicate-stderr-filters").text);
+  logs->local_ranks_filter = *ranks;
+  logs->duplicate_stdout_filters = ParseFilters(Get("duplicate-stdout-filters").text);
+  logs->duplicate_stderr_filters = ParseFilters(Get("duplicate-stderr-filters").text);
   return absl::OkStatus();
 }
 
-Status FlagReader::ReadSignals(RunOptions* options) const {
-  FlagValue signals = Get("signals-to-handle");
-  auto parsed = ParseSignalList(signals.text);
-  if (!parsed.ok()) return Bad(signals, parsed.status());
-  options->signals_to_handle = plain_ ? std::vector<int>{SIGTERM, SIGINT} : *parsed;
-  options->signals_to_handle_text = signals.text;
-  options->signals_to_forward = ForwardedSignals();
-  std::erase_if(options->signals_to_forward, [&](int signal) {
-    const std::vector<int>& handled = options->signals_to_handle;
+Status FlagReader::ReadSignals(RunOptions::Signals* signals) const {
+  FlagValue listed = Get("signals-to-handle");
+  auto parsed = ParseSignalList(listed.text);
+  if (!parsed.ok()) return Bad(listed, parsed.status());
+  signals->to_handle = plain_ ? std::vector<int>{SIGTERM, SIGINT} : *parsed;
+  signals->to_handle_text = listed.text;
+  signals->to_forward = ForwardedSignals();
+  std::erase_if(signals->to_forward, [&](int signal) {
+    const std::vector<int>& handled = signals->to_handle;
     return std::find(handled.begin(), handled.end(), signal) != handled.end();
   });
 
@@ -222,7 +221,7 @@ Status FlagReader::ReadSignals(RunOptions* options) const {
   }
   auto wait = ParsePythonInt(timeout.text);
   if (!wait || *wait < 0 || *wait > 31'536'000) return Bad(timeout, "want whole seconds, at least 0");
-  options->shutdown_timeout = std::chrono::seconds(*wait);
+  signals->shutdown_timeout = std::chrono::seconds(*wait);
   return absl::OkStatus();
 }
 
@@ -256,7 +255,7 @@ Status FlagReader::ReadHangRules(RunOptions* options) const {
     if (!number.ok()) return Bad(signal, number.status());
     options->hang.signal = *number;
   }
-  if (options->hang.step_timeout && options->log_dir == "/dev/null") {
+  if (options->hang.step_timeout && options->logs.dir == "/dev/null") {
     options->warnings.push_back(
         "--hang-timeout has no effect with --log-dir /dev/null: heartbeat files need a log folder");
   }

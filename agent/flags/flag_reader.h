@@ -67,11 +67,11 @@ class FlagReader {
   // All of ReadLog(), and HTTP port, node check, preemption, restart rules.
   Status ReadCommon(RunOptions* options) const;
   // --nproc-per-node, as text and, if it is a number, as a number.
-  Status ReadNproc(RunOptions* options) const;
+  Status ReadNproc(RunOptions::Workers* workers) const;
   // Where the workers' streams and files go.
-  Status ReadLogs(RunOptions* options) const;
+  Status ReadLogs(RunOptions::Logs* logs) const;
   // --signals-to-handle and --shutdown-timeout, and which signals are only passed on.
-  Status ReadSignals(RunOptions* options) const;
+  Status ReadSignals(RunOptions::Signals* signals) const;
 
  private:
   bool Hears(const Flag& flag) const { return !plain_ || flag.owner != FlagOwner::kTorchrun || MeetsBy(flag.name); }

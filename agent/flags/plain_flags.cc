@@ -35,7 +35,7 @@ Status ReadWire(const FlagReader& flags, const Environment& environment, RunOpti
 }
 
 // Reads where the agents of several pods meet: node 0's host, at a port that the framework does not use.
-Status ReadEndpoint(const FlagReader& flags, const PodPlace& place, RunOptions* options) {
+Status ReadEndpoint(const FlagReader& flags, const PodPlace& place, RunOptions::Job* job) {
   const int after = place.framework_port + place.framework_ports;
   auto taken = [&](int port) { return port >= place.framework_port && port < after; };
   const int beside = taken(kC10dPort) ? after : kC10dPort;
@@ -48,30 +48,29 @@ Status ReadEndpoint(const FlagReader& flags, const PodPlace& place, RunOptions* 
     return Bad(given, fmt::format("the command itself listens there; the agents want a port of their own, such as {}",
                                   beside));
   }
-  options->endpoint_host = endpoint->host;
-  options->endpoint_port = endpoint->port;
+  job->endpoint = *endpoint;
   return absl::OkStatus();
 }
 
 Status ReadMeeting(const FlagReader& flags, const Environment& environment, const PodPlace& place,
                    RunOptions* options) {
-  options->nproc = static_cast<int>(place.workers.size());
-  options->framework_env = place.workers;
-  options->tracker_ports = place.framework_ports;
+  options->workers.nproc = static_cast<int>(place.workers.size());
+  options->workers.framework_env = place.workers;
+  options->workers.tracker_ports = place.framework_ports;
   if (!place.warning.empty()) options->warnings.push_back(place.warning);
   if (place.nodes == 1) return absl::OkStatus();
-  options->standalone = false;
-  options->job.min_nodes = options->job.max_nodes = place.nodes;
-  options->job.indexed = true;
-  options->node_rank = place.node_rank;
-  options->node_index = place.node_rank;
-  if (FlagValue id = flags.Get("rdzv-id"); id.given() && !id.text.empty()) options->run_id = id.text;
-  MUSTER_RETURN_IF_ERROR(ReadEndpoint(flags, place, options));
+  RunOptions::Job& job = options->job;
+  job.standalone = false;
+  job.shared.min_nodes = job.shared.max_nodes = place.nodes;
+  job.shared.indexed = true;
+  job.node_rank = place.node_rank;
+  if (FlagValue id = flags.Get("rdzv-id"); id.given() && !id.text.empty()) job.run_id = id.text;
+  MUSTER_RETURN_IF_ERROR(ReadEndpoint(flags, place, &job));
   FlagValue conf = flags.Get("rdzv-conf");
   auto parsed = ParseRdzvConf(conf.text);
   if (!parsed.ok()) return Bad(conf, parsed.status());
   MUSTER_RETURN_IF_ERROR(ReadRdzvConf(conf, *parsed, environment, options));
-  if (!options->is_host) options->is_host = place.node_rank == 0;
+  if (!job.is_host) job.is_host = place.node_rank == 0;
   return absl::OkStatus();
 }
 
@@ -81,7 +80,8 @@ Status ReadPods(const FlagReader& flags, const Environment& environment, const H
     return ReadMeeting(flags, environment, place, options);
   }
   if (options->wire == Wire::kXgboost) {
-    MUSTER_ASSIGN_OR_RETURN(WorkerCount processes, ResolveNproc(options->nproc_per_node, facts, options->nproc_origin));
+    MUSTER_ASSIGN_OR_RETURN(WorkerCount processes,
+                            ResolveNproc(options->workers.nproc_per_node, facts, options->workers.nproc_origin));
     MUSTER_ASSIGN_OR_RETURN(PodPlace place, XgboostPlace(flags, environment, processes.count, facts.gpus()));
     return ReadMeeting(flags, environment, place, options);
   }
@@ -93,34 +93,34 @@ Status ReadPods(const FlagReader& flags, const Environment& environment, const H
 StatusOr<RunOptions> ReadPlain(const FlagReader& flags, const Environment& environment, const HostFacts& facts) {
   RunOptions options;
   MUSTER_RETURN_IF_ERROR(ReadWire(flags, environment, &options));
-  MUSTER_ASSIGN_OR_RETURN(options.serve_rsh, flags.Switch("serve-rsh"));
+  MUSTER_ASSIGN_OR_RETURN(options.rsh.serve, flags.Switch("serve-rsh"));
   const bool command = flags.line().script && !flags.line().script->empty();
-  if (options.serve_rsh && command) {
+  if (options.rsh.serve && command) {
     return absl::InvalidArgumentError(
         fmt::format("--serve-rsh takes no command, but '{}' was given: the launcher's remote shell says what runs here",
                     *flags.line().script));
   }
-  if (!options.serve_rsh && !command) return MissingScript(CalledAs::kExec);
+  if (!options.rsh.serve && !command) return MissingScript(CalledAs::kExec);
   if (FlagValue listen = flags.Get("rsh-listen"); !listen.text.empty()) {
     auto parsed = ParseListen(listen.text, kNoPort);
     if (!parsed.ok()) return Bad(listen, parsed.status());
-    options.rsh_listen = *parsed;
-    options.rsh_listen_origin = listen.origin;
+    options.rsh.listen = *parsed;
+    options.rsh.listen_origin = listen.origin;
   }
-  options.standalone = true;
-  options.backend = Backend::kC10d;
-  options.run_id = "exec";
-  options.no_python = true;
-  options.script = flags.line().script.value_or("");
-  options.script_args = flags.line().script_args;
-  options.role = flags.Get("role").text;
-  MUSTER_RETURN_IF_ERROR(flags.ReadNproc(&options));
+  options.job.standalone = true;
+  options.job.backend = Backend::kC10d;
+  options.job.run_id = "exec";
+  options.command.no_python = true;
+  options.command.script = flags.line().script.value_or("");
+  options.command.script_args = flags.line().script_args;
+  options.workers.role = flags.Get("role").text;
+  MUSTER_RETURN_IF_ERROR(flags.ReadNproc(&options.workers));
   MUSTER_RETURN_IF_ERROR(ReadPods(flags, environment, facts, &options));
-  MUSTER_RETURN_IF_ERROR(flags.ReadLogs(&options));
-  MUSTER_RETURN_IF_ERROR(flags.ReadSignals(&options));
+  MUSTER_RETURN_IF_ERROR(flags.ReadLogs(&options.logs));
+  MUSTER_RETURN_IF_ERROR(flags.ReadSignals(&options.signals));
   MUSTER_RETURN_IF_ERROR(flags.ReadCommon(&options));
-  bool files = options.redirects.all != 0 || options.tee.all != 0 || options.hang.on();
-  if (!options.log_dir && !files) options.log_dir = "/dev/null";
+  bool files = options.logs.redirects.all != 0 || options.logs.tee.all != 0 || options.hang.on();
+  if (!options.logs.dir && !files) options.logs.dir = "/dev/null";
   return options;
 }
 

@@ -26,7 +26,7 @@ Status ReadRdzvConf(const FlagValue& source, const std::map<std::string, std::st
   // As under torchrun a wrong value is not an error if the backend does not read the key: it may be for another one.
   auto bad = [&](std::string_view key, std::string_view wanted) -> Status {
     const std::string& value = conf.at(std::string(key));
-    if (Reads(options->backend, key)) return Bad(source, fmt::format("{}={}: {}", key, value, wanted));
+    if (Reads(options->job.backend, key)) return Bad(source, fmt::format("{}={}: {}", key, value, wanted));
     options->warnings.push_back(fmt::format("{}: {}={} has no effect: {}", source.origin, key, value, wanted));
     return absl::OkStatus();
   };
@@ -39,7 +39,7 @@ Status ReadRdzvConf(const FlagValue& source, const std::map<std::string, std::st
     into = *value;
     return absl::OkStatus();
   };
-  const bool is_static = options->backend == Backend::kStatic;
+  const bool is_static = options->job.backend == Backend::kStatic;
   std::optional<Duration> join, last_call, heartbeat, interval, total, unused;
   MUSTER_RETURN_IF_ERROR(duration("join_timeout", seconds(1), join));
   MUSTER_RETURN_IF_ERROR(duration("last_call_timeout", seconds(0), last_call));
@@ -60,7 +60,7 @@ Status ReadRdzvConf(const FlagValue& source, const std::map<std::string, std::st
   const bool kept_alive = interval || counted;
   if (!heartbeat && kept_alive) heartbeat = std::max<Duration>(interval.value_or(seconds(5)) * attempts, seconds(1));
 
-  rendezvous::JobOptions& job = options->job;
+  rendezvous::JobOptions& job = options->job.shared;
   if (is_static) job.join_timeout = total.value_or(seconds(kStaticTimeoutSeconds));
   if (join) job.join_timeout = *join;
   if (last_call) job.last_call = *last_call;
@@ -69,7 +69,7 @@ Status ReadRdzvConf(const FlagValue& source, const std::map<std::string, std::st
   if (auto text = conf.find("is_host"); text != conf.end()) {
     auto host = ParseBool(text->second);
     if (!host.ok()) MUSTER_RETURN_IF_ERROR(bad("is_host", Message(host.status())));
-    if (host.ok()) options->is_host = *host;
+    if (host.ok()) options->job.is_host = *host;
   }
   if (auto text = conf.find("store_type"); text != conf.end() && Lower(text->second) != "tcp") {
     if (Lower(text->second) != "file") MUSTER_RETURN_IF_ERROR(bad("store_type", "want tcp or file"));
@@ -80,10 +80,10 @@ Status ReadRdzvConf(const FlagValue& source, const std::map<std::string, std::st
   struct {
     std::string_view key, variable;
     std::string& into;
-  } const files[] = {{"token_file", "MUSTER_TOKEN_FILE", options->credentials.token},
-                     {"tls_cert", "MUSTER_TLS_CERT", options->credentials.tls_cert},
-                     {"tls_key", "MUSTER_TLS_KEY", options->credentials.tls_key},
-                     {"tls_ca", "MUSTER_TLS_CA", options->credentials.tls_ca}};
+  } const files[] = {{"token_file", "MUSTER_TOKEN_FILE", options->job.credentials.token},
+                     {"tls_cert", "MUSTER_TLS_CERT", options->job.credentials.tls_cert},
+                     {"tls_key", "MUSTER_TLS_KEY", options->job.credentials.tls_key},
+                     {"tls_ca", "MUSTER_TLS_CA", options->job.credentials.tls_ca}};
   for (const auto& file : files) {
     auto text = conf.find(std::string(file.key));
     file.into = text != conf.end() ? text->second : environment.Get(file.variable).value_or("");

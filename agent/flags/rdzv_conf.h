@@ -9,9 +9,9 @@
 
 namespace muster::agent {
 
-// Applies `conf`, the keys of `source`, to options->job, is_host and credentials. A credential that is not among the
-// keys comes from its MUSTER_* variable. options->backend must be set. InvalidArgument names key and value. An unknown
-// key is a warning, and so is a wrong value of a key that only the other backend reads in PyTorch.
+// Applies `conf`, the keys of `source`, to options->job.shared, is_host and credentials. A credential that is not among
+// the keys comes from its MUSTER_* variable. options->job.backend must be set. InvalidArgument names key and value. An
+// unknown key is a warning, and so is a wrong value of a key that only the other backend reads in PyTorch.
 Status ReadRdzvConf(const FlagValue& source, const std::map<std::string, std::string>& conf,
                     const Environment& environment, RunOptions* options);
 

@@ -47,7 +47,7 @@ class Reader {
   Reader(const Environment& environment, CommandLine line, const InnerTorchrun& command)
       : Reader(environment, std::move(line), CalledAs::kExec) {
     written_for_ = command.called_as;
-    options_.launcher = command.launcher;
+    options_.command.launcher = command.launcher;
   }
 
   StatusOr<ParsedRun> Run();
@@ -77,75 +77,72 @@ Status Reader::ReadNodes() {
   Value nodes = Get("nnodes");
   auto range = ParseNodeRange(nodes.text);
   if (!range.ok()) return Bad(nodes, range.status());
-  std::tie(options_.job.min_nodes, options_.job.max_nodes) = *range;
-  MUSTER_ASSIGN_OR_RETURN(options_.nodes_on_this_machine, Number("nodes-on-this-machine", 0, 4096));
-  if (options_.nodes_on_this_machine > 0 && !nodes.given()) {
-    options_.job.min_nodes = options_.job.max_nodes = options_.nodes_on_this_machine;
+  RunOptions::Job& job = options_.job;
+  std::tie(job.shared.min_nodes, job.shared.max_nodes) = *range;
+  MUSTER_ASSIGN_OR_RETURN(job.nodes_on_this_machine, Number("nodes-on-this-machine", 0, 4096));
+  if (job.nodes_on_this_machine > 0 && !nodes.given()) {
+    job.shared.min_nodes = job.shared.max_nodes = job.nodes_on_this_machine;
   }
-
-  return flags_.ReadNproc(&options_);
+  return flags_.ReadNproc(&options_.workers);
 }
 
 Status Reader::ReadRendezvous() {
+  RunOptions::Job& job = options_.job;
   Value backend = Get("rdzv-backend"), endpoint = Get("rdzv-endpoint"), port = Get("master-port");
   // Under exec a range of nodes means elastic; torchrun needs --rdzv-backend=c10d, too.
-  const bool range = options_.job.min_nodes < options_.job.max_nodes;
-  if (called_as_ == CalledAs::kExec && range && !backend.given() && !options_.standalone) {
+  const bool range = job.shared.min_nodes < job.shared.max_nodes;
+  if (called_as_ == CalledAs::kExec && range && !backend.given() && !job.standalone) {
     backend.text = "c10d";
     Value address = Get("master-addr");
     if (!endpoint.given() && (address.given() || port.given())) {
       endpoint = {fmt::format("{}:{}", Strip(address.text), Strip(port.text)), address.origin};
     }
   }
-  options_.backend = backend.text == "c10d" ? Backend::kC10d : Backend::kStatic;
-  options_.run_id = Get("rdzv-id").text;
-  const bool is_static = options_.backend == Backend::kStatic;
+  job.backend = backend.text == "c10d" ? Backend::kC10d : Backend::kStatic;
+  job.run_id = Get("rdzv-id").text;
+  const bool is_static = job.backend == Backend::kStatic;
   const bool unplaced = Strip(endpoint.text).empty() && !(is_static && port.given());
   // torchrun's implicit standalone (static, one node, no endpoint or --master-port), and simulated nodes (any port).
-  const bool simulated = options_.nodes_on_this_machine > 0;
-  if (options_.standalone || (unplaced && (simulated || (is_static && options_.job.max_nodes == 1)))) {
-    options_.standalone = !simulated;
-    options_.backend = Backend::kC10d;
-    options_.endpoint_host = "localhost";
-    options_.endpoint_port = 0;
-    if (!simulated || !Get("rdzv-id").given()) options_.run_id = RandomId();
-    if (options_.standalone && options_.job.max_nodes > 1) {
+  const bool simulated = job.nodes_on_this_machine > 0;
+  if (job.standalone || (unplaced && (simulated || (is_static && job.shared.max_nodes == 1)))) {
+    job.standalone = !simulated;
+    job.backend = Backend::kC10d;
+    job.endpoint = {"localhost", 0};
+    if (!simulated || !Get("rdzv-id").given()) job.run_id = RandomId();
+    if (job.standalone && job.shared.max_nodes > 1) {
       Warn(fmt::format("--standalone with {}={}: no other node can find this one", Get("nnodes").origin,
                        Get("nnodes").text));
     }
-  } else if (options_.backend == Backend::kStatic) {
+  } else if (job.backend == Backend::kStatic) {
     MUSTER_RETURN_IF_ERROR(ReadStatic(endpoint));
   } else {
     auto parsed = ParseEndpoint(endpoint.text, kC10dPort);
     if (!parsed.ok()) return Bad(endpoint, parsed.status());
-    options_.endpoint_host = parsed->host;
-    options_.endpoint_port = parsed->port;
+    job.endpoint = *parsed;
     if (Value address = Get("master-addr"); address.given() && !endpoint.given()) {
       Warn(fmt::format("{}={} is only used by the static backend; the endpoint is {}:{}", address.origin, address.text,
                        parsed->host, parsed->port));
     }
   }
-  if (options_.run_id.empty()) {
-    options_.run_id = RandomId();
-    Warn(fmt::format("the run id is empty; this node uses {}, which no other node knows", options_.run_id));
+  if (job.run_id.empty()) {
+    job.run_id = RandomId();
+    Warn(fmt::format("the run id is empty; this node uses {}, which no other node knows", job.run_id));
   }
 
   Value rank = Get("node-rank");
-  if (options_.job.max_nodes > 1 && !rank.given()) {
+  if (job.shared.max_nodes > 1 && !rank.given()) {
     // In the pod of an Indexed Job, Kubernetes sets the rank.
     if (auto index = environment_.Get("JOB_COMPLETION_INDEX")) rank = {*index, "JOB_COMPLETION_INDEX"};
   }
-  MUSTER_ASSIGN_OR_RETURN(options_.node_rank, ReadNumber(rank, 0, FlagReader::kMost));
-  if (options_.backend == Backend::kStatic) {
-    if (options_.node_rank >= options_.job.max_nodes) {
-      return Bad(rank, fmt::format("node ranks go from 0 to {} with {} nodes", options_.job.max_nodes - 1,
-                                   options_.job.max_nodes));
-    }
+  MUSTER_ASSIGN_OR_RETURN(const int node_rank, ReadNumber(rank, 0, FlagReader::kMost));
+  job.shared.indexed = job.backend == Backend::kStatic;
+  if (const int nodes = job.shared.max_nodes; job.shared.indexed && node_rank >= nodes) {
+    return Bad(rank, fmt::format("node ranks go from 0 to {} with {} nodes", nodes - 1, nodes));
   }
-  if (options_.backend == Backend::kStatic || rank.given()) options_.node_index = options_.node_rank;
+  if (job.shared.indexed || rank.given()) job.node_rank = node_rank;
   Value local = Get("local-addr");
   if (Status status = CheckHost(local.text); !status.ok()) return Bad(local, status);
-  options_.local_addr = Strip(local.text);
+  job.local_addr = Strip(local.text);
   return ReadRdzvConf(Get("rdzv-conf"), conf_, environment_, &options_);
 }
 
@@ -159,28 +156,26 @@ Status Reader::ReadStatic(const Value& endpoint) {
   auto parsed = ParseEndpoint(source.text, kNoPort);
   if (!parsed.ok()) return Bad(source, parsed.status());
   if (parsed->port == kNoPort) return Bad(source, "the static backend needs a port: want HOST:PORT");
-  options_.endpoint_host = options_.master_addr = parsed->host;
-  options_.endpoint_port = options_.master_port = parsed->port;
-  if (from_endpoint || port.given()) options_.master_port_origin = from_endpoint ? source.origin : port.origin;
-  options_.job.min_nodes = options_.job.max_nodes;  // the static backend always waits for the maximum
+  options_.job.endpoint = *parsed;
+  if (from_endpoint || port.given()) options_.job.port_origin = from_endpoint ? source.origin : port.origin;
+  options_.job.shared.min_nodes = options_.job.shared.max_nodes;  // the static backend always waits for the maximum
   return absl::OkStatus();
 }
 
 Status Reader::ReadWorkers() {
-  MUSTER_ASSIGN_OR_RETURN(options_.module, Switch("module"));
-  MUSTER_ASSIGN_OR_RETURN(options_.no_python, Switch("no-python"));
-  MUSTER_ASSIGN_OR_RETURN(options_.run_path, Switch("run-path"));
-  MUSTER_ASSIGN_OR_RETURN(options_.virtual_local_rank, Switch("virtual-local-rank"));
-  if (written_for_ == CalledAs::kExec) options_.no_python = true;
-  if (options_.no_python && options_.module && !options_.run_path) {
+  RunOptions::Command& command = options_.command;
+  MUSTER_ASSIGN_OR_RETURN(command.module, Switch("module"));
+  MUSTER_ASSIGN_OR_RETURN(command.no_python, Switch("no-python"));
+  MUSTER_ASSIGN_OR_RETURN(command.run_path, Switch("run-path"));
+  MUSTER_ASSIGN_OR_RETURN(options_.workers.virtual_local_rank, Switch("virtual-local-rank"));
+  if (written_for_ == CalledAs::kExec) command.no_python = true;
+  if (command.no_python && command.module && !command.run_path) {
     return absl::InvalidArgumentError("--no-python and --module contradict each other: give one of them");
   }
   const bool launch = written_for_ == CalledAs::kLaunch;
-  options_.legacy_launch = launch;
-  options_.use_env = !launch;
+  command.local_rank_argument = launch && !flags_.line().values.contains("use-env");
   if (launch) {
-    options_.use_env = flags_.line().values.contains("use-env");
-    if (options_.no_python && !options_.use_env) {
+    if (command.no_python && command.local_rank_argument) {
       return absl::InvalidArgumentError("--no-python needs --use-env: only a python script is given --local-rank");
     }
     Warn(
@@ -193,21 +188,18 @@ Status Reader::ReadWorkers() {
   Value interval = Get("monitor-interval");
   auto monitor = ParseDouble(Strip(interval.text));
   if (!monitor || *monitor <= 0) return Bad(interval, "want seconds, more than 0");
-  options_.monitor_interval = *monitor;
-  options_.start_method = Get("start-method").text;
   Value events = Get("event-log-handler");
-  options_.event_log_handler = events.text;
   if (events.text == "console") {
     Warn(
         fmt::format("{}=console: muster prints no events; attempt.json in the log folder and the termination message "
                     "say what happened",
                     events.origin));
   }
-  options_.role = Get("role").text;
-  options_.numa_binding = Get("numa-binding").text;
-  options_.script = *flags_.line().script;
-  options_.script_args = flags_.line().script_args;
-  if (options_.script.empty()) return absl::InvalidArgumentError("the script's name is empty");
+  options_.workers.role = Get("role").text;
+  command.numa_binding = Get("numa-binding").text;
+  command.script = *flags_.line().script;
+  command.script_args = flags_.line().script_args;
+  if (command.script.empty()) return absl::InvalidArgumentError("the script's name is empty");
   return absl::OkStatus();
 }
 
@@ -218,13 +210,13 @@ StatusOr<ParsedRun> Reader::Run() {
     run.text = HelpText(written_for_);
     return run;
   }
-  MUSTER_ASSIGN_OR_RETURN(options_.standalone, Switch("standalone"));
+  MUSTER_ASSIGN_OR_RETURN(options_.job.standalone, Switch("standalone"));
   Value conf = Get("rdzv-conf");
   auto parsed = ParseRdzvConf(conf.text);
   if (!parsed.ok()) return Bad(conf, parsed.status());
   conf_ = *std::move(parsed);
-  options_.rdzv_conf = conf.text;
-  MUSTER_ASSIGN_OR_RETURN(std::optional<std::string> reason, HandOverReason(flags_, options_.standalone, conf_));
+  options_.job.rdzv_conf = conf.text;
+  MUSTER_ASSIGN_OR_RETURN(std::optional<std::string> reason, HandOverReason(flags_, options_.job.standalone, conf_));
   if (reason && called_as_ == CalledAs::kExec) {
     return absl::InvalidArgumentError(fmt::format(
         "{}, and --wire=torch has no place for that one; use --wire=plain with that torchrun as the command", *reason));
@@ -243,9 +235,8 @@ StatusOr<ParsedRun> Reader::Run() {
   MUSTER_RETURN_IF_ERROR(ReadNodes());
   MUSTER_RETURN_IF_ERROR(ReadRendezvous());
   MUSTER_RETURN_IF_ERROR(ReadWorkers());
-  MUSTER_RETURN_IF_ERROR(flags_.ReadLogs(&options_));
-  MUSTER_RETURN_IF_ERROR(flags_.ReadSignals(&options_));
-  options_.job.indexed = options_.backend == Backend::kStatic;
+  MUSTER_RETURN_IF_ERROR(flags_.ReadLogs(&options_.logs));
+  MUSTER_RETURN_IF_ERROR(flags_.ReadSignals(&options_.signals));
   MUSTER_RETURN_IF_ERROR(flags_.ReadCommon(&options_));
   run.overruled = flags_.OverruledVariables(options_.wire);
   run.script_at = flags_.line().script_at;

@@ -121,10 +121,10 @@ size_t LongestLine(std::string_view text) {
 
 }  // namespace
 
-std::string FailureSummary(const rendezvous::Verdict& verdict, const RunOptions& options,
+std::string FailureSummary(const rendezvous::Verdict& verdict, const std::string& script,
                            const std::string& this_node) {
   if (verdict.exit_code == 0 || !verdict.root_cause) return "";
-  std::string title = fmt::format("{} FAILED", options.script);
+  std::string title = fmt::format("{} FAILED", script);
   std::string others, root;
   size_t index = 0, left_out = 0;
   bool root_skipped = false;

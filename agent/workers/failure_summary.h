@@ -4,14 +4,13 @@
 
 #include <string>
 
-#include "agent/workers/run_options.h"
 #include "base/worker_failure.h"
 #include "rendezvous/round.h"
 
 namespace muster::agent {
 
-// The block, ending in a newline; empty if no worker failed. Times are local. Says if an error file is not on
-// `this_node`. A traceback is shown once: if the error file has it, the last lines of stderr leave it out.
-std::string FailureSummary(const rendezvous::Verdict& verdict, const RunOptions& options, const std::string& this_node);
+// The block of `script`, ending in a newline; empty if no worker failed. Times are local. Says if an error file is not
+// on `this_node`. A traceback is shown once: if the error file has it, the last lines of stderr leave it out.
+std::string FailureSummary(const rendezvous::Verdict& verdict, const std::string& script, const std::string& this_node);
 
 }  // namespace muster::agent

@@ -22,11 +22,11 @@ struct StreamFiles {
   std::string filtered;
 };
 
-launcher::StreamSpec Stream(const RunOptions& options, int bit, int local_rank, const StreamFiles& files,
+launcher::StreamSpec Stream(const RunOptions::Logs& logs, int bit, int local_rank, const StreamFiles& files,
                             const std::vector<std::string>& filters) {
-  bool teed = (options.tee.For(local_rank) & bit) != 0;
-  bool redirected = (options.redirects.For(local_rank) & bit) != 0;
-  const std::vector<int>& only = options.local_ranks_filter;
+  bool teed = (logs.tee.For(local_rank) & bit) != 0;
+  bool redirected = (logs.redirects.For(local_rank) & bit) != 0;
+  const std::vector<int>& only = logs.local_ranks_filter;
   bool heard = only.empty() || std::find(only.begin(), only.end(), local_rank) != only.end();
 
   launcher::StreamSpec stream;
@@ -50,10 +50,10 @@ std::string AttemptPaths::FilteredStdoutFile() const { return Within(folder, "fi
 std::string AttemptPaths::FilteredStderrFile() const { return Within(folder, "filtered_stderr.log"); }
 
 std::string LinePrefix(const RunOptions& options, const rendezvous::Assignment& assignment, int local_rank) {
-  if (options.log_line_prefix_template.empty()) return fmt::format("[{}{}]:", options.role, local_rank);
+  if (options.logs.line_prefix_template.empty()) return fmt::format("[{}{}]:", options.workers.role, local_rank);
   const std::string& host = assignment.seat.node.host;
-  return SafeSubstitute(options.log_line_prefix_template,
-                        {{"role_name", options.role},
+  return SafeSubstitute(options.logs.line_prefix_template,
+                        {{"role_name", options.workers.role},
                          {"local_rank", std::to_string(local_rank)},
                          {"rank", std::to_string(assignment.seat.first_rank + local_rank)},
                          {"hostname", host.substr(0, host.find('.'))}});
@@ -62,11 +62,11 @@ std::string LinePrefix(const RunOptions& options, const rendezvous::Assignment& 
 launcher::OutputSpec WorkerOutput(const RunOptions& options, const rendezvous::Assignment& assignment, int local_rank,
                                   const AttemptPaths& paths, bool stderr_is_terminal) {
   launcher::OutputSpec output;
-  output.out = Stream(options, kStdout, local_rank, {paths.StdoutFile(local_rank), paths.FilteredStdoutFile()},
-                      options.duplicate_stdout_filters);
-  output.err = Stream(options, kStderr, local_rank, {paths.StderrFile(local_rank), paths.FilteredStderrFile()},
-                      options.duplicate_stderr_filters);
-  int teed = options.tee.For(local_rank);
+  output.out = Stream(options.logs, kStdout, local_rank, {paths.StdoutFile(local_rank), paths.FilteredStdoutFile()},
+                      options.logs.duplicate_stdout_filters);
+  output.err = Stream(options.logs, kStderr, local_rank, {paths.StderrFile(local_rank), paths.FilteredStderrFile()},
+                      options.logs.duplicate_stderr_filters);
+  int teed = options.logs.tee.For(local_rank);
   std::string prefix = LinePrefix(options, assignment, local_rank);
   if ((teed & kStdout) != 0) output.out.prefix = prefix;
   if ((teed & kStderr) != 0) output.err.prefix = prefix;

@@ -47,74 +47,90 @@ inline constexpr int kHttpPortUnderKubernetes = 29480;
 enum class Backend { kStatic, kC10d };
 enum class Wire { kTorch, kPlain, kJax, kMpi, kXgboost };
 
+// In groups of what is read together: a function that needs one group takes that group.
 struct RunOptions {
-  std::string nproc_per_node = "1";               // number, auto, cpu, gpu, xpu: host_facts.h resolves it
-  std::string nproc_origin = "--nproc-per-node";  // or the variable that gave it
-  int nproc = 1;                                  // resolved
-  Backend backend = Backend::kStatic;
-  bool standalone = false;  // --standalone, or torchrun's implicit one: a static node without endpoint
-  std::string endpoint_host;
-  int endpoint_port = 0;
-  std::string run_id;
-  std::string rdzv_conf;        // --rdzv-conf or PET_RDZV_CONF as given, for agents started by this one
-  std::optional<bool> is_host;  // --rdzv-conf is_host
-  rendezvous::JobOptions job;   // nodes, restarts and time-outs for the rendezvous
-  net::CredentialFiles credentials;
-  int node_rank = 0;
-  std::optional<int> node_index;  // node_rank, if one is given or known
-  std::string master_addr = "127.0.0.1";
-  int master_port = 29500;
-  std::string master_port_origin = "--master-port";  // the flag or variable that gave it, maybe as an endpoint
-  std::string local_addr;
-  double monitor_interval = 0.1;  // accepted; Muster does not poll
-  std::string start_method = "spawn";
-  std::string event_log_handler = "null";
-  std::string role = "default";
-  bool module = false;
-  bool no_python = false;
-  bool run_path = false;
-  bool virtual_local_rank = false;
-  RecorderNames recorder_names = RecorderNames::kBoth;  // that the python's torch reads; set if hangs are watched
-  std::string launcher = "torchrun";                    // the torchrun (or python) whose python starts the scripts
-  std::optional<std::string> log_dir;                   // "/dev/null": no directories
-  std::string log_dir_origin;                           // the flag or variable that gave it
-  StdStreams redirects;
-  StdStreams tee;
-  std::string log_line_prefix_template;
-  std::vector<int> local_ranks_filter;  // empty: all
-  std::vector<std::string> duplicate_stdout_filters;
-  std::vector<std::string> duplicate_stderr_filters;
-  std::string numa_binding;                                              // empty, node, socket, exclusive, core-complex
-  std::vector<int> signals_to_handle;                                    // default TERM, INT, HUP, QUIT
-  std::string signals_to_handle_text = "SIGTERM,SIGINT,SIGHUP,SIGQUIT";  // exported as TORCHELASTIC_SIGNALS_TO_HANDLE
-  Duration shutdown_timeout = std::chrono::seconds(30);
-  // `muster launch` (torch.distributed.launch): add --local-rank=N as the script's first argument unless --use-env.
-  bool legacy_launch = false;
-  bool use_env = false;
-  // Muster's own.
   Wire wire = Wire::kTorch;
-  std::vector<int> signals_to_forward;  // only passed on to the workers
-  std::string termination_log;          // empty: none
-  std::string node_check;               // empty: none; node_check.h
-  Duration node_check_timeout = std::chrono::seconds(60);
-  std::string nodes_file;    // empty: none
-  std::string preempt_file;  // or a URL; empty: none
-  Duration preempt_interval = std::chrono::seconds(5);
+  // Which job this node belongs to, which node it is, and where the nodes meet.
+  struct Job {
+    std::string run_id;
+    rendezvous::JobOptions shared;  // number of nodes, restarts and time-outs: the same on all nodes
+    Backend backend = Backend::kStatic;
+    bool standalone = false;  // --standalone, or torchrun's implicit one: a static node without endpoint
+    Endpoint endpoint;        // static: also that of the store of rank 0
+    std::string port_origin = "--master-port";  // static: the flag or variable that gave the port, maybe as an endpoint
+    std::string rdzv_conf;                      // --rdzv-conf or PET_RDZV_CONF as given, for agents started by this one
+    std::optional<bool> is_host;                // --rdzv-conf is_host
+    net::CredentialFiles credentials;
+    std::optional<int> node_rank;  // always known if shared.indexed; otherwise only the order of the nodes
+    std::string node_name;         // MUSTER_NODE; empty: chosen by the agent
+    std::string local_addr;
+    int nodes_on_this_machine = 0;  // to simulate; 0: off
+  } job;
+  // How many workers this node has, and what their environment depends on.
+  struct Workers {
+    std::string nproc_per_node = "1";               // number, auto, cpu, gpu, xpu: host_facts.h resolves it
+    std::string nproc_origin = "--nproc-per-node";  // or the variable that gave it
+    int nproc = 1;                                  // resolved
+    std::string role = "default";
+    bool virtual_local_rank = false;
+    RecorderNames recorder_names = RecorderNames::kBoth;  // that the python's torch reads; set if hangs are watched
+    // Wired as jax or xgboost: the framework's variables for each worker, by local rank.
+    std::vector<std::map<std::string, std::string>> framework_env;
+    int tracker_ports = 1;  // XGBoost's tracker uses so many ports in turn, one per round
+  } workers;
+  // What each worker runs.
+  struct Command {
+    std::string script;  // the positional "training_script"
+    std::vector<std::string> script_args;
+    bool module = false;
+    bool no_python = false;
+    bool run_path = false;
+    bool local_rank_argument = false;   // `muster launch` without --use-env: --local-rank=N is the first argument
+    std::string launcher = "torchrun";  // the torchrun (or python) whose python starts the scripts
+    std::string numa_binding;           // empty, node, socket, exclusive, core-complex
+  } command;
+  // Where the workers' streams and files go.
+  struct Logs {
+    std::optional<std::string> dir;  // "/dev/null": no directories
+    std::string dir_origin;          // the flag or variable that gave it
+    StdStreams redirects;
+    StdStreams tee;
+    std::string line_prefix_template;
+    std::vector<int> local_ranks_filter;  // empty: all
+    std::vector<std::string> duplicate_stdout_filters;
+    std::vector<std::string> duplicate_stderr_filters;
+    // The folder that the user named; empty: none.
+    std::string Folder() const { return dir == "/dev/null" ? "" : dir.value_or(""); }
+  } logs;
+  // Which signals end this node or go to its workers, and how long the workers then have.
+  struct Signals {
+    std::vector<int> to_handle;                                    // default TERM, INT, HUP, QUIT
+    std::string to_handle_text = "SIGTERM,SIGINT,SIGHUP,SIGQUIT";  // exported as TORCHELASTIC_SIGNALS_TO_HANDLE
+    std::vector<int> to_forward;                                   // only passed on to the workers
+    Duration shutdown_timeout = std::chrono::seconds(30);
+  } signals;
+  // The command that tells whether this node is fit (node_check.h).
+  struct Check {
+    std::string command;  // empty: none
+    Duration timeout = std::chrono::seconds(60);
+  } check;
+  // Files that tell this node of changes while the job runs.
+  struct Watched {
+    std::string nodes_file;    // empty: none
+    std::string preempt_file;  // or a URL; empty: none
+    Duration preempt_interval = std::chrono::seconds(5);
+  } watched;
   HangOptions hang;  // off unless asked for
   HttpListen http;
-  bool serve_rsh = false;  // run no command, serve the remote shell
-  // Where; nullopt: every address, only with credentials. No host: every address. kNoPort: the port of rsh_place.h.
-  std::optional<Endpoint> rsh_listen;
-  std::string rsh_listen_origin = "--serve-rsh";
-  int nodes_on_this_machine = 0;  // 0: off
-  std::string node_name;          // MUSTER_NODE; empty: chosen by the agent
-  // Wired as jax or xgboost: the framework's variables for each worker, by local rank.
-  std::vector<std::map<std::string, std::string>> framework_env;
-  int tracker_ports = 1;  // XGBoost's tracker uses so many ports in turn, one per round
+  // The remote shell (serve_rsh.h), served in place of a command.
+  struct Rsh {
+    bool serve = false;
+    // Where; nullopt: every address, only with credentials. No host: every address. kNoPort: the port of rsh_place.h.
+    std::optional<Endpoint> listen;
+    std::string listen_origin = "--serve-rsh";
+  } rsh;
   log::Options log;
-
-  std::string script;  // the positional "training_script"
-  std::vector<std::string> script_args;
+  std::string termination_log;        // empty: none
   std::vector<std::string> warnings;  // logged once at the start
 };
 

@@ -83,35 +83,36 @@ StatusOr<std::string> FindPython(const CommandSurroundings& surroundings, std::s
 
 StatusOr<std::vector<std::string>> WorkerCommand(const RunOptions& options, int local_rank,
                                                  const CommandSurroundings& surroundings) {
+  const RunOptions::Command& wanted = options.command;
   std::vector<std::string> command, arguments;
-  bool python = options.run_path || !options.no_python;
+  bool python = wanted.run_path || !wanted.no_python;
   if (python) {
-    MUSTER_ASSIGN_OR_RETURN(std::string interpreter, FindPython(surroundings, options.launcher));
+    MUSTER_ASSIGN_OR_RETURN(std::string interpreter, FindPython(surroundings, wanted.launcher));
     command = {interpreter, "-u"};
-    if (options.run_path) {
+    if (wanted.run_path) {
       command.insert(command.end(), {"-c", std::string(kRunPath)});
-    } else if (options.module) {
+    } else if (wanted.module) {
       command.push_back("-m");
     }
-    arguments.push_back(options.script);
+    arguments.push_back(wanted.script);
   } else {
-    command.push_back(options.script);
+    command.push_back(wanted.script);
   }
-  if (options.legacy_launch && !options.use_env) arguments.push_back("--local-rank=${local_rank}");
-  arguments.insert(arguments.end(), options.script_args.begin(), options.script_args.end());
+  if (wanted.local_rank_argument) arguments.push_back("--local-rank=${local_rank}");
+  arguments.insert(arguments.end(), wanted.script_args.begin(), wanted.script_args.end());
   for (const std::string& argument : arguments) {
     command.push_back(SafeSubstitute(argument, {{"local_rank", std::to_string(local_rank)}}));
   }
-  if (options.numa_binding.empty()) return command;
+  if (wanted.numa_binding.empty()) return command;
 
   std::string numactl = FindOnPath("numactl", surroundings.environment.Get("PATH").value_or(""), surroundings.fs);
   if (numactl.empty()) {
     return absl::NotFoundError(
         fmt::format("--numa-binding={}: numactl is not on PATH; install the package numactl or leave the flag out",
-                    options.numa_binding));
+                    wanted.numa_binding));
   }
   MUSTER_ASSIGN_OR_RETURN(std::vector<int> cpus,
-                          NumaCpus(options.numa_binding, local_rank, options.nproc, surroundings.usable_cpus,
+                          NumaCpus(wanted.numa_binding, local_rank, options.workers.nproc, surroundings.usable_cpus,
                                    surroundings.environment.Get("CUDA_VISIBLE_DEVICES"), surroundings.fs));
   command.insert(command.begin(), {numactl, fmt::format("--physcpubind={}", FormatCpuList(cpus))});
   return command;

@@ -35,11 +35,11 @@ StatusOr<std::vector<std::string>> WorkerEnvironment(const Environment& agent_en
                                                      const AttemptPaths& paths) {
   const rendezvous::Seat& seat = assignment.seat;
   std::map<std::string, std::string> own = {
-      {"LOCAL_RANK", std::to_string(options.virtual_local_rank ? 0 : local_rank)},
+      {"LOCAL_RANK", std::to_string(options.workers.virtual_local_rank ? 0 : local_rank)},
       {"RANK", std::to_string(seat.first_rank + local_rank)},
       {"GROUP_RANK", std::to_string(assignment.node_rank)},
       {"ROLE_RANK", std::to_string(seat.first_role_rank + local_rank)},
-      {"ROLE_NAME", options.role},
+      {"ROLE_NAME", options.workers.role},
       {"LOCAL_WORLD_SIZE", std::to_string(seat.node.slots)},
       {"WORLD_SIZE", std::to_string(assignment.world_size)},
       {"GROUP_WORLD_SIZE", std::to_string(assignment.node_count)},
@@ -48,20 +48,20 @@ StatusOr<std::vector<std::string>> WorkerEnvironment(const Environment& agent_en
       {"MASTER_PORT", std::to_string(assignment.master_port)},
       {"TORCHELASTIC_RESTART_COUNT", std::to_string(assignment.restart_count)},
       {"TORCHELASTIC_MAX_RESTARTS", std::to_string(assignment.max_restarts)},
-      {"TORCHELASTIC_RUN_ID", options.run_id},
+      {"TORCHELASTIC_RUN_ID", options.job.run_id},
       {"TORCHELASTIC_USE_AGENT_STORE", "True"},  // torch compares with exactly this text: the agent serves the store
       {"TORCHELASTIC_ERROR_FILE", paths.ErrorFile(local_rank)},
-      {"TORCHELASTIC_SIGNALS_TO_HANDLE", options.signals_to_handle_text},
+      {"TORCHELASTIC_SIGNALS_TO_HANDLE", options.signals.to_handle_text},
       {"TORCH_NCCL_ASYNC_ERROR_HANDLING", agent_environment.Get("TORCH_NCCL_ASYNC_ERROR_HANDLING").value_or("1")},
       {"MUSTER_ROUND", std::to_string(assignment.id.number)},
       {"MUSTER_NODE", seat.node.name},
   };
   if (SetsOmp(agent_environment, seat.node.slots)) own.emplace("OMP_NUM_THREADS", "1");
-  if (options.virtual_local_rank) {
+  if (options.workers.virtual_local_rank) {
     MUSTER_ASSIGN_OR_RETURN(own["CUDA_VISIBLE_DEVICES"], VirtualDevice(agent_environment, local_rank));
   }
   for (const auto& [name, value] :
-       FlightRecorderVariables(agent_environment, paths.flight_recorder, options.recorder_names)) {
+       FlightRecorderVariables(agent_environment, paths.flight_recorder, options.workers.recorder_names)) {
     own.emplace(name, value);
   }
   std::string heartbeat = paths.HeartbeatFile(local_rank);
@@ -77,13 +77,13 @@ StatusOr<std::vector<std::string>> WorkerEnvironment(const Environment& agent_en
   return environment;
 }
 
-Status CheckDevices(const Environment& agent_environment, const RunOptions& options) {
-  if (!options.virtual_local_rank) return absl::OkStatus();
-  return VirtualDevice(agent_environment, options.nproc - 1).status();
+Status CheckDevices(const Environment& agent_environment, const RunOptions::Workers& workers) {
+  if (!workers.virtual_local_rank) return absl::OkStatus();
+  return VirtualDevice(agent_environment, workers.nproc - 1).status();
 }
 
 std::optional<std::string> OmpWarning(const Environment& agent_environment, const RunOptions& options) {
-  if (options.wire != Wire::kTorch || !SetsOmp(agent_environment, options.nproc)) return std::nullopt;
+  if (options.wire != Wire::kTorch || !SetsOmp(agent_environment, options.workers.nproc)) return std::nullopt;
   return "Setting OMP_NUM_THREADS environment variable for each process to be 1 in default, to avoid your system being "
          "overloaded, please further tune the variable for optimal performance in your application as needed.";
 }

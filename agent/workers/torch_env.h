@@ -25,7 +25,7 @@ StatusOr<std::vector<std::string>> WorkerEnvironment(const Environment& agent_en
                                                      const AttemptPaths& paths);
 
 // Checks the same for every worker of this node: FailedPrecondition as above.
-Status CheckDevices(const Environment& agent_environment, const RunOptions& options);
+Status CheckDevices(const Environment& agent_environment, const RunOptions::Workers& workers);
 
 // torchrun's warning that OMP_NUM_THREADS becomes 1, since it is not set and there are several workers; else nullopt.
 std::optional<std::string> OmpWarning(const Environment& agent_environment, const RunOptions& options);

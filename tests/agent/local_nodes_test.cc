@@ -29,26 +29,26 @@ TEST(LocalNodes, EachNodeJoinsTheOthers) {
   ParsedRun node = NodeOf({"--nodes-on-this-machine", "3", "--nproc-per-node=2", "--rdzv-conf", "last_call_timeout=7",
                            "--log-dir", "logs", "train.py", "--nnodes", "9"});
   const RunOptions& options = node.options;
-  EXPECT_EQ(options.nodes_on_this_machine, 0);
-  EXPECT_EQ(options.job.min_nodes, 3);
-  EXPECT_EQ(options.job.max_nodes, 3);
-  EXPECT_EQ(options.endpoint_host, "127.0.0.1");
-  EXPECT_EQ(options.endpoint_port, 4321);
-  EXPECT_EQ(options.is_host, false);
-  EXPECT_EQ(options.job.last_call, std::chrono::seconds(7));
-  EXPECT_EQ(options.node_name, "node-1");
-  EXPECT_EQ(options.node_index, 1);
+  EXPECT_EQ(options.job.nodes_on_this_machine, 0);
+  EXPECT_EQ(options.job.shared.min_nodes, 3);
+  EXPECT_EQ(options.job.shared.max_nodes, 3);
+  EXPECT_EQ(options.job.endpoint.host, "127.0.0.1");
+  EXPECT_EQ(options.job.endpoint.port, 4321);
+  EXPECT_EQ(options.job.is_host, false);
+  EXPECT_EQ(options.job.shared.last_call, std::chrono::seconds(7));
+  EXPECT_EQ(options.job.node_name, "node-1");
+  EXPECT_EQ(options.job.node_rank, 1);
   EXPECT_THAT(options.warnings, testing::IsEmpty());
-  EXPECT_EQ(options.log_dir, "logs/node-1");
-  EXPECT_EQ(options.script, "train.py");
-  EXPECT_THAT(options.script_args, ElementsAre("--nnodes", "9"));
+  EXPECT_EQ(options.logs.dir, "logs/node-1");
+  EXPECT_EQ(options.command.script, "train.py");
+  EXPECT_THAT(options.command.script_args, ElementsAre("--nnodes", "9"));
 }
 
 TEST(LocalNodes, ElasticRangeAndRunIdAreKept) {
   ParsedRun node = NodeOf({"--nnodes", "1:3", "--rdzv-id", "mine", "--nodes-on-this-machine", "2", "train.py"});
-  EXPECT_EQ(node.options.job.min_nodes, 1);
-  EXPECT_EQ(node.options.job.max_nodes, 3);
-  EXPECT_EQ(node.options.run_id, "mine");
+  EXPECT_EQ(node.options.job.shared.min_nodes, 1);
+  EXPECT_EQ(node.options.job.shared.max_nodes, 3);
+  EXPECT_EQ(node.options.job.run_id, "mine");
 }
 
 TEST(LocalNodes, TheScriptKeepsItsArguments) {
@@ -70,9 +70,9 @@ TEST(LocalNodes, TheScriptKeepsItsArguments) {
     std::vector<std::string> arguments = {"--nodes-on-this-machine=2"};
     arguments.insert(arguments.end(), row.behind.begin(), row.behind.end());
     ParsedRun node = NodeOf(arguments);
-    EXPECT_EQ(node.options.nodes_on_this_machine, 0) << testing::PrintToString(row.behind);
-    EXPECT_EQ(node.options.script, row.script) << testing::PrintToString(row.behind);
-    EXPECT_EQ(node.options.script_args, row.script_args) << testing::PrintToString(row.behind);
+    EXPECT_EQ(node.options.job.nodes_on_this_machine, 0) << testing::PrintToString(row.behind);
+    EXPECT_EQ(node.options.command.script, row.script) << testing::PrintToString(row.behind);
+    EXPECT_EQ(node.options.command.script_args, row.script_args) << testing::PrintToString(row.behind);
   }
 }
 
@@ -82,9 +82,9 @@ TEST(LocalNodes, StandaloneIsLeftToTheParent) {
          {NodeOf({spelled, "--nodes-on-this-machine", "2", "x.py"}),
           NodeOf({"--wire=torch", "--nodes-on-this-machine=2", "--", "torchrun", spelled, "x.py", "--", "a"},
                  CalledAs::kExec, "exec")}) {
-      EXPECT_FALSE(node.options.standalone);
-      EXPECT_EQ(node.options.endpoint_port, 4321);
-      EXPECT_EQ(node.options.script, "x.py");
+      EXPECT_FALSE(node.options.job.standalone);
+      EXPECT_EQ(node.options.job.endpoint.port, 4321);
+      EXPECT_EQ(node.options.command.script, "x.py");
       EXPECT_THAT(node.options.warnings, testing::IsEmpty());
     }
   }
@@ -109,26 +109,26 @@ TEST(LocalNodes, WhereTheParentServes) {
     arguments.insert(arguments.end(), {"--nodes-on-this-machine=2", "x.py"});
     auto parsed = ParseRun(arguments, kNoEnvironment, CalledAs::kRun);
     ASSERT_TRUE(parsed.ok()) << Message(parsed.status());
-    EXPECT_EQ(parsed->options.endpoint_port, row.port) << testing::PrintToString(row.flags);
+    EXPECT_EQ(parsed->options.job.endpoint.port, row.port) << testing::PrintToString(row.flags);
   }
 }
 
 TEST(LocalNodes, CalledAsTheUserCalledIt) {
   RunOptions exec =
       NodeOf({"--wire=torch", "--nodes-on-this-machine=2", "--", "sh", "-c", "x"}, CalledAs::kExec, "exec").options;
-  EXPECT_TRUE(exec.no_python);
-  EXPECT_EQ(exec.script, "sh");
-  EXPECT_EQ(exec.endpoint_port, 4321);
+  EXPECT_TRUE(exec.command.no_python);
+  EXPECT_EQ(exec.command.script, "sh");
+  EXPECT_EQ(exec.job.endpoint.port, 4321);
   RunOptions torchrun =
       NodeOf({"--wire=torch", "--nodes-on-this-machine=2", "--", "torchrun", "--role=r", "--", "x.py", "a"},
              CalledAs::kExec, "exec")
           .options;
-  EXPECT_EQ(torchrun.nodes_on_this_machine, 0);
-  EXPECT_EQ(torchrun.endpoint_port, 4321);
-  EXPECT_EQ(torchrun.script, "x.py");
-  EXPECT_THAT(torchrun.script_args, ElementsAre("a"));
-  EXPECT_FALSE(
-      NodeOf({"--use-env", "--nodes-on-this-machine=2", "x.py"}, CalledAs::kLaunch, "launch").options.no_python);
+  EXPECT_EQ(torchrun.job.nodes_on_this_machine, 0);
+  EXPECT_EQ(torchrun.job.endpoint.port, 4321);
+  EXPECT_EQ(torchrun.command.script, "x.py");
+  EXPECT_THAT(torchrun.command.script_args, ElementsAre("a"));
+  EXPECT_FALSE(NodeOf({"--use-env", "--nodes-on-this-machine=2", "x.py"}, CalledAs::kLaunch, "launch")
+                   .options.command.no_python);
 }
 
 }  // namespace

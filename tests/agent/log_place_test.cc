@@ -17,14 +17,14 @@ TEST(LogPlace, TheFolderOfARunIsOnePartOfAPath) {
 
 TEST(LogPlace, HoldsOutputOfAnyWorker) {
   RunOptions options;
-  options.nproc = 2;
+  options.workers.nproc = 2;
   EXPECT_FALSE(HoldsOutput(options));
-  options.redirects.by_local_rank = {{2, 3}};  // no worker of this node
+  options.logs.redirects.by_local_rank = {{2, 3}};  // no worker of this node
   EXPECT_FALSE(HoldsOutput(options));
-  options.redirects.by_local_rank = {{1, 2}};
+  options.logs.redirects.by_local_rank = {{1, 2}};
   EXPECT_TRUE(HoldsOutput(options));
-  options.redirects = {};
-  options.tee.all = 1;
+  options.logs.redirects = {};
+  options.logs.tee.all = 1;
   EXPECT_TRUE(HoldsOutput(options));
 }
 

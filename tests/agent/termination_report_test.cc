@@ -31,8 +31,8 @@ JobEnd Failed() {
 
 RunOptions Options() {
   RunOptions options;
-  options.run_id = "job-7";
-  options.job.max_restarts = 2;
+  options.job.run_id = "job-7";
+  options.job.shared.max_restarts = 2;
   return options;
 }
 
@@ -53,16 +53,16 @@ TEST(LastWords, AVerdictIsToldWhole) {
 
 TEST(LastWords, TheClassFollowsTheJobsOwnRules) {
   RunOptions options = Options();
-  options.job.overrides.fatal = {137};
+  options.job.shared.overrides.fatal = {137};
   EXPECT_EQ(MessageOf(Failed(), options).exit_class, ExitClass::kFatal);
 }
 
 TEST(LastWords, ARunThatOthersAreInHasAName) {
   RunOptions options = Options();
   options.wire = Wire::kJax;
-  options.job.max_nodes = 2;
+  options.job.shared.max_nodes = 2;
   EXPECT_EQ(MessageOf(Failed(), options).run_id, "job-7");
-  options.job.max_nodes = 1;
+  options.job.shared.max_nodes = 1;
   EXPECT_EQ(MessageOf(Failed(), options).run_id, "");
 }
 
@@ -110,7 +110,7 @@ TEST(LastWords, WhoKnowsMostIsHeard) {
 RunOptions OneCommand() {
   RunOptions options;
   options.wire = Wire::kPlain;
-  options.run_id = "exec";
+  options.job.run_id = "exec";
   return options;
 }
 
@@ -237,13 +237,13 @@ TEST(RunInside, OnlyOneCommandHasOne) {
   EXPECT_EQ(InnerRun(OneCommand(), "the command's result"), std::nullopt);
   EXPECT_EQ(InnerRun(Options(), text), std::nullopt) << "workers wired as torch";
   RunOptions options = OneCommand();
-  options.serve_rsh = true;
+  options.rsh.serve = true;
   EXPECT_EQ(InnerRun(options, text), std::nullopt);
   options = OneCommand();
-  options.job.max_nodes = 2;
+  options.job.shared.max_nodes = 2;
   EXPECT_EQ(InnerRun(options, text), std::nullopt);
   options = OneCommand();
-  options.nproc = 2;
+  options.workers.nproc = 2;
   EXPECT_EQ(InnerRun(options, text), std::nullopt);
 }
 

@@ -29,63 +29,63 @@ RunOptions Good(const Words& words, const Environment& environment = {}) {
 TEST(ExecFlags, ACommandIsTakenAsItIs) {
   RunOptions plain = Good({"--", "python", "t.py", "--", "-m", "${local_rank}", "--nnodes", "4"});
   EXPECT_EQ(plain.wire, Wire::kPlain);
-  EXPECT_EQ(plain.script, "python");
-  EXPECT_THAT(plain.script_args, ElementsAre("t.py", "--", "-m", "${local_rank}", "--nnodes", "4"));
-  EXPECT_EQ(plain.log_dir, "/dev/null");
-  EXPECT_EQ(plain.job.max_nodes, 1);
-  EXPECT_TRUE(plain.standalone);
-  EXPECT_EQ(Good({"sleep", "1"}).script, "sleep");
+  EXPECT_EQ(plain.command.script, "python");
+  EXPECT_THAT(plain.command.script_args, ElementsAre("t.py", "--", "-m", "${local_rank}", "--nnodes", "4"));
+  EXPECT_EQ(plain.logs.dir, "/dev/null");
+  EXPECT_EQ(plain.job.shared.max_nodes, 1);
+  EXPECT_TRUE(plain.job.standalone);
+  EXPECT_EQ(Good({"sleep", "1"}).command.script, "sleep");
 }
 
 TEST(ExecFlags, DefaultsOfAMainProcess) {
   RunOptions plain = Good({"--", "true"});
-  EXPECT_EQ(plain.job.policy, rendezvous::RestartPolicy::kExitCode);
-  EXPECT_EQ(plain.job.max_restarts, 0);
-  EXPECT_EQ(plain.shutdown_timeout, std::chrono::seconds(25));
+  EXPECT_EQ(plain.job.shared.policy, rendezvous::RestartPolicy::kExitCode);
+  EXPECT_EQ(plain.job.shared.max_restarts, 0);
+  EXPECT_EQ(plain.signals.shutdown_timeout, std::chrono::seconds(25));
   EXPECT_EQ(plain.termination_log, "/dev/termination-log");
-  EXPECT_THAT(plain.signals_to_handle, ElementsAre(SIGTERM, SIGINT));
+  EXPECT_THAT(plain.signals.to_handle, ElementsAre(SIGTERM, SIGINT));
   for (int number : {SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, SIGRTMIN, SIGRTMAX}) {
-    EXPECT_THAT(plain.signals_to_forward, Contains(number));
+    EXPECT_THAT(plain.signals.to_forward, Contains(number));
   }
   for (int number : {SIGCHLD, SIGPIPE, SIGSEGV, SIGTSTP, SIGTTIN, SIGTTOU, SIGTERM}) {
-    EXPECT_THAT(plain.signals_to_forward, Not(Contains(number)));
+    EXPECT_THAT(plain.signals.to_forward, Not(Contains(number)));
   }
 }
 
 TEST(ExecFlags, WhatATorchCommandIsTold) {
   RunOptions torch = Good({"--wire=torch", "--", "t.py"});
-  EXPECT_THAT(torch.signals_to_handle, ElementsAre(SIGTERM, SIGINT, SIGHUP, SIGQUIT));
-  for (int number : {SIGUSR1, SIGUSR2, SIGWINCH, SIGRTMIN}) EXPECT_THAT(torch.signals_to_forward, Contains(number));
-  for (int number : {SIGHUP, SIGQUIT, SIGTERM}) EXPECT_THAT(torch.signals_to_forward, Not(Contains(number)));
+  EXPECT_THAT(torch.signals.to_handle, ElementsAre(SIGTERM, SIGINT, SIGHUP, SIGQUIT));
+  for (int number : {SIGUSR1, SIGUSR2, SIGWINCH, SIGRTMIN}) EXPECT_THAT(torch.signals.to_forward, Contains(number));
+  for (int number : {SIGHUP, SIGQUIT, SIGTERM}) EXPECT_THAT(torch.signals.to_forward, Not(Contains(number)));
   torch = Good({"--wire=torch", "--signals-to-handle=SIGTERM,SIGUSR1", "--", "t.py"});
-  EXPECT_THAT(torch.signals_to_forward, Not(Contains(SIGUSR1)));
-  EXPECT_THAT(torch.signals_to_forward, Contains(SIGHUP));
+  EXPECT_THAT(torch.signals.to_forward, Not(Contains(SIGUSR1)));
+  EXPECT_THAT(torch.signals.to_forward, Contains(SIGHUP));
 }
 
 TEST(ExecFlags, TheGraceOfAPod) {
   using std::chrono::seconds;
   const Environment pod = {{"MUSTER_SHUTDOWN_TIMEOUT", "50"}};
-  EXPECT_EQ(Good({"--", "true"}, pod).shutdown_timeout, seconds(50));
-  EXPECT_EQ(Good({"--serve-rsh"}, pod).shutdown_timeout, seconds(50));
-  EXPECT_EQ(Good({"--wire=torch", "--", "t.py"}, pod).shutdown_timeout, seconds(50));
-  EXPECT_EQ(Good({"--shutdown-timeout=9", "--", "true"}, pod).shutdown_timeout, seconds(9));
+  EXPECT_EQ(Good({"--", "true"}, pod).signals.shutdown_timeout, seconds(50));
+  EXPECT_EQ(Good({"--serve-rsh"}, pod).signals.shutdown_timeout, seconds(50));
+  EXPECT_EQ(Good({"--wire=torch", "--", "t.py"}, pod).signals.shutdown_timeout, seconds(50));
+  EXPECT_EQ(Good({"--shutdown-timeout=9", "--", "true"}, pod).signals.shutdown_timeout, seconds(9));
   const Environment inside = {{"MUSTER_SHUTDOWN_TIMEOUT", "50"}, {"TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "48"}};
-  EXPECT_EQ(Good({"--", "true"}, inside).shutdown_timeout, seconds(50));
-  EXPECT_EQ(Good({"--wire=torch", "--", "t.py"}, inside).shutdown_timeout, seconds(48));
+  EXPECT_EQ(Good({"--", "true"}, inside).signals.shutdown_timeout, seconds(50));
+  EXPECT_EQ(Good({"--wire=torch", "--", "t.py"}, inside).signals.shutdown_timeout, seconds(48));
   EXPECT_THAT(std::string(Message(Parse({"--", "true"}, {{"MUSTER_SHUTDOWN_TIMEOUT", "1h"}}).status())),
               HasSubstr("MUSTER_SHUTDOWN_TIMEOUT=1h: want whole seconds"));
 }
 
 TEST(ExecFlags, WhereTheRemoteShellListens) {
-  EXPECT_FALSE(Good({"--serve-rsh"}).rsh_listen);
-  EXPECT_FALSE(Good({"--serve-rsh"}, {{"MUSTER_RSH_LISTEN", ""}}).rsh_listen);
+  EXPECT_FALSE(Good({"--serve-rsh"}).rsh.listen);
+  EXPECT_FALSE(Good({"--serve-rsh"}, {{"MUSTER_RSH_LISTEN", ""}}).rsh.listen);
   struct {
     std::string text, host;
     int port;
   } const rows[] = {
       {":7", "", 7}, {"localhost:7", "127.0.0.1", 7}, {"[::1]:0", "::1", 0}, {"10.0.0.1", "10.0.0.1", kNoPort}};
   for (const auto& row : rows) {
-    const std::optional<Endpoint> listen = Good({"--serve-rsh", "--rsh-listen", row.text}).rsh_listen;
+    const std::optional<Endpoint> listen = Good({"--serve-rsh", "--rsh-listen", row.text}).rsh.listen;
     ASSERT_TRUE(listen) << row.text;
     EXPECT_EQ(listen->host, row.host) << row.text;
     EXPECT_EQ(listen->port, row.port) << row.text;
@@ -101,11 +101,11 @@ TEST(ExecFlags, TorchrunsVariablesAreForATorchrunInside) {
                                    {"PET_SHUTDOWN_TIMEOUT", "1"},   {"TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "2"},
                                    {"MUSTER_TERMINATION_LOG", "x"}, {"MUSTER_RETRY_CODES", "3"}};
   RunOptions plain = Good({"--", "true"}, environment);
-  EXPECT_EQ(plain.job.max_restarts, 0);
-  EXPECT_EQ(plain.log_dir, "/dev/null");
-  EXPECT_EQ(plain.shutdown_timeout, std::chrono::seconds(25));
+  EXPECT_EQ(plain.job.shared.max_restarts, 0);
+  EXPECT_EQ(plain.logs.dir, "/dev/null");
+  EXPECT_EQ(plain.signals.shutdown_timeout, std::chrono::seconds(25));
   EXPECT_EQ(plain.termination_log, "x");
-  EXPECT_TRUE(plain.job.overrides.retry.contains(3));
+  EXPECT_TRUE(plain.job.shared.overrides.retry.contains(3));
 }
 
 TEST(ExecFlags, TheHttpPortIsOffUnlessGivenOrUnderKubernetes) {
@@ -127,11 +127,11 @@ TEST(ExecFlags, WiredAsTorch) {
   const Environment environment = {{"MUSTER_WIRE", "torch"}, {"PET_NPROC_PER_NODE", "3"}, {"PET_MAX_RESTARTS", "9"}};
   RunOptions torch = Good({"--", "python", "t.py"}, environment);
   EXPECT_EQ(torch.wire, Wire::kTorch);
-  EXPECT_TRUE(torch.no_python);
-  EXPECT_EQ(torch.nproc, 3);
-  EXPECT_EQ(torch.job.max_restarts, 9);
-  EXPECT_EQ(torch.job.policy, rendezvous::RestartPolicy::kExitCode);
-  EXPECT_EQ(torch.shutdown_timeout, std::chrono::seconds(25));
+  EXPECT_TRUE(torch.command.no_python);
+  EXPECT_EQ(torch.workers.nproc, 3);
+  EXPECT_EQ(torch.job.shared.max_restarts, 9);
+  EXPECT_EQ(torch.job.shared.policy, rendezvous::RestartPolicy::kExitCode);
+  EXPECT_EQ(torch.signals.shutdown_timeout, std::chrono::seconds(25));
   // A flag wins over its variable.
   EXPECT_EQ(Good({"--wire", "plain", "--", "true"}, environment).wire, Wire::kPlain);
 }
@@ -152,30 +152,30 @@ TEST(ExecFlags, ARangeOfNodesIsElastic) {
                              {"PET_MASTER_PORT", "29500"},
                              {"PET_NODE_RANK", "2"}};
   RunOptions elastic = Good({"--", "python", "t.py"}, environment);
-  EXPECT_EQ(elastic.backend, Backend::kC10d);
-  EXPECT_EQ(elastic.job.min_nodes, 1);
-  EXPECT_EQ(elastic.job.max_nodes, 4);
-  EXPECT_EQ(elastic.endpoint_host, "job-node-0-0.job");
-  EXPECT_EQ(elastic.endpoint_port, 29500);
+  EXPECT_EQ(elastic.job.backend, Backend::kC10d);
+  EXPECT_EQ(elastic.job.shared.min_nodes, 1);
+  EXPECT_EQ(elastic.job.shared.max_nodes, 4);
+  EXPECT_EQ(elastic.job.endpoint.host, "job-node-0-0.job");
+  EXPECT_EQ(elastic.job.endpoint.port, 29500);
 
   environment.Set("PET_NNODES", "4");
   RunOptions fixed = Good({"--", "python", "t.py"}, environment);
-  EXPECT_EQ(fixed.backend, Backend::kStatic);
-  EXPECT_EQ(fixed.node_rank, 2);
+  EXPECT_EQ(fixed.job.backend, Backend::kStatic);
+  EXPECT_EQ(fixed.job.node_rank, 2);
   environment.Set("PET_NNODES", "1:4");
   environment.Set("PET_RDZV_BACKEND", "static");
-  EXPECT_EQ(Good({"--", "python", "t.py"}, environment).backend, Backend::kStatic);
+  EXPECT_EQ(Good({"--", "python", "t.py"}, environment).job.backend, Backend::kStatic);
 }
 
 TEST(ExecFlags, APodsIndexIsItsRank) {
   Environment environment = {
       {"MUSTER_WIRE", "torch"}, {"PET_NNODES", "4"}, {"PET_MASTER_ADDR", "m"}, {"JOB_COMPLETION_INDEX", "3"}};
-  EXPECT_EQ(Good({"--", "true"}, environment).node_rank, 3);
+  EXPECT_EQ(Good({"--", "true"}, environment).job.node_rank, 3);
   environment.Set("PET_NODE_RANK", "1");
-  EXPECT_EQ(Good({"--", "true"}, environment).node_rank, 1);
+  EXPECT_EQ(Good({"--", "true"}, environment).job.node_rank, 1);
   environment.Unset("PET_NODE_RANK");
   environment.Set("PET_NNODES", "1");  // many pods that do not meet
-  EXPECT_EQ(Good({"--", "true"}, environment).node_rank, 0);
+  EXPECT_EQ(Good({"--", "true"}, environment).job.node_rank, std::nullopt);
   environment.Set("PET_NNODES", "2");
   auto run = Parse({"--", "true"}, environment);
   ASSERT_FALSE(run.ok());
@@ -190,8 +190,8 @@ TEST(ExecFlags, ThePodsOwnNamesCountLast) {
                            {"TRAINER_JOB_ID", "uid"},
                            {"JOB_COMPLETION_INDEX", "2"}};
   auto tell = [](const RunOptions& o) {
-    return fmt::format("{}x{} {} {}:{} {}", o.job.max_nodes, o.nproc, o.node_rank, o.endpoint_host, o.endpoint_port,
-                       o.run_id);
+    return fmt::format("{}x{} {} {}:{} {}", o.job.shared.max_nodes, o.workers.nproc, *o.job.node_rank,
+                       o.job.endpoint.host, o.job.endpoint.port, o.job.run_id);
   };
   const struct {
     Words flags;
@@ -215,11 +215,11 @@ TEST(ExecFlags, ThePodsOwnNamesCountLast) {
     EXPECT_EQ(tell(Good(words, environment)), row.expected);
   }
   EXPECT_EQ(
-      Good({"--wire=torch", "--", "true"}, {{"TRAINER_NNODES", "1"}, {"TRAINER_NODE_0_HOSTNAME", "h"}}).standalone,
+      Good({"--wire=torch", "--", "true"}, {{"TRAINER_NNODES", "1"}, {"TRAINER_NODE_0_HOSTNAME", "h"}}).job.standalone,
       true);
   RunOptions plain = Good({"--", "true"}, pod);  // the variables are for a torchrun inside
-  EXPECT_EQ(plain.job.max_nodes, 1);
-  EXPECT_EQ(plain.nproc, 1);
+  EXPECT_EQ(plain.job.shared.max_nodes, 1);
+  EXPECT_EQ(plain.workers.nproc, 1);
 }
 
 // Wired as jax or xgboost: how the agents of several pods meet.
@@ -231,8 +231,9 @@ TEST(ExecFlags, PodsOfOtherFrameworksMeetBesideTheirOwnPort) {
   const Environment xgboost = {
       {"MUSTER_WIRE", "xgboost"}, {"DMLC_NUM_WORKER", "3"}, {"DMLC_TASK_ID", "2"}, {"DMLC_TRACKER_URI", "n0"}};
   auto tell = [](const RunOptions& o) {
-    return fmt::format("{}/{} {}:{} {} {} {}", o.node_rank, o.job.max_nodes, o.endpoint_host, o.endpoint_port, o.run_id,
-                       o.is_host.value_or(false) ? "serves" : "dials", o.job.max_restarts);
+    return fmt::format("{}/{} {}:{} {} {} {}", *o.job.node_rank, o.job.shared.max_nodes, o.job.endpoint.host,
+                       o.job.endpoint.port, o.job.run_id, o.job.is_host.value_or(false) ? "serves" : "dials",
+                       o.job.shared.max_restarts);
   };
   const struct {
     Words flags;
@@ -258,11 +259,11 @@ TEST(ExecFlags, PodsOfOtherFrameworksMeetBesideTheirOwnPort) {
       words.insert(words.end(), {"--", "true"});
       RunOptions options = Good(words, environment);
       EXPECT_EQ(tell(options), row.expected) << Join(words, " ");
-      EXPECT_TRUE(options.job.indexed);
-      EXPECT_EQ(options.job.min_nodes, options.job.max_nodes);
-      EXPECT_EQ(options.job.max_nodes, options.job.max_nodes);
-      EXPECT_FALSE(options.standalone);
-      EXPECT_EQ(options.framework_env.size(), 1U);
+      EXPECT_TRUE(options.job.shared.indexed);
+      EXPECT_EQ(options.job.shared.min_nodes, options.job.shared.max_nodes);
+      EXPECT_EQ(options.job.shared.max_nodes, options.job.shared.max_nodes);
+      EXPECT_FALSE(options.job.standalone);
+      EXPECT_EQ(options.workers.framework_env.size(), 1U);
     }
   }
 }
@@ -274,19 +275,19 @@ TEST(ExecFlags, HowPodsOfOtherFrameworksWaitForEachOther) {
                            {"PET_MASTER_PORT", "29400"},
                            {"MUSTER_TOKEN_FILE", "/token"}};
   RunOptions jax = Good({"--wire=jax", "--rdzv-conf=join_timeout=7,tls_ca=/ca", "--", "true"}, pod);
-  EXPECT_EQ(jax.endpoint_port, 29401) << "29400 is JAX's here";
-  EXPECT_EQ(jax.job.join_timeout, std::chrono::seconds(7));
-  EXPECT_EQ(jax.credentials.token, "/token");
-  EXPECT_EQ(jax.credentials.tls_ca, "/ca");
+  EXPECT_EQ(jax.job.endpoint.port, 29401) << "29400 is JAX's here";
+  EXPECT_EQ(jax.job.shared.join_timeout, std::chrono::seconds(7));
+  EXPECT_EQ(jax.job.credentials.token, "/token");
+  EXPECT_EQ(jax.job.credentials.tls_ca, "/ca");
   EXPECT_THAT(Good({"--wire=jax", "--rdzv-conf=x=1", "--", "true"}, pod).warnings, Contains(HasSubstr("x=1")));
-  EXPECT_EQ(Good({"--wire=xgboost", "--", "true"}, pod).endpoint_port, 29408) << "8 of them are the tracker's";
+  EXPECT_EQ(Good({"--wire=xgboost", "--", "true"}, pod).job.endpoint.port, 29408) << "8 of them are the tracker's";
   for (const char* wire : {"--wire=jax", "--wire=xgboost"}) {
     RunOptions alone = Good({wire, "--nnodes=1", "--", "true"}, pod);
-    EXPECT_TRUE(alone.standalone);
-    EXPECT_EQ(alone.run_id, "exec");
-    EXPECT_EQ(alone.job.max_nodes, 1);
-    EXPECT_FALSE(alone.job.indexed);
-    EXPECT_EQ(alone.credentials.token, "");
+    EXPECT_TRUE(alone.job.standalone);
+    EXPECT_EQ(alone.job.run_id, "exec");
+    EXPECT_EQ(alone.job.shared.max_nodes, 1);
+    EXPECT_FALSE(alone.job.shared.indexed);
+    EXPECT_EQ(alone.job.credentials.token, "");
     const struct {
       Words flags;
       std::string_view says;
@@ -343,9 +344,9 @@ TEST(ExecFlags, APlainCommandMeetsNobody) {
                            {"PET_RDZV_CONF", "nonsense"}};
   for (const char* wire : {"--wire=plain", "--wire=mpi"}) {
     RunOptions alone = Good({wire, "--", "true"}, pod);
-    EXPECT_TRUE(alone.standalone);
-    EXPECT_EQ(alone.job.max_nodes, 1);
-    EXPECT_EQ(alone.credentials.token, "");
+    EXPECT_TRUE(alone.job.standalone);
+    EXPECT_EQ(alone.job.shared.max_nodes, 1);
+    EXPECT_EQ(alone.job.credentials.token, "");
     EXPECT_FALSE(Parse({wire, "--rdzv-endpoint=h:1", "--", "true"}, pod).ok());
   }
 }
@@ -372,16 +373,16 @@ TEST(ExecFlags, ATorchrunWiredAsTorchIsReadAsOurOwn) {
     words.insert(words.end(), row.command.begin(), row.command.end());
     SCOPED_TRACE(Join(words, " "));
     RunOptions run = Good(words, {{"MUSTER_WIRE", "torch"}, {"PET_NPROC_PER_NODE", "4"}});
-    EXPECT_EQ(run.nproc, 2);
-    EXPECT_EQ(run.job.max_restarts, 3);
-    EXPECT_EQ(run.job.policy, rendezvous::RestartPolicy::kExitCode);
-    EXPECT_EQ(run.job.max_nodes, 1);
-    EXPECT_EQ(run.script, "t.py");
-    EXPECT_THAT(run.script_args, ElementsAre("--nnodes", "9"));
-    EXPECT_EQ(run.launcher, row.launcher);
-    EXPECT_EQ(run.module, row.module);
-    EXPECT_EQ(run.no_python, row.no_python);
-    EXPECT_EQ(run.legacy_launch, row.launch);
+    EXPECT_EQ(run.workers.nproc, 2);
+    EXPECT_EQ(run.job.shared.max_restarts, 3);
+    EXPECT_EQ(run.job.shared.policy, rendezvous::RestartPolicy::kExitCode);
+    EXPECT_EQ(run.job.shared.max_nodes, 1);
+    EXPECT_EQ(run.command.script, "t.py");
+    EXPECT_THAT(run.command.script_args, ElementsAre("--nnodes", "9"));
+    EXPECT_EQ(run.command.launcher, row.launcher);
+    EXPECT_EQ(run.command.module, row.module);
+    EXPECT_EQ(run.command.no_python, row.no_python);
+    EXPECT_EQ(run.command.local_rank_argument, row.launch);
   }
   // A command that is not a torchrun, or is not wired as torch, stays a command.
   for (const Words& command :
@@ -391,11 +392,11 @@ TEST(ExecFlags, ATorchrunWiredAsTorchIsReadAsOurOwn) {
     Words words = {"--wire=torch", "--"};
     words.insert(words.end(), command.begin(), command.end());
     RunOptions run = Good(words);
-    EXPECT_TRUE(run.no_python);
-    EXPECT_EQ(run.script, command.front());
-    EXPECT_EQ(run.script_args.size(), command.size() - 1);
+    EXPECT_TRUE(run.command.no_python);
+    EXPECT_EQ(run.command.script, command.front());
+    EXPECT_EQ(run.command.script_args.size(), command.size() - 1);
   }
-  EXPECT_EQ(Good({"--", "torchrun", "t.py"}).script, "torchrun");
+  EXPECT_EQ(Good({"--", "torchrun", "t.py"}).command.script, "torchrun");
   EXPECT_THAT(Good({"--", "sh", "-c", "torchrun t.py"}).warnings, testing::IsEmpty());
   auto help = Parse({"--wire=torch", "--", "torchrun", "--help"});
   ASSERT_TRUE(help.ok());
@@ -487,13 +488,13 @@ TEST(ExecFlags, HangsAreLookedForWhenAskedFor) {
   auto off = Parse({"--", "true"});
   ASSERT_TRUE(off.ok());
   EXPECT_FALSE(off->options.hang.on());
-  EXPECT_EQ(off->options.log_dir, "/dev/null");
+  EXPECT_EQ(off->options.logs.dir, "/dev/null");
   auto on = Parse({"--hang-timeout=5m", "--hang-log-timeout", "1h", "--hang-signal", "USR1", "--", "true"});
   ASSERT_TRUE(on.ok()) << on.status();
   EXPECT_EQ(on->options.hang.step_timeout, std::chrono::minutes(5));
   EXPECT_EQ(on->options.hang.log_timeout, std::chrono::hours(1));
   EXPECT_EQ(on->options.hang.signal, SIGUSR1);
-  EXPECT_EQ(on->options.log_dir, std::nullopt) << "evidence and heartbeats need a folder";
+  EXPECT_EQ(on->options.logs.dir, std::nullopt) << "evidence and heartbeats need a folder";
   auto zero = Parse({"--hang-timeout=0", "--", "true"});
   ASSERT_TRUE(zero.ok());
   EXPECT_FALSE(zero->options.hang.on());

@@ -48,8 +48,8 @@ TEST(ServiceLinks, AreToldAndTakenAway) {
 
 TEST(ServiceLinks, AreNoSettings) {
   const Environment pod = AllLinks();
-  EXPECT_TRUE(Good({}, pod).standalone) << "no port is chosen";
-  EXPECT_EQ(Good({"--nnodes=2"}, pod).master_port, 29500);
+  EXPECT_TRUE(Good({}, pod).job.standalone) << "no port is chosen";
+  EXPECT_EQ(Good({"--nnodes=2"}, pod).job.endpoint.port, 29500);
   EXPECT_EQ(Good({}, pod).http.port, Good({}, {{"KUBERNETES_SERVICE_HOST", "10.0.0.1"}}).http.port);
   EXPECT_EQ(ReadRshPlace(pod)->port, kRshPort);
   for (const char* wire : {"jax", "xgboost"}) {
@@ -59,7 +59,7 @@ TEST(ServiceLinks, AreNoSettings) {
     job.Set("PET_MASTER_ADDR", "n0");
     auto run = Parse({fmt::format("--wire={}", wire), "--", "true"}, job, CalledAs::kExec);
     ASSERT_TRUE(run.ok()) << run.status();
-    EXPECT_EQ(run->options.endpoint_port, 29400) << wire;
+    EXPECT_EQ(run->options.job.endpoint.port, 29400) << wire;
   }
   const auto overruled = Parse({"--http-port=9000", "x.py"}, pod);
   ASSERT_TRUE(overruled.ok()) << overruled.status();

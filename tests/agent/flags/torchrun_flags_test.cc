@@ -33,52 +33,48 @@ struct Row {
   std::string bad;  // empty: every text is good
 };
 const std::vector<Row>& Rows() {
-  auto text = [](auto member) {
-    return [member](const RunOptions& o) {
-      if constexpr (std::is_arithmetic_v<std::remove_cvref_t<decltype(o.*member)>>) {
-        return fmt::format("{}", o.*member);
-      } else {
-        return std::string(o.*member);
-      }
-    };
-  };
+  auto nothing = [](const RunOptions&) { return std::string("accepted"); };
   static const std::vector<Row> rows = {
-      {"nnodes", "PET_NNODES", "2:4", [](auto& o) { return fmt::format("{}:{}", o.job.min_nodes, o.job.max_nodes); },
-       "4:4", "1:2:3"},
-      {"nproc-per-node", "PET_NPROC_PER_NODE", "8", text(&RunOptions::nproc), "8", "0"},
-      {"rdzv-endpoint", "PET_RDZV_ENDPOINT", "h:77", text(&RunOptions::endpoint_host), "h", "h:x"},
-      {"rdzv-id", "PET_RDZV_ID", "job7", text(&RunOptions::run_id), "job7", ""},
+      {"nnodes", "PET_NNODES", "2:4",
+       [](auto& o) { return fmt::format("{}:{}", o.job.shared.min_nodes, o.job.shared.max_nodes); }, "4:4", "1:2:3"},
+      {"nproc-per-node", "PET_NPROC_PER_NODE", "8", [](auto& o) { return fmt::format("{}", o.workers.nproc); }, "8",
+       "0"},
+      {"rdzv-endpoint", "PET_RDZV_ENDPOINT", "h:77", [](auto& o) { return o.job.endpoint.host; }, "h", "h:x"},
+      {"rdzv-id", "PET_RDZV_ID", "job7", [](auto& o) { return o.job.run_id; }, "job7", ""},
       {"rdzv-conf", "PET_RDZV_CONF", "join_timeout=7",
-       [](auto& o) { return fmt::format("{}", o.job.join_timeout / seconds(1)); }, "7", "join_timeout"},
-      {"max-restarts", "PET_MAX_RESTARTS", "3", [](auto& o) { return fmt::format("{}", o.job.max_restarts); }, "3",
-       "-1"},
-      {"monitor-interval", "PET_MONITOR_INTERVAL", "2.5", text(&RunOptions::monitor_interval), "2.5", "0"},
-      {"start-method", "PET_START_METHOD", "fork", text(&RunOptions::start_method), "fork", ""},
-      {"event-log-handler", "PET_EVENT_LOG_HANDLER", "console", text(&RunOptions::event_log_handler), "console", ""},
-      {"role", "PET_ROLE", "trainer", text(&RunOptions::role), "trainer", ""},
-      {"log-dir", "PET_LOG_DIR", "/logs", [](auto& o) { return o.log_dir.value_or("-"); }, "/logs", ""},
+       [](auto& o) { return fmt::format("{}", o.job.shared.join_timeout / seconds(1)); }, "7", "join_timeout"},
+      {"max-restarts", "PET_MAX_RESTARTS", "3", [](auto& o) { return fmt::format("{}", o.job.shared.max_restarts); },
+       "3", "-1"},
+      {"monitor-interval", "PET_MONITOR_INTERVAL", "2.5", nothing, "accepted", "0"},
+      {"start-method", "PET_START_METHOD", "fork", nothing, "accepted", ""},
+      {"event-log-handler", "PET_EVENT_LOG_HANDLER", "console", nothing, "accepted", ""},
+      {"role", "PET_ROLE", "trainer", [](auto& o) { return o.workers.role; }, "trainer", ""},
+      {"log-dir", "PET_LOG_DIR", "/logs", [](auto& o) { return o.logs.dir.value_or("-"); }, "/logs", ""},
       {"redirects", "PET_REDIRECTS", "0:3,1:1",
-       [](auto& o) { return fmt::format("{}{}{}", o.redirects.For(0), o.redirects.For(1), o.redirects.For(2)); }, "310",
-       "4"},
-      {"tee", "PET_TEE", "3", [](auto& o) { return fmt::format("{}", o.tee.For(9)); }, "3", "0:4"},
+       [](auto& o) {
+         return fmt::format("{}{}{}", o.logs.redirects.For(0), o.logs.redirects.For(1), o.logs.redirects.For(2));
+       },
+       "310", "4"},
+      {"tee", "PET_TEE", "3", [](auto& o) { return fmt::format("{}", o.logs.tee.For(9)); }, "3", "0:4"},
       {"log-line-prefix-template", "PET_LOG_LINE_PREFIX_TEMPLATE", "[${rank}]",
-       text(&RunOptions::log_line_prefix_template), "[${rank}]", ""},
+       [](auto& o) { return o.logs.line_prefix_template; }, "[${rank}]", ""},
       {"local-ranks-filter", "PET_LOCAL_RANKS_FILTER", "0, 2",
-       [](auto& o) { return fmt::format("{}", fmt::join(o.local_ranks_filter, "|")); }, "0|2", "0,x"},
+       [](auto& o) { return fmt::format("{}", fmt::join(o.logs.local_ranks_filter, "|")); }, "0|2", "0,x"},
       {"duplicate-stdout-filters", "PET_DUPLICATE_STDOUT_FILTERS", "loss,a,,b",
-       [](auto& o) { return fmt::format("{}", fmt::join(o.duplicate_stdout_filters, "|")); }, "loss|a,b", ""},
+       [](auto& o) { return fmt::format("{}", fmt::join(o.logs.duplicate_stdout_filters, "|")); }, "loss|a,b", ""},
       {"duplicate-stderr-filters", "PET_DUPLICATE_STDERR_FILTERS", "x",
-       [](auto& o) { return fmt::format("{}", fmt::join(o.duplicate_stderr_filters, "|")); }, "x", ""},
-      {"node-rank", "PET_NODE_RANK", "3", text(&RunOptions::node_rank), "3", "one"},
-      {"master-addr", "PET_MASTER_ADDR", "::1", text(&RunOptions::master_addr), "::1", "a b"},
-      {"master-port", "PET_MASTER_PORT", "1234", text(&RunOptions::master_port), "1234", "70000"},
-      {"local-addr", "PET_LOCAL_ADDR", "10.0.0.1", text(&RunOptions::local_addr), "10.0.0.1", "bad host"},
-      {"numa-binding", "", "node", text(&RunOptions::numa_binding), "node", "here"},
+       [](auto& o) { return fmt::format("{}", fmt::join(o.logs.duplicate_stderr_filters, "|")); }, "x", ""},
+      {"node-rank", "PET_NODE_RANK", "3", [](auto& o) { return fmt::format("{}", *o.job.node_rank); }, "3", "one"},
+      {"master-addr", "PET_MASTER_ADDR", "::1", [](auto& o) { return o.job.endpoint.host; }, "::1", "a b"},
+      {"master-port", "PET_MASTER_PORT", "1234", [](auto& o) { return fmt::format("{}", o.job.endpoint.port); }, "1234",
+       "70000"},
+      {"local-addr", "PET_LOCAL_ADDR", "10.0.0.1", [](auto& o) { return o.job.local_addr; }, "10.0.0.1", "bad host"},
+      {"numa-binding", "", "node", [](auto& o) { return o.command.numa_binding; }, "node", "here"},
       {"signals-to-handle", "PET_SIGNALS_TO_HANDLE", "SIGTERM,SIGUSR1",
-       [](auto& o) { return fmt::format("{}", fmt::join(o.signals_to_handle, "|")); }, "15|10", "SIGNO"},
+       [](auto& o) { return fmt::format("{}", fmt::join(o.signals.to_handle, "|")); }, "15|10", "SIGNO"},
       {"shutdown-timeout", "PET_SHUTDOWN_TIMEOUT", "5",
-       [](auto& o) { return fmt::format("{}", o.shutdown_timeout / seconds(1)); }, "5", "-2"},
-      {"node-name", "MUSTER_NODE", "n1", text(&RunOptions::node_name), "n1", ""},
+       [](auto& o) { return fmt::format("{}", o.signals.shutdown_timeout / seconds(1)); }, "5", "-2"},
+      {"node-name", "MUSTER_NODE", "n1", [](auto& o) { return o.job.node_name; }, "n1", ""},
       {"hang-timeout", "MUSTER_HANG_TIMEOUT", "5m",
        [](auto& o) { return fmt::format("{}", *o.hang.step_timeout / seconds(1)); }, "300", "soon"},
       {"hang-log-timeout", "MUSTER_HANG_LOG_TIMEOUT", "1h30m",
@@ -87,32 +83,34 @@ const std::vector<Row>& Rows() {
        "USR9"},
       {"http-port", "MUSTER_HTTP_PORT", "[::1]:80",
        [](auto& o) { return fmt::format("{} {} {}", o.http.required, o.http.host, o.http.port); }, "true ::1 80", "x"},
-      {"node-check", "MUSTER_NODE_CHECK", "x --y", text(&RunOptions::node_check), "x --y", ""},
+      {"node-check", "MUSTER_NODE_CHECK", "x --y", [](auto& o) { return o.check.command; }, "x --y", ""},
       {"node-check-timeout", "MUSTER_NODE_CHECK_TIMEOUT", "1m30s",
-       [](auto& o) { return fmt::format("{}", o.node_check_timeout / seconds(1)); }, "90", "0"},
-      {"nodes-file", "MUSTER_NODES_FILE", "/x", text(&RunOptions::nodes_file), "/x", ""},
-      {"preempt-file", "MUSTER_PREEMPT_FILE", "/x", text(&RunOptions::preempt_file), "/x", ""},
+       [](auto& o) { return fmt::format("{}", o.check.timeout / seconds(1)); }, "90", "0"},
+      {"nodes-file", "MUSTER_NODES_FILE", "/x", [](auto& o) { return o.watched.nodes_file; }, "/x", ""},
+      {"preempt-file", "MUSTER_PREEMPT_FILE", "/x", [](auto& o) { return o.watched.preempt_file; }, "/x", ""},
       {"preempt-interval", "MUSTER_PREEMPT_INTERVAL", "1m",
-       [](auto& o) { return fmt::format("{}", o.preempt_interval / seconds(1)); }, "60", "0"},
-      {"termination-log", "MUSTER_TERMINATION_LOG", "/x", text(&RunOptions::termination_log), "/x", ""},
-      {"nodes-on-this-machine", "", "3", text(&RunOptions::nodes_on_this_machine), "3", "many"},
+       [](auto& o) { return fmt::format("{}", o.watched.preempt_interval / seconds(1)); }, "60", "0"},
+      {"termination-log", "MUSTER_TERMINATION_LOG", "/x", [](auto& o) { return o.termination_log; }, "/x", ""},
+      {"nodes-on-this-machine", "", "3", [](auto& o) { return fmt::format("{}", o.job.nodes_on_this_machine); }, "3",
+       "many"},
       {"log-format", "MUSTER_LOG_FORMAT", "json",
        [](auto& o) { return o.log.format == log::Format::kJson ? "json" : "text"; }, "json", "xml"},
       {"log-level", "MUSTER_LOG_LEVEL", "error",
        [](auto& o) { return o.log.level == log::Level::kError ? "error" : "?"; }, "error", "loud"},
       {"restart-policy", "MUSTER_RESTART_POLICY", "exit-code",
-       [](auto& o) { return o.job.policy == rendezvous::RestartPolicy::kExitCode ? "exit-code" : "?"; }, "exit-code",
-       "maybe"},
+       [](auto& o) { return o.job.shared.policy == rendezvous::RestartPolicy::kExitCode ? "exit-code" : "?"; },
+       "exit-code", "maybe"},
       {"retry-codes", "MUSTER_RETRY_CODES", "3,5-6",
-       [](auto& o) { return fmt::format("{}", fmt::join(o.job.overrides.retry, "|")); }, "3|5|6", "0"},
+       [](auto& o) { return fmt::format("{}", fmt::join(o.job.shared.overrides.retry, "|")); }, "3|5|6", "0"},
       {"fatal-codes", "MUSTER_FATAL_CODES", "137",
-       [](auto& o) { return fmt::format("{}", fmt::join(o.job.overrides.fatal, "|")); }, "137", "300"},
+       [](auto& o) { return fmt::format("{}", fmt::join(o.job.shared.overrides.fatal, "|")); }, "137", "300"},
       {"restart-window", "MUSTER_RESTART_WINDOW", "1h30m",
-       [](auto& o) { return fmt::format("{}", *o.job.restart_window / seconds(1)); }, "5400", "soon"},
+       [](auto& o) { return fmt::format("{}", *o.job.shared.restart_window / seconds(1)); }, "5400", "soon"},
       {"no-progress-limit", "MUSTER_NO_PROGRESS_LIMIT", "4",
-       [](auto& o) { return fmt::format("{}", o.job.no_progress_limit); }, "4", "-1"},
+       [](auto& o) { return fmt::format("{}", o.job.shared.no_progress_limit); }, "4", "-1"},
       {"scale-up", "MUSTER_SCALE_UP", "at-restart",
-       [](auto& o) { return o.job.scale_up == rendezvous::ScaleUp::kAtRestart ? "later" : "now"; }, "later", "never"},
+       [](auto& o) { return o.job.shared.scale_up == rendezvous::ScaleUp::kAtRestart ? "later" : "now"; }, "later",
+       "never"},
   };
   return rows;
 }
@@ -174,22 +172,23 @@ TEST(TorchrunFlags, EveryTorchrunFlagHasARowHere) {
 TEST(TorchrunFlags, Switches) {
   struct {
     std::string flag, variable;
-    bool RunOptions::*member;
-  } const rows[] = {{"module", "PET_MODULE", &RunOptions::module},
-                    {"no-python", "PET_NO_PYTHON", &RunOptions::no_python},
-                    {"run-path", "PET_RUN_PATH", &RunOptions::run_path},
-                    {"virtual-local-rank", "PET_VIRTUAL_LOCAL_RANK", &RunOptions::virtual_local_rank},
-                    {"standalone", "PET_STANDALONE", &RunOptions::standalone}};
+    std::function<bool(const RunOptions&)> read;
+  } const rows[] = {
+      {"module", "PET_MODULE", [](auto& o) { return o.command.module; }},
+      {"no-python", "PET_NO_PYTHON", [](auto& o) { return o.command.no_python; }},
+      {"run-path", "PET_RUN_PATH", [](auto& o) { return o.command.run_path; }},
+      {"virtual-local-rank", "PET_VIRTUAL_LOCAL_RANK", [](auto& o) { return o.workers.virtual_local_rank; }},
+      {"standalone", "PET_STANDALONE", [](auto& o) { return o.job.standalone; }}};
   for (const auto& row : rows) {
     SCOPED_TRACE(row.flag);
     Words port = {"--master-port=1"};
-    EXPECT_FALSE(Good(port).*row.member);
-    EXPECT_TRUE(Good({"--master-port=1", "--" + row.flag}).*row.member);
-    EXPECT_TRUE(Good({"--master-port=1", "--" + Underscored(row.flag)}).*row.member);
-    EXPECT_TRUE(Good(port, {{row.variable, "1"}}).*row.member);
-    EXPECT_TRUE(Good(port, {{row.variable, " -2 "}}).*row.member);
-    EXPECT_FALSE(Good(port, {{row.variable, "0"}}).*row.member);
-    EXPECT_TRUE(Good({"--master-port=1", "--" + row.flag}, {{row.variable, "0"}}).*row.member);
+    EXPECT_FALSE(row.read(Good(port)));
+    EXPECT_TRUE(row.read(Good({"--master-port=1", "--" + row.flag})));
+    EXPECT_TRUE(row.read(Good({"--master-port=1", "--" + Underscored(row.flag)})));
+    EXPECT_TRUE(row.read(Good(port, {{row.variable, "1"}})));
+    EXPECT_TRUE(row.read(Good(port, {{row.variable, " -2 "}})));
+    EXPECT_FALSE(row.read(Good(port, {{row.variable, "0"}})));
+    EXPECT_TRUE(row.read(Good({"--master-port=1", "--" + row.flag}, {{row.variable, "0"}})));
     for (const char* bad : {"true", "", "1.0"}) {
       EXPECT_THAT(Error({"--master-port=1", "x.py"}, {{row.variable, bad}}), HasSubstr(row.variable + "=" + bad));
     }
@@ -198,36 +197,37 @@ TEST(TorchrunFlags, Switches) {
 }
 
 TEST(TorchrunFlags, ShortFlags) {
-  EXPECT_EQ(Good({"-r", "3"}).redirects.all, 3);
-  EXPECT_EQ(Good({"-r3"}).redirects.all, 3);
-  EXPECT_EQ(Good({"-r=3"}).redirects.all, 3);
-  EXPECT_EQ(Good({"-t", "0:3"}).tee.For(0), 3);
-  EXPECT_TRUE(Good({"-m"}).module);
+  EXPECT_EQ(Good({"-r", "3"}).logs.redirects.all, 3);
+  EXPECT_EQ(Good({"-r3"}).logs.redirects.all, 3);
+  EXPECT_EQ(Good({"-r=3"}).logs.redirects.all, 3);
+  EXPECT_EQ(Good({"-t", "0:3"}).logs.tee.For(0), 3);
+  EXPECT_TRUE(Good({"-m"}).command.module);
   RunOptions both = Good({"-mr2"});
-  EXPECT_TRUE(both.module);
-  EXPECT_EQ(both.redirects.all, 2);
+  EXPECT_TRUE(both.command.module);
+  EXPECT_EQ(both.logs.redirects.all, 2);
   EXPECT_THAT(Error({"-mfoo"}), HasSubstr("-m takes no value"));
   EXPECT_THAT(Error({"-x", "x.py"}), HasSubstr("unknown flag -x"));
   EXPECT_THAT(Error({"-r"}), HasSubstr("-r needs a value"));
 }
 
 TEST(TorchrunFlags, Abbreviations) {
-  EXPECT_EQ(Good({"--redirect=3"}).redirects.all, 3);  // from PyTorch's own test
-  EXPECT_EQ(Good({"--nproc=2"}).nproc, 2);
-  EXPECT_EQ(Good({"--nproc=+10"}).nproc_per_node, "10") << "as Python's int reads it, for whoever reads it next";
-  EXPECT_EQ(Good({"--nproc_per=2"}).nproc, 2);
-  EXPECT_EQ(Good({"--max", "2"}).job.max_restarts, 2);  // two spellings of one flag are no ambiguity
+  EXPECT_EQ(Good({"--redirect=3"}).logs.redirects.all, 3);  // from PyTorch's own test
+  EXPECT_EQ(Good({"--nproc=2"}).workers.nproc, 2);
+  EXPECT_EQ(Good({"--nproc=+10"}).workers.nproc_per_node, "10")
+      << "as Python's int reads it, for whoever reads it next";
+  EXPECT_EQ(Good({"--nproc_per=2"}).workers.nproc, 2);
+  EXPECT_EQ(Good({"--max", "2"}).job.shared.max_restarts, 2);  // two spellings of one flag are no ambiguity
   std::string error = Error({"--rdzv=1", "x.py"});
   for (const char* name : {"--rdzv is ambiguous", "--rdzv-backend", "--rdzv-endpoint", "--rdzv-id", "--rdzv-conf"}) {
     EXPECT_THAT(error, HasSubstr(name));
   }
   EXPECT_THAT(Error({"--master", "h", "x.py"}), HasSubstr("--master-addr, --master-port"));
   // Muster's flags do not make torchrun's abbreviations ambiguous.
-  EXPECT_EQ(Good({"--node", "2", "--nnodes=4", "--master-port=1"}).node_rank, 2);
-  EXPECT_EQ(Good({"--log-l", "P"}).log_line_prefix_template, "P");
-  EXPECT_EQ(Good({"--signals=SIGTERM"}).signals_to_handle.size(), 1u);
-  EXPECT_EQ(Good({"--nodes-on", "2"}).nodes_on_this_machine, 2);
-  EXPECT_EQ(Good({"--restart-p=never"}).job.policy, rendezvous::RestartPolicy::kNever);
+  EXPECT_EQ(Good({"--node", "2", "--nnodes=4", "--master-port=1"}).job.node_rank, 2);
+  EXPECT_EQ(Good({"--log-l", "P"}).logs.line_prefix_template, "P");
+  EXPECT_EQ(Good({"--signals=SIGTERM"}).signals.to_handle.size(), 1u);
+  EXPECT_EQ(Good({"--nodes-on", "2"}).job.nodes_on_this_machine, 2);
+  EXPECT_EQ(Good({"--restart-p=never"}).job.shared.policy, rendezvous::RestartPolicy::kNever);
   EXPECT_THAT(Error({"--restart=never", "x.py"}), HasSubstr("--restart-policy, --restart-window"));
   EXPECT_THAT(Error({"--nope", "x.py"}), HasSubstr("unknown flag --nope"));
   EXPECT_THAT(Error({"--use-env", "x.py"}), HasSubstr("unknown flag --use-env"));
@@ -254,26 +254,26 @@ TEST(TorchrunFlags, OwnFlagsMakeNothingAmbiguous) {
 
 TEST(TorchrunFlags, ScriptAndTheRestVerbatim) {
   RunOptions run = Good({"--nproc-per-node", "2", "train.py", "--nnodes", "9", "-m", "--", "x.py"});
-  EXPECT_EQ(run.script, "train.py");
-  EXPECT_EQ(run.nproc, 2);
-  EXPECT_EQ(run.job.max_nodes, 1);
-  EXPECT_THAT(run.script_args, ElementsAre("--nnodes", "9", "-m", "--", "x.py"));
+  EXPECT_EQ(run.command.script, "train.py");
+  EXPECT_EQ(run.workers.nproc, 2);
+  EXPECT_EQ(run.job.shared.max_nodes, 1);
+  EXPECT_THAT(run.command.script_args, ElementsAre("--nnodes", "9", "-m", "--", "x.py"));
   // argparse drops the first "--", before or just after the script.
   run = Good({"--", "--odd.py", "--", "a", "x.py"});
-  EXPECT_EQ(run.script, "--odd.py");
-  EXPECT_THAT(run.script_args, ElementsAre("--", "a", "x.py"));
+  EXPECT_EQ(run.command.script, "--odd.py");
+  EXPECT_THAT(run.command.script_args, ElementsAre("--", "a", "x.py"));
   run = Good({"s.py", "--", "--", "x.py"});
-  EXPECT_THAT(run.script_args, ElementsAre("--", "x.py"));
-  EXPECT_EQ(Good({"-", "x.py"}).script, "-");
+  EXPECT_THAT(run.command.script_args, ElementsAre("--", "x.py"));
+  EXPECT_EQ(Good({"-", "x.py"}).command.script, "-");
   EXPECT_THAT(Error({}), HasSubstr("training_script"));
   EXPECT_THAT(Error({"--nnodes=1"}), HasSubstr("training_script"));
   EXPECT_THAT(Error({"--nnodes"}), HasSubstr("--nnodes needs a value"));
   EXPECT_THAT(Error({"--nnodes", "--", "2"}), HasSubstr("--nnodes needs a value"));
   EXPECT_THAT(Error({"--role", "--tee", "3", "x.py"}), HasSubstr("--role needs a value"));
   EXPECT_THAT(Error({"--node-rank", "-1", "x.py"}), HasSubstr("--node-rank=-1"));
-  EXPECT_EQ(Good({"--role", "-a b"}).role, "-a b");
-  EXPECT_EQ(Good({"--role="}).role, "");
-  EXPECT_EQ(Good({"--role", "a", "--role", "b"}).role, "b");
+  EXPECT_EQ(Good({"--role", "-a b"}).workers.role, "-a b");
+  EXPECT_EQ(Good({"--role="}).workers.role, "");
+  EXPECT_EQ(Good({"--role", "a", "--role", "b"}).workers.role, "b");
 }
 
 TEST(TorchrunFlags, Nnodes) {
@@ -281,18 +281,18 @@ TEST(TorchrunFlags, Nnodes) {
     EXPECT_THAT(Error({std::string("--nnodes=") + bad, "x.py"}), HasSubstr(fmt::format("--nnodes={}: want", bad)));
   }
   RunOptions elastic = Good({"--rdzv-backend=c10d", "--nnodes= 1 : 4"});
-  EXPECT_EQ(elastic.job.min_nodes, 1);
-  EXPECT_EQ(elastic.job.max_nodes, 4);
-  EXPECT_FALSE(elastic.job.indexed);
+  EXPECT_EQ(elastic.job.shared.min_nodes, 1);
+  EXPECT_EQ(elastic.job.shared.max_nodes, 4);
+  EXPECT_FALSE(elastic.job.shared.indexed);
   RunOptions fixed = Good({"--nnodes=1:4", "--node-rank=3"});
-  EXPECT_EQ(fixed.job.min_nodes, 4);
-  EXPECT_TRUE(fixed.job.indexed);
+  EXPECT_EQ(fixed.job.shared.min_nodes, 4);
+  EXPECT_TRUE(fixed.job.shared.indexed);
   EXPECT_THAT(Error({"--nnodes=2", "--node-rank=2", "x.py"}), HasSubstr("--node-rank=2: node ranks go from 0 to 1"));
 }
 
 TEST(TorchrunFlags, NprocWords) {
   for (const char* word : {"auto", "cpu", "gpu", "xpu"}) {
-    EXPECT_EQ(Good({"--nproc-per-node", word}).nproc_per_node, word);
+    EXPECT_EQ(Good({"--nproc-per-node", word}).workers.nproc_per_node, word);
   }
   for (const char* bad : {"0", "-3", "gpus", "", "1.5", "AUTO"}) {
     EXPECT_THAT(Error({std::string("--nproc-per-node=") + bad, "x.py"}),
@@ -404,13 +404,13 @@ TEST(TorchrunFlags, EmptyVariables) {
   }
   for (const char* nothing : {"PET_LOG_DIR", "PET_RDZV_ENDPOINT", "PET_RDZV_ID", "PET_RDZV_CONF", "PET_LOCAL_ADDR",
                               "PET_ROLE", "PET_SIGNALS_TO_HANDLE", "PET_START_METHOD"}) {
-    EXPECT_EQ(Good({}, {{nothing, ""}}).log_dir, std::nullopt) << nothing;
+    EXPECT_EQ(Good({}, {{nothing, ""}}).logs.dir, std::nullopt) << nothing;
   }
 }
 
 TEST(TorchrunFlags, LocalAddr) {
   for (const char* good : {"h", "node-1.svc_x", "10.0.0.1", "::1", "fe80::1%eth0", "", " h "}) {
-    EXPECT_EQ(Good({fmt::format("--local-addr={}", good)}).local_addr, Strip(good));
+    EXPECT_EQ(Good({fmt::format("--local-addr={}", good)}).job.local_addr, Strip(good));
   }
   for (const std::string& bad :
        {std::string("a b"), std::string("h:29400"), std::string("[::1]"), std::string("a/b"), std::string(300, 'h')}) {
@@ -434,46 +434,46 @@ TEST(TorchrunFlags, Help) {
 
 TEST(TorchrunFlags, LegacyLaunch) {
   RunOptions run = Good({"--nproc_per_node=2"}, {}, CalledAs::kLaunch);
-  EXPECT_TRUE(run.legacy_launch);
-  EXPECT_FALSE(run.use_env);
+  EXPECT_TRUE(run.command.local_rank_argument);
   EXPECT_THAT(run.warnings, ElementsAre(HasSubstr("deprecated")));
-  EXPECT_TRUE(Good({"--use_env"}, {}, CalledAs::kLaunch).use_env);
-  EXPECT_TRUE(Good({"--use-env", "--no-python"}, {}, CalledAs::kLaunch).no_python);
+  EXPECT_FALSE(Good({"--use_env"}, {}, CalledAs::kLaunch).command.local_rank_argument);
+  EXPECT_TRUE(Good({"--use-env", "--no-python"}, {}, CalledAs::kLaunch).command.no_python);
   EXPECT_THAT(Error({"--no-python", "x.py"}, {}, CalledAs::kLaunch), HasSubstr("--use-env"));
 }
 
 TEST(TorchrunFlags, Contradictions) {
   EXPECT_THAT(Error({"-m", "--no-python", "x.py"}), HasSubstr("contradict"));
-  EXPECT_TRUE(Good({"-m", "--no-python", "--run-path"}).run_path);
+  EXPECT_TRUE(Good({"-m", "--no-python", "--run-path"}).command.run_path);
   EXPECT_THAT(Error({"--retry-codes=3", "--fatal-codes=2-4", "x.py"}), HasSubstr("3 is in --fatal-codes too"));
   EXPECT_THAT(Error({"--start-method=thread", "x.py"}), HasSubstr("spawn, fork, forkserver"));
-  EXPECT_EQ(Good({}, {{"PET_START_METHOD", "thread"}}).start_method, "thread");  // argparse checks flags only
+  Good({}, {{"PET_START_METHOD", "thread"}});  // argparse checks flags only
   EXPECT_THAT(Error({"--signals-to-handle=SIGKILL", "x.py"}), HasSubstr("SIGKILL cannot be passed on"));
 }
 
 TEST(TorchrunFlags, Environment) {
-  EXPECT_EQ(Good({}, {{"TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "7"}}).shutdown_timeout, seconds(7));
-  EXPECT_EQ(Good({"--shutdown-timeout=8"}, {{"TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "7"}}).shutdown_timeout, seconds(8));
+  EXPECT_EQ(Good({}, {{"TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "7"}}).signals.shutdown_timeout, seconds(7));
+  EXPECT_EQ(Good({"--shutdown-timeout=8"}, {{"TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "7"}}).signals.shutdown_timeout,
+            seconds(8));
   EXPECT_THAT(Error({"x.py"}, {{"TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "x"}}),
               HasSubstr("TORCH_ELASTIC_SHUTDOWN_TIMEOUT=x"));
-  EXPECT_EQ(Good({}, {{"TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE", "E"}}).log_line_prefix_template, "E");
-  EXPECT_EQ(
-      Good({"--log-line-prefix-template=F"}, {{"TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE", "E"}}).log_line_prefix_template,
-      "F");
+  EXPECT_EQ(Good({}, {{"TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE", "E"}}).logs.line_prefix_template, "E");
+  EXPECT_EQ(Good({"--log-line-prefix-template=F"}, {{"TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE", "E"}})
+                .logs.line_prefix_template,
+            "F");
   EXPECT_EQ(Good({}, {{"LOGLEVEL", "WARNING"}}).log.level, log::Level::kWarning);
   EXPECT_EQ(Good({"--log-level=debug"}, {{"LOGLEVEL", "WARNING"}}).log.level, log::Level::kDebug);
   EXPECT_EQ(Good({}, {{"LOGLEVEL", "loud"}}).warnings.size(), 1u);
-  EXPECT_EQ(Good({}).signals_to_handle_text, "SIGTERM,SIGINT,SIGHUP,SIGQUIT");
-  EXPECT_THAT(Good({}).signals_to_handle, ElementsAre(SIGTERM, SIGINT, SIGHUP, SIGQUIT));
+  EXPECT_EQ(Good({}).signals.to_handle_text, "SIGTERM,SIGINT,SIGHUP,SIGQUIT");
+  EXPECT_THAT(Good({}).signals.to_handle, ElementsAre(SIGTERM, SIGINT, SIGHUP, SIGQUIT));
   // As Kubeflow Trainer sets them.
   RunOptions pod = Good({}, {{"PET_NNODES", "3"},
                              {"PET_NPROC_PER_NODE", "2"},
                              {"PET_NODE_RANK", "1"},
                              {"PET_MASTER_ADDR", "job-node-0-0.job"},
                              {"PET_MASTER_PORT", "29400"}});
-  EXPECT_EQ(pod.backend, Backend::kStatic);
-  EXPECT_EQ(pod.endpoint_host, "job-node-0-0.job");
-  EXPECT_EQ(pod.node_rank, 1);
+  EXPECT_EQ(pod.job.backend, Backend::kStatic);
+  EXPECT_EQ(pod.job.endpoint.host, "job-node-0-0.job");
+  EXPECT_EQ(pod.job.node_rank, 1);
 }
 
 // Ranks are in the order of the indexes; without an index they are in torchrun's order.
@@ -494,21 +494,21 @@ TEST(TorchrunFlags, TheNodesIndex) {
   };
   for (const auto& row : rows) {
     RunOptions options = Good(row.flags, row.environment);
-    EXPECT_EQ(options.node_index, row.index) << Join(row.flags, " ");
+    EXPECT_EQ(options.job.node_rank, row.index) << Join(row.flags, " ");
     EXPECT_THAT(options.warnings, testing::IsEmpty()) << Join(row.flags, " ");
   }
 }
 
 TEST(TorchrunFlags, NodesOnThisMachine) {
   RunOptions run = Good({"--nodes-on-this-machine=3"});
-  EXPECT_EQ(run.job.min_nodes, 3);
-  EXPECT_EQ(run.job.max_nodes, 3);
-  EXPECT_EQ(run.backend, Backend::kC10d);
-  EXPECT_FALSE(run.standalone);
-  EXPECT_EQ(run.endpoint_port, 0);
+  EXPECT_EQ(run.job.shared.min_nodes, 3);
+  EXPECT_EQ(run.job.shared.max_nodes, 3);
+  EXPECT_EQ(run.job.backend, Backend::kC10d);
+  EXPECT_FALSE(run.job.standalone);
+  EXPECT_EQ(run.job.endpoint.port, 0);
   run = Good({"--nodes-on-this-machine=3", "--nnodes=1:3", "--rdzv-backend=c10d", "--rdzv-endpoint=localhost:5000"});
-  EXPECT_EQ(run.job.min_nodes, 1);
-  EXPECT_EQ(run.endpoint_port, 5000);
+  EXPECT_EQ(run.job.shared.min_nodes, 1);
+  EXPECT_EQ(run.job.endpoint.port, 5000);
 }
 
 // True if `text` has `name`, not only a longer name that begins with it.

@@ -14,25 +14,25 @@ using ::testing::IsEmpty;
 
 TEST(TorchrunPlace, Standalone) {
   RunOptions plain = Good({});  // implicit
-  EXPECT_TRUE(plain.standalone);
-  EXPECT_EQ(plain.backend, Backend::kC10d);
-  EXPECT_EQ(plain.endpoint_host, "localhost");
-  EXPECT_EQ(plain.endpoint_port, 0);
-  EXPECT_THAT(plain.run_id,
+  EXPECT_TRUE(plain.job.standalone);
+  EXPECT_EQ(plain.job.backend, Backend::kC10d);
+  EXPECT_EQ(plain.job.endpoint.host, "localhost");
+  EXPECT_EQ(plain.job.endpoint.port, 0);
+  EXPECT_THAT(plain.job.run_id,
               testing::MatchesRegex("[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"));
-  EXPECT_NE(plain.run_id, Good({}).run_id);
-  EXPECT_FALSE(plain.job.indexed);
+  EXPECT_NE(plain.job.run_id, Good({}).job.run_id);
+  EXPECT_FALSE(plain.job.shared.indexed);
   EXPECT_THAT(plain.warnings, IsEmpty());
   RunOptions asked = Good({"--standalone", "--rdzv-backend=etcd", "--rdzv-endpoint=h:1", "--rdzv-id=i"});
-  EXPECT_TRUE(asked.standalone);
-  EXPECT_EQ(asked.endpoint_host, "localhost");
-  EXPECT_NE(asked.run_id, "i");
+  EXPECT_TRUE(asked.job.standalone);
+  EXPECT_EQ(asked.job.endpoint.host, "localhost");
+  EXPECT_NE(asked.job.run_id, "i");
   // Not implicit: a port by flag or variable, an endpoint, several nodes, another backend.
-  EXPECT_FALSE(Good({"--master-port=29500"}).standalone);
-  EXPECT_FALSE(Good({}, {{"PET_MASTER_PORT", "29500"}}).standalone);
-  EXPECT_FALSE(Good({"--rdzv-endpoint=h:1"}).standalone);
-  EXPECT_FALSE(Good({"--nnodes=2"}).standalone);
-  EXPECT_FALSE(Good({"--rdzv-backend=c10d"}).standalone);
+  EXPECT_FALSE(Good({"--master-port=29500"}).job.standalone);
+  EXPECT_FALSE(Good({}, {{"PET_MASTER_PORT", "29500"}}).job.standalone);
+  EXPECT_FALSE(Good({"--rdzv-endpoint=h:1"}).job.standalone);
+  EXPECT_FALSE(Good({"--nnodes=2"}).job.standalone);
+  EXPECT_FALSE(Good({"--rdzv-backend=c10d"}).job.standalone);
   EXPECT_EQ(Good({"--standalone", "--nnodes=2"}).warnings.size(), 1u);
 }
 
@@ -58,23 +58,23 @@ TEST(FlagValues, WhereToListen) {
 
 TEST(TorchrunPlace, StaticEndpoint) {
   RunOptions run = Good({"--nnodes=2", "--master-addr=10.0.0.1", "--master-port=1234"});
-  EXPECT_EQ(run.backend, Backend::kStatic);
-  EXPECT_EQ(run.endpoint_host, "10.0.0.1");
-  EXPECT_EQ(run.endpoint_port, 1234);
-  EXPECT_EQ(run.run_id, "none");
+  EXPECT_EQ(run.job.backend, Backend::kStatic);
+  EXPECT_EQ(run.job.endpoint.host, "10.0.0.1");
+  EXPECT_EQ(run.job.endpoint.port, 1234);
+  EXPECT_EQ(run.job.run_id, "none");
   run = Good({"--nnodes=2"});
-  EXPECT_EQ(fmt::format("{}:{}", run.endpoint_host, run.endpoint_port), "127.0.0.1:29500");
-  EXPECT_EQ(run.job.join_timeout, seconds(900));
+  EXPECT_EQ(fmt::format("{}:{}", run.job.endpoint.host, run.job.endpoint.port), "127.0.0.1:29500");
+  EXPECT_EQ(run.job.shared.join_timeout, seconds(900));
   run = Good({"--nnodes=2", "--rdzv-endpoint=[fd00::1]:7", "--master-addr=ignored"});
-  EXPECT_EQ(fmt::format("{}|{}", run.master_addr, run.master_port), "fd00::1|7");
-  EXPECT_EQ(Good({"--nnodes=2", "--master-addr=[::1]"}).master_addr, "::1");
+  EXPECT_EQ(fmt::format("{}|{}", run.job.endpoint.host, run.job.endpoint.port), "fd00::1|7");
+  EXPECT_EQ(Good({"--nnodes=2", "--master-addr=[::1]"}).job.endpoint.host, "::1");
   EXPECT_THAT(Error({"--nnodes=2", "--rdzv-endpoint=host", "x.py"}), HasSubstr("needs a port"));
   // The flag or variable that gave the port, for the error if it cannot be served.
-  EXPECT_EQ(Good({"--nnodes=2"}).master_port_origin, "--master-port");
-  EXPECT_EQ(Good({"--nnodes=2", "--master-port=7"}).master_port_origin, "--master-port");
-  EXPECT_EQ(Good({"--nnodes=2"}, {{"PET_MASTER_PORT", "7"}}).master_port_origin, "PET_MASTER_PORT");
-  EXPECT_EQ(Good({"--nnodes=2", "--rdzv-endpoint=h:7"}).master_port_origin, "--rdzv-endpoint");
-  EXPECT_EQ(Good({"--nnodes=2"}, {{"PET_RDZV_ENDPOINT", "h:7"}}).master_port_origin, "PET_RDZV_ENDPOINT");
+  EXPECT_EQ(Good({"--nnodes=2"}).job.port_origin, "--master-port");
+  EXPECT_EQ(Good({"--nnodes=2", "--master-port=7"}).job.port_origin, "--master-port");
+  EXPECT_EQ(Good({"--nnodes=2"}, {{"PET_MASTER_PORT", "7"}}).job.port_origin, "PET_MASTER_PORT");
+  EXPECT_EQ(Good({"--nnodes=2", "--rdzv-endpoint=h:7"}).job.port_origin, "--rdzv-endpoint");
+  EXPECT_EQ(Good({"--nnodes=2"}, {{"PET_RDZV_ENDPOINT", "h:7"}}).job.port_origin, "PET_RDZV_ENDPOINT");
 }
 
 TEST(TorchrunPlace, C10dEndpoint) {
@@ -86,8 +86,8 @@ TEST(TorchrunPlace, C10dEndpoint) {
                     {"fd00::a:9", "fd00::a", 9}, {"a_b.c-d:0", "a_b.c-d", 0}};
   for (const auto& row : rows) {
     RunOptions run = Good({"--rdzv-backend=c10d", "--rdzv-endpoint=" + row.text});
-    EXPECT_EQ(run.endpoint_host, row.host) << row.text;
-    EXPECT_EQ(run.endpoint_port, row.port) << row.text;
+    EXPECT_EQ(run.job.endpoint.host, row.host) << row.text;
+    EXPECT_EQ(run.job.endpoint.port, row.port) << row.text;
   }
   for (const char* bad : {"h:65536", "h:", "h:-1", "h:1x", ":1", "h/a:1", "[]:1", "a b:1", "h:000001", "h\xff:1"}) {
     EXPECT_THAT(Error({"--rdzv-backend=c10d", std::string("--rdzv-endpoint=") + bad, "x.py"}),
@@ -96,33 +96,33 @@ TEST(TorchrunPlace, C10dEndpoint) {
   EXPECT_EQ(Good({"--rdzv-backend=c10d", "--master-addr=h"}).warnings.size(), 1u);
   const RunOptions ranked = Good({"--rdzv-backend=c10d", "--node-rank=1"});
   EXPECT_THAT(ranked.warnings, testing::IsEmpty());
-  EXPECT_EQ(ranked.node_index, 1);
-  EXPECT_EQ(Good({"--rdzv-backend=c10d"}).node_index, std::nullopt);
-  EXPECT_THAT(Good({"--rdzv-backend=c10d", "--rdzv-id="}).run_id, testing::SizeIs(36));
+  EXPECT_EQ(ranked.job.node_rank, 1);
+  EXPECT_EQ(Good({"--rdzv-backend=c10d"}).job.node_rank, std::nullopt);
+  EXPECT_THAT(Good({"--rdzv-backend=c10d", "--rdzv-id="}).job.run_id, testing::SizeIs(36));
 }
 
 TEST(TorchrunPlace, RdzvConf) {
   auto conf = [](const std::string& text) { return Good({"--rdzv-backend=c10d", "--rdzv-conf", text}); };
-  rendezvous::JobOptions defaults = Good({"--rdzv-backend=c10d"}).job;
+  rendezvous::JobOptions defaults = Good({"--rdzv-backend=c10d"}).job.shared;
   EXPECT_EQ(defaults.join_timeout, seconds(600));
   EXPECT_EQ(defaults.last_call, seconds(30));
   EXPECT_EQ(defaults.heartbeat_timeout, seconds(15));
   rendezvous::JobOptions job =
-      conf(" join_timeout = 5 , last_call_timeout=0,close_timeout=1,heartbeat_timeout=1,read_timeout=9").job;
+      conf(" join_timeout = 5 , last_call_timeout=0,close_timeout=1,heartbeat_timeout=1,read_timeout=9").job.shared;
   EXPECT_EQ(job.join_timeout, seconds(5));
   EXPECT_EQ(job.last_call, seconds(0));
   EXPECT_EQ(job.heartbeat_timeout, seconds(1));
-  EXPECT_EQ(conf("keep_alive_interval=2,keep_alive_max_attempt=4").job.heartbeat_timeout, seconds(8));
-  EXPECT_EQ(conf("keep_alive_max_attempt=2").job.heartbeat_timeout, seconds(10));
-  EXPECT_EQ(conf("keep_alive_interval=2,heartbeat_timeout=7").job.heartbeat_timeout, seconds(7));
-  EXPECT_EQ(conf("is_host=Yes").is_host, true);
-  EXPECT_EQ(conf("is_host=f").is_host, false);
-  EXPECT_EQ(conf("store_type=tcp").is_host, std::nullopt);
-  EXPECT_EQ(conf("join_timeout=1,join_timeout=2").job.join_timeout, seconds(2));
+  EXPECT_EQ(conf("keep_alive_interval=2,keep_alive_max_attempt=4").job.shared.heartbeat_timeout, seconds(8));
+  EXPECT_EQ(conf("keep_alive_max_attempt=2").job.shared.heartbeat_timeout, seconds(10));
+  EXPECT_EQ(conf("keep_alive_interval=2,heartbeat_timeout=7").job.shared.heartbeat_timeout, seconds(7));
+  EXPECT_EQ(conf("is_host=Yes").job.is_host, true);
+  EXPECT_EQ(conf("is_host=f").job.is_host, false);
+  EXPECT_EQ(conf("store_type=tcp").job.is_host, std::nullopt);
+  EXPECT_EQ(conf("join_timeout=1,join_timeout=2").job.shared.join_timeout, seconds(2));
   EXPECT_THAT(conf("rank=3,timeout=3").warnings, IsEmpty());
-  EXPECT_EQ(conf("timeout=3").job.join_timeout, seconds(600));  // c10d ignores it
-  EXPECT_EQ(Good({"--nnodes=2", "--rdzv-conf=timeout=3"}).job.join_timeout, seconds(3));
-  EXPECT_EQ(Good({"--nnodes=2", "--rdzv-conf=timeout=3,join_timeout=4"}).job.join_timeout, seconds(4));
+  EXPECT_EQ(conf("timeout=3").job.shared.join_timeout, seconds(600));  // c10d ignores it
+  EXPECT_EQ(Good({"--nnodes=2", "--rdzv-conf=timeout=3"}).job.shared.join_timeout, seconds(3));
+  EXPECT_EQ(Good({"--nnodes=2", "--rdzv-conf=timeout=3,join_timeout=4"}).job.shared.join_timeout, seconds(4));
   EXPECT_THAT(conf("colour=red").warnings, ElementsAre(HasSubstr("colour=red is not understood")));
   struct {
     std::string text, part;
@@ -173,15 +173,15 @@ TEST(TorchrunPlace, RdzvConfOfTheOtherBackendIsNoError) {
     ASSERT_EQ(run.warnings.size(), row.warned.size()) << row.conf;
     for (size_t i = 0; i < row.warned.size(); ++i) EXPECT_THAT(run.warnings[i], HasSubstr(row.warned[i])) << row.conf;
   }
-  EXPECT_EQ(Good({"--nnodes=2", "--rdzv-conf=timeout=7,join_timeout=x"}).job.join_timeout, seconds(7));
+  EXPECT_EQ(Good({"--nnodes=2", "--rdzv-conf=timeout=7,join_timeout=x"}).job.shared.join_timeout, seconds(7));
 }
 
 TEST(TorchrunPlace, Credentials) {
   Environment environment = {
       {"MUSTER_TOKEN_FILE", "/t"}, {"MUSTER_TLS_CERT", "/c"}, {"MUSTER_TLS_KEY", "/k"}, {"MUSTER_TLS_CA", "/a"}};
-  auto files = Good({}, environment).credentials;
+  auto files = Good({}, environment).job.credentials;
   EXPECT_EQ(files.token + files.tls_cert + files.tls_key + files.tls_ca, "/t/c/k/a");
-  files = Good({"--rdzv-conf=token_file=/T,tls_cert=/C,tls_key=/K,tls_ca=/A"}, environment).credentials;
+  files = Good({"--rdzv-conf=token_file=/T,tls_cert=/C,tls_key=/K,tls_ca=/A"}, environment).job.credentials;
   EXPECT_EQ(files.token + files.tls_cert + files.tls_key + files.tls_ca, "/T/C/K/A");
 }
 

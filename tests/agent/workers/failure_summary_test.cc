@@ -17,7 +17,6 @@ class FailureSummaryTest : public testing::Test {
   FailureSummaryTest() {
     setenv("TZ", "UTC", 1);
     tzset();
-    options_.script = "train.py";
     boom_.node = "node-1";
     boom_.host = "host1";
     boom_.rank = 3;
@@ -36,13 +35,13 @@ class FailureSummaryTest : public testing::Test {
     killed_.signal = 15;
     killed_.unix_millis = 1'700'000'001'000;
   }
-  RunOptions options_;
+  const std::string script_ = "train.py";
   WorkerFailure boom_, killed_;
 };
 
 TEST_F(FailureSummaryTest, RootCauseAndOthers) {
   rendezvous::Verdict verdict{3, "rank 3 on node-1 failed and no restart is left", boom_, {boom_, killed_}};
-  EXPECT_EQ(FailureSummary(verdict, options_, "node-1"),
+  EXPECT_EQ(FailureSummary(verdict, script_, "node-1"),
             R"(=======================================================
 train.py FAILED
 -------------------------------------------------------
@@ -75,7 +74,7 @@ TEST_F(FailureSummaryTest, Alone) {
   killed_.signal = 9;
   killed_.exit_code = 137;
   killed_.oom_killed = true;
-  std::string text = FailureSummary({137, "", killed_, {killed_}}, options_, "node-1");
+  std::string text = FailureSummary({137, "", killed_, {killed_}}, script_, "node-1");
   EXPECT_THAT(text, HasSubstr("  <NO_OTHER_FAILURES>\n"));
   EXPECT_THAT(text, HasSubstr("exitcode  : -9 (pid: 12000)  (SIGKILL)"));
   EXPECT_THAT(text, HasSubstr("Signal 9 (SIGKILL) received by PID 12000: out of memory, killed by the kernel"));
@@ -85,26 +84,26 @@ TEST_F(FailureSummaryTest, NeverStarted) {
   boom_.pid = 0;
   boom_.exit_code = 127;
   boom_.stderr_tail = {"one"};
-  std::string text = FailureSummary({127, "", boom_, {boom_}}, options_, "node-1");
+  std::string text = FailureSummary({127, "", boom_, {boom_}}, script_, "node-1");
   EXPECT_THAT(text, HasSubstr("exitcode  : 127\n"));
   EXPECT_THAT(text, HasSubstr("stderr    : last line\n"));
 }
 
 TEST_F(FailureSummaryTest, NothingWhereNoWorkerFailed) {
-  EXPECT_EQ(FailureSummary({}, options_, "node-1"), "");
-  EXPECT_EQ(FailureSummary({200, "1 of 2 nodes came within 600 s", std::nullopt, {}}, options_, "node-1"), "");
+  EXPECT_EQ(FailureSummary({}, script_, "node-1"), "");
+  EXPECT_EQ(FailureSummary({200, "1 of 2 nodes came within 600 s", std::nullopt, {}}, script_, "node-1"), "");
 }
 
 TEST_F(FailureSummaryTest, WithoutMessage) {
   boom_.message.clear();
-  EXPECT_THAT(FailureSummary({3, "", boom_, {boom_}}, options_, "node-1"),
+  EXPECT_THAT(FailureSummary({3, "", boom_, {boom_}}, script_, "node-1"),
               HasSubstr("To enable traceback see: https://pytorch.org"));
 }
 
 TEST_F(FailureSummaryTest, SaysWhoseTheErrorFileIs) {
   const rendezvous::Verdict verdict{3, "", boom_, {boom_}};
-  EXPECT_THAT(FailureSummary(verdict, options_, "node-1"), HasSubstr("error_file: /logs/error.json\n"));
-  EXPECT_THAT(FailureSummary(verdict, options_, "node-0"), HasSubstr("error_file: /logs/error.json (on node-1)\n"));
+  EXPECT_THAT(FailureSummary(verdict, script_, "node-1"), HasSubstr("error_file: /logs/error.json\n"));
+  EXPECT_THAT(FailureSummary(verdict, script_, "node-0"), HasSubstr("error_file: /logs/error.json (on node-1)\n"));
 }
 
 TEST_F(FailureSummaryTest, ATracebackIsShownOnce) {
@@ -126,7 +125,7 @@ TEST_F(FailureSummaryTest, ATracebackIsShownOnce) {
            Row{{"step 3"}, "last line\n    step 3\n"},
        }) {
     boom_.stderr_tail = row.tail;
-    const std::string text = FailureSummary({3, "", boom_, {boom_}}, options_, "node-1");
+    const std::string text = FailureSummary({3, "", boom_, {boom_}}, script_, "node-1");
     if (row.shown.empty()) {
       EXPECT_THAT(text, Not(HasSubstr("stderr    :")));
     } else {
@@ -137,20 +136,19 @@ TEST_F(FailureSummaryTest, ATracebackIsShownOnce) {
 
 TEST_F(FailureSummaryTest, LateOnesSaySo) {
   killed_.late = killed_.consequence = true;
-  const std::string text = FailureSummary({3, "", boom_, {boom_, killed_}}, options_, "node-1");
+  const std::string text = FailureSummary({3, "", boom_, {boom_, killed_}}, script_, "node-1");
   EXPECT_THAT(text, HasSubstr("it failed when the workers were being stopped"));
   EXPECT_THAT(text, Not(HasSubstr("it lost a peer")));
 }
 
 TEST_F(FailureSummaryTest, ConsequencesSaySo) {
   killed_.consequence = true;
-  EXPECT_THAT(FailureSummary({3, "", boom_, {boom_, killed_}}, options_, "node-1"),
-              HasSubstr("probably a consequence"));
+  EXPECT_THAT(FailureSummary({3, "", boom_, {boom_, killed_}}, script_, "node-1"), HasSubstr("probably a consequence"));
 }
 
 TEST_F(FailureSummaryTest, ARootCauseIsNoConsequenceOfAnother) {
   boom_.consequence = true;
-  const std::string text = FailureSummary({3, "", boom_, {boom_}}, options_, "node-1");
+  const std::string text = FailureSummary({3, "", boom_, {boom_}}, script_, "node-1");
   EXPECT_THAT(text, HasSubstr("it lost a peer, or waited for one in vain: no worker failed by itself"));
   EXPECT_THAT(text, Not(HasSubstr("probably a consequence")));
 }
@@ -161,7 +159,7 @@ TEST_F(FailureSummaryTest, ManyFailuresStayReadable) {
     killed_.rank = rank;
     verdict.failures.push_back(killed_);
   }
-  std::string text = FailureSummary(verdict, options_, "node-1");
+  std::string text = FailureSummary(verdict, script_, "node-1");
   EXPECT_THAT(text, HasSubstr("[16]:"));
   EXPECT_THAT(text, Not(HasSubstr("[17]:")));
   EXPECT_THAT(text, HasSubstr("  ... and 984 more\n"));

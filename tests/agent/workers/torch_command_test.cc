@@ -52,7 +52,7 @@ TEST(WorkerCommand, EveryForm) {
   FakeMachine machine;
   WithPython(machine);
   struct Form {
-    bool module = false, no_python = false, run_path = false, legacy = false, use_env = false;
+    bool module = false, no_python = false, run_path = false, local_rank = false;
     std::vector<std::string> expected;
   };
   const std::string code =
@@ -69,19 +69,19 @@ TEST(WorkerCommand, EveryForm) {
       {.no_python = true, .expected = {"s", "--rank=1", "$x", "$"}},
       {.run_path = true, .expected = {python, "-u", "-c", code, "s", "--rank=1", "$x", "$"}},
       {.no_python = true, .run_path = true, .expected = {python, "-u", "-c", code, "s", "--rank=1", "$x", "$"}},
-      {.legacy = true, .expected = {python, "-u", "s", "--local-rank=1", "--rank=1", "$x", "$"}},
-      {.module = true, .legacy = true, .expected = {python, "-u", "-m", "s", "--local-rank=1", "--rank=1", "$x", "$"}},
-      {.legacy = true, .use_env = true, .expected = {python, "-u", "s", "--rank=1", "$x", "$"}},
+      {.local_rank = true, .expected = {python, "-u", "s", "--local-rank=1", "--rank=1", "$x", "$"}},
+      {.module = true,
+       .local_rank = true,
+       .expected = {python, "-u", "-m", "s", "--local-rank=1", "--rank=1", "$x", "$"}},
   };
   for (const Form& form : forms) {
     RunOptions options;
-    options.script = "s";
-    options.script_args = {"--rank=${local_rank}", "$x", "$$"};
-    options.module = form.module;
-    options.no_python = form.no_python;
-    options.run_path = form.run_path;
-    options.legacy_launch = form.legacy;
-    options.use_env = form.use_env;
+    options.command.script = "s";
+    options.command.script_args = {"--rank=${local_rank}", "$x", "$$"};
+    options.command.module = form.module;
+    options.command.no_python = form.no_python;
+    options.command.run_path = form.run_path;
+    options.command.local_rank_argument = form.local_rank;
     auto command = WorkerCommand(options, 1, Around(machine));
     ASSERT_TRUE(command.ok()) << command.status();
     EXPECT_EQ(*command, form.expected);
@@ -252,10 +252,10 @@ TEST(NumaBinding, PutsNumactlInFront) {
   FakeMachine machine;
   TwoSockets(WithPython(machine));
   RunOptions options;
-  options.script = "/bin/true";
-  options.no_python = true;
-  options.nproc = 2;
-  options.numa_binding = "node";
+  options.command.script = "/bin/true";
+  options.command.no_python = true;
+  options.workers.nproc = 2;
+  options.command.numa_binding = "node";
   Status missing = WorkerCommand(options, 1, Around(machine)).status();
   EXPECT_EQ(missing.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(Message(missing), HasSubstr("install the package numactl"));

@@ -36,9 +36,9 @@ rendezvous::Assignment Second() {  // node 1 of 2, ranks 4..7 of 8
 }
 RunOptions Options() {
   RunOptions options;
-  options.role = "trainer";
-  options.run_id = "job7";
-  options.nproc = 4;
+  options.workers.role = "trainer";
+  options.job.run_id = "job7";
+  options.workers.nproc = 4;
   return options;
 }
 
@@ -90,24 +90,26 @@ TEST(WorkerEnvironment, OmpRule) {
 
 TEST(WorkerEnvironment, EveryWorkerHasADevice) {
   RunOptions options = Options();
-  options.nproc = 2;
-  EXPECT_TRUE(CheckDevices({{"CUDA_VISIBLE_DEVICES", "4"}}, options).ok());
-  options.virtual_local_rank = true;
-  EXPECT_TRUE(CheckDevices({}, options).ok());
-  EXPECT_TRUE(CheckDevices({{"CUDA_VISIBLE_DEVICES", "4,5"}}, options).ok());
-  EXPECT_EQ(CheckDevices({{"CUDA_VISIBLE_DEVICES", "4"}}, options).code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_EQ(CheckDevices({{"CUDA_VISIBLE_DEVICES", ""}}, options).code(), absl::StatusCode::kFailedPrecondition);
+  options.workers.nproc = 2;
+  EXPECT_TRUE(CheckDevices({{"CUDA_VISIBLE_DEVICES", "4"}}, options.workers).ok());
+  options.workers.virtual_local_rank = true;
+  EXPECT_TRUE(CheckDevices({}, options.workers).ok());
+  EXPECT_TRUE(CheckDevices({{"CUDA_VISIBLE_DEVICES", "4,5"}}, options.workers).ok());
+  EXPECT_EQ(CheckDevices({{"CUDA_VISIBLE_DEVICES", "4"}}, options.workers).code(),
+            absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(CheckDevices({{"CUDA_VISIBLE_DEVICES", ""}}, options.workers).code(),
+            absl::StatusCode::kFailedPrecondition);
 }
 
 TEST(WorkerEnvironment, OmpThreadsThatAreSetAreSaid) {
   RunOptions options = Options();
-  options.nproc = 2;
+  options.workers.nproc = 2;
   EXPECT_THAT(OmpWarning({}, options).value_or(""), HasSubstr("Setting OMP_NUM_THREADS"));
   EXPECT_EQ(OmpWarning({{"OMP_NUM_THREADS", "2"}}, options), std::nullopt);
   options.wire = Wire::kXgboost;  // XGBoost's commands do not get the variable
   EXPECT_EQ(OmpWarning({}, options), std::nullopt);
   options.wire = Wire::kTorch;
-  options.nproc = 1;
+  options.workers.nproc = 1;
   EXPECT_EQ(OmpWarning({}, options), std::nullopt);
 }
 
@@ -126,7 +128,7 @@ TEST(WorkerEnvironment, CudaDevicesPassThrough) {
 
 TEST(WorkerEnvironment, VirtualLocalRank) {
   RunOptions options = Options();
-  options.virtual_local_rank = true;
+  options.workers.virtual_local_rank = true;
   auto environment = WorkerEnvironment(Environment::Of({"CUDA_VISIBLE_DEVICES=5, 7"}), options, Second(), 1, {});
   ASSERT_TRUE(environment.ok());
   EXPECT_EQ(Environment::Of(*environment).Get("LOCAL_RANK"), "0");
@@ -176,9 +178,9 @@ TEST(WorkerOutput, EveryCombination) {
   };
   for (const auto& row : rows) {
     RunOptions options = Options();
-    options.redirects.all = row.redirects;
-    options.tee.all = row.tee;
-    if (!row.heard) options.local_ranks_filter = {0, 2};
+    options.logs.redirects.all = row.redirects;
+    options.logs.tee.all = row.tee;
+    if (!row.heard) options.logs.local_ranks_filter = {0, 2};
     auto output = WorkerOutput(options, Second(), 1, {row.folder ? "/logs/a" : ""}, row.terminal);
     SCOPED_TRACE(fmt::format("-r {} -t {} heard {} folder {} terminal {}", row.redirects, row.tee, row.heard,
                              row.folder, row.terminal));
@@ -189,22 +191,22 @@ TEST(WorkerOutput, EveryCombination) {
 
 TEST(WorkerOutput, PerLocalRank) {
   RunOptions options = Options();
-  options.redirects.by_local_rank = {{0, 3}};
+  options.logs.redirects.by_local_rank = {{0, 3}};
   EXPECT_EQ(WorkerOutput(options, Second(), 0, {"/l"}, true).out.file, "/l/0/stdout.log");
   EXPECT_EQ(WorkerOutput(options, Second(), 1, {"/l"}, true).out.file, "");
 }
 
 TEST(WorkerOutput, DuplicateFilters) {
   RunOptions options = Options();
-  options.tee.all = 1;
-  options.duplicate_stdout_filters = {"loss"};
-  options.duplicate_stderr_filters = {"error"};
+  options.logs.tee.all = 1;
+  options.logs.duplicate_stdout_filters = {"loss"};
+  options.logs.duplicate_stderr_filters = {"error"};
   auto output = WorkerOutput(options, Second(), 0, {"/l"}, true);
   EXPECT_THAT(output.out.filters, ElementsAre("loss"));
   EXPECT_EQ(output.out.filter_file, "/l/filtered_stdout.log");
   EXPECT_TRUE(output.err.filters.empty());  // stderr is not tee'd
   EXPECT_EQ(output.err.filter_file, "");
-  options.local_ranks_filter = {1};  // a rank without console output has no filtered lines either
+  options.logs.local_ranks_filter = {1};  // a rank without console output has no filtered lines either
   EXPECT_EQ(WorkerOutput(options, Second(), 0, {"/l"}, true).out.filter_file, "");
   EXPECT_EQ(WorkerOutput(options, Second(), 1, {"/l"}, true).out.filter_file, "/l/filtered_stdout.log");
 }
@@ -212,7 +214,7 @@ TEST(WorkerOutput, DuplicateFilters) {
 TEST(WorkerOutput, Prefix) {
   RunOptions options = Options();
   EXPECT_EQ(LinePrefix(options, Second(), 1), "[trainer1]:");
-  options.log_line_prefix_template = "${role_name}|$local_rank|${rank}|${hostname}|$$|${what}|$9: ";
+  options.logs.line_prefix_template = "${role_name}|$local_rank|${rank}|${hostname}|$$|${what}|$9: ";
   EXPECT_EQ(LinePrefix(options, Second(), 1), "trainer|1|5|host1|$|${what}|$9: ");
 }
 
