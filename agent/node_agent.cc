@@ -209,12 +209,11 @@ void NodeAgent::Impl::Join(RendezvousPlace place) {
   self_.store_port = *port;
   watch_.ledger().NodeIs(self_);
 
-  rendezvous::AttendantOptions attendant;
-  attendant.run_id = options_.job.run_id;
-  attendant.endpoint = place_.endpoint;
-  attendant.self = self_;
-  attendant.options = options_.job.shared;
-  attendant.credentials = credentials_;
+  rendezvous::AttendantOptions attendant{.run_id = options_.job.run_id,
+                                         .endpoint = place_.endpoint,
+                                         .self = self_,
+                                         .options = options_.job.shared,
+                                         .credentials = credentials_};
   rendezvous::AttendantEvents events;
   events.start = [this](const Assignment& assignment) { StartRound(assignment); };
   events.stop = [this](const rendezvous::attendance::StopRound& stop) { StopRound(stop); };
@@ -292,10 +291,9 @@ void NodeAgent::Impl::StartRound(const Assignment& assignment) {
                           assignment.node_count, Counted(assignment.seat.node.slots, "worker"), assignment.world_size,
                           assignment.reason));
   }
-  AttemptEvents events;
-  events.failed = [this](std::vector<WorkerFailure> failures) { WorkersFailed(std::move(failures)); };
-  events.succeeded = [this] { WorkersSucceeded(); };
-  events.gone = [this] { WorkersGone(); };
+  AttemptEvents events{.failed = [this](std::vector<WorkerFailure> failures) { WorkersFailed(std::move(failures)); },
+                       .succeeded = [this] { WorkersSucceeded(); },
+                       .gone = [this] { WorkersGone(); }};
   guard_.End();
   attempt_ =
       std::make_unique<Attempt>(loop_, reaper_, console_, options_, wiring_, assignment, logs_.root, std::move(events));
@@ -339,11 +337,7 @@ void NodeAgent::Impl::WorkersFailed(std::vector<WorkerFailure> failures) {
       first.rank < 0 ? WhoFailed(first) : fmt::format("rank {} (local rank {})", first.rank, first.local_rank);
   stop_reason_ = fmt::format("{}: {}", who, DescribeEnd(first.exit_code, first.signal));
   if (hang && !first.message.empty()) stop_reason_ += fmt::format(": {}", first.message);
-  rendezvous::Report report;
-  report.round = attempt_->assignment().id;
-  report.failures = std::move(failures);
-  report.lived = attempt_->lived();
-  report.progress = attempt_->Progress();
+  rendezvous::Report report{attempt_->assignment().id, std::move(failures), attempt_->lived(), attempt_->Progress()};
   if (going_signal_ == 0) attendant_->WorkersEnded(std::move(report));
   StopWorkers(rendezvous::RoundCause::kFailure, hang && going_signal_ == 0);
 }
@@ -362,10 +356,8 @@ void NodeAgent::Impl::RoundFailed(int exit_code, const std::string& reason) {
 void NodeAgent::Impl::WorkersSucceeded() {
   if (!attempt_) return;
   watch_.ledger().WorkersSucceeded();
-  rendezvous::Report report;
-  report.round = attempt_->assignment().id;
-  report.lived = attempt_->lived();
-  report.progress = attempt_->Progress();
+  rendezvous::Report report{
+      .round = attempt_->assignment().id, .lived = attempt_->lived(), .progress = attempt_->Progress()};
   guard_.End();
   // Ends what the workers left behind in their process groups (daemons, data loaders).
   attempt_->Stop(SIGTERM, wiring_.own_code ? wiring_.grace : kRestartGrace, "all workers succeeded");

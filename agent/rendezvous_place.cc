@@ -48,11 +48,7 @@ std::string OwnAddress(boost::asio::io_context& loop, const RunOptions::Job& job
 
 rendezvous::CoordinatorService::Options Serving(const net::Credentials& credentials, const std::string& address,
                                                 const KeptDescriptors& keep) {
-  rendezvous::CoordinatorService::Options serving;
-  serving.credentials = credentials;
-  serving.keep_descriptors = keep;
-  serving.host = OpenTo(address);
-  return serving;
+  return {.host = OpenTo(address), .credentials = credentials, .keep_descriptors = keep};
 }
 
 rendezvous::CoordinatorService::Options ServingEndpoint(const RunOptions::Job& job, const net::Credentials& credentials,

@@ -27,12 +27,17 @@ namespace muster::agent {
 namespace {
 
 // Ends before there is an agent, but leaves the files of one, since the pod's controller reads them.
-int Refuse(int code, const Status& status, const RunOptions& options) {
+int LeaveFiles(int code, const Status& status, const RunOptions& options) {
   const JobEnd end{.exit_code = code, .reason = std::string(Message(status))};
   ForgetTerminationMessage(options.termination_log);
   LeaveErrorFile(end, options.wire);
   LeaveTerminationMessage(end, options);
   return code;
+}
+
+int Refuse(int code, const Status& status, const RunOptions& options) {
+  log::Error(Message(status));
+  return LeaveFiles(code, status, options);
 }
 
 void LookAtPython(RunOptions* options) {
@@ -53,26 +58,18 @@ int Begin(const ParsedRun& parsed, const HostFacts& facts, const std::vector<std
   }
   if (options.rsh.serve) {
     std::string reason;
-    if (int code = RunNodeCheck(options, &reason); code != 0) {
-      log::Error(reason);
-      return Refuse(code, absl::UnavailableError(reason), options);
-    }
-    return ServeRsh(options);
+    const int code = RunNodeCheck(options, &reason);
+    return code == 0 ? ServeRsh(options) : Refuse(code, absl::UnavailableError(reason), options);
   }
   auto workers = ResolveNproc(options.workers.nproc_per_node, facts, options.workers.nproc_origin);
-  if (!workers.ok()) {
-    log::Error(Message(workers.status()));
-    return Refuse(kExitUsage, workers.status(), options);
-  }
+  if (!workers.ok()) return Refuse(kExitUsage, workers.status(), options);
   options.workers.nproc = workers->count;
   if (!workers->warning.empty()) options.warnings.push_back(workers->warning);
   if (Status status = options.wire == Wire::kTorch ? CheckStart(options) : absl::OkStatus(); !status.ok()) {
-    log::Error(Message(status));
     return Refuse(StartExitCode(status), status, options);
   }
   if (options.wire == Wire::kTorch) LookAtPython(&options);
   if (Status status = MakeLogFolder(options.logs); !status.ok()) {
-    log::Error(Message(status));
     return Refuse(absl::IsResourceExhausted(status) ? kExitNodeUnhealthy : kExitUsage, status, options);
   }
   if (options.job.nodes_on_this_machine > 0) {
@@ -94,7 +91,7 @@ int Run(const std::vector<std::string>& arguments, CalledAs called_as, std::stri
     FlagReader read(environment, SplitWhatCanBeRead(arguments, called_as), called_as);
     unread.termination_log = read.Get("termination-log").text;
     if (read.plain()) unread.wire = Wire::kPlain;
-    const int code = Refuse(kExitUsage, parsed.status(), unread);  // first: a stderr without a reader may end us
+    const int code = LeaveFiles(kExitUsage, parsed.status(), unread);  // first: a stderr without a reader may end us
     PrintTo(stderr, "muster {}: {}\n", name, Message(parsed.status()));
     return code;
   }
@@ -107,12 +104,10 @@ int Run(const std::vector<std::string>& arguments, CalledAs called_as, std::stri
   if (parsed->outcome == ParsedRun::Outcome::kHandOver) {
     ForgetTerminationMessage(parsed->options.termination_log);
     Status failed = HandOver(parsed->torchruns, parsed->text, called_as == CalledAs::kLaunch);
-    log::Error(Message(failed));
     return Refuse(StartExitCode(failed), failed, parsed->options);
   }
   auto code = RunOrSay([&] { return Begin(*parsed, facts, arguments, called_as); });
   if (code.ok()) return *code;
-  log::Error(Message(code.status()));
   return Refuse(StartExitCode(code.status()), code.status(), parsed->options);
 }
 

@@ -65,8 +65,7 @@ std::optional<FlagValue> FlagReader::FlagOr(std::string_view name, std::string_v
 FlagValue FlagReader::Get(std::string_view name) const {
   const std::span<const Flag> table = FlagTable();
   const Flag& row = *std::find_if(table.begin(), table.end(), [&](const Flag& flag) { return flag.name == name; });
-  if (auto given = line_.values.find(name); given != line_.values.end())
-    return {given->second, fmt::format("--{}", name)};
+  if (auto given = FlagOr(name, "")) return *std::move(given);
   if (Hears(row) && !row.variable.empty()) {
     if (auto text = environment_.Get(row.variable)) return {*text, std::string(row.variable)};
     if (auto told = FirstOf(environment_, row.pod_variable)) return *std::move(told);
@@ -117,14 +116,10 @@ StatusOr<int> ReadNumber(const FlagValue& value, int lowest, int highest) {
 Status FlagReader::ReadLog(RunOptions* options) const {
   options->job.node_name = std::string(Strip(Get("node-name").text));
   FlagValue format = Get("log-format");
-  auto parsed_format = log::ParseFormat(format.text);
-  if (!parsed_format.ok()) return Bad(format, parsed_format.status());
-  options->log.format = *parsed_format;
+  MUSTER_ASSIGN_OR_RETURN(options->log.format, Of(format, log::ParseFormat(format.text)));
   options->log.node = options->job.node_name;
   if (FlagValue level = Get("log-level"); level.given()) {
-    auto parsed = log::ParseLevel(level.text);
-    if (!parsed.ok()) return Bad(level, parsed.status());
-    options->log.level = *parsed;
+    MUSTER_ASSIGN_OR_RETURN(options->log.level, Of(level, log::ParseLevel(level.text)));
   } else if (auto text = environment_.Get("LOGLEVEL"); text && !text->empty()) {
     auto parsed = log::ParseLevel(*text);
     if (!parsed.ok()) {
@@ -141,17 +136,13 @@ Status FlagReader::ReadCommon(RunOptions* options) const {
   MUSTER_RETURN_IF_ERROR(ReadHttpPort(&options->http));
   options->check.command = std::string(Strip(Get("node-check").text));
   FlagValue limit = Get("node-check-timeout");
-  auto parsed_limit = ParseDuration(limit.text);
-  if (!parsed_limit.ok()) return Bad(limit, parsed_limit.status());
-  if (*parsed_limit <= Duration::zero()) return Bad(limit, "want more than 0");
-  options->check.timeout = *parsed_limit;
+  MUSTER_ASSIGN_OR_RETURN(options->check.timeout, Of(limit, ParseDuration(limit.text)));
+  if (options->check.timeout <= Duration::zero()) return Bad(limit, "want more than 0");
   options->watched.nodes_file = Get("nodes-file").text;
   options->watched.preempt_file = Get("preempt-file").text;
   FlagValue interval = Get("preempt-interval");
-  auto pause = ParseDuration(interval.text);
-  if (!pause.ok()) return Bad(interval, pause.status());
-  if (*pause < std::chrono::milliseconds(10)) return Bad(interval, "want at least 10ms");
-  options->watched.preempt_interval = *pause;
+  MUSTER_ASSIGN_OR_RETURN(options->watched.preempt_interval, Of(interval, ParseDuration(interval.text)));
+  if (options->watched.preempt_interval < std::chrono::milliseconds(10)) return Bad(interval, "want at least 10ms");
   MUSTER_RETURN_IF_ERROR(ReadHangRules(options));
   return ReadRestartRules(&options->job.shared);
 }
@@ -183,18 +174,14 @@ Status FlagReader::ReadLogs(RunOptions::Logs* logs) const {
   } const streams[] = {{"redirects", logs->redirects}, {"tee", logs->tee}};
   for (const auto& stream : streams) {
     FlagValue value = Get(stream.name);
-    auto parsed = ParseStdStreams(value.text);
-    if (!parsed.ok()) return Bad(value, parsed.status());
-    stream.into = *parsed;
+    MUSTER_ASSIGN_OR_RETURN(stream.into, Of(value, ParseStdStreams(value.text)));
   }
   logs->line_prefix_template = Get("log-line-prefix-template").text;
   if (logs->line_prefix_template.empty()) {
     logs->line_prefix_template = environment_.Get("TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE").value_or("");
   }
   FlagValue filter = Get("local-ranks-filter");
-  auto ranks = ParseRankList(filter.text);
-  if (!ranks.ok()) return Bad(filter, ranks.status());
-  logs->local_ranks_filter = *ranks;
+  MUSTER_ASSIGN_OR_RETURN(logs->local_ranks_filter, Of(filter, ParseRankList(filter.text)));
   logs->duplicate_stdout_filters = ParseFilters(Get("duplicate-stdout-filters").text);
   logs->duplicate_stderr_filters = ParseFilters(Get("duplicate-stderr-filters").text);
   return absl::OkStatus();
@@ -202,9 +189,8 @@ Status FlagReader::ReadLogs(RunOptions::Logs* logs) const {
 
 Status FlagReader::ReadSignals(RunOptions::Signals* signals) const {
   FlagValue listed = Get("signals-to-handle");
-  auto parsed = ParseSignalList(listed.text);
-  if (!parsed.ok()) return Bad(listed, parsed.status());
-  signals->to_handle = plain_ ? std::vector<int>{SIGTERM, SIGINT} : *parsed;
+  MUSTER_ASSIGN_OR_RETURN(signals->to_handle, Of(listed, ParseSignalList(listed.text)));
+  if (plain_) signals->to_handle = {SIGTERM, SIGINT};
   signals->to_handle_text = listed.text;
   signals->to_forward = ForwardedSignals();
   std::erase_if(signals->to_forward, [&](int signal) {
@@ -228,9 +214,8 @@ Status FlagReader::ReadSignals(RunOptions::Signals* signals) const {
 Status FlagReader::ReadHttpPort(HttpListen* http) const {
   FlagValue port = Get("http-port");
   bool in_cluster = !environment_.Get("KUBERNETES_SERVICE_HOST").value_or("").empty();
-  auto chosen = ChooseHttpListen(port.given() ? std::optional(port.text) : std::nullopt, in_cluster);
-  if (!chosen.ok()) return Bad(port, chosen.status());
-  *http = *std::move(chosen);
+  const auto chosen = port.given() ? std::optional(port.text) : std::nullopt;
+  MUSTER_ASSIGN_OR_RETURN(*http, Of(port, ChooseHttpListen(chosen, in_cluster)));
   if (port.given()) http->origin = port.origin;
   return absl::OkStatus();
 }
@@ -246,14 +231,11 @@ Status FlagReader::ReadHangRules(RunOptions* options) const {
   for (const auto& limit : limits) {
     FlagValue value = heard(limit.name);
     if (value.text.empty()) continue;
-    auto duration = ParseDuration(value.text);
-    if (!duration.ok()) return Bad(value, duration.status());
-    if (*duration > Duration::zero()) limit.into = *duration;
+    MUSTER_ASSIGN_OR_RETURN(const Duration duration, Of(value, ParseDuration(value.text)));
+    if (duration > Duration::zero()) limit.into = duration;
   }
   if (FlagValue signal = heard("hang-signal"); !signal.text.empty()) {
-    auto number = ParseSignal(signal.text);
-    if (!number.ok()) return Bad(signal, number.status());
-    options->hang.signal = *number;
+    MUSTER_ASSIGN_OR_RETURN(options->hang.signal, Of(signal, ParseSignal(signal.text)));
   }
   if (options->hang.step_timeout && options->logs.dir == "/dev/null") {
     options->warnings.push_back(
@@ -266,38 +248,31 @@ Status FlagReader::ReadRestartRules(rendezvous::JobOptions* job) const {
   MUSTER_ASSIGN_OR_RETURN(job->max_restarts, Number("max-restarts", 0, kMost));
   MUSTER_ASSIGN_OR_RETURN(job->no_progress_limit, Number("no-progress-limit", 0, kMost));
 
+  using rendezvous::RestartPolicy;
+  constexpr std::pair<std::string_view, RestartPolicy> kPolicies[] = {{"never", RestartPolicy::kNever},
+                                                                      {"on-failure", RestartPolicy::kOnFailure},
+                                                                      {"always", RestartPolicy::kAlways},
+                                                                      {"exit-code", RestartPolicy::kExitCode}};
   FlagValue policy = Get("restart-policy");
-  if (policy.text == "never") {
-    job->policy = rendezvous::RestartPolicy::kNever;
-  } else if (policy.text == "on-failure") {
-    job->policy = rendezvous::RestartPolicy::kOnFailure;
-  } else if (policy.text == "always") {
-    job->policy = rendezvous::RestartPolicy::kAlways;
-  } else if (policy.text == "exit-code") {
-    job->policy = rendezvous::RestartPolicy::kExitCode;
-  } else {
-    return Bad(policy, "choose one of never, on-failure, always, exit-code");
-  }
+  auto row =
+      std::find_if(std::begin(kPolicies), std::end(kPolicies), [&](auto& row) { return row.first == policy.text; });
+  if (row == std::end(kPolicies)) return Bad(policy, "choose one of never, on-failure, always, exit-code");
+  job->policy = row->second;
   FlagValue scale = Get("scale-up");
   if (scale.text != "now" && scale.text != "at-restart") return Bad(scale, "choose one of now, at-restart");
   job->scale_up = scale.text == "now" ? rendezvous::ScaleUp::kNow : rendezvous::ScaleUp::kAtRestart;
 
   FlagValue retry = Get("retry-codes"), fatal = Get("fatal-codes");
-  auto retry_codes = ParseExitCodes(retry.text);
-  if (!retry_codes.ok()) return Bad(retry, retry_codes.status());
-  auto fatal_codes = ParseExitCodes(fatal.text);
-  if (!fatal_codes.ok()) return Bad(fatal, fatal_codes.status());
-  for (int code : *retry_codes) {
-    if (fatal_codes->contains(code))
+  MUSTER_ASSIGN_OR_RETURN(job->overrides.retry, Of(retry, ParseExitCodes(retry.text)));
+  MUSTER_ASSIGN_OR_RETURN(job->overrides.fatal, Of(fatal, ParseExitCodes(fatal.text)));
+  for (int code : job->overrides.retry) {
+    if (job->overrides.fatal.contains(code))
       return Bad(retry, fmt::format("{} is in {} too; a code has one class", code, fatal.origin));
   }
-  job->overrides = {*retry_codes, *fatal_codes};
 
   if (FlagValue window = Get("restart-window"); !window.text.empty()) {
-    auto parsed = ParseDuration(window.text);
-    if (!parsed.ok()) return Bad(window, parsed.status());
-    if (*parsed <= Duration::zero()) return Bad(window, "want more than 0");
-    job->restart_window = *parsed;
+    MUSTER_ASSIGN_OR_RETURN(job->restart_window, Of(window, ParseDuration(window.text)));
+    if (*job->restart_window <= Duration::zero()) return Bad(window, "want more than 0");
   }
   return absl::OkStatus();
 }

@@ -27,6 +27,11 @@ struct FlagValue {
 // InvalidArgument: "ORIGIN=TEXT: wanted".
 Status Bad(const FlagValue& value, std::string_view wanted);
 Status Bad(const FlagValue& value, const Status& status);
+// What was parsed of the value's text, or Bad() with the reason.
+template <typename T>
+StatusOr<T> Of(const FlagValue& value, StatusOr<T> parsed) {
+  return parsed.ok() ? std::move(parsed) : Bad(value, parsed.status());
+}
 
 // A whole number in [lowest, highest], or InvalidArgument.
 StatusOr<int> ReadNumber(const FlagValue& value, int lowest, int highest);

@@ -42,13 +42,11 @@ Status ReadEndpoint(const FlagReader& flags, const PodPlace& place, RunOptions::
   FlagValue given = flags.Get("rdzv-endpoint");
   const bool told = !Strip(given.text).empty();
   if (!told) given = {JoinHostPort(place.first_node, beside), "the first node"};
-  auto endpoint = ParseEndpoint(given.text, beside);
-  if (!endpoint.ok()) return Bad(given, endpoint.status());
-  if (endpoint->host == place.first_node && taken(endpoint->port)) {
+  MUSTER_ASSIGN_OR_RETURN(job->endpoint, Of(given, ParseEndpoint(given.text, beside)));
+  if (job->endpoint.host == place.first_node && taken(job->endpoint.port)) {
     return Bad(given, fmt::format("the command itself listens there; the agents want a port of their own, such as {}",
                                   beside));
   }
-  job->endpoint = *endpoint;
   return absl::OkStatus();
 }
 
@@ -67,9 +65,8 @@ Status ReadMeeting(const FlagReader& flags, const Environment& environment, cons
   if (FlagValue id = flags.Get("rdzv-id"); id.given() && !id.text.empty()) job.run_id = id.text;
   MUSTER_RETURN_IF_ERROR(ReadEndpoint(flags, place, &job));
   FlagValue conf = flags.Get("rdzv-conf");
-  auto parsed = ParseRdzvConf(conf.text);
-  if (!parsed.ok()) return Bad(conf, parsed.status());
-  MUSTER_RETURN_IF_ERROR(ReadRdzvConf(conf, *parsed, environment, options));
+  MUSTER_ASSIGN_OR_RETURN(const auto keys, Of(conf, ParseRdzvConf(conf.text)));
+  MUSTER_RETURN_IF_ERROR(ReadRdzvConf(conf, keys, environment, options));
   if (!job.is_host) job.is_host = place.node_rank == 0;
   return absl::OkStatus();
 }
@@ -102,9 +99,7 @@ StatusOr<RunOptions> ReadPlain(const FlagReader& flags, const Environment& envir
   }
   if (!options.rsh.serve && !command) return MissingScript(CalledAs::kExec);
   if (FlagValue listen = flags.Get("rsh-listen"); !listen.text.empty()) {
-    auto parsed = ParseListen(listen.text, kNoPort);
-    if (!parsed.ok()) return Bad(listen, parsed.status());
-    options.rsh.listen = *parsed;
+    MUSTER_ASSIGN_OR_RETURN(options.rsh.listen, Of(listen, ParseListen(listen.text, kNoPort)));
     options.rsh.listen_origin = listen.origin;
   }
   options.job.standalone = true;

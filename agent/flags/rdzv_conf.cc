@@ -88,23 +88,12 @@ Status ReadRdzvConf(const FlagValue& source, const std::map<std::string, std::st
     auto text = conf.find(std::string(file.key));
     file.into = text != conf.end() ? text->second : environment.Get(file.variable).value_or("");
   }
-  constexpr std::string_view kKnown[] = {"join_timeout",
-                                         "last_call_timeout",
-                                         "close_timeout",
-                                         "heartbeat_timeout",
-                                         "keep_alive_interval",
-                                         "keep_alive_max_attempt",
-                                         "read_timeout",
-                                         "timeout",
-                                         "is_host",
-                                         "store_type",
-                                         "token_file",
-                                         "tls_cert",
-                                         "tls_key",
-                                         "tls_ca",
-                                         "rank"};
+  const std::vector<std::string_view> known = Split(
+      "join_timeout last_call_timeout close_timeout heartbeat_timeout keep_alive_interval keep_alive_max_attempt "
+      "read_timeout timeout is_host store_type token_file tls_cert tls_key tls_ca rank",
+      ' ');
   for (const auto& [key, value] : conf) {
-    if (std::find(std::begin(kKnown), std::end(kKnown), key) == std::end(kKnown)) {
+    if (std::find(known.begin(), known.end(), key) == known.end()) {
       options->warnings.push_back(
           fmt::format("{}: {}={} is not understood and has no effect", source.origin, key, value));
     }

@@ -75,10 +75,8 @@ class Reader {
 
 Status Reader::ReadNodes() {
   Value nodes = Get("nnodes");
-  auto range = ParseNodeRange(nodes.text);
-  if (!range.ok()) return Bad(nodes, range.status());
   RunOptions::Job& job = options_.job;
-  std::tie(job.shared.min_nodes, job.shared.max_nodes) = *range;
+  MUSTER_ASSIGN_OR_RETURN(std::tie(job.shared.min_nodes, job.shared.max_nodes), Of(nodes, ParseNodeRange(nodes.text)));
   MUSTER_ASSIGN_OR_RETURN(job.nodes_on_this_machine, Number("nodes-on-this-machine", 0, 4096));
   if (job.nodes_on_this_machine > 0 && !nodes.given()) {
     job.shared.min_nodes = job.shared.max_nodes = job.nodes_on_this_machine;
@@ -116,12 +114,10 @@ Status Reader::ReadRendezvous() {
   } else if (job.backend == Backend::kStatic) {
     MUSTER_RETURN_IF_ERROR(ReadStatic(endpoint));
   } else {
-    auto parsed = ParseEndpoint(endpoint.text, kC10dPort);
-    if (!parsed.ok()) return Bad(endpoint, parsed.status());
-    job.endpoint = *parsed;
+    MUSTER_ASSIGN_OR_RETURN(job.endpoint, Of(endpoint, ParseEndpoint(endpoint.text, kC10dPort)));
     if (Value address = Get("master-addr"); address.given() && !endpoint.given()) {
       Warn(fmt::format("{}={} is only used by the static backend; the endpoint is {}:{}", address.origin, address.text,
-                       parsed->host, parsed->port));
+                       job.endpoint.host, job.endpoint.port));
     }
   }
   if (job.run_id.empty()) {
@@ -153,12 +149,11 @@ Status Reader::ReadStatic(const Value& endpoint) {
   Value source = from_endpoint ? endpoint
                                : Value{fmt::format("{}:{}", Strip(address.text), Strip(port.text)),
                                        address.given() ? address.origin : port.origin};
-  auto parsed = ParseEndpoint(source.text, kNoPort);
-  if (!parsed.ok()) return Bad(source, parsed.status());
-  if (parsed->port == kNoPort) return Bad(source, "the static backend needs a port: want HOST:PORT");
-  options_.job.endpoint = *parsed;
-  if (from_endpoint || port.given()) options_.job.port_origin = from_endpoint ? source.origin : port.origin;
-  options_.job.shared.min_nodes = options_.job.shared.max_nodes;  // the static backend always waits for the maximum
+  RunOptions::Job& job = options_.job;
+  MUSTER_ASSIGN_OR_RETURN(job.endpoint, Of(source, ParseEndpoint(source.text, kNoPort)));
+  if (job.endpoint.port == kNoPort) return Bad(source, "the static backend needs a port: want HOST:PORT");
+  if (from_endpoint || port.given()) job.port_origin = from_endpoint ? source.origin : port.origin;
+  job.shared.min_nodes = job.shared.max_nodes;  // the static backend always waits for the maximum
   return absl::OkStatus();
 }
 
@@ -212,9 +207,7 @@ StatusOr<ParsedRun> Reader::Run() {
   }
   MUSTER_ASSIGN_OR_RETURN(options_.job.standalone, Switch("standalone"));
   Value conf = Get("rdzv-conf");
-  auto parsed = ParseRdzvConf(conf.text);
-  if (!parsed.ok()) return Bad(conf, parsed.status());
-  conf_ = *std::move(parsed);
+  MUSTER_ASSIGN_OR_RETURN(conf_, Of(conf, ParseRdzvConf(conf.text)));
   options_.job.rdzv_conf = conf.text;
   MUSTER_ASSIGN_OR_RETURN(std::optional<std::string> reason, HandOverReason(flags_, options_.job.standalone, conf_));
   if (reason && called_as_ == CalledAs::kExec) {

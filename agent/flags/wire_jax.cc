@@ -33,11 +33,10 @@ StatusOr<PodPlace> JaxPlace(const FlagReader& flags, const Environment& environm
                     place.nodes));
   }
   if (address) {
-    auto parsed = ParseEndpoint(address->text, 0);
-    if (!parsed.ok()) return Bad(*address, parsed.status());
-    if (parsed->port == 0) return Bad(*address, "want HOST:PORT");
-    place.framework_port = parsed->port;
-    place.first_node = first ? first->text : parsed->host;
+    MUSTER_ASSIGN_OR_RETURN(const Endpoint endpoint, Of(*address, ParseEndpoint(address->text, 0)));
+    if (endpoint.port == 0) return Bad(*address, "want HOST:PORT");
+    place.framework_port = endpoint.port;
+    place.first_node = first ? first->text : endpoint.host;
   } else {
     MUSTER_ASSIGN_OR_RETURN(auto port, FirstNumberOf(environment, "PET_MASTER_PORT", 1, 65535));
     place.framework_port = port.value_or(kTrainerPort);

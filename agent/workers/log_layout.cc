@@ -1,7 +1,5 @@
 #include "agent/workers/log_layout.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 
 #include "agent/workers/text_template.h"
@@ -75,11 +73,6 @@ launcher::OutputSpec WorkerOutput(const RunOptions& options, const rendezvous::A
   output.err.keep_tail = !(bare && stderr_is_terminal);
   output.out.observed = output.err.observed = options.hang.log_timeout.has_value();
   return output;
-}
-
-launcher::OutputSpec WorkerOutput(const RunOptions& options, const rendezvous::Assignment& assignment, int local_rank,
-                                  const AttemptPaths& paths) {
-  return WorkerOutput(options, assignment, local_rank, paths, isatty(STDERR_FILENO) == 1);
 }
 
 }  // namespace muster::agent

@@ -13,6 +13,8 @@
 // With --hang-log-timeout all output goes through pipes, so that silence can be seen.
 #pragma once
 
+#include <unistd.h>
+
 #include <string>
 
 #include "agent/workers/run_options.h"
@@ -39,9 +41,6 @@ struct AttemptPaths {
 std::string LinePrefix(const RunOptions& options, const rendezvous::Assignment& assignment, int local_rank);
 
 launcher::OutputSpec WorkerOutput(const RunOptions& options, const rendezvous::Assignment& assignment, int local_rank,
-                                  const AttemptPaths& paths, bool stderr_is_terminal);
-// With this process's stderr.
-launcher::OutputSpec WorkerOutput(const RunOptions& options, const rendezvous::Assignment& assignment, int local_rank,
-                                  const AttemptPaths& paths);
+                                  const AttemptPaths& paths, bool stderr_is_terminal = isatty(STDERR_FILENO) == 1);
 
 }  // namespace muster::agent

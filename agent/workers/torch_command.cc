@@ -118,8 +118,4 @@ StatusOr<std::vector<std::string>> WorkerCommand(const RunOptions& options, int 
   return command;
 }
 
-StatusOr<std::vector<std::string>> WorkerCommand(const RunOptions& options, int local_rank) {
-  return WorkerCommand(options, local_rank, RealSurroundings());
-}
-
 }  // namespace muster::agent

@@ -37,7 +37,6 @@ StatusOr<std::string> FindPython(const CommandSurroundings& surroundings, std::s
 
 // argv of one worker. NotFound: no python, or no numactl.
 StatusOr<std::vector<std::string>> WorkerCommand(const RunOptions& options, int local_rank,
-                                                 const CommandSurroundings& surroundings);
-StatusOr<std::vector<std::string>> WorkerCommand(const RunOptions& options, int local_rank);
+                                                 const CommandSurroundings& surroundings = RealSurroundings());
 
 }  // namespace muster::agent
