@@ -152,8 +152,8 @@ void Fetch::Failed(http::Refusal refusal) {
   const bool again = refusal.kind == http::Refusal::Kind::kTransient || refusal.kind == http::Refusal::Kind::kThrottled;
   if (!again) return taker_.failed(std::move(refusal));
   if (refusal.kind == http::Refusal::Kind::kThrottled) context_.throttled();
-  const bool anew = too_long_ || (taken_ > 0 && (unframed_ || entry_.version.empty() || !entry_.ranges));
-  if (anew) retry_ = asked_with_;  // bytes that are thrown away are no progress
+  const bool from_start = too_long_ || (taken_ > 0 && (unframed_ || entry_.version.empty() || !entry_.ranges));
+  if (from_start) retry_ = asked_with_;  // bytes that are thrown away are no progress
   const TimePoint now = MonotonicClock::now();
   http::RetryFailure failure{true, refusal.asked, std::string(Message(refusal.status))};
   if (context_.succeeded) failure.since_success = now - *context_.succeeded;
@@ -163,7 +163,7 @@ void Fetch::Failed(http::Refusal refusal) {
     return taker_.failed(std::move(refusal));
   }
   context_.say(decision.reason);
-  if (anew) {
+  if (from_start) {
     taken_ = 0;
     taker_.restart();
   }

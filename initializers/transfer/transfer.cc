@@ -86,7 +86,7 @@ void Transfer::Impl::Stop() {
 }
 
 void Transfer::Impl::Release(const std::shared_ptr<File>& file) {
-  ++file->life;
+  file->EndLife();
   file->looking.reset();
   file->small.reset();
   file->block.reset();
@@ -115,7 +115,7 @@ bool Transfer::Impl::StartNext() {
   // Choose the open file with the fewest running ranges; open a new file if each has as many ranges as there are files.
   std::shared_ptr<File> chosen;
   for (const auto& file : open_) {
-    if (!file->staged || file->next >= file->entry.size) continue;
+    if (file->state() != FileState::kReceiving || file->next >= file->entry.size) continue;
     if (file->ordered && InPassing() && !file->ranges.empty()) continue;
     if (file->ordered && (file->hashing || range_size_.near()) && file->next - file->ordered->hashed() > kMostAhead) {
       continue;
@@ -127,8 +127,7 @@ bool Transfer::Impl::StartNext() {
     auto file = std::make_shared<File>(queue_.Pop(), pool_.NewStrand());
     busy_.insert(file);
     file->name = Staging::NameOf(options_.source, file->entry);
-    file->large = file->entry.size > kBlockBytes;
-    file->large ? StartLarge(file) : StartSmall(file);
+    file->large() ? StartLarge(file) : StartSmall(file);
     return true;
   }
   return chosen && StartRange(chosen);
@@ -139,7 +138,7 @@ Fetch::Taker Transfer::Impl::TakerFor(const std::shared_ptr<File>& file) {
   taker.expect = [weak = std::weak_ptr<File>(file)](const Expectation& expected) {
     auto file = weak.lock();
     // The hash of a large file is known before its ranges are cut, or never.
-    if (file && !file->large && !file->entry.expected) file->entry.expected = expected;
+    if (file && !file->large() && !file->entry.expected) file->entry.expected = expected;
   };
   taker.failed = [this, weak = std::weak_ptr<File>(file)](const http::Refusal& refusal) {
     if (auto file = weak.lock()) Refused(file, refusal);
@@ -154,33 +153,26 @@ bool Transfer::Impl::IsStaged(const File& file) const {
 
 // --- small files: one block, one write
 
-void Transfer::Impl::StartSmall(const std::shared_ptr<File>& file, std::shared_ptr<Block> block) {
+void Transfer::Impl::StartSmall(const std::shared_ptr<File>& file) {
   if (IsStaged(*file)) return Open(file);
+  file->Apply(FileEvent::kReceive);
   ++active_;
-  if (!block) block = pool_.blocks().Take();
-  if (!block) {
-    pool_.blocks().WhenFree([weak = weak_from_this(), file, life = file->life](std::shared_ptr<Block> block) {
-      auto self = weak.lock();
-      if (!self || self->ended_ || file->life != life) return;
-      --self->active_;
-      self->StartSmall(file, std::move(block));
-    });
-    return;
-  }
+  if (auto block = pool_.blocks().Take()) return FetchSmall(file, std::move(block));
+  pool_.blocks().WhenFree([weak = weak_from_this(), file, life = file->life()](std::shared_ptr<Block> block) {
+    auto self = weak.lock();
+    if (self && !self->ended_ && file->life() == life) self->FetchSmall(file, std::move(block));
+  });
+}
+
+void Transfer::Impl::FetchSmall(const std::shared_ptr<File>& file, std::shared_ptr<Block> block) {
   file->block = std::move(block);
   if (file->entry.content) {
     file->block->used = std::min(file->entry.content->size(), kBlockBytes);
     std::memcpy(file->block->data, file->entry.content->data(), file->block->used);
   }
+  if (file->entry.size == 0 || file->entry.content)
+    return Post(file, [this](const std::shared_ptr<File>& file) { SmallDone(file); });
   const std::weak_ptr<File> of = file;
-  if (file->entry.size == 0 || file->entry.content) {
-    asio::post(loop_, [weak = weak_from_this(), of, life = file->life] {
-      auto self = weak.lock();
-      auto file = of.lock();
-      if (self && file && file->life == life) self->SmallDone(file);
-    });
-    return;
-  }
   Fetch::Taker taker = TakerFor(file);
   taker.intake = [of] { return std::make_shared<BlockIntake>(of.lock()->block); };  // `of` lives: its fetch calls
   taker.restart = [of] { of.lock()->block->used = 0; };
@@ -192,6 +184,7 @@ void Transfer::Impl::StartSmall(const std::shared_ptr<File>& file, std::shared_p
 }
 
 void Transfer::Impl::SmallDone(const std::shared_ptr<File>& file) {
+  file->Apply(FileEvent::kFinish);
   --active_;
   const auto block = std::exchange(file->block, nullptr);
   if (!file->entry.content) counts_.bytes_received += block->used;
@@ -216,11 +209,9 @@ void Transfer::Impl::SmallDone(const std::shared_ptr<File>& file) {
       outcome->status = staging.WriteWhole(name, bytes, {outcome->hash, expected.has_value()}, sync);
     }
   };
-  pool_.Run(file->strand, std::move(work), [weak = weak_from_this(), file, outcome, life = file->life] {
-    auto self = weak.lock();
-    if (!self || self->ended_ || file->life != life) return;
-    if (!outcome->status.ok()) return self->Fail(Annotate(outcome->status, file->entry.key));
-    self->Verified(file, outcome->mismatch, std::move(outcome->hash));
+  Run(file, file->strand, std::move(work), [this, file, outcome] {
+    if (!outcome->status.ok()) return Fail(Annotate(outcome->status, file->entry.key));
+    Verified(file, outcome->mismatch, std::move(outcome->hash));
   });
   Dispatch();
 }
@@ -230,17 +221,17 @@ void Transfer::Impl::SmallDone(const std::shared_ptr<File>& file) {
 void Transfer::Impl::Verified(const std::shared_ptr<File>& file, const std::optional<std::string>& mismatch,
                               std::string hash) {
   if (mismatch) {
-    if (std::exchange(file->refetched, true)) {
+    if (!file->Mismatch()) {
       return Fail(absl::DataLossError(
           fmt::format("{}: {}, also after it was fetched again; nothing was published", file->entry.key, *mismatch)));
     }
     events_.say(fmt::format("{}: {}; fetching it again", file->entry.key, *mismatch));
     ++counts_.refetched;
     // A composite hash is also wrong if the parts have other sizes than assumed.
-    file->entry.doubted = file->large && file->entry.expected->part_size != 0;
-    return Anew(file, file->entry.doubted);
+    file->entry.doubted = file->large() && file->entry.expected->part_size != 0;
+    return FetchAgain(file, file->entry.doubted ? FileEvent::kReplace : FileEvent::kRestart);
   }
-  if (!file->large) {
+  if (!file->large()) {
     counts_.bytes_done += file->entry.size;
     const bool busy = active_ >= request_limit_.target() - 1;
     request_limit_.Progressed(file->entry.size, 1, busy, MonotonicClock::now());
@@ -249,16 +240,14 @@ void Transfer::Impl::Verified(const std::shared_ptr<File>& file, const std::opti
   auto status = std::make_shared<Status>();
   auto work = [status, staged = file->staged, noted = StagedHash{hash, file->entry.expected.has_value()},
                sync = options_.sync_each] { *status = staged->Finish(noted, sync); };
-  pool_.Run(file->strand, std::move(work),
-            [weak = weak_from_this(), file, status, hash = std::move(hash), life = file->life] {
-              auto self = weak.lock();
-              if (!self || self->ended_ || file->life != life) return;
-              if (!status->ok()) return self->Fail(Annotate(*status, file->entry.key));
-              self->FileDone(file, hash);
-            });
+  Run(file, file->strand, std::move(work), [this, file, status, hash = std::move(hash)] {
+    if (!status->ok()) return Fail(Annotate(*status, file->entry.key));
+    FileDone(file, hash);
+  });
 }
 
 void Transfer::Impl::FileDone(const std::shared_ptr<File>& file, std::string hash) {
+  file->Apply(FileEvent::kKeep);
   ++counts_.files_done;
   file->staged.reset();
   open_.remove(file);
@@ -273,61 +262,70 @@ void Transfer::Impl::Refused(const std::shared_ptr<File>& file, const http::Refu
   const bool whole_only = refusal.kind == http::Refusal::Kind::kWholeOnly && file->entry.ranges;
   if (!changed && !whole_only) return Fail(refusal.status);
   // Posted, because the fetch that reported it is on the stack. By `life` it counts once, however many report it.
-  asio::post(loop_, [weak = weak_from_this(), of = std::weak_ptr<File>(file), life = file->life, changed,
-                     why = std::string(Message(refusal.status))] {
-    auto self = weak.lock();
-    auto file = of.lock();
-    if (!self || !file || self->ended_ || file->life != life) return;
-    if (changed) return self->Changed(file);
-    if (!std::exchange(self->said_whole_only_, true))
-      self->events_.say(fmt::format("{}: a file that is cut off begins anew", why));
-    self->Anew(file, false);
+  Post(file, [this, changed, why = std::string(Message(refusal.status))](const std::shared_ptr<File>& file) {
+    if (changed) return Changed(file);
+    if (!std::exchange(said_whole_only_, true)) events_.say(fmt::format("{}: a file that is cut off begins anew", why));
+    FetchAgain(file, FileEvent::kRestart);
   });
 }
 
 void Transfer::Impl::Changed(const std::shared_ptr<File>& file) {
-  if (++file->changes > kMostChanges) {
+  if (!file->Change()) {
     return Fail(absl::UnavailableError(
-        fmt::format("{}: it was overwritten {} times while it was read", file->entry.key, file->changes)));
+        fmt::format("{}: it was overwritten {} times while it was read", file->entry.key, file->changes())));
   }
   ++counts_.changed;
   events_.say(fmt::format("{}: another version is there now; beginning it anew", file->entry.key));
-  Anew(file, true);
+  FetchAgain(file, FileEvent::kReplace);
 }
 
-// Discards everything of the file and begins it anew, after the running writes have ended.
-void Transfer::Impl::Anew(const std::shared_ptr<File>& file, bool look) {
+// Fetches the file once more from its start, after the running writes have ended.
+void Transfer::Impl::FetchAgain(const std::shared_ptr<File>& file, FileEvent why) {
   if (file->block) --active_;
   Release(file);
   counts_.bytes_done -= std::exchange(file->counted, 0);
-  file->anew = look;
-  BeginAnew(file);
+  file->Apply(why);
+  DiscardIfDrained(file);
 }
 
-void Transfer::Impl::BeginAnew(const std::shared_ptr<File>& file) {
-  if (file->writing > 0) return;
-  const bool look = *std::exchange(file->anew, std::nullopt);
+void Transfer::Impl::DiscardIfDrained(const std::shared_ptr<File>& file) {
+  if (!file->Drained()) return;
+  const bool old = file->state() == FileState::kDiscarding;
   file->next = 0;
   file->noted.reset();
   file->ordered.reset();
   file->hashing = false;
   file->verifier.reset();
   auto staged = std::exchange(file->staged, nullptr);
-  auto forget = [staged, look] {
+  auto discard = [staged, old] {
     if (!staged) return;
-    if (look) return staged->Discard();  // frees the space for the next version
-    (void)staged->Forget();              // ranges that stay noted are read back and found to be wrong
+    if (old) return staged->Discard();  // frees the space for the next version
+    (void)staged->Forget();             // ranges that stay noted are read back and found to be wrong
   };
-  pool_.Run(file->strand, forget, [weak = weak_from_this(), file, look, life = file->life] {
-    auto self = weak.lock();
-    if (!self || self->ended_ || file->life != life) return;
-    if (look) {
-      if (!file->large) self->open_.push_back(file);
-      file->large = true;
-      return self->LookAt(file);
-    }
-    file->large ? self->Open(file) : self->StartSmall(file);
+  Run(file, file->strand, discard, [this, file, old] {
+    if (!old) return file->large() ? Open(file) : StartSmall(file);
+    if (!file->large()) open_.push_back(file);
+    LookAt(file);
   });
+}
+
+// Runs `work` on the pool, then `then`, unless the transfer has ended, or the file is fetched again, by then.
+void Transfer::Impl::Run(const std::shared_ptr<File>& file, DiskPool::Strand& strand, std::function<void()> work,
+                         std::function<void()> then) {
+  pool_.Run(strand, std::move(work), [weak = weak_from_this(), file, life = file->life(), then = std::move(then)] {
+    auto self = weak.lock();
+    if (self && !self->ended_ && file->life() == life) then();
+  });
+}
+
+// The same without work. `then` must not hold the file.
+void Transfer::Impl::Post(const std::shared_ptr<File>& file, std::function<void(const std::shared_ptr<File>&)> then) {
+  asio::post(loop_,
+             [weak = weak_from_this(), of = std::weak_ptr<File>(file), life = file->life(), then = std::move(then)] {
+               auto self = weak.lock();
+               auto file = of.lock();
+               if (self && file && !self->ended_ && file->life() == life) then(file);
+             });
 }
 
 void Transfer::Impl::EndIfDone() {

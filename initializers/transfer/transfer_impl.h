@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <list>
 #include <memory>
 #include <optional>
@@ -15,12 +16,11 @@
 #include "initializers/disk/file_hash.h"
 #include "initializers/transfer/entry_queue.h"
 #include "initializers/transfer/fetch.h"
+#include "initializers/transfer/file_state.h"
 #include "initializers/transfer/range_intake.h"
 #include "initializers/transfer/transfer.h"
 
 namespace muster::initializers {
-
-inline constexpr int kMostChanges = 5;  // how often one file is begun anew, not counting wrong hashes
 
 class Transfer::Impl : public std::enable_shared_from_this<Impl> {
  public:
@@ -38,7 +38,8 @@ class Transfer::Impl : public std::enable_shared_from_this<Impl> {
   void Dispatch();
   bool StartNext();
   bool InPassing() const;
-  void StartSmall(const std::shared_ptr<File>& file, std::shared_ptr<Block> block = nullptr);
+  void StartSmall(const std::shared_ptr<File>& file);
+  void FetchSmall(const std::shared_ptr<File>& file, std::shared_ptr<Block> block);
   void StartLarge(const std::shared_ptr<File>& file);
   void LookAt(const std::shared_ptr<File>& file);
   void Open(const std::shared_ptr<File>& file);
@@ -63,13 +64,16 @@ class Transfer::Impl : public std::enable_shared_from_this<Impl> {
   void Verified(const std::shared_ptr<File>& file, const std::optional<std::string>& mismatch, std::string hash);
   void Refused(const std::shared_ptr<File>& file, const http::Refusal& refusal);
   void Changed(const std::shared_ptr<File>& file);
-  void Anew(const std::shared_ptr<File>& file, bool look);
-  void BeginAnew(const std::shared_ptr<File>& file);
+  void FetchAgain(const std::shared_ptr<File>& file, FileEvent why);
+  void DiscardIfDrained(const std::shared_ptr<File>& file);
   void FileDone(const std::shared_ptr<File>& file, std::string hash);
   void Release(const std::shared_ptr<File>& file);
   void EndIfDone();
   void Fail(Status status);
   Fetch::Taker TakerFor(const std::shared_ptr<File>& file);
+  void Run(const std::shared_ptr<File>& file, DiskPool::Strand& strand, std::function<void()> work,
+           std::function<void()> then);
+  void Post(const std::shared_ptr<File>& file, std::function<void(const std::shared_ptr<File>&)> then);
 
   boost::asio::io_context& loop_;
   http::Transport& http_;
@@ -99,8 +103,9 @@ class Transfer::Impl : public std::enable_shared_from_this<Impl> {
 
 // A file that is being fetched. Used on the loop only, except for what the work on its strand gets. Handlers that the
 // loop keeps (a post) hold it weakly: the loop may outlive the pool, and the strand refers to the pool.
-struct Transfer::Impl::File {
-  File(Entry what, DiskPool::Strand in) : entry(std::move(what)), strand(std::move(in)) {}
+struct Transfer::Impl::File : FileProgress {
+  File(Entry what, DiskPool::Strand in)
+      : FileProgress(what.size > kBlockBytes), entry(std::move(what)), strand(std::move(in)) {}
 
   Entry entry;
   std::string name;
@@ -113,20 +118,14 @@ struct Transfer::Impl::File {
   std::shared_ptr<Block> block;
   std::list<std::shared_ptr<Range>> ranges;  // being fetched
   Provider::Handle looking;
-  uint64_t unit = 1;         // ranges begin at multiples of it
-  uint64_t next = 0;         // offset of the next range
-  uint64_t life = 0;         // grows when the file is begun anew: results of an earlier life are ignored
-  uint64_t counted = 0;      // its part of counts_.bytes_done
-  int changes = 0;           // how often it was begun anew, not counting a wrong hash
-  int writing = 0;           // lent intakes, of any life
-  std::optional<bool> anew;  // begin anew when `writing` is 0; true: after a Look
-  bool hashing = false;
-  bool refetched = false;
-  bool large = false;
+  uint64_t unit = 1;     // ranges begin at multiples of it
+  uint64_t next = 0;     // offset of the next range
+  uint64_t counted = 0;  // its part of counts_.bytes_done
+  bool hashing = false;  // HashOn() works on the strand
 };
 
 struct Transfer::Impl::Range {
-  Range(std::shared_ptr<File> of, ByteRange what) : file(std::move(of)), range(what), life(file->life) {}
+  Range(std::shared_ptr<File> of, ByteRange what) : file(std::move(of)), range(what), life(file->life()) {}
 
   const std::shared_ptr<File> file;
   const ByteRange range;

@@ -25,6 +25,7 @@ void Transfer::Impl::StartLarge(const std::shared_ptr<File>& file) {
 }
 
 void Transfer::Impl::LookAt(const std::shared_ptr<File>& file) {
+  file->Apply(FileEvent::kLook);
   ++active_;
   ++counts_.requests;
   file->looking = provider_.Look(file->entry, [this, weak = std::weak_ptr<File>(file)](StatusOr<Entry> entry) {
@@ -38,8 +39,8 @@ void Transfer::Impl::LookAt(const std::shared_ptr<File>& file) {
     if (!entry.ok()) return Fail(entry.status());
     const bool other =
         entry->size != file->entry.size || (!file->entry.version.empty() && entry->version != file->entry.version);
-    if (other && file->changes == 0) {  // Refused has reported a later change
-      ++file->changes;
+    if (other && file->changes() == 0) {  // Refused has reported a later change
+      (void)file->Change();
       ++counts_.changed;
       events_.say(fmt::format("{}: another version is there now than was listed; bringing in that", file->entry.key));
     }
@@ -47,13 +48,13 @@ void Transfer::Impl::LookAt(const std::shared_ptr<File>& file) {
     file->entry = *std::move(entry);
     file->entry.known = true;
     file->name = Staging::NameOf(options_.source, file->entry);
-    file->large = true;  // even if it is small now: it was opened as a large file
     Open(file);
   });
 }
 
 void Transfer::Impl::Open(const std::shared_ptr<File>& file) {
   if (IsStaged(*file)) return OpenStaged(file);
+  file->Apply(FileEvent::kOpen);
   ++active_;
   if (!provider_.GivesRanges()) file->entry.ranges = false;
   file->verifier = std::make_unique<Verifier>(file->entry.size, file->entry.expected);
@@ -63,48 +64,38 @@ void Transfer::Impl::Open(const std::shared_ptr<File>& file) {
   file->unit = one ? kBlockBytes : piece;
   const bool direct = options_.direct && !ordered && file->unit % kBlockAlignment == 0 && file->entry.ranges &&
                       file->entry.size >= kDirectFrom;
-  struct Outcome {
-    Status status;
-    std::shared_ptr<StagedFile> staged;
+  auto opened = std::make_shared<StatusOr<std::shared_ptr<StagedFile>>>(absl::UnknownError("not yet"));
+  auto work = [&staging = staging_, opened, name = file->name, size = file->entry.size, direct] {
+    *opened = staging.OpenFile(name, size, direct);
   };
-  auto outcome = std::make_shared<Outcome>();
-  auto work = [&staging = staging_, outcome, name = file->name, size = file->entry.size, direct] {
-    auto opened = staging.OpenFile(name, size, direct);
-    outcome->status = opened.status();
-    if (opened.ok()) outcome->staged = *std::move(opened);
-  };
-  pool_.Run(file->strand, std::move(work), [weak = weak_from_this(), file, outcome, ordered, life = file->life] {
-    auto self = weak.lock();
-    if (!self || self->ended_ || file->life != life) return;
-    --self->active_;
-    if (!outcome->status.ok()) return self->Fail(Annotate(outcome->status, file->entry.key));
-    file->staged = std::move(outcome->staged);
+  Run(file, file->strand, std::move(work), [this, file, opened, ordered] {
+    --active_;
+    if (!opened->ok()) return Fail(Annotate(opened->status(), file->entry.key));
+    file->Apply(FileEvent::kReceive);
+    file->staged = **std::move(opened);
     file->noted = std::make_shared<const std::vector<StagedRange>>(
         file->entry.version.empty() || !file->entry.ranges ? std::vector<StagedRange>() : file->staged->noted());
-    if (ordered && self->options_.verify) {
+    if (ordered && options_.verify) {
       file->ordered = std::make_shared<OrderedHash>(
           file->verifier->kind(), file->entry.size,
           [staged = file->staged](uint64_t offset, char* bytes, size_t length) {
             return staged->Read(offset, bytes, length);
           },
-          self->ahead_);
+          ahead_);
     }
-    if (file->entry.size == 0) return self->Whole(file);
-    self->Dispatch();
+    if (file->entry.size == 0) return Whole(file);
+    Dispatch();
   });
 }
 
 // Uses a file that is whole from an earlier start, if its bytes are unchanged.
 void Transfer::Impl::OpenStaged(const std::shared_ptr<File>& file) {
+  file->Apply(FileEvent::kRecheck);
   ++active_;
   auto found = std::make_shared<StatusOr<StagedHash>>(absl::UnknownError("not yet"));
   if (staging_.IsAdopted(file->name) && file->entry.expected) {
     *found = StagedHash{Describe(*file->entry.expected), true};
-    return asio::post(loop_, [weak = weak_from_this(), of = std::weak_ptr<File>(file), found, life = file->life] {
-      auto self = weak.lock();
-      auto file = of.lock();
-      if (self && file && !self->ended_ && file->life == life) self->Rechecked(file, *found);
-    });
+    return Post(file, [this, found](const std::shared_ptr<File>& file) { Rechecked(file, *found); });
   }
   const StagedHash* noted = staging_.HashOf(file->name);
   auto work = [&staging = staging_, found, name = file->name, size = file->entry.size, expected = file->entry.expected,
@@ -112,10 +103,7 @@ void Transfer::Impl::OpenStaged(const std::shared_ptr<File>& file) {
     std::string buffer(verify ? kBlockBytes : 0, '\0');
     *found = Recheck(staging, name, {size, expected, noted, verify}, buffer, *stopped);
   };
-  pool_.Run(file->strand, std::move(work), [weak = weak_from_this(), file, found, life = file->life] {
-    auto self = weak.lock();
-    if (self && !self->ended_ && file->life == life) self->Rechecked(file, *found);
-  });
+  Run(file, file->strand, std::move(work), [this, file, found] { Rechecked(file, *found); });
 }
 
 void Transfer::Impl::Rechecked(const std::shared_ptr<File>& file, const StatusOr<StagedHash>& found) {
@@ -123,8 +111,7 @@ void Transfer::Impl::Rechecked(const std::shared_ptr<File>& file, const StatusOr
   if (!found.ok()) {
     if (!std::exchange(said_damaged_, true)) events_.say(DamageText(file->entry.key, found.status()));
     staging_.Drop(file->name);
-    if (file->large) return Open(file);
-    return StartSmall(file);
+    return file->large() ? Open(file) : StartSmall(file);
   }
   if (found->verified && !file->entry.expected) {  // the source sends the hash only in the answer to a request
     auto expected = ParseExpectation(found->hash);
@@ -175,14 +162,12 @@ void Transfer::Impl::ReadBack(const std::shared_ptr<Range>& range, std::span<con
     }
   };
   auto strand = pool_.NewStrand();
-  pool_.Run(strand, std::move(work), [weak = weak_from_this(), range, have] {
-    auto self = weak.lock();
-    if (!self || self->ended_ || range->file->life != range->life) return;
+  Run(file, strand, std::move(work), [this, range, have] {
     range->have = *have;
-    self->counts_.bytes_kept += *have;
+    counts_.bytes_kept += *have;
     if (range->file->ordered && *have > 0) range->file->ordered->Written({range->range.offset, *have});
-    self->Have(range->file, *have);
-    self->FetchRest(range);
+    Have(range->file, *have);
+    FetchRest(range);
   });
 }
 
@@ -198,19 +183,14 @@ void Transfer::Impl::FetchRest(const std::shared_ptr<Range>& range) {
   taker.intake = [this, weak] { return Lend(weak.lock()); };  // `weak` is alive: its own fetch calls this
   taker.restart = [this, weak] {
     // The bytes so far do not count: Fetch::Taker::restart.
-    if (auto range = weak.lock()) {
-      asio::post(loop_, [this, weak = weak_from_this(), of = std::weak_ptr<File>(range->file), life = range->life] {
-        auto self = weak.lock();
-        auto file = of.lock();
-        if (!self || !file || ended_ || file->life != life) return;
-        if (++file->changes > kMostChanges) {
-          return Fail(absl::UnavailableError(fmt::format(
-              "{}: its server cut it {} times, and gives no version (ETag) or no ranges to continue it with",
-              file->entry.key, file->changes)));
-        }
-        Anew(file, false);
-      });
-    }
+    auto range = weak.lock();
+    if (!range) return;
+    Post(range->file, [this](const std::shared_ptr<File>& file) {
+      if (file->Change()) return FetchAgain(file, FileEvent::kRestart);
+      Fail(absl::UnavailableError(
+          fmt::format("{}: its server cut it {} times, and gives no version (ETag) or no ranges to continue it with",
+                      file->entry.key, file->changes())));
+    });
   };
   taker.done = [this, weak] {
     auto range = weak.lock();
@@ -230,7 +210,7 @@ std::shared_ptr<RangeIntake> Transfer::Impl::MakeIntake(const std::shared_ptr<Ra
     asio::post(loop, [self, of, call = std::move(call)] {
       auto transfer = self.lock();
       auto range = of.lock();
-      if (transfer && !transfer->ended_ && range && range->file->life == range->life) call(*transfer, range);
+      if (transfer && !transfer->ended_ && range && range->file->life() == range->life) call(*transfer, range);
     });
   };
   const auto starved = [tell] {
@@ -251,7 +231,7 @@ std::shared_ptr<RangeIntake> Transfer::Impl::MakeIntake(const std::shared_ptr<Ra
 // Lends the intake to one answer, which may write until it releases it, also after it was cancelled.
 std::shared_ptr<http::Intake> Transfer::Impl::Lend(const std::shared_ptr<Range>& range) {
   ++range->writing;
-  ++range->file->writing;
+  range->file->Lend();
   if (range->began == TimePoint()) range->began = MonotonicClock::now();
   const auto let_go = [&loop = loop_, self = weak_from_this(), file = std::weak_ptr<File>(range->file),
                        of = std::weak_ptr<Range>(range), intake = range->intake](http::Intake*) {
@@ -296,14 +276,12 @@ void Transfer::Impl::HashOn(const std::shared_ptr<File>& file) {
       });
     }
   };
-  pool_.Run(file->strand, std::move(work), [weak = weak_from_this(), file, status, life = file->life] {
-    auto self = weak.lock();
-    if (!self || self->ended_ || file->life != life) return;
-    if (!status->ok()) return self->Fail(Annotate(*status, file->entry.key));
+  Run(file, file->strand, std::move(work), [this, file, status] {
+    if (!status->ok()) return Fail(Annotate(*status, file->entry.key));
     file->hashing = false;
-    self->HashOn(file);
-    self->WholeIfDone(file);
-    self->Dispatch();
+    HashOn(file);
+    WholeIfDone(file);
+    Dispatch();
   });
 }
 
@@ -315,9 +293,9 @@ void Transfer::Impl::CountReceived(Range& range) {
 
 // A lent intake was released and writes no more. `range`: its range; null: that is gone.
 void Transfer::Impl::DoneWith(const std::shared_ptr<File>& file, const std::shared_ptr<Range>& range) {
-  --file->writing;
-  if (file->anew) return BeginAnew(file);
-  if (!range || file->life != range->life) return;
+  file->GiveBack();
+  if (file->draining()) return DiscardIfDrained(file);
+  if (!range || file->life() != range->life) return;
   --range->writing;
   CountReceived(*range);
   RangeDone(range);
@@ -343,6 +321,7 @@ void Transfer::Impl::WholeIfDone(const std::shared_ptr<File>& file) {
 }
 
 void Transfer::Impl::Whole(const std::shared_ptr<File>& file) {
+  file->Apply(FileEvent::kFinish);
   if (!options_.verify) return Verified(file, std::nullopt, "");
   if (file->ordered) {
     file->verifier->Add(0, file->entry.size, file->ordered->Finish());
