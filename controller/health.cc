@@ -28,10 +28,10 @@ std::string Metrics(const HealthSources& sources) {
     return prometheus::BuildCounter().Name(name).Help(help).Register(registry);
   };
   gauge("muster_controller_leads", "1 while this replica leads").Add({}).Set(sources.leads() ? 1 : 0);
-  const TrainJobs::Counts jobs = sources.jobs();
+  const JobCounts jobs = sources.jobs();
   auto& states = gauge("muster_trainjobs", "TrainJobs by state");
   for (const auto& [state, number] : jobs.jobs_by_state) states.Add({{"state", state}}).Set(number);
-  const PyTorchJobs::Counts pytorch_jobs = sources.pytorch_jobs();
+  const JobCounts pytorch_jobs = sources.pytorch_jobs();
   auto& conditions = gauge("muster_pytorchjobs", "PyTorchJobs by state");
   for (const auto& [state, number] : pytorch_jobs.jobs_by_state) conditions.Add({{"state", state}}).Set(number);
   auto& passes = counter("muster_reconcile_total", "Passes over a job");

@@ -18,8 +18,8 @@ struct HealthSources {
   std::function<bool()> leads;
   std::function<bool()> synced;  // everything is listed; asked only while leading
   std::function<bool()> serves;  // all configured webhooks and the status server are served
-  std::function<TrainJobs::Counts()> jobs;
-  std::function<PyTorchJobs::Counts()> pytorch_jobs;  // empty counts if the controller serves none
+  std::function<JobCounts()> jobs;
+  std::function<JobCounts()> pytorch_jobs;  // empty counts if the controller serves none
   const ApiClient& client;
 };
 

@@ -137,14 +137,13 @@ class Running {
 
   Status Begin() {
     MUSTER_ASSIGN_OR_RETURN(const ListenAddress listen, ReadListenAddress("--listen", flags_.listen));
-    auto server =
-        ServeHealth(loop_, listen,
-                    {.leads = [this] { return Leads(); },
-                     .synced = [this] { return Synced(); },
-                     .serves = [this] { return Serves(); },
-                     .jobs = [this] { return jobs_ ? jobs_->counts() : TrainJobs::Counts(); },
-                     .pytorch_jobs = [this] { return pytorch_jobs_ ? pytorch_jobs_->counts() : PyTorchJobs::Counts(); },
-                     .client = client_});
+    auto server = ServeHealth(loop_, listen,
+                              {.leads = [this] { return Leads(); },
+                               .synced = [this] { return Synced(); },
+                               .serves = [this] { return Serves(); },
+                               .jobs = [this] { return jobs_ ? jobs_->counts() : JobCounts(); },
+                               .pytorch_jobs = [this] { return pytorch_jobs_ ? pytorch_jobs_->counts() : JobCounts(); },
+                               .client = client_});
     if (!server.ok()) return server.status();
     health_ = *std::move(server);
     log::Info(fmt::format("muster-controller {} serves /healthz, /readyz and /metrics on port {}", Version(),
@@ -303,8 +302,8 @@ class Running {
     options.plan = Planning();
     options.ns = flags_.ns;
     options.queue.workers = flags_.workers;
-    jobs_ = std::make_unique<TrainJobs>(
-        TrainJobs::Means{loop_, client_, runtimes_, events_, [this] { return Leads(); }}, options);
+    jobs_ = std::make_unique<TrainJobs>(ControllerContext{loop_, client_, events_, [this] { return Leads(); }},
+                                        runtimes_, options);
     jobs_->Begin();
     if (flags_.serve_pytorch_jobs) ServePyTorchJobs();
   }
@@ -315,7 +314,7 @@ class Running {
     options.ns = flags_.ns;
     options.queue.workers = flags_.workers;
     pytorch_jobs_ = std::make_unique<PyTorchJobs>(
-        ServingMeans{loop_, client_, pytorch_events_, [this] { return Leads(); }}, options);
+        ControllerContext{loop_, client_, pytorch_events_, [this] { return Leads(); }}, options);
     pytorch_jobs_->Begin();
   }
 

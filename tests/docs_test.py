@@ -152,7 +152,7 @@ class Docs(unittest.TestCase):
             "SuccessfulCreatePod",
             "SuccessfulCreateService",
         }
-        for file in ("summary.h", "conditions.h"):
+        for file in ("train_job_summary.h", "train_job_conditions.h"):
             reasons |= set(
                 re.findall(
                     r'inline constexpr char k\w+\[\] = "(\w+)"', (ROOT / "controller/reconcile" / file).read_text()

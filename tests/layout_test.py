@@ -61,11 +61,10 @@ SLEEPS = re.compile(r"\bsleep_for\b|\bsleep_until\b|\b(?:u|nano)?sleep\s*\(\s*\d
 WALL_CLOCK_READERS = {
     "base/clock.h",
     "http/cloud_clock.h",
+    "controller/kube/jobs/job_controller.h",
     "controller/kube/jobs/leader.cc",
     "controller/kube/webhook/own_certificates.cc",
     "controller/kube/jobs/passes.cc",
-    "controller/kube/jobs/pytorch_jobs.cc",
-    "controller/kube/jobs/train_jobs.cc",
     "controller/kube/webhook/webhooks.cc",
     "local/container/pod_run.cc",
     "local/inputs.cc",

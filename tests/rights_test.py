@@ -49,7 +49,7 @@ CHOSEN = {
     ("passes.cc", "owner.resource"): ["kTrainJobs", "kPyTorchJobs"],
     ("runtime_cache.cc", "*resource"): ["kTrainingRuntimes", "kClusterTrainingRuntimes"],
     ("own_certificates.cc", "resource"): ["kSecrets", "kValidatingWebhooks", "kMutatingWebhooks"],
-    ("pytorch_job_cache.cc", "*pod_groups_"): ["kPodGroups", "kVolcanoPodGroups"],
+    ("pytorch_job_cache.h", "*pod_groups"): ["kPodGroups", "kVolcanoPodGroups"],
     ("actions.cc", "job.resource"): ["kTrainJobs", "kPyTorchJobs"],
 }
 # Wrappers, whose calls are read where they are called.
@@ -57,8 +57,6 @@ WRAPPED = {
     ("informer.cc", "resource_"),
     ("actions.cc", "resource"),
     ("actions.cc", "*resource"),
-    ("train_job_cache.cc", "resource"),
-    ("pytorch_job_cache.cc", "resource"),
 }
 # Plan::objects, by kind and by what is done if one is there (controller/plan): kept as it is, or updated.
 PLANNED = {
@@ -117,7 +115,7 @@ def arguments(text, begin):
 
 def calls():
     """(file, resource expression, subresource, verbs) of every call in controller/kube."""
-    for path in sorted(KUBE.rglob("*.cc")):
+    for path in sorted([*KUBE.rglob("*.cc"), *KUBE.rglob("*_job_cache.h")]):
         text = re.sub(r"//[^\n]*", "", path.read_text())
         for match in re.finditer(r"\bclient_?\.(%s)\(" % "|".join(CLIENT), text):
             given = arguments(text, match.end())
@@ -125,8 +123,9 @@ def calls():
             yield path.name, given[0], subresource, CLIENT[match[1]]
         for match in re.finditer(r"make_unique<Informer>\(", text):
             yield path.name, arguments(text, match.end())[2], "", WATCHES
-        for match in re.finditer(r"(?<![\w.>:])Watch\((k\w+|\*\w+)\s*,", text):
-            yield path.name, match[1], "", WATCHES
+        if "_job_cache." in path.name:
+            for match in re.finditer(r"(?:\{|Follow\(|kResource = )(k[A-Z]\w+|\*\w+)[,;]", text):
+                yield path.name, match[1], "", WATCHES
         if path.name == "webhooks.cc":
             for match in re.finditer(r"co_await Look\((\w+|\*\w+),", text):
                 yield path.name, match[1].lstrip("*"), "", ["get"]

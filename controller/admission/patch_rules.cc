@@ -39,7 +39,7 @@ std::string PodPath(size_t patch, std::string_view job) {
 const Json& PatchesOf(const Json& train_job) { return ListField(PartOf(train_job, "spec"), "runtimePatches"); }
 
 void CheckActive(const Json& before, Verdict* verdict) {
-  for (const JobsStatus& job : ReadStatus(PartOf(before, "status")).jobs) {
+  for (const JobsStatus& job : ReadTrainJobStatus(PartOf(before, "status")).jobs) {
     if (job.active == 0) continue;
     verdict->Refuse(kForbidden,
                     fmt::format("spec.runtimePatches: RuntimePatches cannot be modified when the JobSet's "

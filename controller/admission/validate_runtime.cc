@@ -159,7 +159,7 @@ bool IsProtected(const AdmissionRequest& request) {
 bool UsesRuntime(const Json& train_job, const AdmissionRequest& request) {
   const RuntimeRef ref = RuntimeRefOf(train_job);
   if (ref.name != request.name || ref.kind != KindOf(request) || ref.api_group != kTrainerGroup) return false;
-  return !IsBeingDeleted(train_job) && !ReadStatus(PartOf(train_job, "status")).Finished();
+  return !IsBeingDeleted(train_job) && !ReadTrainJobStatus(PartOf(train_job, "status")).Finished();
 }
 
 Verdict RefuseDelete(const AdmissionRequest& request, std::string_view job) {

@@ -105,7 +105,7 @@ class Validator {
     const auto runtime = JudgingRuntime(change.after);
     JudgeFixed(change);
     if (change.nodes) JudgeNodes(change, runtime);
-    if (ReadStatus(PartOf(change.before, "status")).Finished()) return verdict_;
+    if (ReadTrainJobStatus(PartOf(change.before, "status")).Finished()) return verdict_;
     if (change.patches) CheckPatchChange(change.before, change.after, &verdict_);
     if (!change.plan()) return verdict_;
     const auto job = ReadForm(change.after);

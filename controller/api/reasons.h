@@ -1,10 +1,11 @@
 // The reasons of all conditions and Events that Muster writes. A reason is one word; clients compare it. Where it is
 // Kubeflow Trainer's, JobSet's or training-operator's, the message is theirs too, and clients compare its beginning.
 //
-// An Event that a job has reached a state has the state as its reason: kRunning and others of reconcile/summary.h and
-// reconcile/conditions.h for a TrainJob, ReasonOf() of reconcile/pytorch_conditions.h for a PyTorchJob.
-// docs/controller.md ("Events") lists all of these; tests/docs_test.py compares the two lists.
-// Sources: trainer_types.go, jobset constants.go, training-operator pkg/util/status.go and pkg/controller.v1.
+// An Event that a job has reached a state has the state as its reason: kRunning and others of
+// reconcile/train_job_summary.h and reconcile/train_job_conditions.h for a TrainJob, ReasonOf() of
+// reconcile/pytorch_conditions.h for a PyTorchJob. docs/controller.md ("Events") lists all of these; tests/docs_test.py
+// compares the two lists. Sources: trainer_types.go, jobset constants.go, training-operator pkg/util/status.go and
+// pkg/controller.v1.
 #pragma once
 
 namespace muster::controller::reason {

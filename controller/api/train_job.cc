@@ -166,7 +166,7 @@ StatusOr<TrainJob> ReadTrainJob(const Json& given, UnknownFields* unknown) {
   if (!managed_by.empty()) job.managed_by = managed_by;
   spec.NoOthers(fmt::format("{}", fmt::join(kOldPatchFields, " ")));
   MUSTER_RETURN_IF_ERROR(complaints.status());
-  if (const Json* status = FindField(*object, "status")) job.status = ReadStatus(*status);
+  if (const Json* status = FindField(*object, "status")) job.status = ReadTrainJobStatus(*status);
   return job;
 }
 

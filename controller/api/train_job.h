@@ -116,10 +116,10 @@ bool IsManagedByMuster(const Json& object);
 
 // `status` of a TrainJob. A malformed field counts as absent, so that a wrong edit of the status does not stop the job.
 // Leaves out what is not a part of TrainJobStatus.
-TrainJobStatus ReadStatus(const Json& status);
+TrainJobStatus ReadTrainJobStatus(const Json& status);
 
 // `status` for the API. Writes conditions, jobsStatus and all counters even if they are empty or 0. The API's times
 // have no fractions of a second, so compare the results of this function to see whether a status has changed.
-Json WriteStatus(const TrainJobStatus& status);
+Json WriteTrainJobStatus(const TrainJobStatus& status);
 
 }  // namespace muster::controller

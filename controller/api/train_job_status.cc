@@ -51,7 +51,7 @@ bool TrainJobStatus::Finished() const {
                      [](const auto& c) { return c.status && (c.type == "Complete" || c.type == "Failed"); });
 }
 
-TrainJobStatus ReadStatus(const Json& object) {
+TrainJobStatus ReadTrainJobStatus(const Json& object) {
   TrainJobStatus status;
   if (!object.is_object()) return status;
   for (const Json& item : ListField(object, "conditions")) {
@@ -88,7 +88,7 @@ TrainJobStatus ReadStatus(const Json& object) {
   return status;
 }
 
-Json WriteStatus(const TrainJobStatus& status) {
+Json WriteTrainJobStatus(const TrainJobStatus& status) {
   Json object = Json::object();
   Json& conditions = object["conditions"] = Json::array();
   for (const Condition& condition : status.conditions) conditions.push_back(WriteCondition(condition));

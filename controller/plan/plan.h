@@ -76,7 +76,7 @@ struct Notice {
   bool warning = false;
 };
 
-struct Plan {
+struct TrainJobPlan {
   std::string subdomain;  // the Service's name
   Json service;           // headless; null: the pods have no host names
   std::vector<PlannedObject> objects;

@@ -21,7 +21,7 @@ struct PlannedTrainJob {
   TrainJob job;
   Runtime runtime;
   Json snapshot;  // the ConfigMap
-  Plan plan;
+  TrainJobPlan plan;
 };
 
 struct PlannedPyTorchJob {

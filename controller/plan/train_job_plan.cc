@@ -37,7 +37,7 @@ class Planner {
   Planner(const TrainJob& job, const Runtime& runtime, const PlanOptions& options)
       : job_(job), runtime_(runtime), options_(options), draft_{job, runtime} {}
 
-  StatusOr<Plan> Make() {
+  StatusOr<TrainJobPlan> Make() {
     MUSTER_RETURN_IF_ERROR(CheckServed());
     MUSTER_RETURN_IF_ERROR(ReadNames());
     MUSTER_ASSIGN_OR_RETURN(PatchedRuntime patched, ApplyPatches(job_, runtime_));
@@ -371,7 +371,7 @@ class Planner {
   const Runtime& runtime_;
   const PlanOptions& options_;
   Draft draft_;
-  Plan plan_;
+  TrainJobPlan plan_;
   int64_t shared_bytes_ = 0, made_bytes_ = 0;     // of the shared metadata, and of the objects so far
   std::map<std::string, RestartPolicy> restart_;  // by replicated job
   std::map<std::string, Injection> injections_;   // by replicated job
@@ -379,7 +379,7 @@ class Planner {
 
 }  // namespace
 
-StatusOr<Plan> PlanTrainJob(const TrainJob& job, const Runtime& runtime, const PlanOptions& options) {
+StatusOr<TrainJobPlan> PlanTrainJob(const TrainJob& job, const Runtime& runtime, const PlanOptions& options) {
   return Planner(job, runtime, options).Make();
 }
 

@@ -12,6 +12,6 @@ namespace muster::controller {
 
 // InvalidArgument: `job` and `runtime` do not fit together, or make more or larger objects than limits.h and sizes.h
 // allow; names the path, the value and the remedy. Takes memory for each template once, however many replicas it has.
-StatusOr<Plan> PlanTrainJob(const TrainJob& job, const Runtime& runtime, const PlanOptions& options);
+StatusOr<TrainJobPlan> PlanTrainJob(const TrainJob& job, const Runtime& runtime, const PlanOptions& options);
 
 }  // namespace muster::controller

@@ -26,7 +26,7 @@ std::optional<AgentToAsk> FirstReady(const std::vector<ObservedPod>& pods, int p
 
 }  // namespace
 
-std::optional<AgentToAsk> WhomToAsk(const Plan& plan, const Observed& observed) {
+std::optional<AgentToAsk> WhomToAsk(const TrainJobPlan& plan, const Observed& observed) {
   if (plan.max_restarts == 0) return std::nullopt;
   for (const PlannedJob& planned : plan.jobs) {
     if (!planned.agent || !planned.agent_port) continue;
@@ -36,7 +36,7 @@ std::optional<AgentToAsk> WhomToAsk(const Plan& plan, const Observed& observed) 
   return std::nullopt;
 }
 
-std::optional<AgentToAsk> WhomToAsk(const PyTorchPlan& plan, const ObservedReplicas& observed) {
+std::optional<AgentToAsk> WhomToAsk(const PyTorchPlan& plan, const Observed& observed) {
   if (plan.restart != RestartScope::kJob || plan.budget == 0) return std::nullopt;
   for (const PlannedReplicas& planned : plan.replicas) {
     if (!planned.agent || !planned.agent_port) continue;

@@ -23,9 +23,9 @@ struct AgentToAsk {
   bool operator==(const AgentToAsk&) const = default;
 };
 // The first ready pod under the agent, by job and index. nullopt: there is none, or the job has no restart to count.
-std::optional<AgentToAsk> WhomToAsk(const Plan& plan, const Observed& observed);
+std::optional<AgentToAsk> WhomToAsk(const TrainJobPlan& plan, const Observed& observed);
 // The same, by replica type and index. nullopt also if the agents' restarts do not count (RestartScope::kPod).
-std::optional<AgentToAsk> WhomToAsk(const PyTorchPlan& plan, const ObservedReplicas& observed);
+std::optional<AgentToAsk> WhomToAsk(const PyTorchPlan& plan, const Observed& observed);
 
 // Takes what the agents of a job say into `known`. True: they tell of a further restart.
 bool TakeNews(AgentsSaid said, std::optional<AgentsSaid>* known);

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "controller/reconcile/failure.h"
-#include "controller/reconcile/progress.h"
+#include "controller/reconcile/train_job_progress.h"
 
 namespace muster::controller {
 

@@ -122,7 +122,7 @@ bool StillRuns(const ObservedPod& pod);  // it has not ended and is not being de
 // Such a pod counts as failed, so that its logs stay. nullopt: any other pod.
 std::optional<WallTime> FailsUntil(const ObservedPod& pod, WallTime now);
 
-// core/v1 Service of a replica of a PyTorchJob.
+// core/v1 Service. Of a PyTorchJob, each replica has one.
 struct ObservedService {
   Meta meta;
   std::string replica_type;
@@ -151,23 +151,30 @@ struct AgentsSaid {
   bool operator==(const AgentsSaid&) const = default;
 };
 
-// All that has the labels of one PyTorchJob. An object may have another owner, or none.
-struct ObservedReplicas {
-  std::vector<ObservedPod> pods;
-  std::vector<ObservedService> services;
-  std::optional<ObservedPodGroup> pod_group;
-  bool has_objects = false;          // all of PyTorchPlan::objects have been made as they are planned
-  std::optional<AgentsSaid> agents;  // nullopt: not asked, or no answer
-  const std::vector<ObservedObject>* objects = nullptr;  // those that are followed; null: none is
+// The JobSet with which Kubeflow Trainer started a TrainJob (taken_over.h). It has the job's name.
+struct ObservedJobSet {
+  struct End {
+    std::string reason, message;
+  };
+
+  Meta meta;
+  bool suspended = false;
+  std::optional<End> completed, failed;  // the conditions of these names, if they are true
+  std::vector<JobsStatus> jobs;          // in the order of the spec
+  int restarts = 0;
 };
 
-// All that belongs to one TrainJob.
+// All that belongs to one job, or has its labels. An object may have another owner, or none. What a kind of job does
+// not have is empty.
 struct Observed {
-  bool service = false;  // the headless Service exists and belongs to the job
-  std::vector<ObservedJob> jobs;
   std::vector<ObservedPod> pods;
-  std::optional<Hold> hold;          // why the job does not begin yet; nullopt: it may begin, or has begun
-  std::optional<AgentsSaid> agents;  // nullopt: not asked, or no answer
+  std::vector<ObservedService> services;
+  std::vector<ObservedJob> jobs;              // of a TrainJob: those that it controls
+  std::optional<ObservedJobSet> job_set;      // of a TrainJob
+  std::optional<Hold> hold;                   // why a TrainJob does not begin yet; nullopt: it may begin, or has begun
+  std::optional<ObservedPodGroup> pod_group;  // of a PyTorchJob
+  bool has_objects = false;                   // all of PyTorchPlan::objects have been made as they are planned
+  std::optional<AgentsSaid> agents;           // nullopt: not asked, or no answer
   const std::vector<ObservedObject>* objects = nullptr;  // those that are followed; null: none is
 };
 

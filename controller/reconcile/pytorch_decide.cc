@@ -27,16 +27,12 @@ std::string CauseAndStep(const Failure& failure) { return Explain(failure, true)
 // One decision while it is made.
 class Deciding {
  public:
-  Deciding(const PyTorchJob& job, const PyTorchPlan& plan, const ObservedReplicas& observed, WallTime now)
+  Deciding(const PyTorchJob& job, const PyTorchPlan& plan, const Observed& observed, WallTime now)
       : job_(job), plan_(plan), observed_(observed), now_(now) {
     decision_.status = job.status;
   }
 
   PyTorchDecision Make() {
-    if (job_.meta.deleted) {
-      decision_.reason = "it is being deleted";
-      return std::move(decision_);
-    }
     if (status().Finished()) {
       Finish();  // adds no condition: the end stays the last one, whoever wrote it
       return std::move(decision_);
@@ -446,7 +442,7 @@ class Deciding {
 
   const PyTorchJob& job_;
   const PyTorchPlan& plan_;
-  const ObservedReplicas& observed_;
+  const Observed& observed_;
   const WallTime now_;
   Replicas replicas_;
   std::vector<const Replica*> remade_;  // their pods are deleted and created again in this pass
@@ -456,24 +452,42 @@ class Deciding {
   PyTorchDecision decision_;
 };
 
-}  // namespace
-
-PyTorchDecision DecidePyTorchJob(const PyTorchJob& job, const PyTorchPlan& plan, const ObservedReplicas& observed,
-                                 WallTime now) {
-  return Deciding(job, plan, observed, now).Make();
-}
-
-PyTorchDecision DecideWithoutPlan(const PyTorchJob& job, const Status& why, std::string_view event, WallTime now) {
+PyTorchDecision Nothing(const PyTorchJob& job, std::string_view reason) {
   PyTorchDecision decision;
   decision.status = job.status;
-  if (job.status.Finished() || job.meta.deleted) return decision;
+  decision.reason = reason;
+  return decision;
+}
+
+// The job waits for a person. `event`: the reason of the event.
+PyTorchDecision AwaitPerson(const PyTorchJob& job, const Status& why, std::string_view event, WallTime now) {
+  PyTorchDecision decision = Nothing(job, Message(why));
   SetCreated(job, &decision.status, now);
   decision.status.message = Message(why);
   if (decision.status.message != job.status.message) {
     decision.events.push_back({true, std::string(event), decision.status.message});
   }
-  decision.reason = Message(why);
   return decision;
+}
+
+}  // namespace
+
+bool NeedsPlan(const PyTorchJob& job, const Observed& /*observed*/) {
+  return !job.meta.deleted && !job.status.Finished() && !job.suspend;
+}
+
+PyTorchDecision Decide(const PyTorchJob& job, const StatusOr<const PyTorchPlan*>& plan, const Observed& observed,
+                       WallTime now) {
+  if (job.meta.deleted) return Nothing(job, "it is being deleted");
+  if (!plan.ok() && !job.status.Finished()) return AwaitPerson(job, plan.status(), reason::kInvalidPyTorchJob, now);
+  static const PyTorchPlan kNone;
+  const bool has_plan = plan.ok() && *plan != nullptr;
+  return Deciding(job, has_plan ? **plan : kNone, observed, now).Make();
+}
+
+PyTorchDecision DecideAfterRefusal(const PyTorchJob& job, const Status& why, WallTime now) {
+  if (job.status.Finished() || job.meta.deleted) return Nothing(job, Message(why));
+  return AwaitPerson(job, why, reason::kFailedCreatePod, now);
 }
 
 }  // namespace muster::controller

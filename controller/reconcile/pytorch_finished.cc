@@ -5,16 +5,16 @@
 #include "base/text.h"
 #include "controller/api/reasons.h"
 #include "controller/reconcile/deciding.h"
-#include "controller/reconcile/finished.h"
 #include "controller/reconcile/pytorch_conditions.h"
 #include "controller/reconcile/pytorch_services.h"
+#include "controller/reconcile/train_job_finished.h"
 
 namespace muster::controller {
 namespace {
 
 // Deletes pods that `goes` selects, with their Services.
 template <class Goes>
-void Delete(const PyTorchJob& job, const ObservedReplicas& observed, Goes goes, PyTorchDecision* decision) {
+void Delete(const PyTorchJob& job, const Observed& observed, Goes goes, PyTorchDecision* decision) {
   std::vector<std::string> deleted;
   for (const ObservedPod& pod : observed.pods) {
     if (!pod.meta.IsControlledBy(job.meta) || !goes(pod)) continue;
@@ -37,7 +37,7 @@ void DeleteObject(std::string_view api_version, std::string_view kind, const Met
   decision->actions.push_back(std::move(action));
 }
 
-void DeletePodGroup(const PyTorchJob& job, const ObservedReplicas& observed, PyTorchDecision* decision) {
+void DeletePodGroup(const PyTorchJob& job, const Observed& observed, PyTorchDecision* decision) {
   if (!observed.pod_group || observed.pod_group->meta.deleted || !observed.pod_group->meta.IsControlledBy(job.meta))
     return;
   DeleteObject(observed.pod_group->api_version, "PodGroup", job.meta, decision);
@@ -47,7 +47,7 @@ void DeletePodGroup(const PyTorchJob& job, const ObservedReplicas& observed, PyT
 
 }  // namespace
 
-void DeleteAll(const PyTorchJob& job, const ObservedReplicas& observed, PyTorchDecision* decision) {
+void DeleteAll(const PyTorchJob& job, const Observed& observed, PyTorchDecision* decision) {
   Delete(
       job, observed, [](const ObservedPod&) { return true; }, decision);
   // Deletes also Services without a pod.
@@ -63,7 +63,7 @@ void DeleteAll(const PyTorchJob& job, const ObservedReplicas& observed, PyTorchD
   }
 }
 
-void CleanUp(const PyTorchJob& job, const ObservedReplicas& observed, WallTime now, PyTorchDecision* decision) {
+void CleanUp(const PyTorchJob& job, const Observed& observed, WallTime now, PyTorchDecision* decision) {
   if (job.clean == CleanPodPolicy::kAll) {
     Delete(
         job, observed, [](const ObservedPod&) { return true; }, decision);

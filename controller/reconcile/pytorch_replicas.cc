@@ -171,7 +171,7 @@ std::map<ReplicaType, int> Replicas::CountCauses(bool (Replica::*is)() const) co
   return counts;
 }
 
-Replicas PlaceReplicas(const PyTorchJob& job, const PyTorchPlan& plan, const ObservedReplicas& observed, WallTime now) {
+Replicas PlaceReplicas(const PyTorchJob& job, const PyTorchPlan& plan, const Observed& observed, WallTime now) {
   Replicas replicas;
   for (const PlannedReplicas& planned : plan.replicas) {
     const size_t first = replicas.all.size();

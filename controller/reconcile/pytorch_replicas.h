@@ -48,7 +48,7 @@ struct Replicas {
 };
 
 // Finds the pod of each planned replica, and judges its failure by those in the status (see `consequence`).
-Replicas PlaceReplicas(const PyTorchJob& job, const PyTorchPlan& plan, const ObservedReplicas& observed, WallTime now);
+Replicas PlaceReplicas(const PyTorchJob& job, const PyTorchPlan& plan, const Observed& observed, WallTime now);
 
 // A pod that ran when a peer failed with a retryable code, and ended within this time, may be a consequence: collective
 // operations of PyTorch give up after 10 minutes. So may further ones, within this time after the first failure.

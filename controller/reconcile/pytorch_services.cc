@@ -21,7 +21,7 @@ std::string ConflictOf(const std::string& replica, const std::vector<const Obser
 
 }  // namespace
 
-ServiceSteps SettleServices(const PyTorchJob& job, const PyTorchPlan& plan, const ObservedReplicas& observed) {
+ServiceSteps SettleServices(const PyTorchJob& job, const PyTorchPlan& plan, const Observed& observed) {
   ServiceSteps steps;
   std::map<std::pair<std::string, int>, std::vector<const ObservedService*>> matching;
   for (const ObservedService& service : observed.services) {
@@ -52,7 +52,7 @@ ServiceSteps SettleServices(const PyTorchJob& job, const PyTorchPlan& plan, cons
   return steps;
 }
 
-void DeleteService(const PyTorchJob& job, const ObservedReplicas& observed, const std::string& name,
+void DeleteService(const PyTorchJob& job, const Observed& observed, const std::string& name,
                    std::vector<Action>* actions) {
   for (const ObservedService& service : observed.services) {
     if (service.meta.name != name || !service.meta.IsControlledBy(job.meta) || service.meta.deleted) continue;

@@ -19,10 +19,10 @@ struct ServiceSteps {
 };
 
 // Creates missing Services, and deletes those of replicas that are not planned any more.
-ServiceSteps SettleServices(const PyTorchJob& job, const PyTorchPlan& plan, const ObservedReplicas& observed);
+ServiceSteps SettleServices(const PyTorchJob& job, const PyTorchPlan& plan, const Observed& observed);
 
 // Deletes the job's Service for the pod `name`, if there is one.
-void DeleteService(const PyTorchJob& job, const ObservedReplicas& observed, const std::string& name,
+void DeleteService(const PyTorchJob& job, const Observed& observed, const std::string& name,
                    std::vector<Action>* actions);
 
 }  // namespace muster::controller

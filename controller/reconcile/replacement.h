@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "controller/reconcile/progress.h"
+#include "controller/reconcile/train_job_progress.h"
 
 namespace muster::controller {
 

@@ -1,5 +1,5 @@
 // The result of a decision about a job of any kind: actions, events, and when to decide again. controller/kube and
-// local carry the actions out. Each action may fail or be repeated (see decide.h).
+// local carry the actions out. Each action may fail or be repeated (see train_job_decide.h).
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace muster::controller {
 struct Action {
   enum class Kind {
     kCreateService,
-    kCreateObject,  // one of Plan::objects
+    kCreateObject,  // one of TrainJobPlan::objects
     kCreateJob,
     kCreatePod,
     kCreatePodOfJob,  // of the Job `job`, from its template

@@ -4,8 +4,8 @@
 
 #include "base/text.h"
 #include "controller/api/lenient.h"
-#include "controller/reconcile/conditions.h"
-#include "controller/reconcile/finished.h"
+#include "controller/reconcile/train_job_conditions.h"
+#include "controller/reconcile/train_job_finished.h"
 
 namespace muster::controller {
 namespace {
@@ -56,8 +56,8 @@ bool IsOf(const ObservedJobSet& job_set, const TrainJob& job) {
   return job_set.meta.IsControlledBy(job.meta) && job_set.meta.name == job.meta.name;
 }
 
-Decision DecideTakenOver(const TrainJob& job, const ObservedJobSet& job_set, WallTime now) {
-  Decision decision;
+TrainJobDecision DecideTakenOver(const TrainJob& job, const ObservedJobSet& job_set, WallTime now) {
+  TrainJobDecision decision;
   decision.reason = "Kubeflow Trainer has started it: its JobSet goes on";
   TrainJobStatus& status = decision.status = job.status;
   SetSuspended(job, &status, now);

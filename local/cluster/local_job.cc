@@ -2,11 +2,9 @@
 
 #include "base/text.h"
 #include "controller/api/labels.h"
-#include "controller/api/reasons.h"
 #include "controller/plan/train_job_plan.h"
-#include "controller/reconcile/decide.h"
-#include "controller/reconcile/finished.h"
 #include "controller/reconcile/pytorch_decide.h"
+#include "controller/reconcile/train_job_decide.h"
 #include "local/cluster/carry_out.h"
 
 namespace muster::local {
@@ -60,14 +58,14 @@ void Complete(const std::string& job, const World& world, std::vector<ObservedPo
 
 class LocalTrainJob : public LocalJob {
  public:
-  LocalTrainJob(TrainJob job, Plan plan, World* world) : job_(std::move(job)), plan_(std::move(plan)), world_(world) {}
+  LocalTrainJob(TrainJob job, TrainJobPlan plan, World* world)
+      : job_(std::move(job)), plan_(std::move(plan)), world_(world) {}
 
   Steps Pass(WallTime now) override {
     const Observed observed = Observe();
-    Decision decision =
-        job_.status.Finished() ? DecideFinished(job_, observed, now) : Decide(job_, plan_, observed, now);
+    TrainJobDecision decision = Decide(job_, &plan_, observed, now);
     const Status done = CarryOutAll(decision, "TrainJob", job_.meta, now, world_);
-    if (!done.ok()) decision = DecideWithoutPlan(job_, done, now);
+    if (!done.ok()) decision = DecideAfterRefusal(job_, done, now);
     job_.status = decision.status;
     return decision;
   }
@@ -88,8 +86,7 @@ class LocalTrainJob : public LocalJob {
  private:
   Observed Observe() const {
     Observed observed;
-    const Json* service = world_->Find("Service", plan_.subdomain);
-    observed.service = service != nullptr;
+    observed.services = ReadAll(world_->ControlledBy("Service", job_.meta.uid), ReadService);
     observed.jobs = ReadAll(world_->ControlledBy("Job", job_.meta.uid), ReadJob);
     observed.pods = ReadAll(world_->List("Pod"), ReadPod);
     std::erase_if(observed.pods,
@@ -99,7 +96,7 @@ class LocalTrainJob : public LocalJob {
   }
 
   TrainJob job_;
-  const Plan plan_;
+  const TrainJobPlan plan_;
   World* const world_;
 };
 
@@ -109,10 +106,10 @@ class LocalPyTorchJob : public LocalJob {
       : job_(std::move(job)), plan_(std::move(plan)), world_(world) {}
 
   Steps Pass(WallTime now) override {
-    PyTorchDecision decision = DecidePyTorchJob(job_, plan_, Observe(), now);
+    PyTorchDecision decision = Decide(job_, &plan_, Observe(), now);
     const Status done = CarryOutAll(decision, kPyTorchJobKind, job_.meta, now, world_);
     has_objects_ = done.ok() && (has_objects_ || decision.objects_made);
-    if (!done.ok()) decision = DecideWithoutPlan(job_, done, reason::kFailedCreatePod, now);
+    if (!done.ok()) decision = DecideAfterRefusal(job_, done, now);
     job_.status = decision.status;
     return decision;
   }
@@ -132,13 +129,14 @@ class LocalPyTorchJob : public LocalJob {
   }
 
  private:
-  ObservedReplicas Observe() const {
+  Observed Observe() const {
     std::vector<ObservedPod> pods = ReadAll(world_->ControlledBy("Pod", job_.meta.uid), ReadPod);
     Complete(job_.meta.name, *world_, &pods);
-    return {.pods = std::move(pods),
-            .services = ReadAll(world_->ControlledBy("Service", job_.meta.uid), ReadService),
-            .pod_group = std::nullopt,
-            .has_objects = has_objects_};
+    Observed observed;
+    observed.pods = std::move(pods);
+    observed.services = ReadAll(world_->ControlledBy("Service", job_.meta.uid), ReadService);
+    observed.has_objects = has_objects_;
+    return observed;
   }
 
   PyTorchJob job_;
@@ -154,7 +152,7 @@ StatusOr<std::unique_ptr<LocalJob>> BeginTrainJob(const PlannedTrainJob& planned
   TrainJob job = planned.job;
   if (job.meta.ns.empty()) job.meta.ns = kUsualNamespace;
   MUSTER_ASSIGN_OR_RETURN(job.meta, Place(kTrainerApi, "TrainJob", job.meta, now, world));
-  MUSTER_ASSIGN_OR_RETURN(Plan plan, PlanTrainJob(job, planned.runtime, options));
+  MUSTER_ASSIGN_OR_RETURN(TrainJobPlan plan, PlanTrainJob(job, planned.runtime, options));
   return std::make_unique<LocalTrainJob>(std::move(job), std::move(plan), world);
 }
 

@@ -41,8 +41,8 @@ void AJob(const Json& object) {
 }
 
 void AStatus(const Json& object) {
-  const Json written = WriteStatus(ReadStatus(object));
-  Must(WriteStatus(ReadStatus(written)) == written);
+  const Json written = WriteTrainJobStatus(ReadTrainJobStatus(object));
+  Must(WriteTrainJobStatus(ReadTrainJobStatus(written)) == written);
 }
 
 void APyTorchJob(const Json& object) {

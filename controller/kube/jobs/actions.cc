@@ -87,7 +87,7 @@ class Means {
     co_return absl::IsNotFound(adopted.status()) ? absl::OkStatus() : adopted.status();
   }
 
-  // One of Plan::objects, by its `if_there`.
+  // One of TrainJobPlan::objects, by its `if_there`.
   asio::awaitable<Status> CreateObject(const Action& action) {
     Json planned = action.object();
     auto resource = ResourceOf(planned);
@@ -154,7 +154,7 @@ class Means {
     co_return is_done ? absl::OkStatus() : gone.status();
   }
 
-  // Deletes one of Plan::objects. OK if the cluster does not know its kind.
+  // Deletes one of TrainJobPlan::objects. OK if the cluster does not know its kind.
   asio::awaitable<Status> DeleteObject(const Action& action) {
     auto resource = ResourceOf(action.object());
     if (!resource.ok()) co_return resource.status();

@@ -1,58 +1,114 @@
 #include "controller/kube/jobs/children.h"
 
+#include <algorithm>
+
+#include "base/log.h"
 #include "base/text.h"
 #include "controller/api/labels.h"
+#include "controller/reconcile/repair.h"
+#include "controller/reconcile/taken_over.h"
 
 namespace muster::controller {
 namespace {
 
-// Replaces `known`, unless `object` is no newer state of it. True: it was replaced.
-template <class Object>
-bool Take(Object object, Object* known) {
-  if (known->meta.uid == object.meta.uid && !IsNews(object.meta, known->meta)) return false;
-  *known = std::move(object);
-  return true;
+std::string KeyByLabel(const Meta& object, std::string_view label) {
+  const std::string_view name = object.Label(label);
+  return name.empty() ? "" : KeyOf(object.ns, name);
 }
 
 }  // namespace
 
-std::string OwnerKeyOf(const Meta& meta) {
-  const std::string_view name = meta.Label(kJobSetNameLabel);
-  return name.empty() ? "" : KeyOf(meta.ns, name);
+std::string TrainJobOf(const Meta& object) { return KeyByLabel(object, kJobSetNameLabel); }
+std::string PyTorchJobOf(const Meta& object) { return KeyByLabel(object, kTrainingJobLabel); }
+
+template <class Object>
+void Children::PutRead(const char* what, StatusOr<Object> object) {
+  if (!object.ok()) return log::Warning(fmt::format("a {} cannot be read: {}", what, Message(object.status())));
+  Put(*std::move(object));
 }
 
-bool Children::Put(ObservedJob job) {
-  const std::string owner = OwnerKeyOf(job.meta);
-  if (owner.empty()) return false;
-  job_owners_[KeyOf(job.meta.ns, job.meta.name)] = owner;
-  const auto [known, added] = families_[owner].jobs.try_emplace(job.meta.name);
-  if (!added) return Take(std::move(job), &known->second);
+template <class Object>
+void Children::PutNamesake(const char* what, StatusOr<Object> object, std::optional<Object> Observed::*place) {
+  if (!object.ok()) return log::Warning(fmt::format("a {} cannot be read: {}", what, Message(object.status())));
+  const std::string job = KeyOf(object->meta.ns, object->meta.name);
+  std::optional<Object>& known = families_[job].seen.*place;
+  if (known && IsOlder(object->meta, known->meta)) return;
+  known = *std::move(object);
+  changed_(job);
+}
+
+void Children::Put(const Resource& resource, const Json& object) {
+  if (resource == kJobs) PutRead("Job", ReadJob(object));
+  if (resource == kPods) PutRead("pod", ReadPod(object));
+  if (resource == kServices) PutRead("Service", ReadService(object));
+  if (resource == kEvents) PutRead("refusal", ReadRefusal(object));
+  if (resource == kConfigMaps || resource == kAutoscalers) objects_.Put(object);
+  if (resource == kJobSets) PutNamesake("JobSet", ReadJobSet(object), &Observed::job_set);
+  if (resource == kPodGroups || resource == kVolcanoPodGroups) {
+    PutNamesake("PodGroup", ReadPodGroup(object), &Observed::pod_group);
+  }
+}
+
+Children::Family* Children::FamilyOf(const Resource& resource, const Meta& meta) {
+  const std::string job = owner_of_(meta);
+  const std::pair child(resource.plural, KeyOf(meta.ns, meta.name));
+  const auto owner = owners_.find(child);
+  if (owner != owners_.end() && owner->second != job) {
+    Remove(resource, {meta.ns, meta.name, meta.resource_version});
+    if (owners_.contains(child)) return nullptr;
+  }
+  if (job.empty()) return nullptr;
+  owners_[child] = job;
+  return &families_[job];
+}
+
+void Children::Put(ObservedJob job) {
+  Family* family = FamilyOf(kJobs, job.meta);
+  if (family == nullptr) return;
+  const std::string key = owner_of_(job.meta);
+  const auto [known, added] = family->jobs.try_emplace(job.meta.name);
+  if (!added && known->second.meta.uid == job.meta.uid && !IsNews(job.meta, known->second.meta)) return;
   known->second = std::move(job);
-  return true;
+  changed_(key);
 }
 
-bool Children::Put(ObservedPod pod) {
-  const std::string owner = OwnerKeyOf(pod.meta);
-  if (owner.empty()) return false;
-  pod_owners_[KeyOf(pod.meta.ns, pod.meta.name)] = owner;
-  Family& family = families_[owner];
-  return family.places.Put(std::move(pod), &family.seen.pods);
+void Children::Put(ObservedPod pod) {
+  Family* family = FamilyOf(kPods, pod.meta);
+  if (family == nullptr) return;
+  const std::string key = owner_of_(pod.meta);
+  if (family->places.Put(std::move(pod), &family->seen.pods)) changed_(key);
 }
 
-std::string Children::Put(ObservedRefusal refusal) {
-  const auto owner = job_owners_.find(KeyOf(refusal.meta.ns, refusal.job));
+void Children::Put(ObservedService service) {
+  Family* family = FamilyOf(kServices, service.meta);
+  if (family == nullptr) return;
+  const std::string key = owner_of_(service.meta);
+  std::vector<ObservedService>& services = family->seen.services;
+  const auto known = std::find_if(services.begin(), services.end(), [&service](const ObservedService& other) {
+    return other.meta.name == service.meta.name;
+  });
+  if (known == services.end()) {
+    services.push_back(std::move(service));
+  } else if (!IsOlder(service.meta, known->meta)) {
+    *known = std::move(service);
+  }
+  changed_(key);
+}
+
+void Children::Put(ObservedRefusal refusal) {
+  const auto owner = owners_.find({kJobs.plural, KeyOf(refusal.meta.ns, refusal.job)});
   const std::string job = KeyOf(refusal.meta.ns, refusal.job_uid);
   refused_jobs_[KeyOf(refusal.meta.ns, refusal.meta.name)] = job;
   ObservedRefusal& known = refusals_[job];
   if (known.last <= refusal.last) known = std::move(refusal);
-  return owner == job_owners_.end() ? "" : owner->second;
+  if (owner != owners_.end()) changed_(owner->second);
 }
 
-std::string Children::Put(ObservedPodEvent event) {
-  const auto owner = pod_owners_.find(KeyOf(event.meta.ns, event.pod));
-  if (owner == pod_owners_.end()) return "";
+void Children::Put(ObservedPodEvent event) {
+  const auto owner = owners_.find({kPods.plural, KeyOf(event.meta.ns, event.pod)});
+  if (owner == owners_.end()) return;
   Family& family = families_[owner->second];
-  return family.places.Note(std::move(event), &family.seen.pods) ? owner->second : "";
+  if (family.places.Note(std::move(event), &family.seen.pods)) changed_(owner->second);
 }
 
 void Children::RemoveRefusal(const GoneObject& gone) {
@@ -63,57 +119,53 @@ void Children::RemoveRefusal(const GoneObject& gone) {
   refused_jobs_.erase(found);
 }
 
-void Children::PutService(const Meta& meta) {
-  const auto [known, added] = services_.try_emplace(KeyOf(meta.ns, meta.name), meta);
-  if (!added && !IsOlder(meta, known->second)) known->second = meta;
+void Children::Remove(const Resource& resource, const GoneObject& gone) {
+  if (resource == kEvents) return RemoveRefusal(gone);
+  if (resource == kConfigMaps) return objects_.Remove(kConfigMapKind, gone);
+  if (resource == kAutoscalers) return objects_.Remove(kAutoscalerKind, gone);
+  const auto owner = owners_.find({resource.plural, KeyOf(gone.ns, gone.name)});
+  const bool is_namesake = resource.plural == kJobSets.plural || resource.plural == kPodGroups.plural;
+  if (owner == owners_.end() && !is_namesake) return;
+  const std::string job = is_namesake ? KeyOf(gone.ns, gone.name) : owner->second;
+  const auto family = families_.find(job);
+  if (family == families_.end()) return;
+  Observed& seen = family->second.seen;
+  // True if `known` is the object that is gone.
+  const auto is_it = [&gone](const auto& known) { return known.meta.name == gone.name && IsGone(known.meta, gone); };
+  bool removed = false;
+  if (resource == kPods) removed = family->second.places.Remove(gone, &seen.pods);
+  if (resource == kServices) removed = std::erase_if(seen.services, is_it) > 0;
+  if (resource == kJobs) {
+    removed = std::erase_if(family->second.jobs, [&](const auto& named) { return is_it(named.second); }) > 0;
+  }
+  if (resource.plural == kJobSets.plural && seen.job_set && is_it(*seen.job_set)) {
+    seen.job_set.reset();
+    removed = true;
+  }
+  if (resource.plural == kPodGroups.plural && seen.pod_group && is_it(*seen.pod_group)) {
+    seen.pod_group.reset();
+    removed = true;
+  }
+  if (!removed) return;
+  if (owner != owners_.end()) owners_.erase(owner);
+  const bool empty =
+      seen.pods.empty() && seen.services.empty() && family->second.jobs.empty() && !seen.job_set && !seen.pod_group;
+  if (empty) families_.erase(family);
+  changed_(job);
 }
 
-std::string Children::RemoveJob(const GoneObject& gone) {
-  const auto owner = job_owners_.find(KeyOf(gone.ns, gone.name));
-  if (owner == job_owners_.end()) return "";
-  Family& family = families_[owner->second];
-  const auto job = family.jobs.find(gone.name);
-  if (job != family.jobs.end() && !IsGone(job->second.meta, gone)) return "";
-  if (job != family.jobs.end()) family.jobs.erase(job);
-  return Leave(owner, &job_owners_);
-}
-
-std::string Children::RemovePod(const GoneObject& gone) {
-  const auto owner = pod_owners_.find(KeyOf(gone.ns, gone.name));
-  if (owner == pod_owners_.end()) return "";
-  Family& family = families_[owner->second];
-  if (!family.places.Remove(gone, &family.seen.pods)) return "";
-  return Leave(owner, &pod_owners_);
-}
-
-std::string Children::RemoveService(const GoneObject& gone) {
-  const auto found = services_.find(KeyOf(gone.ns, gone.name));
-  if (found == services_.end() || !IsGone(found->second, gone)) return "";
-  std::string owner = OwnerKeyOf(found->second);
-  services_.erase(found);
-  return owner;
-}
-
-std::string Children::Leave(std::map<std::string, std::string>::iterator child,
-                            std::map<std::string, std::string>* owners) {
-  std::string owner = std::move(child->second);
-  owners->erase(child);
-  const auto family = families_.find(owner);
-  if (family->second.jobs.empty() && family->second.seen.pods.empty()) families_.erase(family);
-  return owner;
-}
-
-Observed& Children::Of(const Meta& owner, const std::string& subdomain) {
-  const auto family = families_.find(KeyOf(owner.ns, owner.name));
+Observed& Children::Of(const Meta& job) {
+  const std::string key = KeyOf(job.ns, job.name);
+  const auto family = families_.find(key);
+  if (family == families_.end()) nothing_ = Observed();
   Observed& seen = family == families_.end() ? nothing_ : family->second.seen;
-  const auto service = services_.find(KeyOf(owner.ns, subdomain));
-  seen.service = service != services_.end() && service->second.IsControlledBy(owner);
+  seen.objects = &objects_.Of(key);
   seen.jobs.clear();
   if (family == families_.end()) return seen;
-  for (const auto& [name, job] : family->second.jobs) {
-    if (!job.meta.IsControlledBy(owner)) continue;
-    seen.jobs.push_back(job);
-    const auto refusal = refusals_.find(KeyOf(job.meta.ns, job.meta.uid));
+  for (const auto& [name, child] : family->second.jobs) {
+    if (!child.meta.IsControlledBy(job)) continue;
+    seen.jobs.push_back(child);
+    const auto refusal = refusals_.find(KeyOf(child.meta.ns, child.meta.uid));
     if (refusal == refusals_.end()) continue;
     seen.jobs.back().refusal = refusal->second.why;
     seen.jobs.back().refused_at = refusal->second.last;

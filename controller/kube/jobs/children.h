@@ -1,54 +1,74 @@
-// The objects that belong to TrainJobs, by the TrainJob's name: Jobs, pods and Services, as watches and answers to
-// writes bring them. Pure.
+// The objects that belong to the jobs of one kind, by job, as watches and answers to writes bring them. Pure.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
+#include <utility>
 
 #include "controller/kube/client/informer_state.h"
+#include "controller/kube/client/resource.h"
+#include "controller/kube/jobs/own_objects.h"
 #include "controller/kube/jobs/pod_places.h"
 #include "controller/reconcile/observed.h"
 
 namespace muster::controller {
 
 // The key of the TrainJob that JobSet's label names. Empty: there is no label.
-std::string OwnerKeyOf(const Meta& meta);
+std::string TrainJobOf(const Meta& object);
+// The key of the PyTorchJob that training-operator's label names. Empty: there is no label.
+std::string PyTorchJobOf(const Meta& object);
 
 class Children {
  public:
-  // False: it was dropped, since it is not newer than the known state or has no TrainJob.
-  bool Put(ObservedJob job);
-  bool Put(ObservedPod pod);
-  void PutService(const Meta& meta);
-  std::string Put(ObservedRefusal refusal);  // returns the key of the TrainJob; empty: the Job is not known
-  std::string Put(ObservedPodEvent event);   // the same; empty: the pod is not known, or a newer Event about it is
-  // Return the key of the TrainJob that had the object. Empty: none is known, or a newer object has the name.
-  std::string RemoveJob(const GoneObject& gone);
-  std::string RemovePod(const GoneObject& gone);
-  std::string RemoveService(const GoneObject& gone);
-  void RemoveRefusal(const GoneObject& gone);
+  using OwnerOf = OwnObjects::OwnerOf;
+  using Changed = OwnObjects::Changed;
 
-  // The Jobs and the Service that the TrainJob `owner` controls (uid), and pods with its name in JobSet's label. No pod
-  // is copied: the reference is valid until the next call.
-  Observed& Of(const Meta& owner, const std::string& subdomain);
+  // `changed` is called with the key of each job of which an object is new, newer or gone.
+  Children(OwnerOf owner_of, Changed changed)
+      : owner_of_(std::move(owner_of)), changed_(std::move(changed)), objects_(owner_of_, changed_) {}
+
+  // Drop what is not newer than the known state, and what has no job. An object whose label names another job than
+  // before leaves the former one.
+  void Put(const Resource& resource, const Json& object);  // logs a warning if it cannot be read
+  void Put(ObservedJob job);
+  void Put(ObservedPod pod);
+  void Put(ObservedService service);
+  void Put(ObservedRefusal refusal);
+  void Put(ObservedPodEvent event);
+
+  // No effect if a newer object has the name.
+  void Remove(const Resource& resource, const GoneObject& gone);
+
+  // What has the name of `job` in its label, and of Jobs, those that it controls (uid). No pod is copied: the reference
+  // is valid until the next call. `hold` and `agents` are not set.
+  Observed& Of(const Meta& job);
 
  private:
   struct Family {
-    std::map<std::string, ObservedJob> jobs;  // by name
     PodPlaces places;                         // in seen.pods
-    Observed seen;                            // its pods are always current; Of() sets the rest
+    std::map<std::string, ObservedJob> jobs;  // by name
+    Observed seen;                            // but for its jobs, which Of() sets, it is always current
   };
 
-  // Removes an object that is gone, and its family if that is empty. Returns the family's key.
-  std::string Leave(std::map<std::string, std::string>::iterator child, std::map<std::string, std::string>* owners);
+  // The family of an object, after it has left another one. Null: it has none, or the other one has a newer state.
+  Family* FamilyOf(const Resource& resource, const Meta& meta);
+  void RemoveRefusal(const GoneObject& gone);
+  template <class Object>
+  void PutRead(const char* what, StatusOr<Object> object);
+  // Puts an object that has the name of its job: a PodGroup or a JobSet.
+  template <class Object>
+  void PutNamesake(const char* what, StatusOr<Object> object, std::optional<Object> Observed::*place);
 
-  std::map<std::string, Family> families_;                      // by key of the TrainJob
-  std::map<std::string, std::string> job_owners_, pod_owners_;  // by key of the object
-  std::map<std::string, Meta> services_;                        // by key
+  const OwnerOf owner_of_;
+  const Changed changed_;
+  OwnObjects objects_;
+  std::map<std::string, Family> families_;                             // by key of the job
+  std::map<std::pair<std::string, std::string>, std::string> owners_;  // keys of jobs, by plural and key of the object
   // By the namespace and the Job's uid: anybody may write an Event with the uid of a Job of another namespace.
   std::map<std::string, ObservedRefusal> refusals_;
   std::map<std::string, std::string> refused_jobs_;  // their keys, by key of the Event
-  Observed nothing_;                                 // of a TrainJob without a family
+  Observed nothing_;                                 // of a job without a family
 };
 
 }  // namespace muster::controller

@@ -41,14 +41,14 @@ bool StartsPods(Action::Kind kind) {
 
 }  // namespace
 
-Passes::Passes(ServingMeans means, WorkQueue::Options options, std::string kind, Reconcile reconcile)
-    : means_(std::move(means)),
+Passes::Passes(ControllerContext context, WorkQueue::Options options, std::string kind, Reconcile reconcile)
+    : context_(std::move(context)),
       kind_(std::move(kind)),
       reconcile_(std::move(reconcile)),
-      queue_(means_.loop, options, [this](const std::string& key, auto done) { Begin(key, std::move(done)); }) {}
+      queue_(context_.loop, options, [this](const std::string& key, auto done) { Begin(key, std::move(done)); }) {}
 
 void Passes::Begin(const std::string& key, WorkQueue::Done done) {
-  passes_[key] = http::Converse(means_.loop, Pass(key, std::move(done)));
+  passes_[key] = http::Converse(context_.loop, Pass(key, std::move(done)));
 }
 
 asio::awaitable<void> Passes::Pass(std::string key, WorkQueue::Done done) {
@@ -60,7 +60,7 @@ asio::awaitable<void> Passes::Pass(std::string key, WorkQueue::Done done) {
     log::Warning(fmt::format("{} {}: {}", kind_, key, Message(status)));
   }
   // Posted, so that this coroutine has ended before the next pass of this key begins.
-  asio::post(means_.loop, [self = weak_from_this(), key, done = std::move(done), ok = status.ok(), spent] {
+  asio::post(context_.loop, [self = weak_from_this(), key, done = std::move(done), ok = status.ok(), spent] {
     const auto alive = self.lock();
     if (alive == nullptr) return;
     alive->passes_.erase(key);
@@ -107,7 +107,7 @@ asio::awaitable<void> Passes::Lane(std::shared_ptr<Batch> batch) {
     const Action& action = batch->actions.front();
     batch->actions = batch->actions.subspan(1);
     Status done = absl::AbortedError(kNotLeading);
-    if (means_.may_act()) done = co_await controller::CarryOut(means_.client, batch->cache, batch->owner, action);
+    if (context_.may_act()) done = co_await controller::CarryOut(context_.client, batch->cache, batch->owner, action);
     if (done.ok() || (batch->failed != nullptr && batch->failed < &action)) continue;
     batch->failed = &action;
     batch->status = std::move(done);
@@ -129,9 +129,9 @@ asio::awaitable<Status> Passes::Act(const ActionOwner& owner, std::span<const Ac
     const int lanes = LanesFor({begin, end}, lanes_[owner.meta.ns]);
     lanes_[owner.meta.ns] += lanes;
     const auto batch = std::make_shared<Batch>(
-        Batch{owner, cache, {begin, end}, lanes, nullptr, {}, asio::steady_timer(means_.loop, TimePoint::max())});
+        Batch{owner, cache, {begin, end}, lanes, nullptr, {}, asio::steady_timer(context_.loop, TimePoint::max())});
     std::vector<std::shared_ptr<void>> under_way;  // the other lanes; end with this coroutine
-    for (int i = 1; i < lanes; ++i) under_way.push_back(http::Converse(means_.loop, Lane(batch)));
+    for (int i = 1; i < lanes; ++i) under_way.push_back(http::Converse(context_.loop, Lane(batch)));
     co_await Lane(batch);
     if (batch->lanes > 0) co_await batch->over.async_wait(asio::as_tuple(asio::use_awaitable));
     http::ThrowIfCancelled(co_await asio::this_coro::cancellation_state);
@@ -146,9 +146,9 @@ asio::awaitable<Status> Passes::Act(const ActionOwner& owner, std::span<const Ac
 // Writes the status, then the events about it.
 asio::awaitable<Status> Passes::Write(const ActionOwner& owner, const Steps& steps, const Json& status,
                                       ObjectCache& cache) {
-  if (!means_.may_act()) co_return absl::AbortedError(kNotLeading);
+  if (!context_.may_act()) co_return absl::AbortedError(kNotLeading);
   auto written = co_await Answer([&](ApiClient::Done done) {
-    return means_.client.Apply(owner.resource, owner.meta.ns, owner.meta.name, "status", status, std::move(done));
+    return context_.client.Apply(owner.resource, owner.meta.ns, owner.meta.name, "status", status, std::move(done));
   });
   if (absl::IsNotFound(written.status())) co_return absl::OkStatus();
   if (!written.ok()) co_return written.status();
@@ -159,8 +159,8 @@ asio::awaitable<Status> Passes::Write(const ActionOwner& owner, const Steps& ste
 
 void Passes::Tell(const ActionOwner& owner, const Steps& steps) {
   for (const EventText& event : steps.events) {
-    means_.events.Record(owner.resource.api, owner.kind, owner.meta, event.warning, event.reason, event.message,
-                         WallNow());
+    context_.events.Record(owner.resource.api, owner.kind, owner.meta, event.warning, event.reason, event.message,
+                           WallNow());
   }
 }
 

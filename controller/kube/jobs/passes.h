@@ -25,8 +25,8 @@ namespace muster::controller {
 
 inline constexpr char kNotLeading[] = "another controller leads now";
 
-// What the controller of one kind of job needs.
-struct ServingMeans {
+// What the controller of one kind of job works with. All of it outlives the controller.
+struct ControllerContext {
   boost::asio::io_context& loop;
   ApiClient& client;
   EventRecorder& events;
@@ -39,7 +39,7 @@ class Passes : public std::enable_shared_from_this<Passes> {
   using Reconcile = std::function<boost::asio::awaitable<Status>(std::string key, Duration* spent)>;
 
   // `kind`: for messages, such as "TrainJob".
-  Passes(ServingMeans means, WorkQueue::Options options, std::string kind, Reconcile reconcile);
+  Passes(ControllerContext context, WorkQueue::Options options, std::string kind, Reconcile reconcile);
 
   void Add(const std::string& key, bool urgent) { queue_.Add(key, urgent); }
   void Forget(const std::string& key) { queue_.Forget(key); }
@@ -68,13 +68,19 @@ class Passes : public std::enable_shared_from_this<Passes> {
                                        ObjectCache& cache);
   void Tell(const ActionOwner& owner, const Steps& steps);
 
-  const ServingMeans means_;
+  const ControllerContext context_;
   const std::string kind_;
   const Reconcile reconcile_;
   Counts counts_;
   std::map<std::string, std::shared_ptr<void>> passes_;  // under way
   std::map<std::string, int> lanes_;                     // under way, by namespace
   WorkQueue queue_;
+};
+
+// For metrics.
+struct JobCounts {
+  Passes::Counts passes;
+  std::map<std::string, int> jobs_by_state;
 };
 
 // The object {apiVersion, kind, metadata, status} to apply.

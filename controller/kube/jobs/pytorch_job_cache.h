@@ -1,92 +1,62 @@
-// A cache of PyTorchJobs and their pods, Services and PodGroups, as watches and answers to writes bring them. Loop
-// thread only. It is never older than Muster's own writes.
+// PyTorchJobs as a kind of job (job_cache.h), and their cache. Loop thread only.
 #pragma once
 
-#include <boost/asio/io_context.hpp>
-#include <functional>
-#include <map>
-#include <memory>
 #include <string>
 #include <vector>
 
+#include "controller/api/labels.h"
 #include "controller/api/pytorch_job.h"
-#include "controller/kube/client/freshness.h"
-#include "controller/kube/client/informer.h"
-#include "controller/kube/jobs/actions.h"
-#include "controller/kube/jobs/own_objects.h"
-#include "controller/kube/jobs/pod_events.h"
-#include "controller/kube/jobs/pod_places.h"
+#include "controller/kube/jobs/job_cache.h"
 #include "controller/plan/pytorch_plan.h"
+#include "controller/reconcile/pytorch_decide.h"
 
 namespace muster::controller {
 
-struct KnownPyTorchJob {
-  PyTorchJob job;                           // without its pod templates
-  PackedJson whole;                         // with them, without status; null: it has ended
-  Status unreadable;                        // why the spec cannot be read; then `job` has metadata and status only
-  std::shared_ptr<const PyTorchPlan> plan;  // null: not made yet, or not needed any more
-  int64_t planned_generation = -1;
-  bool planned_with_agent = true;
-  std::optional<AgentsSaid> agents;  // what they said last, of whichever pod was asked then
-  int64_t objects_generation = -1;   // PyTorchPlan::objects exist as this generation plans them; -1: not known
+struct PyTorchJobKind {
+  using Job = PyTorchJob;
+  using Plan = PyTorchPlan;
+  using Decision = PyTorchDecision;
+  struct Known : KnownJob<Job, Plan> {
+    bool planned_with_agent = true;
+    int64_t objects_generation = -1;  // PyTorchPlan::objects exist as this generation plans them; -1: not known
+  };
+  static constexpr const char* kName = kPyTorchJobKind;
+  static constexpr bool kKeepsWhole = true;  // its pods may have it planned again
+  static constexpr const Resource& kResource = kPyTorchJobs;
+  static std::string JobOf(const Meta& object) { return PyTorchJobOf(object); }
+  static bool IsManaged(const Json& object) { return IsPyTorchJobManagedByMuster(object); }
+  static StatusOr<Job> Read(const Json& object) { return ReadPyTorchJob(object); }
+  static PyTorchJobStatus ReadStatus(const Json& status) { return ReadPyTorchJobStatus(status); }
+  static Json WriteStatus(const PyTorchJobStatus& status) { return WritePyTorchJobStatus(status); }
+  static void Trim(Job* job) {
+    for (ReplicaSpec& replica : job->replicas) replica.pod_template = nullptr;
+    job->meta.labels.clear();
+    job->meta.annotations.clear();
+  }
+  static std::string StateOf(const Job& job) {  // the last condition
+    return job.status.conditions.empty() ? "" : job.status.conditions.back().type;
+  }
 };
 
-class PyTorchJobCache final : public ObjectCache {
+class PyTorchJobCache final : public JobCache<PyTorchJobKind> {
  public:
-  struct Events {
-    std::function<void(const std::string& key)> changed;  // a job, or an object that belongs to it, has changed
-    std::function<void(const std::string& key)> gone;
-  };
-  // `ns`: empty: all namespaces. `pod_groups`: the gang scheduler's kind; null: none. `client` must outlive the cache.
-  // `changed` is called once for each job when everything is listed, and from then on at each change.
-  PyTorchJobCache(boost::asio::io_context& loop, ApiClient& client, std::string ns, const Resource* pod_groups,
-                  Events events);
-
-  void Begin();
-  bool synced() const { return unsynced_ == 0; }
-
-  const std::map<std::string, KnownPyTorchJob>& jobs() const { return jobs_; }
-  KnownPyTorchJob* Find(const std::string& key);  // null: no such job, or another controller's
-  // What belongs to the job or has its labels. Valid until the next call.
-  const ObservedReplicas& Of(const KnownPyTorchJob& known);
-
-  void Put(const Resource& resource, const Json& object) override;
-  void Remove(const Resource& resource, const std::string& ns, const std::string& name) override;
-  void Gone(const Resource& resource, const GoneObject& gone);  // a watch reports a deletion
+  // `pod_groups`: the gang scheduler's kind; null: none.
+  PyTorchJobCache(boost::asio::io_context& loop, ApiClient& client, Events events, std::string ns,
+                  const Resource* pod_groups)
+      : JobCache(loop, client, std::move(events), std::move(ns), WatchedWith(pod_groups)) {}
 
  private:
-  struct Family {
-    PodPlaces places;  // in seen.pods
-    ObservedReplicas seen;
-  };
-
-  void Watch(const Resource& resource, const std::string& selector);
-  void Keep(const Resource& resource, const Json& object);  // what the watch tells
-  void PutJob(const Json& object);
-  void PutPod(const Json& object);
-  void PutService(const Json& object);
-  void PutPodGroup(const Json& object);
-  void PutPodEvent(ObservedPodEvent event);
-  void Forget(const Resource& resource, const GoneObject& gone);
-  // Removes a pod or a Service from the job that it belonged to, if that is not `key`. False: that job has a newer
-  // state of the object.
-  bool Leaves(const Resource& resource, const Meta& meta, const std::string& key);
-  void Wake(const std::string& key);
-
-  boost::asio::io_context& loop_;
-  ApiClient& client_;
-  const std::string ns_;
-  const Resource* const pod_groups_;
-  const Events events_;
-  std::map<std::string, KnownPyTorchJob> jobs_;                     // by key
-  std::map<std::string, Family> families_;                          // by key of the job
-  std::map<std::string, std::string> pod_owners_, service_owners_;  // keys of jobs, by key of the object
-  OwnObjects objects_;
-  ToldDeletions deletions_;
-  ObservedReplicas nothing_;  // of a job without a family
-  std::vector<std::unique_ptr<Informer>> informers_;
-  PodEvents pod_events_;
-  int unsynced_ = 0;
+  static std::vector<WatchedKind> WatchedWith(const Resource* pod_groups) {
+    const std::string selector = fmt::format("{}={}", kOperatorNameLabel, kPyTorchOperator);
+    std::vector<WatchedKind> watched = {{kPods, selector}, {kServices, selector}, {kAutoscalers, selector}};
+    if (pod_groups != nullptr) watched.push_back({*pod_groups, ""});
+    return watched;
+  }
+  void Complete(const PyTorchJob& job, Observed* observed) override {
+    const Known* known = Find(KeyOf(job.meta.ns, job.meta.name));
+    observed->has_objects = known != nullptr && known->objects_generation == job.meta.generation;
+  }
+  void Changed(const std::string&, const PyTorchJob&, const PyTorchJob*) override {}
 };
 
 }  // namespace muster::controller

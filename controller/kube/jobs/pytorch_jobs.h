@@ -1,8 +1,6 @@
-// The controller of PyTorchJobs. Watches them and what belongs to them, decides by reconcile/pytorch_decide.h and
-// carries the decisions out. A job has one pass at a time. Loop thread only. A job that has ended costs no calls.
+// The controller of PyTorchJobs (job_controller.h). Decides by reconcile/pytorch_decide.h. Loop thread only.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <string>
 
@@ -19,19 +17,14 @@ class PyTorchJobs {
     WorkQueue::Options queue;
   };
 
-  PyTorchJobs(ServingMeans means, Options options);
+  PyTorchJobs(const ControllerContext& context, Options options);
   ~PyTorchJobs();
   PyTorchJobs(const PyTorchJobs&) = delete;
   PyTorchJobs& operator=(const PyTorchJobs&) = delete;
 
   void Begin();
   bool synced() const;  // everything is listed; no pass begins before that
-
-  struct Counts {
-    Passes::Counts passes;
-    std::map<std::string, int> jobs_by_state;  // by the last condition
-  };
-  Counts counts() const;
+  JobCounts counts() const;
 
  private:
   class Impl;

@@ -41,8 +41,8 @@ TrainJobStatus Full() {
 }
 
 TEST(TrainJobStatus, ComesBack) {
-  EXPECT_EQ(ReadStatus(WriteStatus(Full())), Full());
-  EXPECT_EQ(ReadStatus(WriteStatus(TrainJobStatus())), TrainJobStatus());
+  EXPECT_EQ(ReadTrainJobStatus(WriteTrainJobStatus(Full())), Full());
+  EXPECT_EQ(ReadTrainJobStatus(WriteTrainJobStatus(TrainJobStatus())), TrainJobStatus());
 }
 
 TEST(TrainJobStatus, FieldsAndConditionsOfOthersAreLeftOut) {
@@ -53,41 +53,41 @@ later: 1
 )");
   TrainJobStatus own;
   own.conditions = {{.type = "Complete", .status = true}};
-  EXPECT_EQ(ReadStatus(object), own);
-  EXPECT_EQ(WriteStatus(ReadStatus(object)), WriteStatus(own));
+  EXPECT_EQ(ReadTrainJobStatus(object), own);
+  EXPECT_EQ(WriteTrainJobStatus(ReadTrainJobStatus(object)), WriteTrainJobStatus(own));
 }
 
 TEST(TrainJobStatus, CountersAreAlwaysThere) {
-  EXPECT_EQ(WriteStatus(TrainJobStatus()),
+  EXPECT_EQ(WriteTrainJobStatus(TrainJobStatus()),
             YamlOf("{conditions: [], jobsStatus: [], nodes: 0, readyNodes: 0, attempt: 0, restarts: 0}"));
   TrainJobStatus status;
   status.jobs = {{"node"}};
-  EXPECT_EQ(WriteStatus(status)["jobsStatus"],
+  EXPECT_EQ(WriteTrainJobStatus(status)["jobsStatus"],
             YamlOf("x: [{name: node, ready: 0, succeeded: 0, failed: 0, active: 0, suspended: 0}]")["x"]);
 }
 
 TEST(TrainJobStatus, APodWithoutAnEndHasNoExitCode) {
   TrainJobStatus status;
   status.failures = {{.time = At(1), .pod = "p", .reason = "Evicted"}};
-  EXPECT_EQ(WriteStatus(status)["failures"],
+  EXPECT_EQ(WriteTrainJobStatus(status)["failures"],
             YamlOf("x: [{time: \"2023-11-14T22:13:21Z\", pod: p, reason: Evicted, counted: true}]")["x"]);
-  EXPECT_EQ(ReadStatus(WriteStatus(status)), status);
+  EXPECT_EQ(ReadTrainJobStatus(WriteTrainJobStatus(status)), status);
 }
 
 TEST(TrainJobStatus, TimesAreWholeSeconds) {
   TrainJobStatus status;
   status.start_time = At(0) + std::chrono::microseconds(999'999);
-  EXPECT_EQ(WriteStatus(status)["startTime"], "2023-11-14T22:13:20Z");
-  EXPECT_EQ(ReadStatus(WriteStatus(status)).start_time, At(0));
+  EXPECT_EQ(WriteTrainJobStatus(status)["startTime"], "2023-11-14T22:13:20Z");
+  EXPECT_EQ(ReadTrainJobStatus(WriteTrainJobStatus(status)).start_time, At(0));
 }
 
 TEST(TrainJobStatus, TheNewestFailuresStay) {
   TrainJobStatus status;
   for (int i = 0; i < 15; ++i) status.failures.push_back({.exit_code = i});
-  const Json written = WriteStatus(status);
+  const Json written = WriteTrainJobStatus(status);
   ASSERT_EQ(written["failures"].size(), kMostFailures);
   EXPECT_EQ(written["failures"][0]["exitCode"], 5);
-  EXPECT_EQ(ReadStatus(written).failures.back().exit_code, 14);
+  EXPECT_EQ(ReadTrainJobStatus(written).failures.back().exit_code, 14);
 }
 
 TEST(TrainJobStatus, WhatIsMalformedCountsAsAbsent) {
@@ -101,12 +101,12 @@ TEST(TrainJobStatus, WhatIsMalformedCountsAsAbsent) {
            "{nodes: -1, readyNodes: x, attempt: 1.5, restarts: 99999999999}",
            "{failures: [5, null, []], trainerStatus: null}",
        }) {
-    EXPECT_EQ(ReadStatus(YamlOf(yaml)), none) << yaml;
+    EXPECT_EQ(ReadTrainJobStatus(YamlOf(yaml)), none) << yaml;
   }
-  EXPECT_EQ(ReadStatus(Json()), none);
-  EXPECT_EQ(ReadStatus(Json(5)), none);
+  EXPECT_EQ(ReadTrainJobStatus(Json()), none);
+  EXPECT_EQ(ReadTrainJobStatus(Json(5)), none);
 
-  const auto status = ReadStatus(YamlOf(R"(
+  const auto status = ReadTrainJobStatus(YamlOf(R"(
 conditions:
 - {type: Complete, status: "True", lastTransitionTime: never, observedGeneration: x, reason: 5}
 - {type: Complete, status: "False"}

@@ -33,58 +33,75 @@ ObservedJob JobAt(const std::string& version, int active, const std::string& own
   return job;
 }
 
-TEST(Children, AnOlderStateIsDropped) {
-  Children children;
-  EXPECT_TRUE(children.Put(JobAt("10", 1)));
-  EXPECT_FALSE(children.Put(JobAt("9", 2)));
-  EXPECT_TRUE(children.Put(JobAt("11", 3)));
-  ASSERT_EQ(children.Of(TrainJobA(), "a").jobs.size(), 1U);
-  EXPECT_EQ(children.Of(TrainJobA(), "a").jobs[0].active, 3);
+class ChildrenTest : public ::testing::Test {
+ protected:
+  // Puts the object. Returns the keys of the jobs that changed by it, as one text.
+  template <class Object>
+  std::string Put(Object object) {
+    changed_.clear();
+    children_.Put(std::move(object));
+    return changed_;
+  }
+  std::string Remove(const Resource& resource, const std::string& name, const std::string& ns = "default") {
+    changed_.clear();
+    children_.Remove(resource, {ns, name, ""});
+    return changed_;
+  }
+  const Observed& Of(const Meta& job = TrainJobA()) { return children_.Of(job); }
+
+  std::string changed_;
+  Children children_{TrainJobOf, [this](const std::string& job) { changed_ += job; }};
+};
+
+constexpr char kA[] = "default/a";
+
+TEST_F(ChildrenTest, AnOlderStateIsDropped) {
+  EXPECT_EQ(Put(JobAt("10", 1)), kA);
+  EXPECT_EQ(Put(JobAt("9", 2)), "");
+  EXPECT_EQ(Put(JobAt("11", 3)), kA);
+  ASSERT_EQ(Of().jobs.size(), 1U);
+  EXPECT_EQ(Of().jobs[0].active, 3);
 }
 
-TEST(Children, WhatIsKnownIsNoNews) {
-  Children children;
-  EXPECT_TRUE(children.Put(JobAt("10", 1)));
-  EXPECT_FALSE(children.Put(JobAt("10", 1)));
+TEST_F(ChildrenTest, WhatIsKnownIsNoNews) {
+  EXPECT_EQ(Put(JobAt("10", 1)), kA);
+  EXPECT_EQ(Put(JobAt("10", 1)), "");
 }
 
-TEST(Children, AnObjectMadeAnewReplacesTheOther) {
-  Children children;
-  children.Put(JobAt("10", 1));
+TEST_F(ChildrenTest, AnObjectMadeAnewReplacesTheOther) {
+  Put(JobAt("10", 1));
   ObservedJob other = JobAt("9", 2);
   other.meta.uid = "another";
-  EXPECT_TRUE(children.Put(other));
-  EXPECT_EQ(children.Of(TrainJobA(), "a").jobs[0].active, 2);
+  EXPECT_EQ(Put(other), kA);
+  EXPECT_EQ(Of().jobs[0].active, 2);
 }
 
-TEST(Children, PodsComeAndGoInAnyOrder) {
-  Children children;
-  const auto names = [&children] {
+TEST_F(ChildrenTest, PodsComeAndGoInAnyOrder) {
+  const auto names = [this] {
     std::set<std::string> all;
-    for (const ObservedPod& pod : children.Of(TrainJobA(), "a").pods) all.insert(pod.meta.name + pod.phase);
+    for (const ObservedPod& pod : Of().pods) all.insert(pod.meta.name + pod.phase);
     return all;
   };
-  const auto put = [&children](const std::string& name, const std::string& version, const std::string& phase) {
+  const auto put = [this](const std::string& name, const std::string& version, const std::string& phase) {
     ObservedPod pod;
     pod.meta = Named(name, version, "uid-of-its-job");
     pod.phase = phase;
-    return children.Put(std::move(pod));
+    return Put(std::move(pod));
   };
-  for (const char* name : {"a", "b", "c"}) EXPECT_TRUE(put(name, "1", "-new"));
-  EXPECT_EQ(children.RemovePod({"default", "a", ""}), "default/a");
-  EXPECT_TRUE(put("c", "2", "-runs"));
-  EXPECT_FALSE(put("c", "1", "-old"));
+  for (const char* name : {"a", "b", "c"}) EXPECT_EQ(put(name, "1", "-new"), kA);
+  EXPECT_EQ(Remove(kPods, "a"), kA);
+  EXPECT_EQ(put("c", "2", "-runs"), kA);
+  EXPECT_EQ(put("c", "1", "-old"), "");
   EXPECT_EQ(names(), (std::set<std::string>{"b-new", "c-runs"}));
-  EXPECT_EQ(children.RemovePod({"default", "c", ""}), "default/a");
-  EXPECT_EQ(children.RemovePod({"default", "c", ""}), "");
-  EXPECT_EQ(children.RemovePod({"default", "b", ""}), "default/a");
+  EXPECT_EQ(Remove(kPods, "c"), kA);
+  EXPECT_EQ(Remove(kPods, "c"), "");
+  EXPECT_EQ(Remove(kPods, "b"), kA);
   EXPECT_EQ(names(), (std::set<std::string>{}));
-  EXPECT_TRUE(put("b", "1", "-again"));
+  EXPECT_EQ(put("b", "1", "-again"), kA);
   EXPECT_EQ(names(), (std::set<std::string>{"b-again"}));
 }
 
-TEST(Children, ARefusalIsOfItsJobAlone) {
-  Children children;
+TEST_F(ChildrenTest, ARefusalIsOfItsJobAlone) {
   const auto refusal = [](const std::string& event, const std::string& uid, int second) {
     ObservedRefusal made;
     made.meta.ns = "default";
@@ -95,60 +112,62 @@ TEST(Children, ARefusalIsOfItsJobAlone) {
     made.last = WallTime(std::chrono::seconds(second));
     return made;
   };
-  EXPECT_EQ(children.Put(refusal("early", "uid-a-node-0", 5)), "");  // before its Job is known
-  children.Put(JobAt("10", 1));
-  EXPECT_EQ(children.Of(TrainJobA(), "a").jobs[0].refusal, "early");
-  EXPECT_EQ(children.Put(refusal("late", "uid-a-node-0", 7)), "default/a");
-  EXPECT_EQ(children.Put(refusal("old", "uid-a-node-0", 6)), "default/a");
-  children.Put(refusal("other", "uid-of-an-earlier-job", 8));
+  EXPECT_EQ(Put(refusal("early", "uid-a-node-0", 5)), "");  // before its Job is known
+  Put(JobAt("10", 1));
+  EXPECT_EQ(Of().jobs[0].refusal, "early");
+  EXPECT_EQ(Put(refusal("late", "uid-a-node-0", 7)), kA);
+  EXPECT_EQ(Put(refusal("old", "uid-a-node-0", 6)), kA);
+  Put(refusal("other", "uid-of-an-earlier-job", 8));
   ObservedRefusal of_a_stranger = refusal("stranger", "uid-a-node-0", 9);
   of_a_stranger.meta.ns = "elsewhere";
-  EXPECT_EQ(children.Put(of_a_stranger), "");
-  EXPECT_EQ(children.Of(TrainJobA(), "a").jobs[0].refusal, "late");
-  EXPECT_EQ(children.Of(TrainJobA(), "a").jobs[0].refused_at, WallTime(std::chrono::seconds(7)));
-  children.RemoveRefusal({"elsewhere", "stranger", ""});
-  children.RemoveRefusal({"default", "early", ""});
-  EXPECT_EQ(children.Of(TrainJobA(), "a").jobs[0].refusal, "late");
-  children.RemoveRefusal({"default", "late", ""});
-  EXPECT_EQ(children.Of(TrainJobA(), "a").jobs[0].refusal, "");
+  EXPECT_EQ(Put(of_a_stranger), "");
+  EXPECT_EQ(Of().jobs[0].refusal, "late");
+  EXPECT_EQ(Of().jobs[0].refused_at, WallTime(std::chrono::seconds(7)));
+  Remove(kEvents, "stranger", "elsewhere");
+  Remove(kEvents, "early", "default");
+  EXPECT_EQ(Of().jobs[0].refusal, "late");
+  Remove(kEvents, "late", "default");
+  EXPECT_EQ(Of().jobs[0].refusal, "");
 }
 
-TEST(Children, OnlyWhatTheTrainJobControls) {
-  Children children;
-  children.Put(JobAt("1", 1, "uid-of-an-earlier-a"));
-  EXPECT_TRUE(children.Of(TrainJobA(), "a").jobs.empty());
-  EXPECT_EQ(children.Of(TrainJobA("uid-of-an-earlier-a"), "a").jobs.size(), 1U);
-  children.PutService(Named("a", "1", "uid-a"));
-  EXPECT_TRUE(children.Of(TrainJobA(), "a").service);
-  EXPECT_FALSE(children.Of(TrainJobA("other"), "a").service);
-  EXPECT_FALSE(children.Of(TrainJobA(), "sub").service);
+TEST_F(ChildrenTest, OnlyWhatTheTrainJobControls) {
+  Put(JobAt("1", 1, "uid-of-an-earlier-a"));
+  EXPECT_TRUE(Of().jobs.empty());
+  EXPECT_EQ(Of(TrainJobA("uid-of-an-earlier-a")).jobs.size(), 1U);
+  ObservedService service;
+  service.meta = Named("a", "1", "uid-a");
+  EXPECT_EQ(Put(service), kA);
+  EXPECT_EQ(Of().services.size(), 1U) << "the decision looks who controls it";
 }
 
-TEST(Children, AnOlderStateOfAServiceIsDropped) {
-  Children children;
-  children.PutService(Named("a", "10", "uid-a"));
-  children.PutService(Named("a", "9", "uid-of-an-earlier-a"));
-  EXPECT_TRUE(children.Of(TrainJobA(), "a").service);
-  children.PutService(Named("a", "11", "uid-of-a-later-a"));
-  EXPECT_FALSE(children.Of(TrainJobA(), "a").service);
+TEST_F(ChildrenTest, AnOlderStateOfAServiceIsDropped) {
+  const auto put = [this](const std::string& version, const std::string& owner) {
+    ObservedService service;
+    service.meta = Named("a", version, owner);
+    Put(service);
+    return Of().services.at(0).meta.owners.at(0).uid;
+  };
+  EXPECT_EQ(put("10", "uid-a"), "uid-a");
+  EXPECT_EQ(put("9", "uid-of-an-earlier-a"), "uid-a");
+  EXPECT_EQ(put("11", "uid-of-a-later-a"), "uid-of-a-later-a");
 }
 
-TEST(Children, WhatGoesTellsWhoseItWas) {
-  Children children;
-  children.Put(JobAt("1", 1));
-  children.PutService(Named("a", "1", "uid-a"));
-  EXPECT_EQ(children.RemoveJob({"default", "a-node-0", ""}), "default/a");
-  EXPECT_EQ(children.RemoveJob({"default", "a-node-0", ""}), "");
-  EXPECT_EQ(children.RemoveService({"default", "a", ""}), "default/a");
-  EXPECT_EQ(children.RemovePod({"default", "x", ""}), "");
-  EXPECT_TRUE(children.Of(TrainJobA(), "a").jobs.empty());
+TEST_F(ChildrenTest, WhatGoesTellsWhoseItWas) {
+  Put(JobAt("1", 1));
+  ObservedService service;
+  service.meta = Named("a", "1", "uid-a");
+  Put(service);
+  EXPECT_EQ(Remove(kJobs, "a-node-0"), kA);
+  EXPECT_EQ(Remove(kJobs, "a-node-0"), "");
+  EXPECT_EQ(Remove(kServices, "a"), kA);
+  EXPECT_EQ(Remove(kPods, "x"), "");
+  EXPECT_TRUE(Of().jobs.empty());
 }
 
-TEST(Children, WithoutJobSetsLabelItIsNobodys) {
-  Children children;
+TEST_F(ChildrenTest, WithoutJobSetsLabelItIsNobodys) {
   ObservedJob job = JobAt("1", 1);
   job.meta.labels.clear();
-  EXPECT_FALSE(children.Put(job));
+  EXPECT_EQ(Put(job), "");
 }
 
 TEST(IsOlder, ByNumbers) {
@@ -164,8 +183,7 @@ TEST(IsOlder, ByNumbers) {
   EXPECT_FALSE(IsOlder(at("x"), at("10")));
 }
 
-TEST(Children, AnEventIsOfItsPodAlone) {
-  Children children;
+TEST_F(ChildrenTest, AnEventIsOfItsPodAlone) {
   const auto event = [](const std::string& ns, const std::string& uid, const std::string& why, int second) {
     ObservedPodEvent made;
     made.meta.ns = ns;
@@ -175,21 +193,21 @@ TEST(Children, AnEventIsOfItsPodAlone) {
     made.last = WallTime(std::chrono::seconds(second));
     return made;
   };
-  EXPECT_EQ(children.Put(event("default", "uid-p", "FailedMount", 5)), "") << "the pod is not known";
+  EXPECT_EQ(Put(event("default", "uid-p", "FailedMount", 5)), "") << "the pod is not known";
   ObservedPod pod;
   pod.meta = Named("p", "1", "uid-of-its-job");
-  children.Put(pod);
-  EXPECT_EQ(children.Put(event("other", "uid-p", "Lie", 9)), "");
-  EXPECT_EQ(children.Put(event("default", "uid-of-an-earlier-p", "Old", 9)), "");
-  EXPECT_EQ(children.Put(event("default", "uid-p", "FailedMount", 5)), "default/a");
-  EXPECT_EQ(children.Put(event("default", "uid-p", "Older", 4)), "");
+  Put(pod);
+  EXPECT_EQ(Put(event("other", "uid-p", "Lie", 9)), "");
+  EXPECT_EQ(Put(event("default", "uid-of-an-earlier-p", "Old", 9)), "");
+  EXPECT_EQ(Put(event("default", "uid-p", "FailedMount", 5)), kA);
+  EXPECT_EQ(Put(event("default", "uid-p", "Older", 4)), "");
   pod.meta.resource_version = "2";
-  EXPECT_TRUE(children.Put(pod));
-  EXPECT_EQ(children.Of(TrainJobA(), "a").pods[0].event.reason, "FailedMount") << "a newer state keeps it";
+  EXPECT_EQ(Put(pod), kA);
+  EXPECT_EQ(Of().pods[0].event.reason, "FailedMount") << "a newer state keeps it";
   pod.meta.uid = "uid-of-the-next-p";
   pod.meta.resource_version = "3";
-  EXPECT_TRUE(children.Put(pod));
-  EXPECT_EQ(children.Of(TrainJobA(), "a").pods[0].event.reason, "");
+  EXPECT_EQ(Put(pod), kA);
+  EXPECT_EQ(Of().pods[0].event.reason, "");
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ class OwnObjectsTest : public ::testing::Test {
   std::vector<std::string> Changed() { return std::exchange(changed_, {}); }
 
   std::vector<std::string> changed_;
-  OwnObjects objects_{OwnerKeyOf, [this](const std::string& job) { changed_.push_back(job); }};
+  OwnObjects objects_{TrainJobOf, [this](const std::string& job) { changed_.push_back(job); }};
 };
 
 TEST_F(OwnObjectsTest, OnlyWhatAPlanSetsIsNews) {

@@ -57,11 +57,10 @@ class PyTorchJobCacheTest : public ::testing::Test {
     cache_.Gone(resource, {"ns", name, fmt::format("{}", version)});
   }
 
-  const ObservedReplicas& Of(const std::string& job) {
-    const KnownPyTorchJob* known = cache_.Find("ns/" + job);
+  const Observed& Of(const std::string& job) {
+    const PyTorchJobKind::Known* known = cache_.Find("ns/" + job);
     if (known == nullptr) ADD_FAILURE() << "no job " << job;
-    static const KnownPyTorchJob kNone;
-    return cache_.Of(known == nullptr ? kNone : *known);
+    return cache_.Of(known == nullptr ? PyTorchJob() : known->job);
   }
 
   // "name uid phase"
@@ -82,10 +81,10 @@ class PyTorchJobCacheTest : public ::testing::Test {
   std::vector<std::string> heard_;
   PyTorchJobCache cache_{loop_,
                          client_,
-                         "",
-                         &kVolcanoPodGroups,
                          {.changed = [this](const std::string& key) { heard_.push_back("changed " + key); },
-                          .gone = [this](const std::string& key) { heard_.push_back("gone " + key); }}};
+                          .gone = [this](const std::string& key) { heard_.push_back("gone " + key); }},
+                         "",
+                         &kVolcanoPodGroups};
 };
 
 TEST_F(PyTorchJobCacheTest, WhatBelongsToAJobWakesIt) {

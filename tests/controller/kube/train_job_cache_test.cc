@@ -25,29 +25,38 @@ class TrainJobCacheTest : public ::testing::Test {
                           {"spec", {{"suspend", suspended}}}});
   }
 
-  const ObservedJobSet* JobSet() {
+  const std::optional<ObservedJobSet>& JobSet() {
     TrainJob job;
     job.meta.ns = "ns";
     job.meta.name = "a";
     job.meta.uid = "uid-of-a";
-    return cache_.JobSetOf(job);
+    return cache_.Of(job).job_set;
   }
 
   boost::asio::io_context loop_;
   ApiClient client_{loop_, {.server = "http://127.0.0.1:1"}, {}};  // no request is made
   RuntimeCache runtimes_{loop_, client_, ""};
-  TrainJobCache cache_{loop_, client_, runtimes_, "", {.changed = [](const auto&) {}, .gone = [](const auto&) {}}};
+  TrainJobCache cache_{loop_, client_, {.changed = [](const auto&) {}, .gone = [](const auto&) {}}, "", runtimes_};
 };
 
 // The answer to a write comes before the watch's events of earlier states.
 TEST_F(TrainJobCacheTest, AnOlderStateOfAJobSetIsDropped) {
-  EXPECT_EQ(JobSet(), nullptr);
+  EXPECT_FALSE(JobSet());
   PutJobSet(10, true);
   PutJobSet(9, false);
-  ASSERT_NE(JobSet(), nullptr);
+  ASSERT_TRUE(JobSet());
   EXPECT_TRUE(JobSet()->suspended);
   PutJobSet(11, false);
   EXPECT_FALSE(JobSet()->suspended);
+}
+
+// The answer to the creation of an object whose kind is not watched would stay for ever.
+TEST_F(TrainJobCacheTest, WhatIsNotWatchedIsNotKept) {
+  cache_.Put(kPodGroups, {{"metadata", {{"name", "a"}, {"namespace", "ns"}, {"uid", "u"}, {"resourceVersion", "1"}}}});
+  TrainJob job;
+  job.meta.ns = "ns";
+  job.meta.name = "a";
+  EXPECT_FALSE(cache_.Of(job).pod_group);
 }
 
 }  // namespace

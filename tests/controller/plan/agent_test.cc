@@ -8,14 +8,15 @@ using ::testing::HasSubstr;
 
 constexpr char kCommand[] = "{command: [torchrun, train.py], args: [--epochs=4]}";
 
-std::vector<std::string> Reasons(const Plan& plan) {
+std::vector<std::string> Reasons(const TrainJobPlan& plan) {
   std::vector<std::string> reasons;
   for (const Notice& notice : plan.notices) reasons.push_back(notice.reason);
   return reasons;
 }
 
 TEST(Agent, RunsTheCommand) {
-  const Plan plan = PlanOf(JobWith(), TrainerRuntime({.container = kCommand}), {.agent_image = "registry/muster:3"});
+  const TrainJobPlan plan =
+      PlanOf(JobWith(), TrainerRuntime({.container = kCommand}), {.agent_image = "registry/muster:3"});
   const PlannedJob& job = plan.jobs[0];
   EXPECT_TRUE(job.agent);
   EXPECT_TRUE(job.budget_in_job);
@@ -44,9 +45,9 @@ volumeMounts: [{name: muster-agent, mountPath: /muster-agent}]
 }
 
 TEST(Agent, WordsThatAShellWouldChangeGoIntoVariables) {
-  const Plan plan = PlanOf(JobWith(R"({trainer: {command: [bash, -c, "cd $HOME && echo $(A) $$"],
+  const TrainJobPlan plan = PlanOf(JobWith(R"({trainer: {command: [bash, -c, "cd $HOME && echo $(A) $$"],
       args: ["", --x, MUSTER_ARG_9]}})"),
-                           TrainerRuntime());
+                                   TrainerRuntime());
   const Json container = ContainerOf(plan.jobs[0]);
   EXPECT_EQ(At(container, "/command"),
             YamlOf("{c: [/muster-agent/muster, exec, --args-from-env, --, bash, -c, MUSTER_ARG_2]}")["c"]);
@@ -58,7 +59,7 @@ TEST(Agent, WordsThatAShellWouldChangeGoIntoVariables) {
 }
 
 TEST(Agent, TheJobFailsAtAFatalCode) {
-  const Plan plan = PlanOf(JobWith(), TrainerRuntime({.container = kCommand}));
+  const TrainJobPlan plan = PlanOf(JobWith(), TrainerRuntime({.container = kCommand}));
   const Json rules = At(plan.jobs[0].Object(), "/spec/podFailurePolicy/rules");
   ASSERT_EQ(rules.size(), 2);
   const Json codes = At(rules, "/0/onExitCodes/values");
@@ -85,8 +86,9 @@ TEST(Agent, IsLeftOut) {
            {"arguments alone", "{}", "{}", "{args: [train.py]}", {"AgentLeftOut"}},
        }) {
     SCOPED_TRACE(row.name);
-    const Plan plan = PlanOf(JobWith("{}", row.annotations),
-                             TrainerRuntime({.container = row.container, .annotations = row.runtime_annotations}));
+    const TrainJobPlan plan =
+        PlanOf(JobWith("{}", row.annotations),
+               TrainerRuntime({.container = row.container, .annotations = row.runtime_annotations}));
     const PlannedJob& job = plan.jobs[0];
     EXPECT_FALSE(job.agent);
     EXPECT_FALSE(job.budget_in_job);
@@ -134,7 +136,7 @@ TEST(Agent, TheRuntimesOwnWordsStay) {
     SCOPED_TRACE(row.name);
     RuntimeParts parts = row.parts;
     parts.container = kCommand;
-    const Plan plan = PlanOf(JobWith(), TrainerRuntime(parts));
+    const TrainJobPlan plan = PlanOf(JobWith(), TrainerRuntime(parts));
     const Json& object = plan.jobs[0].Object();
     EXPECT_TRUE(plan.jobs[0].agent);
     EXPECT_EQ(plan.jobs[0].budget_in_job, row.budget_in_job);
@@ -177,7 +179,7 @@ TEST(Agent, TheBudget) {
     SCOPED_TRACE(row.name);
     RuntimeParts parts = row.parts;
     if (parts.container == "{}") parts.container = kCommand;
-    const Plan plan = PlanOf(JobWith(), TrainerRuntime(parts));
+    const TrainJobPlan plan = PlanOf(JobWith(), TrainerRuntime(parts));
     EXPECT_EQ(plan.max_restarts, row.budget);
     EXPECT_EQ(EnvOf(ContainerOf(plan.jobs[0]), "PET_MAX_RESTARTS"), row.variable);
   }
@@ -186,7 +188,7 @@ TEST(Agent, TheBudget) {
 }
 
 TEST(Agent, AnAttemptHasWhatIsLeft) {
-  const Plan plan = PlanOf(JobWith(), TrainerRuntime({.container = kCommand}));
+  const TrainJobPlan plan = PlanOf(JobWith(), TrainerRuntime({.container = kCommand}));
   const Json object = JobOfAttempt(plan.jobs[0], {.number = 2, .restarts_left = 4, .suspend = true});
   EXPECT_EQ(EnvOf(At(object, "/spec/template/spec/containers/0"), "PET_MAX_RESTARTS"), "4");
   EXPECT_EQ(At(object, "/spec/backoffLimit"), 4);
@@ -200,7 +202,7 @@ TEST(Agent, AnAttemptHasWhatIsLeft) {
 }
 
 TEST(Agent, AVariableFromElsewhereStays) {
-  const Plan plan = PlanOf(JobWith(), TrainerRuntime({.container = R"({command: [x],
+  const TrainJobPlan plan = PlanOf(JobWith(), TrainerRuntime({.container = R"({command: [x],
       env: [{name: PET_MAX_RESTARTS, valueFrom: {configMapKeyRef: {name: c, key: k}}}]})"}));
   EXPECT_EQ(plan.max_restarts, 6);
   const Json object = JobOfAttempt(plan.jobs[0], {.restarts_left = 4});
@@ -254,7 +256,7 @@ TEST(Agent, FollowsThePod) {
     SCOPED_TRACE(row.name);
     RuntimeParts parts = row.parts;
     if (parts.container == "{}") parts.container = kCommand;
-    const Plan plan = PlanOf(JobWith(), TrainerRuntime(parts));
+    const TrainJobPlan plan = PlanOf(JobWith(), TrainerRuntime(parts));
     EXPECT_EQ(At(At(plan.jobs[0].Object(), "/spec/template/spec"), row.pointer), row.wanted);
   }
 }
@@ -275,13 +277,13 @@ TEST(Agent, KnowsGraceAndMessage) {
             "never"},
        }) {
     SCOPED_TRACE(row.pod + row.container);
-    const Plan plan = PlanOf(JobWith(), TrainerRuntime({.pod = row.pod, .container = row.container}));
+    const TrainJobPlan plan = PlanOf(JobWith(), TrainerRuntime({.pod = row.pod, .container = row.container}));
     EXPECT_EQ(EnvOf(ContainerOf(plan.jobs[0]), row.name), row.value);
   }
 }
 
 TEST(Agent, ACommandThatIsTheAgentStays) {
-  const Plan plan = PlanOf(JobWith(), TrainerRuntime({.container = "{command: [/opt/muster, exec, --, x]}"}));
+  const TrainJobPlan plan = PlanOf(JobWith(), TrainerRuntime({.container = "{command: [/opt/muster, exec, --, x]}"}));
   EXPECT_TRUE(plan.jobs[0].agent);
   EXPECT_EQ(At(ContainerOf(plan.jobs[0]), "/command/0"), "/opt/muster");
   EXPECT_TRUE(At(plan.jobs[0].Object(), "/spec/template/spec/initContainers").is_null());
@@ -303,7 +305,8 @@ TEST(Agent, ItsNamesMustBeFree) {
 }
 
 TEST(Agent, PlainCommandsToo) {
-  const Plan plan = PlanOf(JobWith("{trainer: {command: [solve]}}"), TrainerRuntime({.policy = "{numNodes: 1}"}));
+  const TrainJobPlan plan =
+      PlanOf(JobWith("{trainer: {command: [solve]}}"), TrainerRuntime({.policy = "{numNodes: 1}"}));
   EXPECT_TRUE(plan.jobs[0].agent);
   EXPECT_EQ(EnvOf(ContainerOf(plan.jobs[0]), "PET_MAX_RESTARTS"), "6");
   EXPECT_EQ(EnvOf(ContainerOf(plan.jobs[0]), "PET_NNODES"), "-");

@@ -87,7 +87,7 @@ TEST(Bounds, AJobWithoutNodesIsRefused) {
 
 TEST(Bounds, TheListOfHostsIsCountedAsItIsWritten) {
   TrainJob job = JobWith("{trainer: {numNodes: 1000}}");
-  const Plan plan = PlanOf(job, RuntimeWith(kMpi));
+  const TrainJobPlan plan = PlanOf(job, RuntimeWith(kMpi));
   const std::string hosts = At(plan.objects.at(0).object, "/data/hostfile").get<std::string>();
   EXPECT_EQ(std::count(hosts.begin(), hosts.end(), '\n'), 1000);
   EXPECT_TRUE(hosts.ends_with("train-node-0-999.train slots=8\n"));
@@ -143,7 +143,7 @@ TEST(Bounds, SharedMetadataIsInEachObject) {
 }
 
 TEST(Bounds, ReplicasShareOneTemplate) {
-  const Plan plan = PlanOf(JobWith(), SideRuntime(600, 1, 100'000));
+  const TrainJobPlan plan = PlanOf(JobWith(), SideRuntime(600, 1, 100'000));
   ASSERT_EQ(plan.jobs.size(), 601);
   size_t bytes = 0;
   for (const PlannedJob& job : plan.jobs) {

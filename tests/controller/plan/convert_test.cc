@@ -88,7 +88,7 @@ struct BothPlans {
   PyTorchJob pytorch_job;
   PyTorchPlan pytorch;
   TrainJob train_job;
-  Plan plan;
+  TrainJobPlan plan;
 
   explicit BothPlans(const Json& object) {
     const ConvertedJob converted = Converted(object);

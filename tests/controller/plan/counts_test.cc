@@ -25,7 +25,7 @@ TEST(Counts, PodsOfTheTrainer) {
            {"{}", "{numNodes: 3}", 3, "-"},
        }) {
     SCOPED_TRACE(row.trainer + " " + row.policy);
-    const Plan plan = PlanOf(JobWith(row.trainer), TrainerRuntime({.policy = row.policy}));
+    const TrainJobPlan plan = PlanOf(JobWith(row.trainer), TrainerRuntime({.policy = row.policy}));
     ASSERT_EQ(plan.jobs.size(), 1);
     EXPECT_EQ(plan.jobs[0].pods, row.pods);
     EXPECT_EQ(At(plan.jobs[0].Object(), "/spec/parallelism"), row.pods);
@@ -64,7 +64,7 @@ template:
 )";
 
 TEST(Counts, StepsHaveOneReplicaAndOthersTheirOwn) {
-  const Plan plan = PlanOf(JobWith(), RuntimeWith(kThreeJobs));
+  const TrainJobPlan plan = PlanOf(JobWith(), RuntimeWith(kThreeJobs));
   ASSERT_EQ(plan.jobs.size(), 4);
   for (int index = 0; index < 3; ++index) {
     EXPECT_EQ(plan.jobs[index].name, "train-side-" + std::to_string(index));
@@ -100,7 +100,7 @@ TEST(Counts, Refused) {
 }
 
 TEST(Counts, ATrainerThatGoesNowhereIsSaid) {
-  const Plan plan =
+  const TrainJobPlan plan =
       PlanOf(JobWith("{trainer: {image: i}}"),
              RuntimeWith("{template: {spec: {replicatedJobs: [{name: a, template: {spec: {template: {spec: "
                          "{containers: [{name: c, image: i}]}}}}}]}}}"));

@@ -14,7 +14,7 @@ Runtime Elastic(const std::string& more = "") {
                          .container = "{command: [torchrun, train.py]}"});
 }
 
-const Json* ObjectOf(const Plan& plan, std::string_view kind) {
+const Json* ObjectOf(const TrainJobPlan& plan, std::string_view kind) {
   for (const PlannedObject& planned : plan.objects) {
     if (planned.object["kind"] == kind) return &planned.object;
   }
@@ -22,7 +22,7 @@ const Json* ObjectOf(const Plan& plan, std::string_view kind) {
 }
 
 TEST(Elastic, ThePodsHearHowManyTheyAreMeantToBe) {
-  const Plan plan = PlanOf(JobWith("{trainer: {numNodes: 2}}"), Elastic());
+  const TrainJobPlan plan = PlanOf(JobWith("{trainer: {numNodes: 2}}"), Elastic());
   const PlannedJob& job = plan.jobs.at(0);
   EXPECT_TRUE(job.scales);
   EXPECT_EQ(job.pods, 2);
@@ -40,7 +40,7 @@ TEST(Elastic, ThePodsHearHowManyTheyAreMeantToBe) {
 TEST(Elastic, WithoutTheAgentOrWithAFixedNumberNothingIsTold) {
   struct {
     const char* what;
-    Plan plan;
+    TrainJobPlan plan;
     bool scales;
   } const rows[] = {
       {"a fixed number",
@@ -56,7 +56,7 @@ TEST(Elastic, WithoutTheAgentOrWithAFixedNumberNothingIsTold) {
 }
 
 TEST(Elastic, AnAutoscalerWhereThereAreMetrics) {
-  const Plan plan = PlanOf(JobWith(), Elastic(", metrics: [{type: Pods, pods: {metric: {name: queue}}}]"));
+  const TrainJobPlan plan = PlanOf(JobWith(), Elastic(", metrics: [{type: Pods, pods: {metric: {name: queue}}}]"));
   const Json* scaler = ObjectOf(plan, "HorizontalPodAutoscaler");
   ASSERT_NE(scaler, nullptr);
   EXPECT_EQ(At(*scaler, "/apiVersion"), "autoscaling/v2");
@@ -71,7 +71,7 @@ TEST(Elastic, AnAutoscalerWhereThereAreMetrics) {
 TEST(Elastic, NotWhereKueueHasAdmittedANumberOfPods) {
   TrainJob job = JobWith();
   job.meta.labels[kQueueLabel] = "team";
-  const Plan plan = PlanOf(job, Elastic(", metrics: [{type: Pods}]"));
+  const TrainJobPlan plan = PlanOf(job, Elastic(", metrics: [{type: Pods}]"));
   EXPECT_FALSE(plan.jobs.at(0).scales);
   EXPECT_EQ(ObjectOf(plan, "HorizontalPodAutoscaler"), nullptr);
   ASSERT_EQ(plan.notices.size(), 1);

@@ -62,7 +62,7 @@ std::set<std::string> FilesWith(const std::filesystem::path& folder, const std::
 }
 
 // The dependencies between the Jobs of a plan, as YAML comments.
-std::string OrderOf(const Plan& plan) {
+std::string OrderOf(const TrainJobPlan& plan) {
   std::string text;
   for (const PlannedJob& job : plan.jobs) {
     for (const Dependency& dependency : job.after) {

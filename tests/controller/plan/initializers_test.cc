@@ -33,10 +33,10 @@ template:
 )";
 
 TEST(Initializers, GetSourceVariablesAndSecret) {
-  const Plan plan = PlanOf(JobWith(R"({initializer: {
+  const TrainJobPlan plan = PlanOf(JobWith(R"({initializer: {
 dataset: {storageUri: "s3://bucket/key", env: [{name: KEPT, value: own}, {name: NEW, value: fresh}], secretRef: {name: s}},
 model: {env: [{name: A, value: b}]}}})"),
-                           RuntimeWith(kSteps));
+                                   RuntimeWith(kSteps));
   EXPECT_EQ(ContainerOf(JobNamed(plan, "data")), YamlOf(R"(
 name: dataset-initializer
 image: i
@@ -62,8 +62,8 @@ TEST(Initializers, MustersImageIsToldWhichOneItIs) {
            {"image: other", Json()},
        }) {
     SCOPED_TRACE(row.container);
-    const Plan plan = PlanOf(JobWith(), RuntimeWith(Replaced(kSteps, "name: model-initializer, image: i",
-                                                             "name: model-initializer, " + row.container)));
+    const TrainJobPlan plan = PlanOf(JobWith(), RuntimeWith(Replaced(kSteps, "name: model-initializer, image: i",
+                                                                     "name: model-initializer, " + row.container)));
     EXPECT_EQ(At(ContainerOf(JobNamed(plan, "model")), "/args"), row.args);
   }
 }
@@ -81,7 +81,7 @@ TEST(Initializers, NeedTheirJobAndContainer) {
               HasSubstr("input modelConfig"));
 }
 
-std::string After(const Plan& plan, std::string_view job) {
+std::string After(const TrainJobPlan& plan, std::string_view job) {
   std::string text;
   for (const Dependency& dependency : JobNamed(plan, job).after) {
     if (!text.empty()) text += " ";
@@ -109,7 +109,7 @@ TEST(Order, OfASteps) {
        }) {
     SCOPED_TRACE(row.name);
     const std::string spec = row.from.empty() ? kSteps : Replaced(kSteps, row.from, row.to);
-    const Plan plan = PlanOf(JobWith("{}", row.annotations), RuntimeWith(spec, row.runtime_annotations));
+    const TrainJobPlan plan = PlanOf(JobWith("{}", row.annotations), RuntimeWith(spec, row.runtime_annotations));
     EXPECT_EQ(After(plan, "data"), row.data);
     EXPECT_EQ(After(plan, "model"), row.model);
     EXPECT_EQ(After(plan, "node"), row.node);

@@ -15,7 +15,7 @@ TEST(Jax, HasItsVariablesAlsoWithoutATrainer) {
   };
   for (const Row& row : std::vector<Row>{{"{}", 1, 0}, {"{trainer: {numNodes: 3}}", 3, 1}}) {
     SCOPED_TRACE(row.spec);
-    const Plan plan =
+    const TrainJobPlan plan =
         PlanOf(JobWith(row.spec), TrainerRuntime({.policy = "{jax: {}}", .container = "{command: [python, a.py]}"}));
     const Json container = ContainerOf(plan.jobs[0]);
     EXPECT_EQ(plan.jobs[0].pods, row.pods);
@@ -30,7 +30,7 @@ TEST(Jax, HasItsVariablesAlsoWithoutATrainer) {
 }
 
 TEST(Jax, TheJobsOwnVariablesStay) {
-  const Plan plan = PlanOf(
+  const TrainJobPlan plan = PlanOf(
       JobWith("{trainer: {env: [{name: JAX_COORDINATOR_ADDRESS, value: \"other:1\"}]}}", "{muster.dev/agent: \"off\"}"),
       TrainerRuntime({.policy = "{numNodes: 2, jax: {}}", .container = "{command: [python]}"}));
   EXPECT_EQ(EnvOf(ContainerOf(plan.jobs[0]), "JAX_COORDINATOR_ADDRESS"), "other:1");

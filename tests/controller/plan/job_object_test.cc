@@ -26,7 +26,7 @@ template:
 )";
 
 TEST(JobObject, HasTheLabelsOfJobSet) {
-  const Plan plan = PlanOf(JobWith(), RuntimeWith(kGroups), {.version = "1.2"});
+  const TrainJobPlan plan = PlanOf(JobWith(), RuntimeWith(kGroups), {.version = "1.2"});
   ASSERT_EQ(plan.jobs.size(), 6);
   const Json& job = plan.jobs[5].Object();  // the Job three-0
   const Json keys = YamlOf(R"(
@@ -66,7 +66,7 @@ TEST(JobObject, OwnMetadataWins) {
 }
 
 TEST(JobObject, BelongsToTheTrainJob) {
-  const Plan plan = PlanOf(JobWith(), RuntimeWith(kGroups));
+  const TrainJobPlan plan = PlanOf(JobWith(), RuntimeWith(kGroups));
   const Json owners = YamlOf(
       "{o: [{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainJob, name: train, uid: uid-1, controller: true, "
       "blockOwnerDeletion: true}]}")["o"];
@@ -84,15 +84,15 @@ TEST(JobObject, BelongsToTheTrainJob) {
 }
 
 TEST(JobObject, ThePodHasSubdomainAndRestartPolicy) {
-  const Plan plan = PlanOf(JobWith(), RuntimeWith(kGroups));
+  const TrainJobPlan plan = PlanOf(JobWith(), RuntimeWith(kGroups));
   EXPECT_EQ(At(plan.jobs[0].Object(), "/apiVersion"), "batch/v1");
   EXPECT_EQ(At(plan.jobs[0].Object(), "/kind"), "Job");
   EXPECT_EQ(At(plan.jobs[0].Object(), "/spec/completionMode"), "Indexed");
   EXPECT_EQ(At(plan.jobs[0].Object(), "/spec/template/spec/subdomain"), "train");
   EXPECT_EQ(At(plan.jobs[0].Object(), "/spec/template/spec/restartPolicy"), "OnFailure");
   EXPECT_EQ(At(plan.jobs[5].Object(), "/spec/template/spec/restartPolicy"), "Never");
-  const Plan with_policy = PlanOf(JobWith("{}", "{muster.dev/agent: \"off\"}"),
-                                  TrainerRuntime({.job = "{podFailurePolicy: {rules: [{action: Ignore}]}}"}));
+  const TrainJobPlan with_policy = PlanOf(JobWith("{}", "{muster.dev/agent: \"off\"}"),
+                                          TrainerRuntime({.job = "{podFailurePolicy: {rules: [{action: Ignore}]}}"}));
   EXPECT_EQ(At(with_policy.jobs[0].Object(), "/spec/template/spec/restartPolicy"), "Never");
 }
 
@@ -100,12 +100,13 @@ TEST(JobObject, TheServiceFindsThePods) {
   EXPECT_EQ(
       PlanOf(JobWith(), RuntimeWith(kGroups)).service["spec"],
       YamlOf("{clusterIP: None, selector: {jobset.sigs.k8s.io/jobset-name: train}, publishNotReadyAddresses: true}"));
-  const Plan hidden = PlanOf(JobWith(), TrainerRuntime({.set = "{network: {publishNotReadyAddresses: false}}"}));
+  const TrainJobPlan hidden =
+      PlanOf(JobWith(), TrainerRuntime({.set = "{network: {publishNotReadyAddresses: false}}"}));
   EXPECT_EQ(At(hidden.service, "/spec/publishNotReadyAddresses"), false);
 }
 
 TEST(JobObject, WithoutHostNamesThereIsNoService) {
-  const Plan plan =
+  const TrainJobPlan plan =
       PlanOf(JobWith(), TrainerRuntime({.policy = "{numNodes: 2}", .set = "{network: {enableDNSHostnames: false}}"}));
   EXPECT_TRUE(plan.service.is_null());
   EXPECT_TRUE(At(plan.jobs[0].Object(), "/spec/template/spec/subdomain").is_null());
@@ -115,7 +116,7 @@ TEST(JobObject, OneJobOnEachTopologyDomain) {
   constexpr char kKey[] = "alpha.jobset.sigs.k8s.io/exclusive-topology";
   Runtime runtime = RuntimeWith(kGroups);
   runtime.template_metadata["annotations"][kKey] = "rack";
-  const Plan plan = PlanOf(JobWith(), runtime);
+  const TrainJobPlan plan = PlanOf(JobWith(), runtime);
   for (const PlannedJob& job : plan.jobs) {
     const Json key = At(job.Object(), "/metadata/labels/jobset.sigs.k8s.io~1job-key");
     const Json pod = At(job.Object(), "/spec/template/spec");
@@ -164,7 +165,7 @@ TEST(JobObject, ATimeToLiveBeginsAtTheEndOfTheTrainJob) {
 TEST(JobObject, LongNamesFit) {
   TrainJob job = JobWith();
   job.meta.name = std::string(63, 'a');
-  const Plan plan = PlanOf(job, TrainerRuntime());
+  const TrainJobPlan plan = PlanOf(job, TrainerRuntime());
   EXPECT_LE(plan.jobs[0].name.size(), 55);
   EXPECT_EQ(At(plan.jobs[0].Object(), "/metadata/name"), plan.jobs[0].name);
   EXPECT_EQ(EnvOf(ContainerOf(plan.jobs[0]), "PET_MASTER_ADDR"), plan.jobs[0].name + "-0." + job.meta.name);
@@ -173,7 +174,7 @@ TEST(JobObject, LongNamesFit) {
 }
 
 TEST(JobObject, TheSameInputsGiveTheSameBytes) {
-  const Plan one = PlanOf(JobWith(), RuntimeWith(kGroups)), other = PlanOf(JobWith(), RuntimeWith(kGroups));
+  const TrainJobPlan one = PlanOf(JobWith(), RuntimeWith(kGroups)), other = PlanOf(JobWith(), RuntimeWith(kGroups));
   for (size_t i = 0; i < one.jobs.size(); ++i) EXPECT_EQ(one.jobs[i].Object().dump(), other.jobs[i].Object().dump());
 }
 

@@ -33,14 +33,14 @@ Runtime MpiRuntime(const MpiParts& parts = {}) {
   return RuntimeWith(WriteYaml(spec), parts.annotations);
 }
 
-std::string HostsOf(const Plan& plan) {
+std::string HostsOf(const TrainJobPlan& plan) {
   for (const PlannedObject& each : plan.objects) {
     if (TextField(each.object, "kind") == "ConfigMap") return TextField(At(each.object, "/data"), "hostfile");
   }
   return "none";
 }
 
-std::vector<std::string> KindsOf(const Plan& plan) {
+std::vector<std::string> KindsOf(const TrainJobPlan& plan) {
   std::vector<std::string> kinds;
   for (const PlannedObject& each : plan.objects) {
     kinds.push_back(TextField(each.object, "kind") + " " + TextField(At(each.object, "/metadata"), "name"));
@@ -70,7 +70,7 @@ TEST(Mpi, PodsAndHosts) {
            {"{}", "{mpi: {mpiImplementation: MPICH}}", 1, 1, n0 + ":1\n"},
        }) {
     SCOPED_TRACE(row.trainer + row.policy);
-    const Plan plan = PlanOf(JobWith(row.trainer), MpiRuntime({.policy = row.policy}));
+    const TrainJobPlan plan = PlanOf(JobWith(row.trainer), MpiRuntime({.policy = row.policy}));
     EXPECT_EQ(JobNamed(plan, "node").pods, row.nodes);
     EXPECT_EQ(At(JobNamed(plan, "node").Object(), "/spec/completions"), row.nodes);
     EXPECT_EQ(At(JobNamed(plan, "node").Object(), "/spec/parallelism"), row.nodes);
@@ -111,7 +111,7 @@ TEST(Mpi, SlotsAreProcessesOrGpus) {
 }
 
 TEST(Mpi, AgentsAreTheRemoteShell) {
-  const Plan plan = PlanOf(
+  const TrainJobPlan plan = PlanOf(
       JobWith("{trainer: {numNodes: 3}}"),
       MpiRuntime({.node = "{command: [/usr/sbin/sshd, -De], args: [x], readinessProbe: {tcpSocket: {port: 2222}}}"}));
   EXPECT_TRUE(plan.notices.empty());
@@ -144,7 +144,7 @@ TEST(Mpi, AgentsAreTheRemoteShell) {
 TEST(Mpi, AJobOfOneNodeNeedsNoToken) {
   for (const char* node : {"{}", ""}) {
     SCOPED_TRACE(node);
-    const Plan plan = PlanOf(JobWith(), MpiRuntime({.node = node}));
+    const TrainJobPlan plan = PlanOf(JobWith(), MpiRuntime({.node = node}));
     EXPECT_THAT(KindsOf(plan), ElementsAre("ConfigMap train-mpi-hostfile"));
     EXPECT_EQ(HostsOf(plan), "train-launcher-0-0.train slots=1\n");
   }
@@ -171,7 +171,7 @@ TEST(Mpi, TheLauncherKnowsItsHosts) {
              {"OMPI_MCA_orte_default_hostfile", "-"}}},
            {"MPICH", {{"HYDRA_HOST_FILE", file}, {"HYDRA_LAUNCH_EXTRA_ARGS", patience}, {"I_MPI_PERHOST", "-"}}}}) {
     SCOPED_TRACE(implementation);
-    const Plan plan =
+    const TrainJobPlan plan =
         PlanOf(JobWith("{trainer: {numProcPerNode: 2}}"),
                MpiRuntime({.policy = "{mpi: {mpiImplementation: " + implementation + "}}",
                            .launcher = "{command: [mpirun], env: [{name: HYDRA_LAUNCH_EXTRA_ARGS, value: \"" +
@@ -185,9 +185,9 @@ TEST(Mpi, TheLauncherKnowsItsHosts) {
 TEST(Mpi, TheTrainerReachesTheNodesToo) {
   for (const char* labels : {"{}", "{trainer.kubeflow.org/trainjob-ancestor-step: trainer}"}) {
     SCOPED_TRACE(labels);
-    const Plan plan = PlanOf(JobWith(R"({trainer: {image: "own:2", command: [mpirun, own], args: [x],
+    const TrainJobPlan plan = PlanOf(JobWith(R"({trainer: {image: "own:2", command: [mpirun, own], args: [x],
         env: [{name: A, value: a}], resourcesPerNode: {limits: {nvidia.com/gpu: 4}}}})"),
-                             MpiRuntime({.node_labels = labels}));
+                                     MpiRuntime({.node_labels = labels}));
     for (const char* name : {"node", "launcher"}) {
       const Json container = ContainerOf(JobNamed(plan, name));
       EXPECT_EQ(At(container, "/image"), "own:2");
@@ -248,7 +248,7 @@ TEST(Mpi, WhoReachesTheNodes) {
           {"without it, whatever is asked", {}, "{muster.dev/agent: \"off\", muster.dev/rsh: muster}", true, ""},
       }) {
     SCOPED_TRACE(row.name);
-    const Plan plan = PlanOf(JobWith("{trainer: {numNodes: 2}}", row.annotations), MpiRuntime(row.parts));
+    const TrainJobPlan plan = PlanOf(JobWith("{trainer: {numNodes: 2}}", row.annotations), MpiRuntime(row.parts));
     EXPECT_THAT(KindsOf(plan), ElementsAre("ConfigMap train-mpi-hostfile",
                                            row.ssh ? "Secret train-mpi-ssh-auth-uid-1" : "Secret train-token-uid-1"));
     EXPECT_EQ(JobNamed(plan, "node").agent, !row.ssh);
@@ -260,9 +260,10 @@ TEST(Mpi, WhoReachesTheNodes) {
 }
 
 TEST(Mpi, SshHasItsKeys) {
-  const Plan plan = PlanOf(JobWith("{trainer: {numNodes: 2}}", "{muster.dev/rsh: ssh}"),
-                           MpiRuntime({.node = "{command: [/usr/sbin/sshd], readinessProbe: {tcpSocket: {port: 2222}}}",
-                                       .node_pod = "{securityContext: {runAsUser: 1000, fsGroup: 1000}}"}));
+  const TrainJobPlan plan =
+      PlanOf(JobWith("{trainer: {numNodes: 2}}", "{muster.dev/rsh: ssh}"),
+             MpiRuntime({.node = "{command: [/usr/sbin/sshd], readinessProbe: {tcpSocket: {port: 2222}}}",
+                         .node_pod = "{securityContext: {runAsUser: 1000, fsGroup: 1000}}"}));
   EXPECT_EQ(plan.objects[1].fill, PlannedObject::Fill::kSshKeys);
   EXPECT_EQ(plan.objects[1].if_there, PlannedObject::IfThere::kUse);
   EXPECT_EQ(At(plan.objects[1].object, "/type"), "kubernetes.io/ssh-auth");
@@ -293,7 +294,7 @@ TEST(Mpi, ModesOfTheKeyThatSshTakes) {
             0640},
        }) {
     SCOPED_TRACE(row.path + row.pod + row.container);
-    const Plan plan = PlanOf(
+    const TrainJobPlan plan = PlanOf(
         JobWith("{}", "{muster.dev/agent: \"off\"}"),
         MpiRuntime(
             {.policy = "{mpi: {sshAuthMountPath: " + row.path + "}}", .node = row.container, .node_pod = row.pod}));
@@ -302,7 +303,8 @@ TEST(Mpi, ModesOfTheKeyThatSshTakes) {
 }
 
 TEST(Mpi, OnePodCanBeBoth) {
-  const Plan plan = PlanOf(JobWith(), TrainerRuntime({.policy = "{mpi: {}}", .container = "{command: [mpirun]}"}));
+  const TrainJobPlan plan =
+      PlanOf(JobWith(), TrainerRuntime({.policy = "{mpi: {}}", .container = "{command: [mpirun]}"}));
   EXPECT_EQ(HostsOf(plan), "train-node-0-0.train slots=1\n");
   EXPECT_EQ(plan.jobs[0].pods, 1);
   EXPECT_THAT(CommandOf(plan.jobs[0]), HasSubstr("--wire=mpi"));
@@ -350,7 +352,7 @@ TEST(Mpi, OtherJobsKeepTheirPods) {
       {name: data, template: {spec: {template: {spec: {containers: [{name: data, image: i}]}}}}},
       {name: cache, template: {spec: {parallelism: 3, template: {spec: {containers: [{name: c, image: i}]}}}}}]}}})");
   runtime.jobs.insert(runtime.jobs.begin(), other.jobs.begin(), other.jobs.end());
-  const Plan plan = PlanOf(JobWith(), runtime);
+  const TrainJobPlan plan = PlanOf(JobWith(), runtime);
   EXPECT_EQ(JobNamed(plan, "data").pods, 1);
   EXPECT_EQ(JobNamed(plan, "cache").pods, 3);
 }
@@ -360,7 +362,7 @@ TEST(Mpi, PodsWithoutTheContainerNodeRunAsTheyAreWritten) {
   const Runtime runtime = RuntimeWith(R"({mlPolicy: {mpi: {}}, template: {spec: {replicatedJobs: [
       {name: launcher, template: {spec: {template: {spec: {containers: [{name: mpi, image: i, command: [run]}]}}}}},
       {name: worker, replicas: 2, template: {spec: {template: {spec: {containers: [{name: mpi, image: i}]}}}}}]}}})");
-  const Plan plan = PlanOf(JobWith(), runtime);
+  const TrainJobPlan plan = PlanOf(JobWith(), runtime);
   ASSERT_EQ(plan.jobs.size(), 3);
   const Json pod = At(plan.jobs[0].Object(), "/spec/template/spec");
   EXPECT_EQ(WriteJson(At(pod, "/containers")), R"([{"command":["run"],"image":"i","name":"mpi"}])");

@@ -26,7 +26,7 @@ TEST(Patches, GoOverTheRuntimeInTheirOrder) {
       OfPod("{nodeSelector: {zone: b}, tolerations: [{key: z}], volumes: [{name: shm, emptyDir: {}}], "
             "containers: [{name: node, volumeMounts: [{name: shm, mountPath: /dev/shm}]}]}"),
   }));
-  const Plan plan = PlanOf(job, TrainerRuntime({.pod = "{nodeSelector: {disk: ssd}}"}));
+  const TrainJobPlan plan = PlanOf(job, TrainerRuntime({.pod = "{nodeSelector: {disk: ssd}}"}));
   const Json pod = At(plan.jobs[0].Object(), "/spec/template/spec");
   EXPECT_EQ(At(pod, "/nodeSelector"), YamlOf("{disk: ssd, gpu: a100, zone: b}"));
   EXPECT_EQ(At(pod, "/tolerations/0/key"), "z");
@@ -39,7 +39,7 @@ TEST(Patches, MetadataGoesToEveryObject) {
                                         "{metadata: {labels: {team: b}, annotations: {cost: \"4\"}}}"}));
   Runtime runtime = TrainerRuntime();
   runtime.template_metadata = YamlOf("{labels: {team: runtime, runtime: r}}");
-  const Plan plan = PlanOf(job, runtime);
+  const TrainJobPlan plan = PlanOf(job, runtime);
   for (const Json& metadata : {plan.service["metadata"], At(plan.jobs[0].Object(), "/metadata"),
                                At(plan.jobs[0].Object(), "/spec/template/metadata")}) {
     EXPECT_EQ(At(metadata, "/labels/team"), "b");

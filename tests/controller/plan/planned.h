@@ -65,10 +65,10 @@ inline Runtime TrainerRuntime(const RuntimeParts& parts = {}) {
   return RuntimeWith(WriteYaml(spec), parts.annotations);
 }
 
-inline Plan PlanOf(const TrainJob& job, const Runtime& runtime, const PlanOptions& options = {}) {
+inline TrainJobPlan PlanOf(const TrainJob& job, const Runtime& runtime, const PlanOptions& options = {}) {
   auto plan = PlanTrainJob(job, runtime, options);
   if (!plan.ok()) ADD_FAILURE() << Message(plan.status());
-  return plan.value_or(Plan());
+  return plan.value_or(TrainJobPlan());
 }
 
 // The message of a refused plan; empty: the plan was made.
@@ -85,7 +85,7 @@ inline Json At(const Json& object, const std::string& pointer) {
   return object.contains(at) ? object.at(at) : Json();
 }
 
-inline const PlannedJob& JobNamed(const Plan& plan, std::string_view replicated_job) {
+inline const PlannedJob& JobNamed(const TrainJobPlan& plan, std::string_view replicated_job) {
   for (const PlannedJob& job : plan.jobs) {
     if (job.replicated_job == replicated_job) return job;
   }

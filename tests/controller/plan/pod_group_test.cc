@@ -49,8 +49,8 @@ Runtime WithPolicy(const std::string& policy, RuntimeParts parts = {}) {
 constexpr char kAsks[] = "{resources: {requests: {cpu: 2}, limits: {nvidia.com/gpu: 1}}}";
 
 TEST(PodGroup, OfCoscheduling) {
-  const Plan plan = PlanOf(JobWith("{trainer: {numNodes: 3}}"),
-                           WithPolicy("{coscheduling: {scheduleTimeoutSeconds: 120}}", {.container = kAsks}));
+  const TrainJobPlan plan = PlanOf(JobWith("{trainer: {numNodes: 3}}"),
+                                   WithPolicy("{coscheduling: {scheduleTimeoutSeconds: 120}}", {.container = kAsks}));
   ASSERT_EQ(plan.objects.size(), 1U);
   EXPECT_EQ(plan.objects[0].if_there, PlannedObject::IfThere::kUpdate);
   EXPECT_FALSE(plan.objects[0].for_initializers);
@@ -86,8 +86,8 @@ TEST(PodGroup, OfVolcano) {
             preferred},
        }) {
     SCOPED_TRACE(row.policy);
-    const Plan plan = PlanOf(JobWith("{trainer: {numNodes: 2}}"),
-                             WithPolicy("{volcano: " + row.policy + "}", {.pod = "{priorityClassName: high}"}));
+    const TrainJobPlan plan = PlanOf(JobWith("{trainer: {numNodes: 2}}"),
+                                     WithPolicy("{volcano: " + row.policy + "}", {.pod = "{priorityClassName: high}"}));
     ASSERT_EQ(plan.objects.size(), 1U);
     const Json& spec = plan.objects[0].object["spec"];
     EXPECT_EQ(plan.objects[0].object["apiVersion"], "scheduling.volcano.sh/v1beta1");
@@ -105,7 +105,7 @@ TEST(PodGroup, OfVolcano) {
 TEST(PodGroup, TheQueueIsAnAnnotationOfTheTemplate) {
   Runtime runtime = WithPolicy("{volcano: {}}", {.pod = "{schedulerName: own}"});
   runtime.template_metadata = YamlOf("{annotations: {scheduling.volcano.sh/queue-name: research}}");
-  const Plan plan = PlanOf(JobWith(), runtime);
+  const TrainJobPlan plan = PlanOf(JobWith(), runtime);
   EXPECT_EQ(At(plan.objects[0].object, "/spec/queue"), "research");
   EXPECT_EQ(At(plan.jobs[0].Object(), "/spec/template/spec/schedulerName"), "own");
   runtime.template_metadata = YamlOf("{annotations: {scheduling.volcano.sh/queue-name: \"\"}}");
@@ -152,7 +152,7 @@ TEST(PodGroup, CountsPodsThatBeginTogether) {
             {"node"}},
        }) {
     SCOPED_TRACE(row.what);
-    const Plan plan =
+    const TrainJobPlan plan =
         PlanOf(JobWith(), RuntimeWith("{podGroupPolicy: {coscheduling: {}}, template: {spec: {replicatedJobs: [" +
                                       row.jobs + "]" + row.set + "}}}"));
     ASSERT_EQ(plan.objects.size(), 1U);
@@ -167,7 +167,7 @@ TEST(PodGroup, CountsPodsThatBeginTogether) {
 }
 
 TEST(PodGroup, AnElasticStepBeginsWithItsLeast) {
-  const Plan plan = PlanOf(
+  const TrainJobPlan plan = PlanOf(
       JobWith(), WithPolicy("{coscheduling: {}}", {.policy = "{torch: {elasticPolicy: {minNodes: 2, maxNodes: 4}}}"}));
   EXPECT_EQ(plan.jobs[0].pods, 4);
   EXPECT_EQ(At(plan.objects[0].object, "/spec/minMember"), 2);

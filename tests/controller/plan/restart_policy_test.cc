@@ -34,7 +34,7 @@ TEST(RestartPolicy, WhatBecomesOfIt) {
        }) {
     SCOPED_TRACE(row.policy + (row.agent ? " with the agent" : ""));
     const std::string command = row.agent ? "{command: [train]}" : "{}";
-    const Plan plan = PlanOf(JobWith(), WithRestartPolicy(row.policy, {.container = command}));
+    const TrainJobPlan plan = PlanOf(JobWith(), WithRestartPolicy(row.policy, {.container = command}));
     const Json& job = plan.jobs[0].Object();
     EXPECT_EQ(plan.jobs[0].agent, row.agent);
     EXPECT_EQ(plan.jobs[0].restart, row.planned);
@@ -66,7 +66,7 @@ TEST(RestartPolicy, ANumberOfRestartsWithoutRulesIsForAnyFailure) {
     SCOPED_TRACE(row.name);
     const Runtime runtime = WithRestartPolicy(row.annotation, {.container = row.agent ? "{command: [train]}" : "{}",
                                                                .set = "{failurePolicy: " + row.failure_policy + "}"});
-    const Plan plan = PlanOf(JobWith(), runtime);
+    const TrainJobPlan plan = PlanOf(JobWith(), runtime);
     EXPECT_EQ(plan.jobs[0].restart, row.planned);
     EXPECT_EQ(EnvOf(ContainerOf(plan.jobs[0]), "MUSTER_RESTART_POLICY"), row.variable);
     EXPECT_EQ(EnvOf(ContainerOf(plan.jobs[0]), "MUSTER_NO_PROGRESS_LIMIT"), row.limit);

@@ -11,7 +11,7 @@ namespace {
 constexpr char kCommand[] = "{command: [torchrun, train.py]}";
 
 TEST(Token, OfATorchJobOfSeveralPods) {
-  const Plan plan = PlanOf(JobWith("{trainer: {numNodes: 2}}"), TrainerRuntime({.container = kCommand}));
+  const TrainJobPlan plan = PlanOf(JobWith("{trainer: {numNodes: 2}}"), TrainerRuntime({.container = kCommand}));
   EXPECT_EQ(At(plan.objects.at(0).object, "/metadata/name"), "train-token-uid-1");
   EXPECT_EQ(At(plan.objects.at(0).object, "/metadata/namespace"), "ns");
   EXPECT_EQ(At(plan.objects.at(0).object, "/metadata/ownerReferences/0/uid"), "uid-1");
@@ -28,7 +28,7 @@ TEST(Token, OfATorchJobOfSeveralPods) {
 TEST(Token, IsNotMadeWhereNoAgentAsksForIt) {
   struct {
     const char* what;
-    Plan plan;
+    TrainJobPlan plan;
   } const rows[] = {
       {"one pod alone", PlanOf(JobWith(), TrainerRuntime({.container = kCommand}))},
       {"no torchrun", PlanOf(JobWith("{trainer: {numNodes: 2}}"),

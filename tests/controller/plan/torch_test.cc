@@ -10,7 +10,7 @@ constexpr char kRank[] =
     R"(from {"fieldRef":{"fieldPath":"metadata.annotations['batch.kubernetes.io/job-completion-index']"}})";
 
 TEST(Environment, TorchHasItsVariablesAlsoWithoutATrainer) {
-  const Plan plan = PlanOf(JobWith(), TrainerRuntime({.policy = "{numNodes: 2, torch: {}}"}));
+  const TrainJobPlan plan = PlanOf(JobWith(), TrainerRuntime({.policy = "{numNodes: 2, torch: {}}"}));
   const Json container = ContainerOf(plan.jobs[0]);
   for (const auto& [name, value] :
        std::vector<std::pair<std::string, std::string>>{{"PET_NNODES", "2"},
@@ -44,8 +44,8 @@ TEST(Environment, ElasticJobsMeetByC10d) {
 }
 
 TEST(Environment, PlainHasNone) {
-  const Plan plan = PlanOf(JobWith("{trainer: {env: [{name: PET_NNODES, value: \"7\"}]}}"),
-                           TrainerRuntime({.policy = "{numNodes: 2}"}));
+  const TrainJobPlan plan = PlanOf(JobWith("{trainer: {env: [{name: PET_NNODES, value: \"7\"}]}}"),
+                                   TrainerRuntime({.policy = "{numNodes: 2}"}));
   EXPECT_EQ(At(ContainerOf(plan.jobs[0]), "/env"), YamlOf("{e: [{name: PET_NNODES, value: \"7\"}]}")["e"]);
   EXPECT_TRUE(At(ContainerOf(plan.jobs[0]), "/ports").is_null());
 }
@@ -62,7 +62,7 @@ template:
         metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}}
         spec: {template: {spec: {containers: [{name: node, image: i}]}}}
 )");
-  const Plan plan = PlanOf(JobWith(), runtime);
+  const TrainJobPlan plan = PlanOf(JobWith(), runtime);
   EXPECT_EQ(EnvOf(ContainerOf(plan.jobs[0]), "PET_MASTER_ADDR"), "train-worker-0-0.other");
   EXPECT_EQ(plan.subdomain, "other");
   EXPECT_EQ(At(plan.jobs[0].Object(), "/spec/template/spec/subdomain"), "other");
@@ -70,7 +70,7 @@ template:
 }
 
 TEST(Environment, WhatTheRuntimeNamesItselfStays) {
-  const Plan plan =
+  const TrainJobPlan plan =
       PlanOf(JobWith("{trainer: {env: [{name: TRAINER_JOB_ID, value: mine}]}}"), TrainerRuntime({.container = R"({
 env: [{name: PET_MASTER_PORT, value: "29400"}, {name: PET_NNODES, value: "9"}, {name: OTHER, value: $(PET_NNODES)}],
 ports: [{containerPort: 29400, protocol: UDP}]})"}));
@@ -83,8 +83,8 @@ ports: [{containerPort: 29400, protocol: UDP}]})"}));
 }
 
 TEST(Environment, OwnVariablesCanReferToThem) {
-  const Plan plan = PlanOf(JobWith("{trainer: {env: [{name: OWN, value: $(PET_NNODES)}]}}"),
-                           TrainerRuntime({.container = "{env: [{name: FIRST, value: x}]}"}));
+  const TrainJobPlan plan = PlanOf(JobWith("{trainer: {env: [{name: OWN, value: $(PET_NNODES)}]}}"),
+                                   TrainerRuntime({.container = "{env: [{name: FIRST, value: x}]}"}));
   const Json env = At(ContainerOf(plan.jobs[0]), "/env");
   ASSERT_EQ(env.size(), 11);
   EXPECT_EQ(At(env, "/0/name"), "PET_NNODES");
@@ -129,8 +129,8 @@ TEST(Environment, ProcessesPerNode) {
            {"{resourcesPerNode: {requests: {cpu: 3}}}", none, torch, "{resources: {limits: {memory: 1Gi}}}", "3"},
        }) {
     SCOPED_TRACE(row.trainer + row.annotations + row.policy + row.container);
-    const Plan plan = PlanOf(JobWith("{trainer: " + row.trainer + "}", row.annotations),
-                             TrainerRuntime({.policy = row.policy, .container = row.container}));
+    const TrainJobPlan plan = PlanOf(JobWith("{trainer: " + row.trainer + "}", row.annotations),
+                                     TrainerRuntime({.policy = row.policy, .container = row.container}));
     EXPECT_EQ(EnvOf(ContainerOf(plan.jobs[0]), "PET_NPROC_PER_NODE"), row.processes);
   }
   EXPECT_THAT(
@@ -139,7 +139,7 @@ TEST(Environment, ProcessesPerNode) {
 }
 
 TEST(Environment, TheTrainerOverrides) {
-  const Plan plan = PlanOf(
+  const TrainJobPlan plan = PlanOf(
       JobWith(R"({trainer: {image: "own:2", command: [run], args: [], env: [{name: A, value: own}, {name: B, value: b}],
                resourcesPerNode: {requests: {cpu: "3"}, limits: {cpu: "5"}}}})"),
       TrainerRuntime({.policy = "{}",
@@ -174,7 +174,7 @@ template:
 )";
 
 TEST(Environment, OthersGetTheVariablesToo) {
-  const Plan plan = PlanOf(JobWith(), RuntimeWith(kInjection));
+  const TrainJobPlan plan = PlanOf(JobWith(), RuntimeWith(kInjection));
   const PlannedJob& side = JobNamed(plan, "side");
   for (const char* container : {"/spec/template/spec/initContainers/0", "/spec/template/spec/containers/0"}) {
     EXPECT_EQ(EnvOf(At(side.Object(), container), "PET_MASTER_ADDR"), "train-node-0-0.train");

@@ -68,7 +68,7 @@ TEST(Torchtune, TakesTheRecipeThatFits) {
     Runtime runtime = RuntimeOf(row.asked);
     TrainJob job = JobOf(row.asked);
     job.meta.annotations[kAgentAnnotation] = "off";  // it would move words into variables
-    const Plan plan = PlanOf(job, runtime);
+    const TrainJobPlan plan = PlanOf(job, runtime);
     std::vector<std::string> wanted = {"tune", "run"};
     if (row.meets) wanted.push_back("--rdzv_endpoint=train-node-0-0.train:29500");
     for (const std::string& word :
@@ -85,7 +85,7 @@ TEST(Torchtune, TakesTheRecipeThatFits) {
 }
 
 TEST(Torchtune, AnotherCommandIsLeftAlone) {
-  const Plan plan = PlanOf(JobWith("{trainer: {command: [tune, run, recipe]}}"), RuntimeOf({}));
+  const TrainJobPlan plan = PlanOf(JobWith("{trainer: {command: [tune, run, recipe]}}"), RuntimeOf({}));
   EXPECT_EQ(At(ContainerOf(plan.jobs[0]), "/command"),
             YamlOf("{c: [/muster-agent/muster, exec, --, tune, run, recipe]}")["c"]);
   EXPECT_EQ(EnvOf(ContainerOf(plan.jobs[0]), "PET_MASTER_ADDR"), "train-node-0-0.train");

@@ -12,10 +12,12 @@ constexpr char kPath[] = "/apis/trainer.kubeflow.org/v1alpha1/namespaces/ns/trai
 
 PlanOptions WithServer() { return {.status_server = StatusServerAddress{"https://server:10443", "PEM"}}; }
 
-Plan PlanWithServer(const RuntimeParts& parts = {}) { return PlanOf(JobWith(), TrainerRuntime(parts), WithServer()); }
+TrainJobPlan PlanWithServer(const RuntimeParts& parts = {}) {
+  return PlanOf(JobWith(), TrainerRuntime(parts), WithServer());
+}
 
 TEST(StatusServerAddress, IsInEachContainerOfTheTrainer) {
-  const Plan plan = PlanWithServer({.pod = "{containers: [{name: sidecar, image: other}]}"});
+  const TrainJobPlan plan = PlanWithServer({.pod = "{containers: [{name: sidecar, image: other}]}"});
   for (const size_t index : {0, 1}) {
     const Json container = ContainerOf(plan.jobs[0], index);
     EXPECT_EQ(EnvOf(container, "KUBEFLOW_TRAINER_SERVER_URL"), std::string("https://server:10443") + kPath);
@@ -38,12 +40,12 @@ TEST(StatusServerAddress, IsInEachContainerOfTheTrainer) {
 }
 
 TEST(StatusServerAddress, LeavesTheUsersOwn) {
-  const Plan plan = PlanWithServer({.container = "{env: [{name: KUBEFLOW_TRAINER_SERVER_URL, value: mine}]}"});
+  const TrainJobPlan plan = PlanWithServer({.container = "{env: [{name: KUBEFLOW_TRAINER_SERVER_URL, value: mine}]}"});
   EXPECT_EQ(EnvOf(ContainerOf(plan.jobs[0]), "KUBEFLOW_TRAINER_SERVER_URL"), "mine");
 }
 
 TEST(StatusServerAddress, IsNotThereWithoutTheServer) {
-  const Plan plan = PlanOf(JobWith(), TrainerRuntime());
+  const TrainJobPlan plan = PlanOf(JobWith(), TrainerRuntime());
   EXPECT_EQ(EnvOf(ContainerOf(plan.jobs[0]), "KUBEFLOW_TRAINER_SERVER_URL"), "-");
   EXPECT_TRUE(plan.objects.empty());
 }

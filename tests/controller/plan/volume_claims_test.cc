@@ -12,7 +12,7 @@ constexpr char kSet[] =
     "[ReadWriteMany]}}]}, {templates: [{metadata: {name: kept}, spec: {}}], retentionPolicy: {whenDeleted: Retain}}]}";
 
 TEST(VolumeClaims, AreMadeBeforeTheInitializers) {
-  const Plan plan = PlanOf(JobWith(), TrainerRuntime({.set = kSet}));
+  const TrainJobPlan plan = PlanOf(JobWith(), TrainerRuntime({.set = kSet}));
   ASSERT_EQ(plan.objects.size(), 2U);
   for (const PlannedObject& planned : plan.objects) {
     EXPECT_TRUE(planned.for_initializers);
@@ -31,7 +31,7 @@ TEST(VolumeClaims, AreMadeBeforeTheInitializers) {
 }
 
 TEST(VolumeClaims, PodsThatMountOneHaveItsVolume) {
-  const Plan plan =
+  const TrainJobPlan plan =
       PlanOf(JobWith(), TrainerRuntime({.pod = "{initContainers: [{name: i, image: i, volumeMounts: [{name: "
                                                "kept, mountPath: /k}]}]}",
                                         .set = kSet}));

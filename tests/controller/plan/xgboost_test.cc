@@ -23,9 +23,9 @@ TEST(Xgboost, HasItsVariablesAlsoWithoutATrainer) {
            {"{trainer: {numNodes: 2, resourcesPerNode: {limits: {nvidia.com/gpu: 4}}}}", "{}", "8", 1},
        }) {
     SCOPED_TRACE(row.spec + row.resources);
-    const Plan plan = PlanOf(JobWith(row.spec),
-                             TrainerRuntime({.policy = "{xgboost: {}}",
-                                             .container = "{command: [python], resources: " + row.resources + "}"}));
+    const TrainJobPlan plan = PlanOf(
+        JobWith(row.spec), TrainerRuntime({.policy = "{xgboost: {}}",
+                                           .container = "{command: [python], resources: " + row.resources + "}"}));
     const Json container = ContainerOf(plan.jobs[0]);
     EXPECT_EQ(EnvOf(container, "DMLC_TRACKER_URI"), "train-node-0-0.train");
     EXPECT_EQ(EnvOf(container, "DMLC_TRACKER_PORT"), "29500");

@@ -5,7 +5,6 @@
 
 #include <map>
 
-#include "controller/reconcile/decide.h"
 #include "tests/controller/reconcile/planned.h"
 
 namespace muster::controller {
@@ -104,13 +103,13 @@ TEST(HoldOf, AJobThatHasBegunWaitsNoMore) {
 TEST(Decide, AJobThatIsHeldBackMakesNothing) {
   TrainJob job = JobAfter("a", "b");
   job.active_deadline_seconds = 10;
-  Plan plan;
+  TrainJobPlan plan;
   plan.subdomain = "a";
   plan.service = {{"metadata", {{"name", "a"}}}};
   plan.jobs = {Planned("node", Step::kTrainer, 1, true)};
   Observed observed;
   observed.hold = Hold{"WaitingForTrainJob", "it waits for TrainJob b to complete"};
-  Decision decision = Decide(job, plan, observed, kNow + std::chrono::seconds(100));
+  TrainJobDecision decision = Decide(job, plan, observed, kNow + std::chrono::seconds(100));
   EXPECT_TRUE(decision.actions.empty());
   EXPECT_FALSE(decision.status.start_time);
   EXPECT_FALSE(decision.status.Finished()) << "its time has not begun";

@@ -12,15 +12,15 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-Plan Served() {
-  Plan plan = TwoNodes();
+TrainJobPlan Served() {
+  TrainJobPlan plan = TwoNodes();
   plan.jobs[0].agent_port = 29480;
   return plan;
 }
 
 Observed Running() {
   Observed observed;
-  observed.service = true;
+  observed.services = {HeadlessService()};
   observed.jobs = {There("a-node-0")};
   for (int index : {1, 0}) {
     ObservedPod pod = Pod(observed.jobs[0], index);
@@ -34,21 +34,21 @@ Observed Running() {
 TEST(AgentStatus, TheFirstReadyPodIsAsked) {
   struct Row {
     const char* what;
-    std::function<void(Plan&, Observed&)> change;
+    std::function<void(TrainJobPlan&, Observed&)> change;
     std::string url;  // empty: nobody is asked
   };
   const Row rows[] = {
-      {"both", [](Plan&, Observed&) {}, "http://10.0.0.0:29480/status"},
-      {"IPv6", [](Plan&, Observed& o) { o.pods[1].address = "fd00::1"; }, "http://[fd00::1]:29480/status"},
-      {"not ready", [](Plan&, Observed& o) { o.pods[1].ready = false; }, "http://10.0.0.1:29480/status"},
-      {"ended", [](Plan&, Observed& o) { o.pods[1].phase = "Failed"; }, "http://10.0.0.1:29480/status"},
-      {"no address", [](Plan&, Observed& o) { o.pods[0].address = o.pods[1].address = ""; }, ""},
-      {"no port", [](Plan& p, Observed&) { p.jobs[0].agent_port.reset(); }, ""},
-      {"no agent", [](Plan& p, Observed&) { p.jobs[0].agent = false; }, ""},
-      {"no restarts", [](Plan& p, Observed&) { p.max_restarts = 0; }, ""},
+      {"both", [](TrainJobPlan&, Observed&) {}, "http://10.0.0.0:29480/status"},
+      {"IPv6", [](TrainJobPlan&, Observed& o) { o.pods[1].address = "fd00::1"; }, "http://[fd00::1]:29480/status"},
+      {"not ready", [](TrainJobPlan&, Observed& o) { o.pods[1].ready = false; }, "http://10.0.0.1:29480/status"},
+      {"ended", [](TrainJobPlan&, Observed& o) { o.pods[1].phase = "Failed"; }, "http://10.0.0.1:29480/status"},
+      {"no address", [](TrainJobPlan&, Observed& o) { o.pods[0].address = o.pods[1].address = ""; }, ""},
+      {"no port", [](TrainJobPlan& p, Observed&) { p.jobs[0].agent_port.reset(); }, ""},
+      {"no agent", [](TrainJobPlan& p, Observed&) { p.jobs[0].agent = false; }, ""},
+      {"no restarts", [](TrainJobPlan& p, Observed&) { p.max_restarts = 0; }, ""},
   };
   for (const Row& row : rows) {
-    Plan plan = Served();
+    TrainJobPlan plan = Served();
     Observed observed = Running();
     row.change(plan, observed);
     const auto whom = WhomToAsk(plan, observed);
@@ -62,7 +62,7 @@ TEST(AgentStatus, OfAPyTorchJob) {
   for (const ReplicaType type : {ReplicaType::kMaster, ReplicaType::kWorker}) {
     plan.replicas.push_back({.type = type, .agent = true, .agent_port = type == ReplicaType::kMaster ? 1 : 2});
   }
-  ObservedReplicas observed;
+  Observed observed;
   for (const char* type : {"worker", "master"}) {
     ObservedPod pod;
     pod.replica_type = type;
@@ -105,7 +105,7 @@ TEST(AgentStatus, RestartsInPlaceShowWhileTheyHappen) {
   Observed observed = Running();
   TrainJob job = Job();
   const auto pass = [&] {
-    Decision decision = Decide(job, Served(), observed, kNow);
+    TrainJobDecision decision = Decide(job, Served(), observed, kNow);
     job.status = decision.status;
     return decision;
   };
@@ -113,7 +113,7 @@ TEST(AgentStatus, RestartsInPlaceShowWhileTheyHappen) {
   EXPECT_EQ(job.status.restarts, 0);
   const TerminationMessage last = ToldAt("a-node-0-0", "a-node-0-1", kNow - 20 * kSecond, 139);
   observed.agents = AgentsSaid{observed.pods[1].meta.uid, 1, last.cause};
-  Decision decision = pass();
+  TrainJobDecision decision = pass();
   EXPECT_EQ(job.status.restarts, 1);
   EXPECT_THAT(Reasons(decision), ElementsAre("Restarted"));
   EXPECT_THAT(decision.events[0].message, HasSubstr("rank 3 on pod a-node-0-1-x (node n1)"));

@@ -29,7 +29,7 @@ TEST(Clocks, ATrainJobBlamesThePodOfTheCause) {
     SCOPED_TRACE(fmt::format("{} h ahead, peer {}, own {}", row.ahead.count(), row.peer, row.own));
     const WallTime ended = kNow - kSecond, raised = ended + row.ahead;
     Observed observed;
-    observed.service = true;
+    observed.services = {HeadlessService()};
     observed.jobs = {There("a-node-0")};
     ObservedPod peer = Pod(observed.jobs[0], 0), own = Pod(observed.jobs[0], 1);
     own.node = "n2";
@@ -37,7 +37,7 @@ TEST(Clocks, ATrainJobBlamesThePodOfTheCause) {
     if (row.peer) peer = Told(peer, "a-node-0-0", "a-node-0-1", raised, ended);
     if (row.own) own = Told(own, "a-node-0-1", "a-node-0-1", raised, raised);
     observed.pods = {peer, own};
-    const Decision decision = Decide(Job(), TwoNodes(), observed, kNow);
+    const TrainJobDecision decision = Decide(Job(), TwoNodes(), observed, kNow);
     ASSERT_NE(decision.status.Find("Failed"), nullptr);
     EXPECT_THAT(decision.status.message, HasSubstr("rank 3 on pod a-node-0-1-x (node n2)"));
     EXPECT_THAT(decision.status.message, HasSubstr("KeyError: 'x'"));

@@ -1,4 +1,4 @@
-#include "controller/reconcile/decide.h"
+#include "controller/reconcile/train_job_decide.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 TEST(Decide, TheFirstPassMakesTheServiceAndWhatWaitsForNothing) {
-  const Decision decision = Decide(Job(), WithData(), {}, kNow);
+  const TrainJobDecision decision = Decide(Job(), WithData(), {}, kNow);
   EXPECT_THAT(Actions(decision), ElementsAre("service a", "create a-dataset-initializer-0"));
   EXPECT_EQ(decision.status.state, "Initializing");
   EXPECT_EQ(decision.status.nodes, 2);
@@ -27,10 +27,10 @@ TEST(Decide, TheFirstPassMakesTheServiceAndWhatWaitsForNothing) {
 }
 
 TEST(Decide, TheFirstStatusWaitsForTheFirstPods) {
-  Decision decision = Decide(Job(), TwoNodes(), {}, kNow);
+  TrainJobDecision decision = Decide(Job(), TwoNodes(), {}, kNow);
   EXPECT_TRUE(decision.status_may_wait);
   Observed observed;
-  observed.service = true;
+  observed.services = {HeadlessService()};
   observed.jobs = {There("a-node-0")};
   observed.jobs[0].active = 0;
   observed.jobs[0].meta.created = kNow;
@@ -49,12 +49,12 @@ TEST(Decide, TheFirstStatusWaitsForTheFirstPods) {
 
 TEST(Decide, TheTrainerFollowsTheInitializer) {
   Observed observed;
-  observed.service = true;
+  observed.services = {HeadlessService()};
   observed.jobs = {There("a-dataset-initializer-0", 0, 1)};
   EXPECT_THAT(Actions(Decide(Job(), WithData(), observed, kNow)), IsEmpty());
   observed.jobs[0].complete = true;
-  const Plan plan = WithData();
-  const Decision decision = Decide(Job(), plan, observed, kNow);
+  const TrainJobPlan plan = WithData();
+  const TrainJobDecision decision = Decide(Job(), plan, observed, kNow);
   EXPECT_THAT(Actions(decision), ElementsAre("create a-node-0"));
   EXPECT_EQ(decision.actions[0].object()["metadata"]["annotations"]["muster.dev/restarts-left"], "3");
   EXPECT_EQ(decision.status.state, "Created");
@@ -62,10 +62,10 @@ TEST(Decide, TheTrainerFollowsTheInitializer) {
 
 TEST(Decide, NothingIsDoneTwice) {
   Observed observed;
-  observed.service = true;
+  observed.services = {HeadlessService()};
   observed.jobs = {There("a-node-0")};
   TrainJob job = Job();
-  Decision decision = Decide(job, TwoNodes(), observed, kNow);
+  TrainJobDecision decision = Decide(job, TwoNodes(), observed, kNow);
   EXPECT_THAT(Actions(decision), IsEmpty());
   job.status = decision.status;
   decision = Decide(job, TwoNodes(), observed, kNow + kSecond);
@@ -75,11 +75,11 @@ TEST(Decide, NothingIsDoneTwice) {
 
 TEST(Decide, RunningThenComplete) {
   Observed observed;
-  observed.service = true;
+  observed.services = {HeadlessService()};
   observed.jobs = {There("a-node-0")};
   observed.jobs[0].ready = 2;
   TrainJob job = Job();
-  Decision decision = Decide(job, TwoNodes(), observed, kNow);
+  TrainJobDecision decision = Decide(job, TwoNodes(), observed, kNow);
   EXPECT_EQ(decision.status.state, "Running");
   EXPECT_EQ(decision.status.ready_nodes, 2);
   EXPECT_THAT(Reasons(decision), ElementsAre("Running"));
@@ -98,7 +98,7 @@ TEST(Decide, RunningThenComplete) {
 }
 
 TEST(Decide, ObjectsAreMadeBeforeTheJobsThatNeedThem) {
-  Plan plan = WithData();
+  TrainJobPlan plan = WithData();
   plan.objects.resize(2);
   plan.objects[0].object = {{"metadata", {{"name", "a-token"}}}};
   plan.objects[1].object = {{"metadata", {{"name", "a-claim"}}}};
@@ -106,7 +106,7 @@ TEST(Decide, ObjectsAreMadeBeforeTheJobsThatNeedThem) {
   EXPECT_THAT(Actions(Decide(Job(), plan, {}, kNow)),
               ElementsAre("service a", "object a-claim", "create a-dataset-initializer-0"));
   Observed observed;
-  observed.service = true;
+  observed.services = {HeadlessService()};
   observed.jobs = {There("a-dataset-initializer-0", 0, 1)};
   observed.jobs[0].complete = true;
   EXPECT_THAT(Actions(Decide(Job(), plan, observed, kNow)),
@@ -114,24 +114,24 @@ TEST(Decide, ObjectsAreMadeBeforeTheJobsThatNeedThem) {
 }
 
 TEST(Decide, ARuntimeWithoutATrainerRunsToo) {
-  Plan plan = TwoNodes();
+  TrainJobPlan plan = TwoNodes();
   plan.jobs = {Planned("other", Step::kOther, 2, false)};
   Observed observed;
-  observed.service = true;
+  observed.services = {HeadlessService()};
   observed.jobs = {There("a-other-0")};
   observed.jobs[0].ready = 2;
-  const Decision decision = Decide(Job(), plan, observed, kNow);
+  const TrainJobDecision decision = Decide(Job(), plan, observed, kNow);
   EXPECT_EQ(std::tie(decision.status.state, decision.status.nodes), std::make_tuple("Running", 2));
 }
 
 TEST(Decide, AWaitingPodIsSaid) {
   Observed observed;
-  observed.service = true;
+  observed.services = {HeadlessService()};
   observed.jobs = {There("a-node-0")};
   observed.pods = {Pod(observed.jobs[0], 0)};
   observed.pods[0].waiting_reason = "ImagePullBackOff";
   observed.pods[0].waiting = "ImagePullBackOff: container node: not found";
-  const Decision decision = Decide(Job(), TwoNodes(), observed, kNow);
+  const TrainJobDecision decision = Decide(Job(), TwoNodes(), observed, kNow);
   EXPECT_EQ(decision.status.state, "Waiting");
   EXPECT_EQ(decision.status.reason, "ImagePullBackOff");
   EXPECT_THAT(decision.status.message, HasSubstr("pod a-node-0-0-x: ImagePullBackOff: container node: not found"));
@@ -152,7 +152,7 @@ TEST(Decide, PodsThatCannotBeMadeAreSaid) {
   };
   for (const auto& row : rows) {
     Observed observed;
-    observed.service = true;
+    observed.services = {HeadlessService()};
     observed.jobs = {There("a-node-0")};
     observed.jobs[0].active = row.active;
     observed.jobs[0].refusal = "exceeded quota";
@@ -161,7 +161,7 @@ TEST(Decide, PodsThatCannotBeMadeAreSaid) {
       observed.pods = {Pod(observed.jobs[0], 0)};
       observed.pods[0].meta.created = kNow - 5 * kSecond;
     }
-    const Decision decision = Decide(Job(), TwoNodes(), observed, kNow);
+    const TrainJobDecision decision = Decide(Job(), TwoNodes(), observed, kNow);
     EXPECT_EQ(decision.status.state, row.state) << row.what;
     const bool waits = row.state == std::string("Waiting");
     EXPECT_EQ(decision.status.message, waits ? "Job a-node-0: its pods cannot be made: exceeded quota" : "")
@@ -170,17 +170,57 @@ TEST(Decide, PodsThatCannotBeMadeAreSaid) {
   }
 }
 
-TEST(DecideWithoutPlan, SaysWhyOnce) {
+// Each row has what the rows after it have, too: the earlier case decides.
+TEST(Decide, TheFirstCaseThatHolds) {
+  struct Row {
+    const char* reason;
+    bool deleted, ended, taken_over, unplanned;
+  };
+  for (const Row& row :
+       std::vector<Row>{{"it is being deleted", true, true, true, true},
+                        {"it has ended", false, true, true, true},
+                        {"Kubeflow Trainer has started it: its JobSet goes on", false, false, true, true},
+                        {"spec.x: it is wrong", false, false, false, true},
+                        {"", false, false, false, false}}) {
+    TrainJob job = Job();
+    Observed observed;
+    if (row.deleted) job.meta.deleted = kNow;
+    if (row.ended) job.status.conditions = {{"Complete", true, "JobsCompleted", "", kNow, 1}};
+    if (row.taken_over) {
+      observed.job_set.emplace();
+      observed.job_set->meta.name = job.meta.name;
+      observed.job_set->meta.owners = HeadlessService().meta.owners;
+    }
+    const TrainJobPlan plan = TwoNodes();
+    StatusOr<const TrainJobPlan*> known = &plan;
+    if (row.unplanned) known = absl::InvalidArgumentError("spec.x: it is wrong");
+    const bool runs = row.reason == std::string();
+    EXPECT_EQ(NeedsPlan(job, observed), runs || row.reason == std::string("spec.x: it is wrong")) << row.reason;
+    const TrainJobDecision decision = Decide(job, known, observed, kNow);
+    EXPECT_EQ(decision.reason, row.reason);
+    EXPECT_EQ(decision.actions.empty(), !runs) << row.reason;
+  }
+}
+
+// A JobSet of that name that is another job's does not take the job over.
+TEST(Decide, AForeignJobSetIsNotTheJobs) {
+  Observed observed;
+  observed.job_set.emplace();
+  observed.job_set->meta.name = "a";
+  EXPECT_TRUE(NeedsPlan(Job(), observed));
+  EXPECT_FALSE(Decide(Job(), TwoNodes(), observed, kNow).actions.empty());
+}
+
+TEST(JobWithoutAPlan, SaysWhyOnce) {
   TrainJob job = Job();
-  Decision decision = DecideWithoutPlan(job, absl::NotFoundError("spec.runtimeRef: there is no torch"), kNow);
+  TrainJobDecision decision = Decide(job, absl::NotFoundError("spec.runtimeRef: there is no torch"), {}, kNow);
   EXPECT_EQ(decision.status.message, "spec.runtimeRef: there is no torch");
   EXPECT_THAT(Reasons(decision), ElementsAre("TrainJobResourcesCreationFailed"));
   job.status = decision.status;
-  EXPECT_THAT(DecideWithoutPlan(job, absl::NotFoundError("spec.runtimeRef: there is no torch"), kNow).events,
-              IsEmpty());
+  EXPECT_THAT(Decide(job, absl::NotFoundError("spec.runtimeRef: there is no torch"), {}, kNow).events, IsEmpty());
 }
 
-TEST(DecideWithoutPlan, ItsDeadlineHolds) {
+TEST(JobWithoutAPlan, ItsDeadlineHolds) {
   const Status why = absl::NotFoundError("spec.runtimeRef: there is no torch");
   struct Row {
     std::string what;
@@ -203,10 +243,10 @@ TEST(DecideWithoutPlan, ItsDeadlineHolds) {
                         {"waits for others", waits, std::nullopt},
                         {"has waited", waited, kNow + 65 * kSecond},
                         {"no deadline", unlimited, std::nullopt}}) {
-    Decision decision = DecideWithoutPlan(job, why, kNow);
+    TrainJobDecision decision = Decide(job, why, {}, kNow);
     EXPECT_EQ(decision.again, again) << what;
     EXPECT_FALSE(decision.status.Finished()) << what;
-    decision = DecideWithoutPlan(job, why, again.value_or(kNow + 3600 * kSecond));
+    decision = Decide(job, why, {}, again.value_or(kNow + 3600 * kSecond));
     ASSERT_EQ(decision.status.Finished(), again.has_value()) << what;
     if (!again) continue;
     EXPECT_EQ(decision.status.Find("Failed")->reason, "DeadlineExceeded") << what;
@@ -219,15 +259,15 @@ TEST(DecideWithoutPlan, ItsDeadlineHolds) {
 }
 
 TEST(Decide, AnyJobOfTheSuccessPolicyIsEnough) {
-  Plan plan = TwoNodes(false);
+  TrainJobPlan plan = TwoNodes(false);
   plan.jobs.push_back(Planned("driver", Step::kOther, 1, false));
   Observed observed;
-  observed.service = true;
+  observed.services = {HeadlessService()};
   observed.jobs = {There("a-node-0"), There("a-driver-0", 0, 1)};
   observed.jobs[1].complete = true;
   EXPECT_FALSE(Decide(Job(), plan, observed, kNow).status.Finished()) << "all of them";
   plan.success.jobs = {"driver"};
-  Decision decision = Decide(Job(), plan, observed, kNow);
+  TrainJobDecision decision = Decide(Job(), plan, observed, kNow);
   EXPECT_TRUE(decision.status.Finished());
   EXPECT_THAT(Actions(decision), ElementsAre("delete a-node-0")) << "the workers end";
   plan.success = {.all = false, .jobs = {}};
@@ -242,7 +282,7 @@ TEST(Decide, WhatADependencyAsksForIsSeenAtEachStart) {
     bool complete, suspended;
     bool starts;
   };
-  Plan plan = TwoNodes(false);
+  TrainJobPlan plan = TwoNodes(false);
   plan.jobs.push_back(Planned("launcher", Step::kOther, 1, false));
   for (const Row& row : std::vector<Row>{
            {"not all are ready", Dependency::Until::kReady, 1, 0, false, false, false},
@@ -256,7 +296,7 @@ TEST(Decide, WhatADependencyAsksForIsSeenAtEachStart) {
     SCOPED_TRACE(row.what);
     plan.jobs[1].after = {{"node", row.until}};
     Observed observed;
-    observed.service = true;
+    observed.services = {HeadlessService()};
     observed.jobs = {There("a-node-0")};
     observed.jobs[0].ready = row.ready;
     observed.jobs[0].succeeded = row.succeeded;

@@ -1,4 +1,4 @@
-// Helpers for tests of decide.h: a TrainJob `a`, the objects observed of it, and decisions as short texts.
+// Helpers for tests of train_job_decide.h: a TrainJob `a`, the objects observed of it, and decisions as short texts.
 #pragma once
 
 #include <map>
@@ -8,7 +8,7 @@
 
 #include "base/exit_codes.h"
 #include "base/text.h"
-#include "controller/reconcile/decide.h"
+#include "controller/reconcile/train_job_decide.h"
 #include "tests/controller/reconcile/planned.h"
 
 namespace muster::controller {
@@ -28,8 +28,8 @@ inline TrainJob Job() {
 }
 
 // A trainer step of two pods under the agent, with a budget of three restarts.
-inline Plan TwoNodes(bool agent = true, int budget = 3) {
-  Plan plan;
+inline TrainJobPlan TwoNodes(bool agent = true, int budget = 3) {
+  TrainJobPlan plan;
   plan.subdomain = "a";
   plan.service = {{"metadata", {{"name", "a"}}}};
   plan.max_restarts = budget;
@@ -37,8 +37,8 @@ inline Plan TwoNodes(bool agent = true, int budget = 3) {
   return plan;
 }
 
-inline Plan WithData() {
-  Plan plan = TwoNodes();
+inline TrainJobPlan WithData() {
+  TrainJobPlan plan = TwoNodes();
   plan.jobs.insert(plan.jobs.begin(), Planned("dataset-initializer", Step::kDatasetInitializer, 1, false));
   plan.jobs[1].after = {{"dataset-initializer", Dependency::Until::kComplete}};
   return plan;

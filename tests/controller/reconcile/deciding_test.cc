@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "controller/reconcile/finished.h"
+#include "controller/reconcile/train_job_finished.h"
 #include "tests/controller/reconcile/decided.h"
 #include "tests/controller/reconcile/pytorch_world.h"
 
@@ -29,14 +29,14 @@ ObservedPod Outlasted(ObservedPod pod, int code, WallTime when, const std::strin
 
 Observed OnePod(int code, WallTime when) {
   Observed observed;
-  observed.service = true;
+  observed.services = {HeadlessService()};
   observed.jobs = {There("a-node-0", 0, 1)};
   observed.pods = {Outlasted(Pod(observed.jobs[0], 0), code, when)};
   return observed;
 }
 
-Plan OneNode() {
-  Plan plan = TwoNodes();
+TrainJobPlan OneNode() {
+  TrainJobPlan plan = TwoNodes();
   plan.jobs[0].pods = 1;
   return plan;
 }
@@ -82,7 +82,7 @@ TEST(HasSucceeded, ByTheContainerThatDecides) {
 TEST(Deciding, TheOthersEndAfterAFailureAndThePodIsReplaced) {
   Observed observed = OnePod(137, kNow - kSecond);
   TrainJob job = Job();
-  Decision decision = Decide(job, OneNode(), observed, kNow);
+  TrainJobDecision decision = Decide(job, OneNode(), observed, kNow);
   EXPECT_THAT(Actions(decision), ElementsAre("end a-node-0-0-x"));
   EXPECT_THAT(Reasons(decision), ElementsAre("PodFailed"));
   EXPECT_EQ(decision.status.restarts, 1);
@@ -103,7 +103,7 @@ TEST(Deciding, TheOthersEndAfterAFailureAndThePodIsReplaced) {
 TEST(Deciding, AfterAFatalCodeThePodStaysWithItsLogs) {
   Observed observed = OnePod(3, kNow - kSecond);
   TrainJob job = Job();
-  Decision decision = Decide(job, OneNode(), observed, kNow);
+  TrainJobDecision decision = Decide(job, OneNode(), observed, kNow);
   EXPECT_NE(decision.status.Find("Failed"), nullptr);
   EXPECT_THAT(Actions(decision), ElementsAre("end a-node-0-0-x"));
   job.status = decision.status;
@@ -116,7 +116,7 @@ TEST(Deciding, AfterAFatalCodeThePodStaysWithItsLogs) {
 TEST(Deciding, TheTrainJobIsCompleteAfterASuccess) {
   Observed observed = OnePod(0, kNow);
   TrainJob job = Job();
-  Decision decision = Decide(job, OneNode(), observed, kNow + 29 * kSecond);
+  TrainJobDecision decision = Decide(job, OneNode(), observed, kNow + 29 * kSecond);
   EXPECT_THAT(decision.status.conditions, IsEmpty());
   EXPECT_THAT(Actions(decision), IsEmpty());
   EXPECT_EQ(decision.again, kNow + 30 * kSecond);
@@ -130,13 +130,13 @@ TEST(Deciding, TheTrainJobIsCompleteAfterASuccess) {
 }
 
 TEST(Deciding, AStepThatHasEndedSoStaysEnded) {
-  const Plan plan = WithData();
+  const TrainJobPlan plan = WithData();
   Observed observed;
-  observed.service = true;
+  observed.services = {HeadlessService()};
   observed.jobs = {There("a-dataset-initializer-0", 0, 1)};
   observed.pods = {Outlasted(Pod(observed.jobs[0], 0), 0, kNow - kServingEnds, "dataset-initializer")};
   TrainJob job = Job();
-  const Decision decision = Decide(job, plan, observed, kNow);
+  const TrainJobDecision decision = Decide(job, plan, observed, kNow);
   EXPECT_THAT(decision.status.completed_jobs, ElementsAre("a-dataset-initializer-0"));
   EXPECT_THAT(Actions(decision), ElementsAre("create a-node-0", "end a-dataset-initializer-0-0-x"));
   job.status = decision.status;

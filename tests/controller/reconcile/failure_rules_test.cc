@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "base/text.h"
-#include "controller/reconcile/decide.h"
 #include "tests/controller/reconcile/planned.h"
 
 namespace muster::controller {
@@ -51,7 +50,7 @@ TEST(MatchRule, TheFirstRuleThatMatchesAJob) {
 // A job with one step of one pod. One of its two restarts is used.
 struct Scene {
   TrainJob job;
-  Plan plan;
+  TrainJobPlan plan;
   Observed observed;
 
   explicit Scene(std::vector<FailureRule> rules, bool agent = true) {
@@ -64,7 +63,6 @@ struct Scene {
     plan.max_restarts = 2;
     plan.jobs = {Planned("node", Step::kTrainer, 1, agent)};
     plan.failure_rules = std::move(rules);
-    observed.service = true;
     ObservedJob there;
     there.meta.name = "a-node-0";
     there.meta.uid = "uid-job";
@@ -131,7 +129,7 @@ TEST(FailureRules, WhatIsDecided) {
     Scene scene(row.rules, row.agent);
     if (row.code != 0) scene.PodFails(row.code);
     if (!row.reason.empty()) scene.JobFails(row.reason);
-    const Decision decision = Decide(scene.job, scene.plan, scene.observed, kNow);
+    const TrainJobDecision decision = Decide(scene.job, scene.plan, scene.observed, kNow);
     const Condition* failed = decision.status.Find("Failed");
     EXPECT_EQ(failed == nullptr ? "" : failed->reason, row.failed == "-" ? "" : row.failed);
     EXPECT_EQ(decision.status.attempt, row.failed.empty() ? 1 : 0);
@@ -145,7 +143,7 @@ TEST(FailureRules, TheBudgetHolds) {
     scene.job.status.restarts = 2;
     scene.observed.jobs[0].meta.annotations["muster.dev/restarts-left"] = "0";
     scene.PodFails(137);  // the third failure
-    const Decision decision = Decide(scene.job, scene.plan, scene.observed, kNow);
+    const TrainJobDecision decision = Decide(scene.job, scene.plan, scene.observed, kNow);
     if (action == Rule::kRestart) {
       const Condition* failed = decision.status.Find("Failed");
       ASSERT_NE(failed, nullptr);
@@ -166,7 +164,7 @@ TEST(FailureRules, AnInitializerIsMadeAnewWhereARuleSaysSo) {
   scene.plan.jobs = {Planned("dataset-initializer", Step::kDatasetInitializer, 1, false)};
   scene.observed.jobs[0].meta.name = "a-dataset-initializer-0";
   scene.JobFails("BackoffLimitExceeded");
-  const Decision decision = Decide(scene.job, scene.plan, scene.observed, kNow);
+  const TrainJobDecision decision = Decide(scene.job, scene.plan, scene.observed, kNow);
   EXPECT_EQ(decision.status.attempt, 1);
   ASSERT_EQ(decision.actions.size(), 2U);
   EXPECT_EQ(decision.actions[0].kind, Action::Kind::kDeleteJob);
@@ -185,7 +183,7 @@ TEST(FailureRules, BlockingRecreateWaitsForTheOldPods) {
   pod.phase = "Running";
   pod.meta.deleted = kNow + 5 * kSecond;
   scene.observed.jobs.clear();
-  Decision decision = Decide(scene.job, scene.plan, scene.observed, kNow);
+  TrainJobDecision decision = Decide(scene.job, scene.plan, scene.observed, kNow);
   EXPECT_TRUE(decision.actions.empty());
   EXPECT_EQ(decision.again, kNow + 35 * kSecond);
   EXPECT_EQ(Decide(scene.job, scene.plan, scene.observed, kNow + 35 * kSecond).actions.size(), 1U) << "not for ever";

@@ -1,10 +1,10 @@
-#include "controller/reconcile/decide.h"
+#include "controller/reconcile/train_job_decide.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "controller/reconcile/finished.h"
 #include "controller/reconcile/replacement.h"
+#include "controller/reconcile/train_job_finished.h"
 #include "tests/controller/reconcile/decided.h"
 
 namespace muster::controller {
@@ -17,12 +17,12 @@ using ::testing::IsEmpty;
 // The watch of Jobs reports the end first.
 TEST(Decide, WhatPodsSaidAtTheirEndIsAwaited) {
   Observed observed;
-  observed.service = true;
+  observed.services = {HeadlessService()};
   observed.jobs = {There("a-node-0")};
   observed.pods = {Pod(observed.jobs[0], 0), Pod(observed.jobs[0], 1)};
   observed.jobs[0].complete = true;
   observed.jobs[0].complete_at = kNow - kSecond;
-  Decision decision = Decide(Job(), TwoNodes(), observed, kNow);
+  TrainJobDecision decision = Decide(Job(), TwoNodes(), observed, kNow);
   EXPECT_THAT(decision.status.conditions, IsEmpty());
   EXPECT_THAT(Actions(decision), IsEmpty());
   EXPECT_EQ(decision.again, kNow + 59 * kSecond);
@@ -42,30 +42,30 @@ TEST(Decide, WhatPodsSaidAtTheirEndIsAwaited) {
 
 TEST(Decide, TheCauseOfAFailedJobIsAwaited) {
   Observed observed;
-  observed.service = true;
+  observed.services = {HeadlessService()};
   observed.jobs = {There("a-node-0")};
   observed.pods = {Pod(observed.jobs[0], 0), Pod(observed.jobs[0], 1)};
   observed.jobs[0].failed_at = kNow - kSecond;
   observed.jobs[0].failed_reason = "PodFailurePolicy";
   EXPECT_FALSE(Decide(Job(), TwoNodes(), observed, kNow).status.Finished());
   observed.pods[1] = Failed(observed.pods[1], 3, Told(3, ExitClass::kFatal, 0, "ValueError: no such data"));
-  const Decision decision = Decide(Job(), TwoNodes(), observed, kNow);
+  const TrainJobDecision decision = Decide(Job(), TwoNodes(), observed, kNow);
   ASSERT_TRUE(decision.status.Finished());
   EXPECT_THAT(decision.status.Find("Failed")->message, HasSubstr("ValueError: no such data"));
 }
 
 TEST(Decide, TheLauncherSaysWhyItsNodesEnded) {
-  Plan plan = TwoNodes();
+  TrainJobPlan plan = TwoNodes();
   plan.jobs[0].step = Step::kOther;  // of an MPI job
   plan.jobs.push_back(Planned("launcher", Step::kTrainer, 1, true));
   Observed observed;
-  observed.service = true;
+  observed.services = {HeadlessService()};
   observed.jobs = {There("a-node-0"), There("a-launcher-0", 0, 1)};
   observed.pods = {Failed(Pod(observed.jobs[0], 0), 7, ToldBy(7, ExitClass::kFatal, "mpirun ended with 7")),
                    Pod(observed.jobs[0], 1), Pod(observed.jobs[1], 0)};
   observed.jobs[0].failed_at = kNow - kSecond;
   observed.jobs[0].failed_reason = "PodFailurePolicy";
-  Decision decision = Decide(Job(), plan, observed, kNow);
+  TrainJobDecision decision = Decide(Job(), plan, observed, kNow);
   EXPECT_FALSE(decision.status.Finished());
   EXPECT_THAT(decision.status.failures, IsEmpty());
   EXPECT_EQ(decision.again, kNow + 59 * kSecond);
@@ -81,11 +81,11 @@ TEST(Decide, TheLauncherSaysWhyItsNodesEnded) {
 
 TEST(Decide, AFatalCodeEndsTheJobAtOnce) {
   Observed observed;
-  observed.service = true;
+  observed.services = {HeadlessService()};
   observed.jobs = {There("a-node-0")};
   observed.pods = {Pod(observed.jobs[0], 0),
                    Failed(Pod(observed.jobs[0], 1), 3, Told(3, ExitClass::kFatal, 0, "ValueError: no such data"))};
-  const Decision decision = Decide(Job(), TwoNodes(), observed, kNow);
+  const TrainJobDecision decision = Decide(Job(), TwoNodes(), observed, kNow);
   const Condition* failed = decision.status.Find("Failed");
   ASSERT_NE(failed, nullptr);
   EXPECT_EQ(failed->reason, "FailedJobs");
@@ -128,7 +128,7 @@ TEST(Decide, AFailureNamesThePodOfTheCauseWhoeverReportsIt) {
   for (const Row& row : rows) {
     SCOPED_TRACE(row.what);
     Observed observed;
-    observed.service = true;
+    observed.services = {HeadlessService()};
     observed.jobs = {There("a-node-0")};
     ObservedPod first = Failed(Pod(observed.jobs[0], 0), 3, ToldAt("a-node-0-0", row.host, row.at));
     ObservedPod earlier = Failed(Pod(observed.jobs[0], 1, "w"), 143);
@@ -140,7 +140,7 @@ TEST(Decide, AFailureNamesThePodOfTheCauseWhoeverReportsIt) {
     second.meta.created = kNow - 30 * kSecond;
     if (row.own_end) second = Failed(second, 3, ToldAt("a-node-0-1", row.host, row.at));
     observed.pods = {first, second, earlier};
-    const Decision decision = Decide(Job(), TwoNodes(), observed, kNow);
+    const TrainJobDecision decision = Decide(Job(), TwoNodes(), observed, kNow);
     const auto& failures = decision.status.failures;
     const auto failure = std::find_if(failures.begin(), failures.end(), [](const Failure& one) { return one.counted; });
     ASSERT_NE(failure, failures.end());
@@ -162,7 +162,7 @@ TEST(Decide, AFailureNamesThePodOfTheCauseWhoeverReportsIt) {
 // Agents of commands without torchrun do not know each other, so each names its own end.
 TEST(Decide, APodThatOnlyLostAPeerIsNotTheCause) {
   Observed observed;
-  observed.service = true;
+  observed.services = {HeadlessService()};
   observed.jobs = {There("a-node-0")};
   const auto lost = [](const std::string& node, WallTime at) {
     TerminationMessage message = ToldAt(node, node, at);
@@ -173,7 +173,7 @@ TEST(Decide, APodThatOnlyLostAPeerIsNotTheCause) {
                    Failed(Pod(observed.jobs[0], 1), 3, ToldAt("a-node-0-1", "a-node-0-1", kNow))};
   observed.pods[0].ends[0].finished = kNow - 3 * kSecond;
   observed.pods[1].ends[0].finished = kNow;
-  const Decision decision = Decide(Job(), TwoNodes(), observed, kNow);
+  const TrainJobDecision decision = Decide(Job(), TwoNodes(), observed, kNow);
   EXPECT_THAT(decision.status.message, HasSubstr("on pod a-node-0-1-x"));
 }
 
@@ -193,7 +193,7 @@ TEST(Decide, TheLineOfAFailureIsTheOneThatTheAgentChose) {
   for (const Row& row : rows) {
     SCOPED_TRACE(row.what);
     Observed observed;
-    observed.service = true;
+    observed.services = {HeadlessService()};
     observed.jobs = {There("a-node-0")};
     TerminationMessage message = Told(3, ExitClass::kFatal, 0, "node a: worker rank 3 ended with exit code 3");
     message.cause->message = row.error_message;
@@ -202,7 +202,7 @@ TEST(Decide, TheLineOfAFailureIsTheOneThatTheAgentChose) {
     // As the kubelet brings it.
     message = *ParseTerminationMessage(EncodeTerminationMessage(message));
     observed.pods = {Failed(Pod(observed.jobs[0], 0), 3, message)};
-    const Decision decision = Decide(Job(), TwoNodes(), observed, kNow);
+    const TrainJobDecision decision = Decide(Job(), TwoNodes(), observed, kNow);
     EXPECT_THAT(decision.status.message,
                 ::testing::EndsWith(std::string(row.shown) + "; see kubectl logs a-node-0-0-x -c node"));
   }
@@ -210,13 +210,13 @@ TEST(Decide, TheLineOfAFailureIsTheOneThatTheAgentChose) {
 
 TEST(Decide, APodThatIsAboutToFailIsWaitedFor) {
   Observed observed;
-  observed.service = true;
+  observed.services = {HeadlessService()};
   observed.jobs = {There("a-node-0")};
   observed.pods = {Pod(observed.jobs[0], 0),
                    Failed(Pod(observed.jobs[0], 1), 3, Told(3, ExitClass::kFatal, 0, "no such data"))};
   observed.pods[1].phase = "Running";  // its container has ended
   TrainJob job = Job();
-  Decision decision = Decide(job, TwoNodes(), observed, kNow);
+  TrainJobDecision decision = Decide(job, TwoNodes(), observed, kNow);
   ASSERT_NE(decision.status.Find("Failed"), nullptr);
   EXPECT_THAT(Actions(decision), IsEmpty()) << "its logs would go";
   EXPECT_EQ(decision.again, kNow + 29 * kSecond);
@@ -231,12 +231,12 @@ TEST(Decide, APodThatIsAboutToFailIsWaitedFor) {
 // The Job controller and Muster count it, but its place is free only when the kubelet has set its phase.
 TEST(Decide, APodThatWillFailIsTheCauseBeforeItsPhaseSaysSo) {
   Observed observed;
-  observed.service = true;
+  observed.services = {HeadlessService()};
   observed.jobs = {There("a-node-0")};
   observed.pods = {Pod(observed.jobs[0], 0), Failed(Pod(observed.jobs[0], 1), 137)};
   observed.pods[1].phase = "Running";
   TrainJob job = Job();
-  Decision decision = Decide(job, TwoNodes(), observed, kNow);
+  TrainJobDecision decision = Decide(job, TwoNodes(), observed, kNow);
   EXPECT_THAT(decision.status.failures, IsEmpty());
   observed.pods[1].will_fail = true;
   decision = Decide(job, TwoNodes(), observed, kNow);
@@ -255,14 +255,14 @@ TEST(Decide, APodThatWillFailIsTheCauseBeforeItsPhaseSaysSo) {
 
 TEST(Decide, AnInitializerThatWillFailEndsTheJob) {
   Observed observed;
-  observed.service = true;
+  observed.services = {HeadlessService()};
   observed.jobs = {There("a-dataset-initializer-0", 0, 1)};
   observed.jobs[0].backoff_limit = 0;
   observed.pods = {Failed(Pod(observed.jobs[0], 0), 1)};
   observed.pods[0].phase = "Pending";
   EXPECT_EQ(Decide(Job(), WithData(), observed, kNow).status.Find("Failed"), nullptr);
   observed.pods[0].will_fail = true;
-  const Decision decision = Decide(Job(), WithData(), observed, kNow);
+  const TrainJobDecision decision = Decide(Job(), WithData(), observed, kNow);
   ASSERT_NE(decision.status.Find("Failed"), nullptr);
   EXPECT_THAT(decision.status.message, HasSubstr("ended with exit code 1"));
   EXPECT_THAT(Actions(decision), IsEmpty()) << "its log would go";
@@ -270,11 +270,11 @@ TEST(Decide, AnInitializerThatWillFailEndsTheJob) {
 
 TEST(Decide, ARetryableCodeIsCountedOnceAndThePodMadeAnewAtOnce) {
   Observed observed;
-  observed.service = true;
+  observed.services = {HeadlessService()};
   observed.jobs = {There("a-node-0")};
   observed.pods = {Failed(Pod(observed.jobs[0], 0), 137)};
   TrainJob job = Job();
-  Decision decision = Decide(job, TwoNodes(), observed, kNow);
+  TrainJobDecision decision = Decide(job, TwoNodes(), observed, kNow);
   ASSERT_EQ(decision.actions.size(), 1U);
   const Action action = decision.actions[0];
   EXPECT_EQ(action.kind, Action::Kind::kCreatePodOfJob);
@@ -294,11 +294,11 @@ TEST(Decide, ARetryableCodeIsCountedOnceAndThePodMadeAnewAtOnce) {
 
 TEST(Decide, APodOnALostNodeIsMadeAnewWithoutWaitingForItsEnd) {
   Observed observed;
-  observed.service = true;
+  observed.services = {HeadlessService()};
   observed.jobs = {There("a-node-0")};
   observed.pods = {Pod(observed.jobs[0], 0), Pod(observed.jobs[0], 1)};
   observed.pods[1].meta.deleted = kNow;
-  Decision decision = Decide(Job(), TwoNodes(), observed, kNow);
+  TrainJobDecision decision = Decide(Job(), TwoNodes(), observed, kNow);
   EXPECT_THAT(Actions(decision), IsEmpty());
   EXPECT_EQ(decision.again, kNow + kLostAfter);
   decision = Decide(Job(), TwoNodes(), observed, kNow + kLostAfter);
@@ -311,7 +311,7 @@ TEST(Decide, APodOnALostNodeIsMadeAnewWithoutWaitingForItsEnd) {
 TEST(Decide, ADisruptionCostsNothing) {
   for (const char* how : {"condition", "deleted", "Evicted", "Preempting"}) {
     Observed observed;
-    observed.service = true;
+    observed.services = {HeadlessService()};
     observed.jobs = {There("a-node-0")};
     ObservedPod pod = Failed(Pod(observed.jobs[0], 0), 1);
     if (std::string_view(how) == "condition") {
@@ -322,7 +322,7 @@ TEST(Decide, ADisruptionCostsNothing) {
       pod.reason = how;
     }
     observed.pods = {pod};
-    const Decision decision = Decide(Job(), TwoNodes(), observed, kNow);
+    const TrainJobDecision decision = Decide(Job(), TwoNodes(), observed, kNow);
     EXPECT_EQ(decision.status.restarts, 0) << how;
     EXPECT_EQ(decision.status.Find("Failed"), nullptr) << how;
     EXPECT_THAT(Reasons(decision), ElementsAre("PodDisrupted")) << how;
@@ -331,12 +331,12 @@ TEST(Decide, ADisruptionCostsNothing) {
 
 TEST(Decide, AnInitializerThatFailedEndsTheJob) {
   Observed observed;
-  observed.service = true;
+  observed.services = {HeadlessService()};
   observed.jobs = {There("a-dataset-initializer-0", 0, 1)};
   observed.jobs[0].failed_at = kNow;
   observed.jobs[0].failed_reason = "BackoffLimitExceeded";
   observed.jobs[0].failed_message = "Job has reached the specified backoff limit";
-  const Decision decision = Decide(Job(), WithData(), observed, kNow);
+  const TrainJobDecision decision = Decide(Job(), WithData(), observed, kNow);
   ASSERT_NE(decision.status.Find("Failed"), nullptr);
   EXPECT_THAT(decision.status.Find("Failed")->message, HasSubstr("(first failed job: a-dataset-initializer-0)"));
   EXPECT_THAT(decision.status.message, HasSubstr("BackoffLimitExceeded"));

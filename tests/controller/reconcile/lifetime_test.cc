@@ -1,10 +1,10 @@
-#include "controller/reconcile/decide.h"
+#include "controller/reconcile/train_job_decide.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "controller/reconcile/conditions.h"
-#include "controller/reconcile/finished.h"
+#include "controller/reconcile/train_job_conditions.h"
+#include "controller/reconcile/train_job_finished.h"
 #include "tests/controller/reconcile/decided.h"
 
 namespace muster::controller {
@@ -16,14 +16,14 @@ using ::testing::IsEmpty;
 TEST(Decide, SuspendAndResume) {
   TrainJob job = Job();
   job.suspend = true;
-  Decision decision = Decide(job, TwoNodes(), {}, kNow);
+  TrainJobDecision decision = Decide(job, TwoNodes(), {}, kNow);
   EXPECT_THAT(Actions(decision), IsEmpty());
   ASSERT_NE(decision.status.Find("Suspended"), nullptr);
   EXPECT_TRUE(decision.status.Find("Suspended")->status);
   EXPECT_EQ(decision.status.start_time, std::nullopt);
   job.status = decision.status;
   Observed observed;
-  observed.service = true;
+  observed.services = {HeadlessService()};
   observed.jobs = {There("a-node-0")};
   EXPECT_THAT(Actions(Decide(job, TwoNodes(), observed, kNow)), ElementsAre("suspend a-node-0"));
   observed.jobs[0].suspended = true;
@@ -52,7 +52,7 @@ TEST(Decide, SuspendAfterAnInterruptedRestart) {
   job.suspend = true;
   job.status.attempt = 1;
   Observed observed;
-  observed.service = true;
+  observed.services = {HeadlessService()};
   observed.jobs = {There("a-node-0")};
   EXPECT_THAT(Actions(Decide(job, TwoNodes(), observed, kNow)), ElementsAre("delete a-node-0"));
 }
@@ -60,10 +60,10 @@ TEST(Decide, SuspendAfterAnInterruptedRestart) {
 // A Job that was suspended is not replaced for a restart either before its pods have ended.
 TEST(Decide, ARestartAfterAResume) {
   TrainJob job = Job();
-  Plan plan = TwoNodes();
+  TrainJobPlan plan = TwoNodes();
   plan.failure_rules = {{"rule", FailureRule::Action::kRestart, {}, {}, {}}};
   Observed observed;
-  observed.service = true;
+  observed.services = {HeadlessService()};
   observed.jobs = {There("a-node-0"), There("a-other-0")};
   observed.jobs[0].suspended = true;
   observed.jobs[0].active = 0;
@@ -75,7 +75,7 @@ TEST(Decide, ARestartAfterAResume) {
   plan.jobs.push_back(other);
   observed.jobs[1].failed_at = kNow;
   observed.jobs[1].failed_reason = "BackoffLimitExceeded";
-  const Decision decision = Decide(job, plan, observed, kNow + 10 * kSecond);
+  const TrainJobDecision decision = Decide(job, plan, observed, kNow + 10 * kSecond);
   EXPECT_THAT(Actions(decision), IsEmpty());
   EXPECT_EQ(decision.status.attempt, 0);
   EXPECT_EQ(decision.again, kNow + 30 * kSecond);
@@ -86,7 +86,7 @@ TEST(Decide, TheDeadlineCountsFromTheResume) {
   TrainJob job = Job();
   job.active_deadline_seconds = 60;
   job.status.state = "Created";
-  Decision decision = Decide(job, TwoNodes(), {}, kNow);
+  TrainJobDecision decision = Decide(job, TwoNodes(), {}, kNow);
   EXPECT_EQ(decision.again, *job.meta.created + 60 * kSecond);
   decision = Decide(job, TwoNodes(), {}, kNow + 51 * kSecond);
   ASSERT_NE(decision.status.Find("Failed"), nullptr);
@@ -111,11 +111,11 @@ TEST(DecideFinished, StopsWhatRunsAndGoesAfterItsTime) {
 }
 
 TEST(Decide, TheRuntimeGivesDefaultsOfTime) {
-  Plan plan = TwoNodes();
+  TrainJobPlan plan = TwoNodes();
   plan.active_deadline_seconds = 5;
   plan.ttl_seconds = 30;
   TrainJob job = Job();
-  Decision decision = Decide(job, plan, {}, kNow);
+  TrainJobDecision decision = Decide(job, plan, {}, kNow);
   ASSERT_TRUE(decision.status.Finished());
   EXPECT_EQ(decision.status.Find("Failed")->reason, "DeadlineExceeded");
   EXPECT_EQ(decision.status.ttl_seconds, 30);
@@ -136,7 +136,7 @@ TEST(Decide, JobsMayGoBeforeTheirTrainJob) {
   observed.jobs = {There("a-node-0")};
   observed.jobs[0].complete = true;
   observed.jobs[0].ttl_seconds = 10;
-  Decision decision = DecideFinished(job, observed, kNow);
+  TrainJobDecision decision = DecideFinished(job, observed, kNow);
   EXPECT_THAT(Actions(decision), IsEmpty());
   EXPECT_EQ(decision.again, kNow + 10 * kSecond);
   EXPECT_THAT(Actions(DecideFinished(job, observed, kNow + 10 * kSecond)), ElementsAre("delete a-node-0"));

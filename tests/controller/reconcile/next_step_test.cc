@@ -6,9 +6,9 @@
 
 #include <functional>
 
-#include "controller/reconcile/conditions.h"
 #include "controller/reconcile/failure.h"
-#include "controller/reconcile/finished.h"
+#include "controller/reconcile/train_job_conditions.h"
+#include "controller/reconcile/train_job_finished.h"
 #include "controller/reconcile/waiting.h"
 #include "tests/controller/reconcile/decided.h"
 
@@ -138,7 +138,7 @@ TEST(Log, ThePodOfTheCauseIsAwaited) {
   const ObservedPod reporter =
       Failed(Pod(observed.jobs[0], 0), 3, ToldAt("a-node-0-0", "a-node-0-1", kNow));  // at -1 s
   observed.pods = {reporter, Pod(observed.jobs[0], 1)};
-  const Decision decision = DecideFinished(job, observed, kNow);
+  const TrainJobDecision decision = DecideFinished(job, observed, kNow);
   EXPECT_TRUE(decision.actions.empty());
   EXPECT_EQ(decision.again, kNow + 29 * kSecond);
   EXPECT_EQ(DecideFinished(job, observed, kNow + 29 * kSecond).actions.size(),

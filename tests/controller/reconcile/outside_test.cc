@@ -112,14 +112,14 @@ TEST(OutsideCause, SuspendingIsNoFailure) {
   TrainJob job = Job();
   job.suspend = true;
   Observed observed;
-  observed.service = true;
+  observed.services = {HeadlessService()};
   observed.jobs = {There("a-node-0")};
   observed.pods = {Stopped(Pod(observed.jobs[0], 0)), Stopped(Pod(observed.jobs[0], 1))};
   observed.pods[0].meta.deleted = kNow;
   for (const bool resumed : {false, true}) {
     observed.jobs[0].suspended = resumed;
     job.suspend = !resumed;
-    const Decision decision = Decide(job, TwoNodes(), observed, kNow);
+    const TrainJobDecision decision = Decide(job, TwoNodes(), observed, kNow);
     EXPECT_THAT(decision.status.failures, IsEmpty());
     for (const EventText& event : decision.events) EXPECT_FALSE(event.warning) << event.message;
     job.status = decision.status;
@@ -128,7 +128,7 @@ TEST(OutsideCause, SuspendingIsNoFailure) {
 
 Observed Initializing(const TerminationMessage& message) {
   Observed observed;
-  observed.service = true;
+  observed.services = {HeadlessService()};
   observed.jobs = {There("a-dataset-initializer-0", 0, 1)};
   ObservedPod pod = Pod(observed.jobs[0], 0);
   pod.waiting_reason = "CrashLoopBackOff";
@@ -150,7 +150,7 @@ TEST(Initializers, AFatalEndEndsTheJobWhateverTheKubeletRestarts) {
   message.exit_code = 66;
   message.exit_class = ExitClass::kFatal;
   message.reason = "hf://org/data: 404 Not Found";
-  const Decision decision = Decide(Job(), WithData(), Initializing(message), kNow);
+  const TrainJobDecision decision = Decide(Job(), WithData(), Initializing(message), kNow);
   ASSERT_NE(decision.status.Find("Failed"), nullptr);
   EXPECT_THAT(decision.status.Find("Failed")->message, HasSubstr("hf://org/data: 404 Not Found"));
   EXPECT_EQ(decision.status.failures.size(), 1U);
@@ -161,7 +161,7 @@ TEST(Initializers, ARetryableEndIsSaidWhileItIsTriedAgain) {
   message.exit_code = 200;
   message.exit_class = ExitClass::kRetryable;
   message.reason = "the hub does not answer";
-  Decision decision = Decide(Job(), WithData(), Initializing(message), kNow);
+  TrainJobDecision decision = Decide(Job(), WithData(), Initializing(message), kNow);
   EXPECT_FALSE(decision.status.Finished());
   EXPECT_THAT(decision.status.message, HasSubstr("CrashLoopBackOff: container dataset-initializer: back-off 10s"));
   EXPECT_THAT(decision.status.message, HasSubstr("the hub does not answer"));
@@ -177,12 +177,12 @@ TEST(LostNode, IsSaidAtOnce) {
   TrainJob job = Job();
   job.status.state = "Running";
   Observed observed;
-  observed.service = true;
+  observed.services = {HeadlessService()};
   observed.jobs = {There("a-node-0")};
   observed.pods = {Pod(observed.jobs[0], 0), Pod(observed.jobs[0], 1)};
   observed.pods[1].moved = kNow;
   observed.pods[1].event = Event("NodeNotReady", "Node is not ready", kNow);
-  const Decision decision = Decide(job, TwoNodes(), observed, kNow);
+  const TrainJobDecision decision = Decide(job, TwoNodes(), observed, kNow);
   EXPECT_EQ(decision.status.message, "pod a-node-0-1-x: its node n1 is not ready, and does not answer");
   EXPECT_EQ(decision.status.reason, "NodeNotReady");
   observed.pods[1].ready = true;
@@ -216,7 +216,7 @@ TEST(State, IsNotRestartingWhereTheJobIsAboutToEnd) {
     TrainJob job = Job();
     job.status.state = "Running";
     Observed observed;
-    observed.service = true;
+    observed.services = {HeadlessService()};
     observed.jobs = {There("a-node-0")};
     observed.jobs[0].ready = 1;
     observed.pods = {Pod(observed.jobs[0], 0), Pod(observed.jobs[0], 1)};
@@ -237,7 +237,7 @@ TEST(Describe, NamesAnInitContainerThatFailed) {
 TEST(Suspended, ATrainJobThatWasCreatedSoCountsItsJobs) {
   TrainJob job = Job();
   job.suspend = true;
-  const Decision decision = Decide(job, WithData(), {}, kNow);
+  const TrainJobDecision decision = Decide(job, WithData(), {}, kNow);
   ASSERT_EQ(decision.status.jobs.size(), 2U);
   for (const JobsStatus& counts : decision.status.jobs) EXPECT_EQ(counts.suspended, 1) << counts.name;
 }

@@ -1,7 +1,7 @@
 // Conditions and counts of a PyTorchJob, as training-operator writes them.
 #include "controller/reconcile/pytorch_conditions.h"
 
-#include "controller/reconcile/conditions.h"
+#include "controller/reconcile/train_job_conditions.h"
 #include "tests/controller/reconcile/pytorch_world.h"
 
 namespace muster::controller {

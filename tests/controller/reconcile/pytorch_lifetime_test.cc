@@ -323,12 +323,13 @@ TEST(PyTorchLifetime, AJobThatIsBeingDeletedIsLeftAlone) {
 TEST(PyTorchLifetime, AJobThatCannotBePlannedSaysWhyOnce) {
   PyTorchWorld world({});
   const Status why = absl::InvalidArgumentError("spec.x: it is wrong");
-  PyTorchDecision decision = DecideWithoutPlan(world.job, why, "InvalidPyTorchJob", world.now);
+  PyTorchDecision decision = Decide(world.job, why, world.seen, world.now);
   EXPECT_EQ(decision.status.message, "spec.x: it is wrong");
   EXPECT_EQ(decision.status.conditions.back().type, "Created");
   EXPECT_THAT(Reasons(decision), ElementsAre("InvalidPyTorchJob"));
+  EXPECT_THAT(Reasons(DecideAfterRefusal(world.job, why, world.now)), ElementsAre("FailedCreatePod"));
   world.job.status = decision.status;
-  decision = DecideWithoutPlan(world.job, why, "InvalidPyTorchJob", world.now);
+  decision = Decide(world.job, why, world.seen, world.now);
   EXPECT_THAT(decision.events, IsEmpty());
   EXPECT_TRUE(decision.status == world.job.status);
 }

@@ -27,7 +27,7 @@ class PyTorchWorld {
 
   PyTorchJob job;
   PyTorchPlan plan;
-  ObservedReplicas seen;
+  Observed seen;
   WallTime now = kNow;
   std::set<std::string> objects;  // kinds of PyTorchPlan::objects that exist
   bool gone = false;              // the job was deleted
@@ -45,11 +45,7 @@ class PyTorchWorld {
     seen.has_objects = false;
   }
 
-  PyTorchDecision Decide() const {
-    // As in the controller, a job that has ended or is suspended has no plan.
-    if (job.status.Finished() || job.suspend) return DecidePyTorchJob(job, PyTorchPlan(), seen, now);
-    return DecidePyTorchJob(job, plan, seen, now);
-  }
+  PyTorchDecision Decide() const { return controller::Decide(job, NeedsPlan(job, seen) ? &plan : nullptr, seen, now); }
 
   // Carries out the first `writes` writes of the decision: a controller may be killed after any. True: these were all.
   bool CarryOut(const PyTorchDecision& decision, int writes = 1'000'000) {

@@ -101,12 +101,12 @@ TEST(Repair, WhatIsNotThere) {
 
 // While Jobs run that need the object, and once in a pass.
 TEST(Repair, OfARunningJob) {
-  Plan plan = WithData();
+  TrainJobPlan plan = WithData();
   plan.objects = {Scaler(), Hosts()};
   plan.objects[1].for_initializers = true;
   std::vector<ObservedObject> there;
   Observed observed;
-  observed.service = true;
+  observed.services = {HeadlessService()};
   observed.objects = &there;
   const auto actions = [&] { return Actions(Decide(Job(), plan, observed, kNow)); };
 

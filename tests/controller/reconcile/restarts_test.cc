@@ -1,4 +1,4 @@
-#include "controller/reconcile/decide.h"
+#include "controller/reconcile/train_job_decide.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,13 +15,13 @@ using ::testing::IsEmpty;
 
 TEST(Decide, AJobThatIsBoundToFailHasFailed) {
   Observed observed;
-  observed.service = true;
+  observed.services = {HeadlessService()};
   observed.jobs = {There("a-node-0")};
   observed.jobs[0].backoff_limit = 1;
   observed.pods = {Failed(Pod(observed.jobs[0], 1), 1), Pod(observed.jobs[0], 0)};
   EXPECT_THAT(Actions(Decide(Job(), TwoNodes(false, 1), observed, kNow)), IsEmpty());
   observed.pods.push_back(Failed(Pod(observed.jobs[0], 1, "y"), 1));
-  Decision decision = Decide(Job(), TwoNodes(false, 1), observed, kNow);
+  TrainJobDecision decision = Decide(Job(), TwoNodes(false, 1), observed, kNow);
   EXPECT_EQ(decision.status.attempt, 1);
   decision = Decide(Job(), TwoNodes(false, 0), observed, kNow);
   ASSERT_NE(decision.status.Find("Failed"), nullptr);
@@ -30,7 +30,7 @@ TEST(Decide, AJobThatIsBoundToFailHasFailed) {
 
 TEST(Decide, PodsThatEndForOneFailureCostOne) {
   Observed observed;
-  observed.service = true;
+  observed.services = {HeadlessService()};
   observed.jobs = {There("a-node-0")};
   TerminationMessage told = Told(139, ExitClass::kRetryable, 1, "killed by SIGSEGV");
   observed.pods = {Failed(Pod(observed.jobs[0], 0), 139, told), Failed(Pod(observed.jobs[0], 1), 139, told)};
@@ -42,7 +42,7 @@ TEST(Decide, PodsThatEndForOneFailureCostOne) {
 
 TEST(Decide, ACommandWithoutWorkersCostsOneForEachPod) {
   Observed observed;
-  observed.service = true;
+  observed.services = {HeadlessService()};
   observed.jobs = {There("a-node-0")};
   TerminationMessage told = Told(143, ExitClass::kRetryable, 0, "asked to stop");
   told.cause.reset();
@@ -52,13 +52,13 @@ TEST(Decide, ACommandWithoutWorkersCostsOneForEachPod) {
 
 TEST(Decide, AStepUnderTheAgentThatIsMadeAnewCostsAtLeastOne) {
   Observed observed;
-  observed.service = true;
+  observed.services = {HeadlessService()};
   observed.jobs = {There("a-node-0")};
   observed.jobs[0].failed_at = kNow;
   observed.jobs[0].failed_reason = "DeadlineExceeded";
   TrainJob job = Job();
   for (int attempt = 1; attempt <= 3; ++attempt) {
-    const Decision decision = Decide(job, TwoNodes(), observed, kNow);
+    const TrainJobDecision decision = Decide(job, TwoNodes(), observed, kNow);
     EXPECT_EQ(decision.status.attempt, attempt);
     EXPECT_EQ(decision.status.restarts, attempt);
     job.status = decision.status;
@@ -71,14 +71,14 @@ TEST(Decide, AStepUnderTheAgentThatIsMadeAnewCostsAtLeastOne) {
 
 TEST(Decide, AForgedMessageCostsNoMoreThanTheBudget) {
   Observed observed;
-  observed.service = true;
+  observed.services = {HeadlessService()};
   observed.jobs = {There("a-node-0")};
   TerminationMessage told = Told(139, ExitClass::kRetryable, std::numeric_limits<int>::max(),
                                  "\x1b[2J\x1b[31mred \xc2\x9b"
                                  "31m");
   told.max_restarts = 0;
   observed.pods = {Failed(Pod(observed.jobs[0], 0), 139, told)};
-  const Decision decision = Decide(Job(), TwoNodes(), observed, kNow);
+  const TrainJobDecision decision = Decide(Job(), TwoNodes(), observed, kNow);
   EXPECT_EQ(decision.status.restarts, 3);
   ASSERT_EQ(decision.status.failures.size(), 1U);
   EXPECT_EQ(decision.status.failures[0].message, " [2J [31mred  31m");
@@ -86,10 +86,10 @@ TEST(Decide, AForgedMessageCostsNoMoreThanTheBudget) {
 
 TEST(Decide, TheBudgetEnds) {
   Observed observed;
-  observed.service = true;
+  observed.services = {HeadlessService()};
   observed.jobs = {There("a-node-0")};
   for (int i = 0; i < 4; ++i) observed.pods.push_back(Failed(Pod(observed.jobs[0], 0, fmt::format("p{}", i)), 137));
-  const Decision decision = Decide(Job(), TwoNodes(), observed, kNow);
+  const TrainJobDecision decision = Decide(Job(), TwoNodes(), observed, kNow);
   const Condition* failed = decision.status.Find("Failed");
   ASSERT_NE(failed, nullptr);
   EXPECT_EQ(failed->reason, "ReachedMaxRestarts");
@@ -100,10 +100,10 @@ TEST(Decide, TheBudgetEnds) {
 
 TEST(Decide, WhatTheAgentsHaveUsedUpIsNotGivenAgain) {
   Observed observed;
-  observed.service = true;
+  observed.services = {HeadlessService()};
   observed.jobs = {There("a-node-0")};
   observed.pods = {Failed(Pod(observed.jobs[0], 0), 139, Told(139, ExitClass::kRetryable, 3, "killed by SIGSEGV"))};
-  const Decision decision = Decide(Job(), TwoNodes(), observed, kNow);
+  const TrainJobDecision decision = Decide(Job(), TwoNodes(), observed, kNow);
   ASSERT_NE(decision.status.Find("Failed"), nullptr);
   EXPECT_EQ(decision.status.Find("Failed")->reason, "ReachedMaxRestarts");
   EXPECT_EQ(decision.status.restarts, 3);
@@ -111,14 +111,14 @@ TEST(Decide, WhatTheAgentsHaveUsedUpIsNotGivenAgain) {
 
 TEST(Decide, AStepWithoutTheAgentIsMadeAnewAsAWhole) {
   Observed observed;
-  observed.service = true;
+  observed.services = {HeadlessService()};
   observed.jobs = {There("a-node-0")};
   observed.jobs[0].failed_at = kNow;
   observed.jobs[0].failed_reason = "BackoffLimitExceeded";
   observed.pods = {Pod(observed.jobs[0], 0), Failed(Pod(observed.jobs[0], 1), 1)};
   TrainJob job = Job();
-  const Plan plan = TwoNodes(false, 1);
-  Decision decision = Decide(job, plan, observed, kNow);
+  const TrainJobPlan plan = TwoNodes(false, 1);
+  TrainJobDecision decision = Decide(job, plan, observed, kNow);
   EXPECT_TRUE(decision.status_first);
   EXPECT_EQ(decision.status.attempt, 1);
   EXPECT_EQ(decision.status.restarts, 1);
@@ -137,10 +137,10 @@ TEST(Decide, AStepWithoutTheAgentIsMadeAnewAsAWhole) {
 
 TEST(Decide, ANumberOfTheAttemptThatSomebodyRaisedCostsNothing) {
   Observed observed;
-  observed.service = true;
+  observed.services = {HeadlessService()};
   observed.jobs = {There("a-node-0", 7)};
   TrainJob job = Job();
-  Decision decision = Decide(job, TwoNodes(false, 1), observed, kNow);
+  TrainJobDecision decision = Decide(job, TwoNodes(false, 1), observed, kNow);
   EXPECT_THAT(Actions(decision), IsEmpty()) << "it would be created for ever";
   observed.jobs[0].failed_at = kNow;
   decision = Decide(job, TwoNodes(false, 1), observed, kNow);
@@ -150,13 +150,13 @@ TEST(Decide, ANumberOfTheAttemptThatSomebodyRaisedCostsNothing) {
 
 TEST(Decide, NeverMeansNever) {
   for (const bool agent : {true, false}) {
-    Plan plan = TwoNodes(agent);
+    TrainJobPlan plan = TwoNodes(agent);
     plan.jobs[0].restart = RestartPolicy::kNever;
     Observed observed;
-    observed.service = true;
+    observed.services = {HeadlessService()};
     observed.jobs = {There("a-node-0")};
     observed.pods = {Failed(Pod(observed.jobs[0], 0), 137), Pod(observed.jobs[0], 1)};
-    Decision decision = Decide(Job(), plan, observed, kNow);
+    TrainJobDecision decision = Decide(Job(), plan, observed, kNow);
     ASSERT_TRUE(decision.status.Finished());
     EXPECT_EQ(decision.status.Find("Failed")->reason, "FailedJobs");
 
@@ -169,13 +169,13 @@ TEST(Decide, NeverMeansNever) {
 }
 
 TEST(Decide, OnFailureCountsFatalCodesToo) {
-  Plan plan = TwoNodes();
+  TrainJobPlan plan = TwoNodes();
   plan.jobs[0].restart = RestartPolicy::kOnFailure;
   Observed observed;
-  observed.service = true;
+  observed.services = {HeadlessService()};
   observed.jobs = {There("a-node-0")};
   observed.pods = {Failed(Pod(observed.jobs[0], 0), 3), Pod(observed.jobs[0], 1)};
-  Decision decision = Decide(Job(), plan, observed, kNow);
+  TrainJobDecision decision = Decide(Job(), plan, observed, kNow);
   EXPECT_FALSE(decision.status.Finished());
   EXPECT_EQ(decision.status.restarts, 1);
   observed.pods[0] = Failed(Pod(observed.jobs[0], 0), 3, Told(3, ExitClass::kFatal, 3, "again"));
@@ -187,15 +187,15 @@ TEST(Decide, OnFailureCountsFatalCodesToo) {
 // JobSet restarts nothing without a failurePolicy. The default budget is for what the agents restart.
 TEST(Decide, AJobWithoutTheAgentDoesNotUseTheirDefaultBudget) {
   for (const bool agents_only : {false, true}) {
-    Plan plan = TwoNodes();
+    TrainJobPlan plan = TwoNodes();
     plan.agents_only = agents_only;
     plan.jobs.push_back(Planned("launcher", Step::kOther, 1, false));
     Observed observed;
-    observed.service = true;
+    observed.services = {HeadlessService()};
     observed.jobs = {There("a-node-0"), There("a-launcher-0", 0, 1)};
     observed.jobs[1].failed_at = kNow;
     observed.jobs[1].failed_reason = "BackoffLimitExceeded";
-    const Decision decision = Decide(Job(), plan, observed, kNow);
+    const TrainJobDecision decision = Decide(Job(), plan, observed, kNow);
     EXPECT_EQ(decision.status.Find("Failed") != nullptr, agents_only);
     EXPECT_EQ(decision.status.attempt, agents_only ? 0 : 1);
   }
@@ -211,12 +211,12 @@ TEST(Decide, ABudgetThatTheAgentsHaveUsedUpIsTheReason) {
   for (const Row& row : {Row{1, 3, true, "ReachedMaxRestarts"}, Row{137, 3, true, "ReachedMaxRestarts"},
                          Row{137, 3, false, "ReachedMaxRestarts"}, Row{1, 3, false, "FailedJobs"}}) {
     Observed observed;
-    observed.service = true;
+    observed.services = {HeadlessService()};
     observed.jobs = {There("a-node-0")};
     TerminationMessage told = Told(row.code, Classify(row.code), row.restarts, "gloo: Connection closed by peer");
     told.budget_used = row.budget_used;
     observed.pods = {Failed(Pod(observed.jobs[0], 0), row.code, told), Pod(observed.jobs[0], 1)};
-    const Decision decision = Decide(Job(), TwoNodes(), observed, kNow);
+    const TrainJobDecision decision = Decide(Job(), TwoNodes(), observed, kNow);
     ASSERT_TRUE(decision.status.Finished());
     EXPECT_EQ(decision.status.Find("Failed")->reason, row.reason) << row.code << row.budget_used;
     EXPECT_EQ(decision.status.restarts, 3);
@@ -225,7 +225,7 @@ TEST(Decide, ABudgetThatTheAgentsHaveUsedUpIsTheReason) {
 
 TEST(Decide, AFailureThatWasOvercomeIsTold) {
   Observed observed;
-  observed.service = true;
+  observed.services = {HeadlessService()};
   observed.jobs = {There("a-node-0")};
   observed.jobs[0].complete = true;
   observed.jobs[0].complete_at = kNow - kSecond;
@@ -245,7 +245,7 @@ TEST(Decide, AFailureThatWasOvercomeIsTold) {
     observed.pods.push_back(pod);
   }
   TrainJob job = Job();
-  Decision decision = Decide(job, TwoNodes(), observed, kNow);
+  TrainJobDecision decision = Decide(job, TwoNodes(), observed, kNow);
   EXPECT_TRUE(decision.status.Finished());
   EXPECT_EQ(decision.status.restarts, 1);
   EXPECT_THAT(Reasons(decision), ElementsAre("Restarted", "Complete"));
@@ -267,16 +267,16 @@ TEST(Decide, WhatNoRestartHelpsEndsTheJobUnderEachPolicy) {
        {Row{"no progress", 93, 3, 7, true}, Row{"no such command", 127, 127, 0, true},
         Row{"a worker that ended with 127", 127, 127, 7, false}, Row{"another code", 3, 3, 7, false}}) {
     SCOPED_TRACE(row.what);
-    Plan plan = TwoNodes();
+    TrainJobPlan plan = TwoNodes();
     plan.jobs[0].restart = RestartPolicy::kOnFailure;
     Observed observed;
-    observed.service = true;
+    observed.services = {HeadlessService()};
     observed.jobs = {There("a-node-0")};
     TerminationMessage told = Told(row.code, ExitClass::kFatal, 1, "why");
     told.cause->exit_code = row.cause;
     told.cause->pid = row.pid;
     observed.pods = {Failed(Pod(observed.jobs[0], 0), row.code, told), Pod(observed.jobs[0], 1)};
-    const Decision decision = Decide(Job(), plan, observed, kNow);
+    const TrainJobDecision decision = Decide(Job(), plan, observed, kNow);
     ASSERT_EQ(decision.status.Finished(), row.ends);
     if (!row.ends) continue;
     EXPECT_EQ(decision.status.Find("Failed")->reason, "FailedJobs");

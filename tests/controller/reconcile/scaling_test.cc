@@ -1,4 +1,4 @@
-#include "controller/reconcile/decide.h"
+#include "controller/reconcile/train_job_decide.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ using ::testing::IsEmpty;
 
 // An elastic job whose Job has `from` pods and whose plan has `to`.
 struct Scaled {
-  Plan plan;
+  TrainJobPlan plan;
   Observed observed;
 };
 Scaled ScaledJob(int from, int to) {
@@ -25,7 +25,7 @@ Scaled ScaledJob(int from, int to) {
   scaled.plan.jobs[0].scales = true;
   scaled.plan.objects.resize(1);
   scaled.plan.objects[0].object = {{"metadata", {{"name", "a-group"}}}};
-  scaled.observed.service = true;
+  scaled.observed.services = {HeadlessService()};
   scaled.observed.jobs = {There("a-node-0", 0, from)};
   for (int index = 0; index < from; ++index) {
     ObservedPod pod = Pod(scaled.observed.jobs[0], index);
@@ -37,7 +37,7 @@ Scaled ScaledJob(int from, int to) {
 
 TEST(Scaling, MorePods) {
   const Scaled scaled = ScaledJob(2, 4);
-  const Decision decision = Decide(Job(), scaled.plan, scaled.observed, kNow);
+  const TrainJobDecision decision = Decide(Job(), scaled.plan, scaled.observed, kNow);
   EXPECT_THAT(Actions(decision),
               ElementsAre("object a-group", "scale a-node-0", "tell a-node-0-0-x", "tell a-node-0-1-x"));
   EXPECT_EQ(decision.actions[1].pods, 4);
@@ -56,7 +56,7 @@ TEST(Scaling, APodThatComesWithTheOldNumberIsToldTheNewOne) {
 TEST(Scaling, PodsBeyondTheNumberAreNoFailure) {
   Scaled scaled = ScaledJob(3, 2);
   scaled.observed.pods[2] = Failed(scaled.observed.pods[2], 3);
-  const Decision decision = Decide(Job(), scaled.plan, scaled.observed, kNow);
+  const TrainJobDecision decision = Decide(Job(), scaled.plan, scaled.observed, kNow);
   EXPECT_THAT(Actions(decision),
               ElementsAre("object a-group", "scale a-node-0", "tell a-node-0-0-x", "tell a-node-0-1-x"));
   EXPECT_TRUE(decision.status.failures.empty());
@@ -66,7 +66,7 @@ TEST(Scaling, PodsBeyondTheNumberAreNoFailure) {
 TEST(Scaling, OnlyWhatIsElastic) {
   Scaled scaled = ScaledJob(2, 4);
   scaled.plan.jobs[0].scales = false;
-  const Decision decision = Decide(Job(), scaled.plan, scaled.observed, kNow);
+  const TrainJobDecision decision = Decide(Job(), scaled.plan, scaled.observed, kNow);
   EXPECT_THAT(Actions(decision), IsEmpty());
   EXPECT_EQ(decision.status.selector, "");
 }

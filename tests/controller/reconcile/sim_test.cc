@@ -8,8 +8,8 @@
 #include <random>
 
 #include "base/text.h"
-#include "controller/reconcile/finished.h"
 #include "controller/reconcile/replacement.h"
+#include "controller/reconcile/train_job_finished.h"
 #include "tests/controller/reconcile/planned.h"
 
 namespace muster::controller {
@@ -37,7 +37,7 @@ class Life {
   explicit Life(uint64_t seed) : random_(seed) {
     job_.meta.ns = "default";
     job_.meta.name = "a";
-    job_.meta.uid = "uid";
+    job_.meta.uid = "uid-a";
     job_.meta.created = now_;
     agent_ = Chance(2);
     plan_.subdomain = "a";
@@ -105,13 +105,13 @@ class Life {
 
   void Controller(bool chaos) {
     Observed observed;
-    observed.service = service_;
+    if (service_) observed.services = {HeadlessService()};
     for (const auto& [name, job] : jobs_) {
       observed.jobs.push_back(job.job);
       for (const ModelPod& pod : job.pods) observed.pods.push_back(pod.pod);
     }
     const bool finished = job_.status.Finished();
-    const Decision decision = finished ? DecideFinished(job_, observed, now_) : Decide(job_, plan_, observed, now_);
+    const TrainJobDecision decision = Decide(job_, &plan_, observed, now_);
     auto write = [&] {
       EXPECT_GE(decision.status.attempt, job_.status.attempt);
       // The failure that exceeds the budget is counted until the job fails for it.
@@ -323,7 +323,7 @@ class Life {
   std::mt19937_64 random_;
   WallTime now_ = WallTime(std::chrono::seconds(1'800'000'000));
   TrainJob job_;
-  Plan plan_;
+  TrainJobPlan plan_;
   bool agent_ = false;
   bool bounded_ = true;  // the budget bounds the attempts
   bool service_ = false;

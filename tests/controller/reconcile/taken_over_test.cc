@@ -29,7 +29,7 @@ ObservedJobSet JobSetWith(std::string_view status, std::string_view spec = "susp
   return read.value_or(ObservedJobSet());
 }
 
-std::vector<Action::Kind> Kinds(const Decision& decision) {
+std::vector<Action::Kind> Kinds(const TrainJobDecision& decision) {
   std::vector<Action::Kind> kinds;
   for (const Action& action : decision.actions) kinds.push_back(action.kind);
   return kinds;
@@ -46,7 +46,7 @@ TEST(TakenOver, OnlyItsOwn) {
 }
 
 TEST(TakenOver, ItsStatusIsTheJobs) {
-  const Decision decision = DecideTakenOver(
+  const TrainJobDecision decision = DecideTakenOver(
       Job(),
       JobSetWith("restarts: 2, replicatedJobsStatus: [{name: node, ready: 1, active: 1, succeeded: 0, failed: 0, "
                  "suspended: 0}, {name: data, succeeded: 1}, {name: other, failed: 3}]"),
@@ -72,7 +72,8 @@ TEST(TakenOver, ItsEndIsTheJobs) {
        "Failed", "FailedJobs", "jobset failed due to one or more job failures"},
   };
   for (const auto& row : rows) {
-    const Decision decision = DecideTakenOver(Job(), JobSetWith(fmt::format("conditions: [{}]", row.conditions)), kNow);
+    const TrainJobDecision decision =
+        DecideTakenOver(Job(), JobSetWith(fmt::format("conditions: [{}]", row.conditions)), kNow);
     const Condition* found = decision.status.Find(row.type);
     ASSERT_NE(found, nullptr) << row.type;
     EXPECT_TRUE(found->status);
@@ -95,7 +96,7 @@ TEST(TakenOver, SuspendAndResumeReachTheJobSet) {
   for (const auto& row : rows) {
     TrainJob job = Job();
     job.suspend = row.wanted;
-    const Decision decision = DecideTakenOver(job, JobSetWith("", row.is), kNow);
+    const TrainJobDecision decision = DecideTakenOver(job, JobSetWith("", row.is), kNow);
     EXPECT_EQ(Kinds(decision), row.kinds) << row.wanted << row.is;
     EXPECT_EQ(decision.status.state, row.wanted ? "Suspended" : "Created");
   }
@@ -104,7 +105,7 @@ TEST(TakenOver, SuspendAndResumeReachTheJobSet) {
 TEST(TakenOver, ItsDeadline) {
   TrainJob job = Job();
   job.active_deadline_seconds = 11;
-  Decision decision = DecideTakenOver(job, JobSetWith(""), kNow);
+  TrainJobDecision decision = DecideTakenOver(job, JobSetWith(""), kNow);
   EXPECT_EQ(decision.again, kNow + std::chrono::seconds(1));
   decision = DecideTakenOver(job, JobSetWith(""), kNow + std::chrono::seconds(1));
   EXPECT_EQ(Kinds(decision), std::vector{Action::Kind::kDeleteJobSet});

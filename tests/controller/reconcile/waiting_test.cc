@@ -122,13 +122,13 @@ TEST(WaitOf, AnEventSaysMoreUnlessThePodHasMovedOnSince) {
 TEST(WaitOf, ATrainJobSaysItAndForgetsIt) {
   TrainJob job = Job();
   Observed observed;
-  observed.service = true;
+  observed.services = {HeadlessService()};
   observed.jobs = {There("a-node-0")};
   observed.pods = {Pod(observed.jobs[0], 0)};
   observed.pods[0].phase = "Pending";
   observed.pods[0].pending = "node n1 has not begun with it";
   observed.pods[0].moved = kNow - 5 * kSecond;
-  Decision decision = Decide(job, TwoNodes(), observed, kNow);
+  TrainJobDecision decision = Decide(job, TwoNodes(), observed, kNow);
   EXPECT_EQ(decision.status.message, "");
   EXPECT_EQ(decision.again, kNow + 5 * kSecond);
   decision = Decide(job, TwoNodes(), observed, kNow + 5 * kSecond);

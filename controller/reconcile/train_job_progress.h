@@ -51,10 +51,11 @@ PodsByJob GroupPods(const Observed& observed);
 std::vector<const ObservedPod*> PodsOf(const ObservedJob& job, const PodsByJob& pods);
 
 // In the plan's order. `status`: of the TrainJob.
-std::vector<Placed> Place(const Plan& plan, const Observed& observed, const TrainJobStatus& status, WallTime now);
+std::vector<Placed> Place(const TrainJobPlan& plan, const Observed& observed, const TrainJobStatus& status,
+                          WallTime now);
 
 // Jobs with names of the plan that are left from an earlier attempt.
-std::vector<const ObservedJob*> LeftOver(const Plan& plan, const Observed& observed, int attempt);
+std::vector<const ObservedJob*> LeftOver(const TrainJobPlan& plan, const Observed& observed, int attempt);
 
 // True if all dependencies of `placed` are met.
 bool MayStart(const Placed& placed, const std::vector<Placed>& all);

@@ -1,14 +1,14 @@
-#include "controller/reconcile/finished.h"
+#include "controller/reconcile/train_job_finished.h"
 
 #include <algorithm>
 
 #include "base/text.h"
 #include "controller/api/reasons.h"
 #include "controller/reconcile/after.h"
-#include "controller/reconcile/conditions.h"
 #include "controller/reconcile/deciding.h"
-#include "controller/reconcile/progress.h"
-#include "controller/reconcile/summary.h"
+#include "controller/reconcile/train_job_conditions.h"
+#include "controller/reconcile/train_job_progress.h"
+#include "controller/reconcile/train_job_summary.h"
 
 namespace muster::controller {
 namespace {
@@ -79,14 +79,14 @@ void StopJob(const ObservedJob& job, const std::vector<const ObservedPod*>& pods
   steps->actions.push_back({kind, job.meta.name, job.meta.uid});
 }
 
-void StopWhatRuns(const Observed& observed, WallTime now, Decision* decision) {
+void StopWhatRuns(const Observed& observed, WallTime now, TrainJobDecision* decision) {
   decision->actions.clear();
   decision->again.reset();
   const PodsByJob pods = GroupPods(observed);
   for (const ObservedJob& job : observed.jobs) StopJob(job, PodsOf(job, pods), now, decision);
 }
 
-bool EndAtDeadline(const TrainJob& job, std::optional<int64_t> of_runtime, WallTime now, Decision* decision) {
+bool EndAtDeadline(const TrainJob& job, std::optional<int64_t> of_runtime, WallTime now, TrainJobDecision* decision) {
   const bool own = job.active_deadline_seconds.has_value();
   const auto seconds = own ? job.active_deadline_seconds : of_runtime;
   const auto since = RunsSince(job, decision->status);
@@ -106,8 +106,8 @@ bool EndAtDeadline(const TrainJob& job, std::optional<int64_t> of_runtime, WallT
   return true;
 }
 
-Decision DecideFinished(const TrainJob& job, const Observed& observed, WallTime now) {
-  Decision decision;
+TrainJobDecision DecideFinished(const TrainJob& job, const Observed& observed, WallTime now) {
+  TrainJobDecision decision;
   decision.status = job.status;
   decision.reason = "it has ended";
   StopWhatRuns(observed, now, &decision);

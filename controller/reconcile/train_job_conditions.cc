@@ -1,4 +1,4 @@
-#include "controller/reconcile/conditions.h"
+#include "controller/reconcile/train_job_conditions.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "controller/reconcile/decide.h"
+#include "controller/reconcile/train_job_decide.h"
 
 #include <algorithm>
 #include <utility>
@@ -6,15 +6,16 @@
 #include "base/text.h"
 #include "controller/api/reasons.h"
 #include "controller/plan/elastic.h"
-#include "controller/reconcile/conditions.h"
 #include "controller/reconcile/deciding.h"
 #include "controller/reconcile/failure.h"
 #include "controller/reconcile/failure_rules.h"
-#include "controller/reconcile/finished.h"
-#include "controller/reconcile/progress.h"
 #include "controller/reconcile/repair.h"
 #include "controller/reconcile/replacement.h"
-#include "controller/reconcile/summary.h"
+#include "controller/reconcile/taken_over.h"
+#include "controller/reconcile/train_job_conditions.h"
+#include "controller/reconcile/train_job_finished.h"
+#include "controller/reconcile/train_job_progress.h"
+#include "controller/reconcile/train_job_summary.h"
 
 namespace muster::controller {
 namespace {
@@ -24,16 +25,12 @@ constexpr std::chrono::seconds kLastWords{60};  // how long to wait after a Job'
 // One decision while it is made.
 class Deciding {
  public:
-  Deciding(const TrainJob& job, const Plan& plan, const Observed& observed, WallTime now)
+  Deciding(const TrainJob& job, const TrainJobPlan& plan, const Observed& observed, WallTime now)
       : job_(job), plan_(plan), observed_(observed), now_(now) {
     decision_.status = job.status;
   }
 
-  Decision Make() {
-    if (job_.meta.deleted) {
-      decision_.reason = "it is being deleted";
-      return std::move(decision_);
-    }
+  TrainJobDecision Make() {
     const bool begins = !status().start_time && !job_.suspend;
     if (begins && observed_.hold) hold_ = &*observed_.hold;
     if (begins && !observed_.hold) status().start_time = now_;
@@ -341,9 +338,15 @@ class Deciding {
     return any;
   }
 
+  bool HasService() const {
+    return std::any_of(observed_.services.begin(), observed_.services.end(), [this](const ObservedService& service) {
+      return service.meta.name == plan_.subdomain && service.meta.IsControlledBy(job_.meta);
+    });
+  }
+
   void Start() {
     if (plan_.waits_for_old_pods && status().attempt > 0 && AwaitsOldPods()) return;
-    if (!observed_.service && !plan_.service.is_null())
+    if (!plan_.service.is_null() && !HasService())
       Do(Action::Kind::kCreateService, plan_.subdomain, "", [&plan = plan_] { return plan.service; });
     const int left = std::max(0, plan_.max_restarts - status().restarts);
     std::unordered_map<std::string_view, bool> may_start;  // by replicated job
@@ -427,7 +430,7 @@ class Deciding {
   }
 
   const TrainJob& job_;
-  const Plan& plan_;
+  const TrainJobPlan& plan_;
   const Observed& observed_;
   const WallTime now_;
   std::vector<Placed> all_;
@@ -439,19 +442,13 @@ class Deciding {
   bool made_first_ = false;           // CreateObjects(true) was called
   bool made_others_ = false;          // CreateObjects(false) was called
   bool awaits_ = false;               // the job is about to end: reports of pods are awaited
-  Decision decision_;
+  TrainJobDecision decision_;
 };
 
-}  // namespace
-
-Decision Decide(const TrainJob& job, const Plan& plan, const Observed& observed, WallTime now) {
-  return Deciding(job, plan, observed, now).Make();
-}
-
-Decision DecideWithoutPlan(const TrainJob& job, const Status& why, WallTime now) {
-  Decision decision;
+// The job waits for a person. Its own deadline holds all the same.
+TrainJobDecision AwaitPerson(const TrainJob& job, const Status& why, WallTime now) {
+  TrainJobDecision decision;
   decision.status = job.status;
-  if (job.status.Finished() || job.meta.deleted) return decision;
   decision.reason = Message(why);
   SetSuspended(job, &decision.status, now);
   decision.status.state = job.suspend ? kSuspended : kWaiting;
@@ -463,6 +460,36 @@ Decision DecideWithoutPlan(const TrainJob& job, const Status& why, WallTime now)
         {true, reason::kCreationFailed, fmt::format("TrainJob resources reconciliation failed: {}", Message(why))});
   }
   return decision;
+}
+
+TrainJobDecision Nothing(const TrainJob& job, std::string_view reason) {
+  TrainJobDecision decision;
+  decision.status = job.status;
+  decision.reason = reason;
+  return decision;
+}
+
+bool IsTakenOver(const TrainJob& job, const Observed& observed) {
+  return observed.job_set && IsOf(*observed.job_set, job);
+}
+
+}  // namespace
+
+bool NeedsPlan(const TrainJob& job, const Observed& observed) {
+  return !job.meta.deleted && !job.status.Finished() && !IsTakenOver(job, observed);
+}
+
+TrainJobDecision Decide(const TrainJob& job, const StatusOr<const TrainJobPlan*>& plan, const Observed& observed,
+                        WallTime now) {
+  if (job.meta.deleted) return Nothing(job, "it is being deleted");
+  if (job.status.Finished()) return DecideFinished(job, observed, now);
+  if (IsTakenOver(job, observed)) return DecideTakenOver(job, *observed.job_set, now);
+  if (!plan.ok()) return AwaitPerson(job, plan.status(), now);
+  return Deciding(job, **plan, observed, now).Make();
+}
+
+TrainJobDecision DecideAfterRefusal(const TrainJob& job, const Status& why, WallTime now) {
+  return job.status.Finished() || job.meta.deleted ? Nothing(job, Message(why)) : AwaitPerson(job, why, now);
 }
 
 }  // namespace muster::controller

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "controller/reconcile/decide.h"
+#include "controller/reconcile/train_job_decide.h"
 
 namespace muster::controller {
 
@@ -25,15 +25,15 @@ std::optional<WallTime> AwaitLog(const ObservedPod& pod, const NamedCauses& caus
 void StopJob(const ObservedJob& job, const std::vector<const ObservedPod*>& pods, WallTime now, Steps* steps);
 
 // Replaces the actions of `decision` by those that stop what still runs, and sets when to look again.
-void StopWhatRuns(const Observed& observed, WallTime now, Decision* decision);
+void StopWhatRuns(const Observed& observed, WallTime now, TrainJobDecision* decision);
 
 // Fails the job once its deadline has passed, which the TrainJob sets, else its runtime (`of_runtime`). The cause is
 // what the job waits for by `decision`'s status. True: it has failed, and the caller stops what runs. False: it has no
 // deadline yet, or `decision` looks again then. The time runs from the job's creation, its last resume or the end of
 // its wait for other jobs, whichever was last.
-bool EndAtDeadline(const TrainJob& job, std::optional<int64_t> of_runtime, WallTime now, Decision* decision);
+bool EndAtDeadline(const TrainJob& job, std::optional<int64_t> of_runtime, WallTime now, TrainJobDecision* decision);
 
 // Decides about a job that has ended: stops what still runs, then deletes Jobs and the TrainJob after their TTLs.
-Decision DecideFinished(const TrainJob& job, const Observed& observed, WallTime now);
+TrainJobDecision DecideFinished(const TrainJob& job, const Observed& observed, WallTime now);
 
 }  // namespace muster::controller

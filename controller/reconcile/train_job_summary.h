@@ -4,12 +4,12 @@
 #include <optional>
 #include <vector>
 
-#include "controller/reconcile/decide.h"
-#include "controller/reconcile/progress.h"
+#include "controller/reconcile/train_job_decide.h"
+#include "controller/reconcile/train_job_progress.h"
 
 namespace muster::controller {
 
-// States for which there is no condition (see conditions.h).
+// States for which there is no condition (see train_job_conditions.h).
 inline constexpr char kCreated[] = "Created";
 inline constexpr char kInitializing[] = "Initializing";
 inline constexpr char kWaiting[] = "Waiting";

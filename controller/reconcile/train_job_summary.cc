@@ -1,13 +1,13 @@
-#include "controller/reconcile/summary.h"
+#include "controller/reconcile/train_job_summary.h"
 
 #include <algorithm>
 
 #include "base/text.h"
 #include "controller/api/reasons.h"
 #include "controller/plan/elastic.h"
-#include "controller/reconcile/conditions.h"
 #include "controller/reconcile/deciding.h"
 #include "controller/reconcile/failure.h"
+#include "controller/reconcile/train_job_conditions.h"
 #include "controller/reconcile/waiting.h"
 
 namespace muster::controller {

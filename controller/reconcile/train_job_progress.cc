@@ -1,4 +1,4 @@
-#include "controller/reconcile/progress.h"
+#include "controller/reconcile/train_job_progress.h"
 
 #include <algorithm>
 #include <set>
@@ -77,7 +77,8 @@ bool IsInitializer(const PlannedJob& planned) {
   return planned.step == Step::kDatasetInitializer || planned.step == Step::kModelInitializer;
 }
 
-std::vector<Placed> Place(const Plan& plan, const Observed& observed, const TrainJobStatus& status, WallTime now) {
+std::vector<Placed> Place(const TrainJobPlan& plan, const Observed& observed, const TrainJobStatus& status,
+                          WallTime now) {
   const PodsByJob pods = GroupPods(observed);
   std::unordered_map<std::string_view, const ObservedJob*> jobs;
   for (const ObservedJob& job : observed.jobs) {
@@ -100,7 +101,7 @@ std::vector<Placed> Place(const Plan& plan, const Observed& observed, const Trai
   return all;
 }
 
-std::vector<const ObservedJob*> LeftOver(const Plan& plan, const Observed& observed, int attempt) {
+std::vector<const ObservedJob*> LeftOver(const TrainJobPlan& plan, const Observed& observed, int attempt) {
   const PodsByJob pods = GroupPods(observed);
   std::unordered_map<std::string_view, const PlannedJob*> jobs;
   for (const PlannedJob& planned : plan.jobs) jobs[planned.name] = &planned;
