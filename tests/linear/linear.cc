@@ -33,6 +33,13 @@ void Free(void* memory) {
 
 void* operator new(size_t bytes) { return Take(bytes, 1); }
 void* operator new(size_t bytes, std::align_val_t alignment) { return Take(bytes, static_cast<size_t>(alignment)); }
+void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
+  try {
+    return Take(bytes, 1);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
 void operator delete(void* memory) noexcept { Free(memory); }
 void operator delete(void* memory, size_t) noexcept { Free(memory); }
 void operator delete(void* memory, std::align_val_t) noexcept { Free(memory); }

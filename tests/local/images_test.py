@@ -14,9 +14,10 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
-from local_case import LocalCase, plain_job, runtime
+from local_case import BIN, LocalCase, plain_job, runtime
 
 import class_runner  # local_case.py says where it is
+from sanitizer import sanitizer_of
 
 BUSYBOX = "/bin/busybox"
 APPLETS = ("sh", "ls", "cat", "touch", "hostname", "pwd", "env", "mkdir", "grep", "echo")
@@ -28,6 +29,8 @@ class ImageCase(LocalCase):
         super().setUpClass()
         if not os.path.exists(BUSYBOX):
             raise unittest.SkipTest("SKIPPED: busybox-static is not installed")
+        if sanitizer_of(f"{BIN}/muster") is not None:
+            raise unittest.SkipTest("SKIPPED: the agent of a sanitizer build needs libraries that the image lacks")
 
     def root(self, name="root", **files):
         """Makes a folder with busybox, like that of an image: /bin is a link to /usr/bin."""
