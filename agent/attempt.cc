@@ -309,7 +309,7 @@ WorkerFailure Attempt::Impl::HangFailure(int local_rank, const std::string& evid
 // The error of its own that the worker had written before it was stopped.
 std::optional<std::string> Attempt::Impl::OwnError(int local_rank) const {
   const auto written = errors_before_.find(local_rank);
-  const bool own = written != errors_before_.end() && !TellsOfLostPeer(written->second);
+  const bool own = written != errors_before_.end() && !ReportsLostPeer(written->second);
   return own ? std::optional(written->second) : std::nullopt;
 }
 

@@ -130,7 +130,7 @@ class HangGuard::Impl : public std::enable_shared_from_this<Impl> {
       log::Warning(warning);
     }
     HangJudgement judgement = Judge(options_, facts_, now);
-    if (!judgement.hangs.empty()) return Tell(judgement);
+    if (!judgement.hangs.empty()) return Report(judgement);
     if (judgement.silent != silent_) {
       silent_ = judgement.silent;
       log::Debug(silent_ ? "no worker of this node has written anything for --hang-log-timeout"
@@ -145,7 +145,7 @@ class HangGuard::Impl : public std::enable_shared_from_this<Impl> {
     });
   }
 
-  void Tell(const HangJudgement& judgement) {
+  void Report(const HangJudgement& judgement) {
     std::vector<WorkerFailure> failures;
     for (const Hang& hang : judgement.hangs) failures.push_back(attempt_->HangFailure(hang.local_rank, hang.evidence));
     if (judgement.all_silent) {  // one failure of the whole job, without a rank

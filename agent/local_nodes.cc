@@ -106,7 +106,7 @@ int RunLocalNodes(const ParsedRun& parsed, const std::vector<std::string>& argum
   boost::asio::io_context loop(1);
   launcher::Reaper reaper(loop);
   launcher::Console console(loop);
-  console.CarryLog();
+  console.RouteLog();
   rendezvous::Coordinator coordinator(loop, {.self_node = "", .self_address = "", .only_run_id = options.job.run_id});
   auto service = ServeNodes(loop, coordinator, options.job);
   if (!service.ok()) {

@@ -159,12 +159,12 @@ void MpiLauncher::Impl::End(int exit_code, ExitClass exit_class, const std::stri
   reports_.close(ignored);
   files_.reset();
   if (workers_ == nullptr) return asio::post(loop_, std::move(done));
-  workers_->Tell({exit_code, reason, exit_class}, kHearLimit,
-                 [done = std::move(done)](const std::vector<std::string>& deaf) {
-                   for (const std::string& worker : deaf)
-                     log::Warning(fmt::format("cannot tell a worker the verdict: {}", worker));
-                   done();
-                 });
+  workers_->SendVerdict({exit_code, reason, exit_class}, kHearLimit,
+                        [done = std::move(done)](const std::vector<std::string>& deaf) {
+                          for (const std::string& worker : deaf)
+                            log::Warning(fmt::format("cannot tell a worker the verdict: {}", worker));
+                          done();
+                        });
 }
 
 MpiLauncher::MpiLauncher(asio::io_context& loop, std::function<void(const RshFailure&)> failed)

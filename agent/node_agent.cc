@@ -69,7 +69,7 @@ class NodeAgent::Impl {
   void FindPlace();
   void Join(RendezvousPlace place);
   Status WatchNodesFile();
-  void TellWantedNodes();
+  void RequestWantedNodes();
   KeptDescriptors KeepDescriptors() const;
   StatusOr<int> FreshStore();
   // --- what the rendezvous says ---
@@ -146,7 +146,7 @@ int NodeAgent::Impl::Run() {
   signal(SIGPIPE, SIG_IGN);
   signal(SIGTTOU, SIG_IGN);  // we write to a terminal, and move its foreground, from the background
   signal(SIGXFSZ, SIG_IGN);  // beyond RLIMIT_FSIZE write() fails instead
-  console_.CarryLog();
+  console_.RouteLog();
   for (const std::string& warning : options_.warnings) log::Warning(warning);
   if (auto warning = OmpWarning(Environment::OfProcess(), options_)) {
     if (options_.log.format == log::Format::kJson) {
@@ -222,7 +222,7 @@ void NodeAgent::Impl::Join(RendezvousPlace place) {
   if (place_.endpoint_is != RendezvousPlace::Endpoint::kElsewhere) {
     events.host_endpoint = [this] {
       const bool taken = TakeEndpoint(loop_, options_.job, credentials_, &place_);
-      TellWantedNodes();
+      RequestWantedNodes();
       return taken;
     };
   }
@@ -237,14 +237,14 @@ void NodeAgent::Impl::Join(RendezvousPlace place) {
 Status NodeAgent::Impl::WatchNodesFile() {
   if (options_.watched.nodes_file.empty()) return absl::OkStatus();
   if (auto nodes = ReadNodesFile(options_.watched.nodes_file); nodes.ok()) wanted_nodes_ = *nodes;
-  TellWantedNodes();
+  RequestWantedNodes();
   MUSTER_ASSIGN_OR_RETURN(nodes_file_, NodesFile::Watch(loop_, options_.watched.nodes_file, [this](int nodes) {
-                            if (std::exchange(wanted_nodes_, nodes) != nodes) TellWantedNodes();
+                            if (std::exchange(wanted_nodes_, nodes) != nodes) RequestWantedNodes();
                           }));
   return absl::OkStatus();
 }
 
-void NodeAgent::Impl::TellWantedNodes() {
+void NodeAgent::Impl::RequestWantedNodes() {
   if (wanted_nodes_ && place_.coordinator) place_.coordinator->Want(*wanted_nodes_);
 }
 

@@ -20,19 +20,19 @@ struct Relay : std::enable_shared_from_this<Relay> {
 
   Relay(asio::io_context& loop, tcp::socket accepted) : client(std::move(accepted)), server(loop) {}
 
-  void Carry(Way& way) {
+  void Receive(Way& way) {
     way.from.async_read_some(asio::buffer(way.buffer),
                              [self = shared_from_this(), &way](boost::system::error_code error, size_t size) {
                                if (error) return self->Close();
-                               self->Pass(way, size);
+                               self->SendOn(way, size);
                              });
   }
 
-  void Pass(Way& way, size_t size) {
+  void SendOn(Way& way, size_t size) {
     asio::async_write(way.to, asio::buffer(way.buffer.data(), size),
                       [self = shared_from_this(), &way](boost::system::error_code error, size_t) {
                         if (error) return self->Close();
-                        self->Carry(way);
+                        self->Receive(way);
                       });
   }
 
@@ -63,8 +63,8 @@ void RelayToLocalPort(asio::io_context& loop, tcp::socket client, std::string fi
     asio::async_write(relay->server, asio::buffer(relay->first_bytes),
                       [relay](boost::system::error_code failed, size_t) {
                         if (failed) return relay->Close();
-                        relay->Carry(relay->up);
-                        relay->Carry(relay->down);
+                        relay->Receive(relay->up);
+                        relay->Receive(relay->down);
                       });
   });
 }

@@ -61,7 +61,7 @@ class Worker {
 
 int Worker::Run() {
   signal(SIGPIPE, SIG_IGN);
-  console_.CarryLog();
+  console_.RouteLog();
   if (Status status = Begin(); !status.ok()) {
     reason_ = Message(status);
     log::Error(reason_);

@@ -89,7 +89,7 @@ class Watch::Impl {
       answer({200, std::string(kExpositionType), ToExposition(Look())});
     };
     routes["/status"].handler = [this](const http::Server::Request&, const http::Server::Answer& answer) {
-      TellStatus(answer);
+      SendStatus(answer);
     };
     MUSTER_ASSIGN_OR_RETURN(port_, OpenPort(loop_, options_.http, std::move(routes)));
     return absl::OkStatus();
@@ -131,15 +131,15 @@ class Watch::Impl {
     return metrics;
   }
 
-  void TellStatus(const http::Server::Answer& answer) {
-    auto tell = [this, answer](const StatusOr<rendezvous::StatusReport>& report) {
+  void SendStatus(const http::Server::Answer& answer) {
+    auto send = [this, answer](const StatusOr<rendezvous::StatusReport>& report) {
       std::string json = report.ok() ? StatusJson(*report, "coordinator")
                                      : StatusJson(ledger_.OwnView(), "node", Message(report.status()));
       answer({200, "application/json", json + "\n"});
     };
     const WatchSources::Attended attended = sources_.attended();
-    if (!attended.any) return tell(absl::UnavailableError("this node has no coordinator now"));
-    inquiry_.Ask(attended.address, attended.local, *attended.credentials, kInquiryLimit, tell);
+    if (!attended.any) return send(absl::UnavailableError("this node has no coordinator now"));
+    inquiry_.Ask(attended.address, attended.local, *attended.credentials, kInquiryLimit, send);
   }
 
   boost::asio::io_context& loop_;

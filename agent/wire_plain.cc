@@ -32,7 +32,7 @@ bool SameFile(int one, int other) {
 }
 
 // A run inside the command writes to the same pod's termination message. The default path needs no variable.
-void TellTerminationLog(const std::string& path, Environment* environment) {
+void SetTerminationLog(const std::string& path, Environment* environment) {
   if (path == environment->Get(kTerminationLogVariable).value_or(kTerminationLog)) return;
   if (path.find(' ') == std::string::npos) return PutForInside(kTerminationLogVariable, path, environment);
   environment->Set(kTerminationLogVariable, path);
@@ -49,7 +49,7 @@ Environment PlainEnvironment(const RunOptions& options, const Variables& variabl
     environment.Set("PATH", fmt::format("{}:{}", folder, path));
   }
   if (options.http.on) PutForInside("MUSTER_HTTP_PORT", "off", &environment);  // the port is this agent's
-  TellTerminationLog(options.termination_log, &environment);
+  SetTerminationLog(options.termination_log, &environment);
   if (lacks("MUSTER_RESTART_POLICY")) PutForInside("MUSTER_RESTART_POLICY", "exit-code", &environment);
   if (lacks("TORCH_ELASTIC_SHUTDOWN_TIMEOUT") && options.signals.shutdown_timeout > 2 * kInnerMargin) {
     auto inner = std::chrono::duration_cast<std::chrono::seconds>(options.signals.shutdown_timeout - kInnerMargin);

@@ -14,10 +14,10 @@ constexpr std::string_view kBarrier = "monitoredBarrier";
 bool Holds(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
 // Whether the line says that an operation took too long; connecting is none.
-bool TellsOfTimeout(std::string_view line) {
+bool ReportsTimeout(std::string_view line) {
   const std::string lower = Lower(line);
   const bool timeout = Holds(lower, "timed out") || Holds(lower, "timeout") || Holds(line, kBarrier);
-  return timeout && !Holds(lower, "connect") && TellsOfLostPeer(line);
+  return timeout && !Holds(lower, "connect") && ReportsLostPeer(line);
 }
 
 // "ALLREDUCE" of "WorkNCCL(SeqNum=808, OpType=ALLREDUCE, ...".
@@ -67,7 +67,7 @@ std::optional<CollectiveTimeout> FindCollectiveTimeout(const std::vector<WorkerF
     std::vector<std::string> lines = failure.stderr_tail;
     lines.insert(lines.begin(), OwnLine(failure));
     for (const std::string& line : lines) {
-      of_this |= TellsOfTimeout(line);
+      of_this |= ReportsTimeout(line);
       if (!of_this) continue;
       if (!found) found.emplace();
       if (found->operation.empty()) found->operation = OperationOf(line);

@@ -83,7 +83,7 @@ bool NamesALibrary(std::string_view line) {
 
 }  // namespace
 
-bool TellsOfLostPeer(std::string_view line) {
+bool ReportsLostPeer(std::string_view line) {
   const std::string lower = Lower(line);
   const bool context = NamesALibrary(lower);
   return std::any_of(std::begin(kTexts), std::end(kTexts), [&](const PeerLossText& row) {
@@ -93,12 +93,12 @@ bool TellsOfLostPeer(std::string_view line) {
 
 bool LooksLikePeerLoss(const WorkerFailure& failure) {
   const std::string own = OwnLine(failure);
-  if (TellsOfLostPeer(own)) return true;
+  if (ReportsLostPeer(own)) return true;
   if (IsError(own) && !NamesALibrary(Lower(own))) return false;
   const std::vector<std::string_view> lines = Split(failure.message, '\n');
   const std::vector<std::string>& tail = failure.stderr_tail;
-  return std::any_of(lines.begin(), lines.end(), TellsOfLostPeer) ||
-         std::any_of(tail.begin(), tail.end(), TellsOfLostPeer);
+  return std::any_of(lines.begin(), lines.end(), ReportsLostPeer) ||
+         std::any_of(tail.begin(), tail.end(), ReportsLostPeer);
 }
 
 }  // namespace muster

@@ -10,7 +10,7 @@ namespace muster {
 
 // Whether the line says that a peer went away or never answered, in the words of gloo, NCCL, the c10d store, UCX, MPI,
 // Horovod, TensorFlow, JAX or XGBoost. Generic network errors count only on a line that names one of them.
-bool TellsOfLostPeer(std::string_view line);
+bool ReportsLostPeer(std::string_view line);
 
 // Whether the failure is likely a consequence of another worker's end. The line that explains it decides (OwnLine).
 // The other lines count if that line is not an error by itself, or comes from a communication library, whose errors

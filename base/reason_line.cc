@@ -75,7 +75,7 @@ class Finder {
   void Offer(Kind kind, size_t at, std::string_view line, bool chained = false) {
     if (kind == Kind::kNone) return;
     Best& best = best_[static_cast<size_t>(kind)];
-    const bool own = !TellsOfLostPeer(line);
+    const bool own = !ReportsLostPeer(line);
     if (chained && !best.line.empty() && own != best.own) return;  // the first of the chain is the cause
     if (!own && best.own && best.fresh) return;
     best = {OneLine(line), own, Fresh(at)};
@@ -86,7 +86,7 @@ class Finder {
   void Read(size_t at) {
     const std::string& line = lines_[at].text;
     Block& block = blocks_[lines_[at].mark];
-    told_[at] = ReadRule(at) || Continues(block, at) || Opens(block, line) || IsIgnored(block, line) || Tells(at);
+    told_[at] = ReadRule(at) || Continues(block, at) || Opens(block, line) || IsIgnored(block, line) || OfferReport(at);
     if (!told_[at] && Fresh(at) && LevelOf(line) == LineLevel::kError && !IsDecoration(line))
       Offer(Kind::kErrorLine, at, Strip(line));
     if (block.in == In::kNothing && !line.empty()) block.above = line;
@@ -97,7 +97,7 @@ class Finder {
     return block.above.starts_with("Exception ignored") && !ExceptionName(line).empty();
   }
 
-  bool Tells(size_t at) {
+  bool OfferReport(size_t at) {
     const std::string& line = lines_[at].text;
     if (IsDeviceAssertion(line)) {
       if (device_assert_.empty()) device_assert_ = Shortened(line);

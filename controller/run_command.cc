@@ -237,7 +237,7 @@ class Running {
     const http::ServerCertificate certificate{.chain = set.certificate, .key = set.key, .client_ca = client_ca_};
     if (webhooks_) return tls_->Replace(certificate);
     MUSTER_ASSIGN_OR_RETURN(tls_, http::ServerTls::Make(certificate));
-    using Clients = Webhooks::Means::Clients;
+    using Clients = Webhooks::Context::Clients;
     const bool known = !client_ca_.empty() || flags_.webhook_trust_clients;
     MUSTER_ASSIGN_OR_RETURN(
         webhooks_, Webhooks::Listen({loop_, client_, runtimes_, known ? Clients::kApiServers : Clients::kAnybody},

@@ -145,7 +145,7 @@ class Client::Impl {
   void CollectSoon();
   void Finish(Transfer& transfer, CURLcode code);
   void Remove(Transfer& transfer);
-  bool TellHead(Transfer& transfer);
+  bool DeliverHead(Transfer& transfer);
   void LimitHead(Transfer& transfer, Duration limit);
   void SetUp(CURL* easy, const Request& request, const Limits& limits, Transfer& transfer);
   TransferEnd EndOf(const Transfer& transfer, CURLcode code) const;
@@ -311,7 +311,7 @@ size_t Client::Impl::OnHeader(char* bytes, size_t, size_t length, void* data) {
   return length;
 }
 
-bool Client::Impl::TellHead(Transfer& transfer) {
+bool Client::Impl::DeliverHead(Transfer& transfer) {
   if (transfer.told_head) return true;
   transfer.told_head = true;
   long status = 0;
@@ -326,7 +326,7 @@ bool Client::Impl::TellHead(Transfer& transfer) {
 
 size_t Client::Impl::OnBody(char* bytes, size_t, size_t length, void* data) {
   auto& transfer = *static_cast<Transfer*>(data);
-  if (!transfer.owner->TellHead(transfer)) return 0;
+  if (!transfer.owner->DeliverHead(transfer)) return 0;
   switch (transfer.intake->Take({bytes, length})) {
     case Intake::Taken::kAll:
       return length;
@@ -387,7 +387,7 @@ void Client::Impl::Collect() {
 }
 
 void Client::Impl::Finish(Transfer& transfer, CURLcode code) {
-  if (code == CURLE_OK) TellHead(transfer);  // an answer without a body
+  if (code == CURLE_OK) DeliverHead(transfer);  // an answer without a body
   const TransferEnd end = EndOf(transfer, code);
   Sink* sink = transfer.sink;
   Remove(transfer);

@@ -68,7 +68,7 @@ class ClientThreads::Thread {
   Client& http() { return http_; }
   void Forget(Id id) { answers_.erase(id); }
   template <typename Call>
-  void Tell(Call call) {  // runs call(owner) on the owner's loop
+  void PostToOwner(Call call) {  // runs call(owner) on the owner's loop
     asio::post(main_, [&owner = owner_, alive = owner_alive_, call = std::move(call)] {
       if (!alive.expired()) call(owner);
     });
@@ -103,7 +103,7 @@ void ClientThreads::Answer::Judged(std::shared_ptr<Intake> intake) {
 }
 
 std::shared_ptr<Intake> ClientThreads::Answer::Head(const ResponseHead& head) {
-  thread_.Tell([id = id_, head](ClientThreads& owner) { owner.Heard(id, head); });
+  thread_.PostToOwner([id = id_, head](ClientThreads& owner) { owner.Heard(id, head); });
   return shared_from_this();
 }
 
@@ -116,7 +116,7 @@ void ClientThreads::Answer::End(const TransferEnd& end) {
   const auto self = shared_from_this();
   intake_.reset();  // before the sink's End
   thread_.Forget(id_);
-  thread_.Tell([id = id_, end](ClientThreads& owner) { owner.Ended(id, end); });
+  thread_.PostToOwner([id = id_, end](ClientThreads& owner) { owner.Ended(id, end); });
 }
 
 ClientThreads::ClientThreads(asio::io_context& loop, Options options, int most)

@@ -241,8 +241,8 @@ void Initialize::Impl::List() {
     events.end = [this](Status status) { Transferred(std::move(status)); };
     if (opened_.provider != nullptr) {
       http_threads_ = std::make_unique<http::ClientThreads>(loop_, opened_.http->options(), options_.receivers);
-      const TransferMeans means{*opened_.http, *http_threads_, *opened_.provider, *staging_, *pool_};
-      mover_ = std::make_unique<Transfer>(loop_, means, options_.transfer, std::move(events));
+      const TransferContext context{*opened_.http, *http_threads_, *opened_.provider, *staging_, *pool_};
+      mover_ = std::make_unique<Transfer>(loop_, context, options_.transfer, std::move(events));
     } else {
       LocalCopyOptions copy;
       copy.source = source_.uri;

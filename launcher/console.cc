@@ -389,7 +389,7 @@ void Console::Write(Stream stream, std::string text, bool starts_line) {
   impl_->Write(impl_->Of(stream), std::move(text), starts_line);
 }
 void Console::SetFooter(std::string line) { impl_->SetFooter(std::move(line)); }
-void Console::CarryLog() {
+void Console::RouteLog() {
   carries_log_ = true;
   log::SetOutlet([weak = std::weak_ptr(impl_)](std::string line) {
     if (auto impl = weak.lock()) impl->TakeLogLine(std::move(line));

@@ -26,7 +26,7 @@ struct ConsoleOptions {
 class Console {
  public:
   explicit Console(boost::asio::io_context& loop, ConsoleOptions options = {});
-  ~Console();  // loses queued text, so Drain first; with CarryLog() it drains itself, for at most kStderrPatience
+  ~Console();  // loses queued text, so Drain first; with RouteLog() it drains itself, for at most kStderrPatience
   Console(const Console&) = delete;
   Console& operator=(const Console&) = delete;
 
@@ -45,7 +45,7 @@ class Console {
   void SetFooter(std::string line);
   // Sends this process's log, from any thread, through this stderr until the console is destroyed. So a stalled reader
   // does not block the loop. Only one console may do this at a time.
-  void CarryLog();
+  void RouteLog();
   // Writes the queued text. Blocks for at most `limit` in total. Call it once, at the very end.
   void Drain(std::chrono::milliseconds limit);
 

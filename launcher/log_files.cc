@@ -138,7 +138,7 @@ class LogWriter {
   }
   // Calls `tell` once, on the thread, when all is written (`end`) or half of the queue is free (`room`), whichever
   // comes first. `tell` must not block, nor call this object.
-  void Tell(bool end, bool room, std::function<void()> tell) {
+  void WhenDone(bool end, bool room, std::function<void()> tell) {
     std::lock_guard lock(mutex_);
     tell_ = std::move(tell);
     awaits_end_ = end;
@@ -329,8 +329,8 @@ class LogFiles::Impl : public std::enable_shared_from_this<Impl> {
         if (auto self = weak.lock()) self->OnProgress();
       });
     };
-    writer_->Tell(done_ != nullptr, !resumes_.empty(), look);
-    // The thread may have made progress before Tell.
+    writer_->WhenDone(done_ != nullptr, !resumes_.empty(), look);
+    // The thread may have made progress before that.
     if (writer_->Written() || (HasRoom() && !resumes_.empty())) look();
   }
 

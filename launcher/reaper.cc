@@ -145,7 +145,7 @@ class Reaper::Impl : public std::enable_shared_from_this<Impl> {
     if (closed_ || !watched_.contains(pid)) return;
     Reaped reaped;
     if (Wait(pid, &reaped)) {
-      Tell(reaped);
+      Notify(reaped);
       ScheduleSweep();  // for the checks
       anything_reaped_ = true;
     }
@@ -158,7 +158,7 @@ class Reaper::Impl : public std::enable_shared_from_this<Impl> {
     LookForStops();
     if (ended.empty() && !anything_reaped_) return;
     anything_reaped_ = false;
-    for (const Reaped& reaped : ended) Tell(reaped);
+    for (const Reaped& reaped : ended) Notify(reaped);
     auto checks = checks_;
     for (const auto& weak : checks) {
       if (auto check = weak.lock(); check && !closed_) (*check)();
@@ -185,7 +185,7 @@ class Reaper::Impl : public std::enable_shared_from_this<Impl> {
     return got > 0;
   }
 
-  void Tell(const Reaped& reaped) {
+  void Notify(const Reaped& reaped) {
     auto found = watched_.find(reaped.pid);
     if (found == watched_.end()) return;  // an orphan: reaped, but not watched
     auto done = std::move(found->second.done);

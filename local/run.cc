@@ -45,9 +45,9 @@ std::string NameServersFile(const HostFs& fs) {
   return any && fs.Exists(kOfSystemd) ? kOfSystemd : "";
 }
 
-PodMeans WithLimits(PodMeans means, PodLimits* limits) {
-  means.limits = limits;
-  return means;
+PodContext WithLimits(PodContext context, PodLimits* limits) {
+  context.limits = limits;
+  return context;
 }
 
 std::string TextOf(const char* path) {
@@ -69,16 +69,16 @@ void CutNamesOfHosts(std::vector<std::string>* environment) {
 
 class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
  public:
-  Impl(const PodMeans& means, World* world, LocalJob* job, LocalRunOptions options, LocalRunEvents events)
+  Impl(const PodContext& context, World* world, LocalJob* job, LocalRunOptions options, LocalRunEvents events)
       : limits_("/sys/fs/cgroup", TextOf("/proc/self/cgroup"), options.folder + "/cgroup", job->State().name,
-                means.guard),
-        means_(WithLimits(means, &limits_)),
+                context.guard),
+        context_(WithLimits(context, &limits_)),
         world_(world),
         job_(job),
         options_(std::move(options)),
         events_(std::move(events)),
         controllers_(world, job),
-        timer_(means.loop),
+        timer_(context.loop),
         facts_(ReadHostFacts()) {}
 
   Status Begin() {
@@ -89,7 +89,7 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
         texts.push_back(drill.text);
         continue;
       }
-      auto timer = std::make_unique<asio::steady_timer>(means_.loop, *drill.after);
+      auto timer = std::make_unique<asio::steady_timer>(context_.loop, *drill.after);
       timer->async_wait([weak = weak_from_this(), &drill](const boost::system::error_code& error) {
         auto self = weak.lock();
         if (!error && self) self->CarryOut(drill);
@@ -98,7 +98,7 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
     }
     if (!texts.empty() || events_.lines.take) {
       MUSTER_ASSIGN_OR_RETURN(output_, OutputWatch::Begin(
-                                           means_.loop, options_.folder + "/drills", std::move(texts),
+                                           context_.loop, options_.folder + "/drills", std::move(texts),
                                            [this](const std::string& text) { Seen(text); }, events_.lines));
     }
     WakeSoon();
@@ -108,7 +108,7 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
   void WakeSoon() {
     if (woken_) return;
     woken_ = true;
-    asio::post(means_.loop, [weak = weak_from_this()] {
+    asio::post(context_.loop, [weak = weak_from_this()] {
       if (auto self = weak.lock()) self->Wake();
     });
   }
@@ -154,7 +154,7 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
 
   void Wake() {
     woken_ = false;
-    for (const Json* pod : world_->List("Pod")) Tell(*pod);
+    for (const Json* pod : world_->List("Pod")) WriteStatus(*pod);
     if (stopped_) {
       events_.changed();
       return EndIfOver();
@@ -165,13 +165,13 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
       // The verdict has the sentence of the failure that ended the job.
       if (!state.finished || state.succeeded || event.message != state.message) events_.event(event);
     }
-    for (const std::string& trouble : settled.troubles) Once(trouble, events_.trouble);
+    for (const std::string& trouble : settled.troubles) SayOnce(trouble, events_.trouble);
     std::vector<Json> pods;
     for (const Json* pod : world_->List("Pod")) pods.push_back(*pod);
     for (const Json& pod : pods) JoinNetwork(pod);
     WriteHosts();
     for (const Json& pod : pods) {
-      if (refused_.ok()) Care(pod);
+      if (refused_.ok()) StartOrStop(pod);
     }
     Forget();
     if (settled.again) WakeAt(*settled.again);
@@ -180,7 +180,7 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   // Writes the pod's status into the world.
-  void Tell(const Json& pod) {
+  void WriteStatus(const Json& pod) {
     const auto found = pods_.find(UidOf(pod));
     if (found == pods_.end()) return;
     const StartedPod& started = found->second;
@@ -195,11 +195,11 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
           {.host = HostOf(pod), .exit_code = record.exit_code, .lived = MonotonicClock::now() - started.begun});
     }
     const Status updated = world_->Update(std::move(told), WallNow());
-    if (!updated.ok()) Once(std::string(Message(updated)), events_.trouble);
+    if (!updated.ok()) SayOnce(std::string(Message(updated)), events_.trouble);
   }
 
   // Starts a pod, or stops one that is being deleted, or that its job ends.
-  void Care(const Json& pod) {
+  void StartOrStop(const Json& pod) {
     const auto found = pods_.find(UidOf(pod));
     const bool deleted = FindField(PartOf(pod, "metadata"), "deletionTimestamp") != nullptr;
     if (found != pods_.end()) {
@@ -214,7 +214,7 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
     if (!deleted && IsStep(pod)) return Refuse(Annotate(started, NameOf(pod)));
     Json failed = pod;
     failed["status"] = {{"phase", "Failed"}, {"reason", "CannotRun"}, {"message", Message(started)}};
-    if (!deleted) Once(fmt::format("{}: {}", NameOf(pod), Message(started)), events_.trouble);
+    if (!deleted) SayOnce(fmt::format("{}: {}", NameOf(pod), Message(started)), events_.trouble);
     if (world_->Update(std::move(failed), WallNow()).ok()) WakeSoon();
   }
 
@@ -225,14 +225,14 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   bool HasOwnNetwork(const Json& pod) const {
-    return means_.network != nullptr && !PartOf(pod, "spec").value("hostNetwork", false);
+    return context_.network != nullptr && !PartOf(pod, "spec").value("hostNetwork", false);
   }
 
   // Gives the pod's host its network and address. Call it before WriteHosts(), which writes the address.
   void JoinNetwork(const Json& pod) {
-    if (means_.network == nullptr || !joined_.insert(HostOf(pod)).second) return;
-    StatusOr<std::string> address = means_.network->gateway();
-    if (HasOwnNetwork(pod)) address = means_.network->Join(HostOf(pod));
+    if (context_.network == nullptr || !joined_.insert(HostOf(pod)).second) return;
+    StatusOr<std::string> address = context_.network->gateway();
+    if (HasOwnNetwork(pod)) address = context_.network->Join(HostOf(pod));
     if (address.ok()) {
       hosts_.SetAddress(HostOf(pod), *std::move(address));
     } else {
@@ -246,7 +246,7 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
                    .claims = options_.claims,
                    .address = address,
                    .machine = HostName(),
-                   .own_root = !means_.bwrap.empty(),
+                   .own_root = !context_.bwrap.empty(),
                    .milli_cpus = int64_t{1000} * ContainerCpus(facts_),
                    .memory_bytes = facts_.memory_limit.value_or(facts_.memory_total),
                    .gpus = facts_.gpus(),
@@ -269,7 +269,7 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
   StatusOr<PodProgram> ProgramOfPod(const Json& pod, const PodPlace& place) {
     const auto find = [this](std::string_view kind, std::string_view name) { return world_->Find(kind, name); };
     MUSTER_ASSIGN_OR_RETURN(PodProgram program, ProgramOf(pod, place, find));
-    for (const std::string& ignored : program.ignored) Once(ignored, events_.ignored);
+    for (const std::string& ignored : program.ignored) SayOnce(ignored, events_.ignored);
     for (auto* containers : {&program.init_containers, &program.containers}) {
       for (ContainerProgram& container : *containers) {
         if (container.working_directory.empty()) container.working_directory = options_.work_folder;
@@ -287,7 +287,7 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
     PodView view{.files = {{.source = HostsFile(), .target = "/etc/hosts", .read_only = true}},
                  .prefix = fmt::format("[{}] ", HostOf(pod))};
     if (HasOwnNetwork(pod)) {
-      view.enter = means_.network->Enter(HostOf(pod));
+      view.enter = context_.network->Enter(HostOf(pod));
       // No name server listens on the loopback of the host's own network.
       if (!name_servers_.empty()) {
         view.files.push_back({.source = name_servers_, .target = "/etc/resolv.conf", .read_only = true});
@@ -303,7 +303,7 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
       if (auto self = weak.lock()) self->events_.event({true, "BackOff", fmt::format("{}: {}", name, text)});
     };
     view.unlimited = [weak = weak_from_this()](const std::string& why) {
-      if (auto self = weak.lock()) self->Once("limits of CPU and memory are not set: " + why, self->events_.trouble);
+      if (auto self = weak.lock()) self->SayOnce("limits of CPU and memory are not set: " + why, self->events_.trouble);
     };
     if (output_) {
       view.filters = output_->texts();
@@ -348,7 +348,7 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
     MUSTER_ASSIGN_OR_RETURN(PodProgram program, ProgramOfPod(spelled, place));
     PodRecord record = RecordOf(pod, &program);
     MUSTER_ASSIGN_OR_RETURN(auto run,
-                            PodRun::Start(means_, std::move(program), place, ViewOf(pod), [weak = weak_from_this()] {
+                            PodRun::Start(context_, std::move(program), place, ViewOf(pod), [weak = weak_from_this()] {
                               if (auto self = weak.lock()) self->WakeSoon();
                             }));
     pods_[UidOf(pod)] = {.run = std::move(run), .begun = MonotonicClock::now(), .record = records_.size()};
@@ -384,7 +384,7 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
       if (found == pods_.end()) continue;
       targets.push_back({*pod, *found->second.run, options_.nodes.Of(*pod), HasOwnNetwork(*pod)});
     }
-    CarryOutDrill(drill, targets, means_.network,
+    CarryOutDrill(drill, targets, context_.network,
                   [weak = weak_from_this(), said = drill.said](const Status& status, const std::string& done) {
                     auto self = weak.lock();
                     if (!self) return;
@@ -413,7 +413,7 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
     if (text == written_) return;
     std::ofstream file(HostsFile(), std::ios::trunc);
     file << text << std::flush;
-    if (!file) Once(fmt::format("{}: it cannot be written", HostsFile()), events_.trouble);
+    if (!file) SayOnce(fmt::format("{}: it cannot be written", HostsFile()), events_.trouble);
     written_ = text;
   }
 
@@ -436,12 +436,12 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
     });
   }
 
-  void Once(const std::string& text, const std::function<void(const std::string&)>& say) {
+  void SayOnce(const std::string& text, const std::function<void(const std::string&)>& say) {
     if (said_.insert(text).second) say(text);
   }
 
   PodLimits limits_;
-  const PodMeans means_;
+  const PodContext context_;
   World* const world_;
   LocalJob* const job_;
   const LocalRunOptions options_;
@@ -466,8 +466,9 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
   bool woken_ = false, stopped_ = false, over_ = false;
 };
 
-LocalRun::LocalRun(const PodMeans& means, World* world, LocalJob* job, LocalRunOptions options, LocalRunEvents events)
-    : impl_(std::make_shared<Impl>(means, world, job, std::move(options), std::move(events))) {}
+LocalRun::LocalRun(const PodContext& context, World* world, LocalJob* job, LocalRunOptions options,
+                   LocalRunEvents events)
+    : impl_(std::make_shared<Impl>(context, world, job, std::move(options), std::move(events))) {}
 LocalRun::~LocalRun() { impl_->End(); }
 Status LocalRun::Begin() { return impl_->Begin(); }
 const std::vector<PodRecord>& LocalRun::pods() const { return impl_->pods(); }

@@ -52,7 +52,7 @@ struct PodEnd {
 class LocalRun {
  public:
   // `world` holds the objects of the user's files. `world` and `job` must outlive the run.
-  LocalRun(const PodMeans& means, World* world, LocalJob* job, LocalRunOptions options, LocalRunEvents events);
+  LocalRun(const PodContext& context, World* world, LocalJob* job, LocalRunOptions options, LocalRunEvents events);
   ~LocalRun();
 
   // Starts the run. Unavailable: the output cannot be watched for drills.

@@ -71,7 +71,7 @@ Status CheckSuspend(const PlannedFiles& planned) {
 }
 
 // What the pods run with. Holds references to objects of Session::Follow.
-struct CarriedRun {
+struct RunPlace {
   const LocalFlags& flags;
   const TakenFolder& folder;
   const std::string& bwrap;  // empty: not installed
@@ -156,19 +156,19 @@ class Session {
     for (const Drill& drill : options.drills) MUSTER_RETURN_IF_ERROR(options.nodes.Check(drill));
     MUSTER_RETURN_IF_ERROR(CheckObjects(flags, planned, options, !programs.bwrap.empty()));
     MUSTER_ASSIGN_OR_RETURN(mode_, ParseNetworkMode(flags.network));
-    const CarriedRun carried{flags, taken, programs.bwrap, agent_files};
-    if (!flags.detach) return Carry(carried, std::move(options), [] {});
+    const RunPlace place{flags, taken, programs.bwrap, agent_files};
+    if (!flags.detach) return RunToReport(place, std::move(options), [] {});
     MUSTER_ASSIGN_OR_RETURN(Background background, Background::Fork(OutputPath(taken.path)));
     if (!background.is_new()) {
       MUSTER_RETURN_IF_ERROR(background.Await());
-      return TellDetached(job_->State().name, background.pid());
+      return SayDetached(job_->State().name, background.pid());
     }
-    auto code = Carry(carried, std::move(options), [&] { background.Tell(absl::OkStatus()); });
-    if (!code.ok()) background.Tell(code.status());
+    auto code = RunToReport(place, std::move(options), [&] { background.ReportStart(absl::OkStatus()); });
+    if (!code.ok()) background.ReportStart(code.status());
     return code;
   }
 
-  static int TellDetached(const std::string& job, pid_t pid) {
+  static int SayDetached(const std::string& job, pid_t pid) {
     PrintTo(stderr,
             "muster local: {} runs in the background, as process {}\n"
             "  muster logs -f {}   shows its output\n"
@@ -179,44 +179,44 @@ class Session {
   }
 
   // Runs the job from the first pod to the report. Calls `begun` once the job runs and run.json is written.
-  StatusOr<int> Carry(const CarriedRun& carried, LocalRunOptions options, const std::function<void()>& begun) {
-    auto code = CarryPods(carried, std::move(options), begun);
+  StatusOr<int> RunToReport(const RunPlace& place, LocalRunOptions options, const std::function<void()>& begun) {
+    auto code = RunPods(place, std::move(options), begun);
     // By now only the run's folder is left, and signals end this process as usual.
-    if (code.ok()) TellReport(carried.agent_files.binary(), carried.folder.path);
+    if (code.ok()) SayReport(place.agent_files.binary(), place.folder.path);
     return code;
   }
 
-  StatusOr<int> CarryPods(const CarriedRun& carried, LocalRunOptions options, const std::function<void()>& begun) {
-    const std::string& folder = carried.folder.path;
+  StatusOr<int> RunPods(const RunPlace& place, LocalRunOptions options, const std::function<void()>& begun) {
+    const std::string& folder = place.folder.path;
     MUSTER_ASSIGN_OR_RETURN(const Descriptor pods, MakePodsFolder(folder));
-    MUSTER_ASSIGN_OR_RETURN(const auto guard, RunGuard::Begin(options.id, carried.flags.keep ? -1 : pods.get()));
-    MUSTER_ASSIGN_OR_RETURN(const Isolation isolation, Isolate(mode_, carried.bwrap));
+    MUSTER_ASSIGN_OR_RETURN(const auto guard, RunGuard::Begin(options.id, place.flags.keep ? -1 : pods.get()));
+    MUSTER_ASSIGN_OR_RETURN(const Isolation isolation, Isolate(mode_, place.bwrap));
     for (const Drill& drill : options.drills) MUSTER_RETURN_IF_ERROR(CheckLinks(drill, isolation.why_shared));
     PrintTo(stderr, "muster local: {}\n", isolation.said);
     RaiseOpenFiles();
     asio::io_context loop;
     launcher::Reaper reaper(loop);
     launcher::Console console(loop);
-    console.CarryLog();
+    console.RouteLog();
     const auto say = [&console](const std::string& text) {
       console.Write(launcher::Console::Stream::kErr, fmt::format("muster local: {}\n", text));
     };
-    RunRecorder recorder(folder, FirstRecord(carried.flags, options.id), say);
-    if (carried.folder.lost)
+    RunRecorder recorder(folder, FirstRecord(place.flags, options.id), say);
+    if (place.folder.lost)
       say(fmt::format("the previous run was killed; its logs are in {}/previous, the rest is removed", folder));
     asio::signal_set signals(loop, SIGINT, SIGTERM, SIGUSR1);
     if (!IsIgnored(SIGHUP)) signals.add(SIGHUP);
     StopRequest request;
     LiveLine live(loop, console);
-    const PodMeans means{.loop = loop,
-                         .reaper = reaper,
-                         .console = console,
-                         .bwrap = isolation.bwrap,
-                         .network = isolation.network.get(),
-                         .agent_files = &carried.agent_files,
-                         .own_pids = isolation.own_pids,
-                         .guard = guard->pid()};
-    LocalRun run(means, &world_, job_.get(), std::move(options),
+    const PodContext context{.loop = loop,
+                             .reaper = reaper,
+                             .console = console,
+                             .bwrap = isolation.bwrap,
+                             .network = isolation.network.get(),
+                             .agent_files = &place.agent_files,
+                             .own_pids = isolation.own_pids,
+                             .guard = guard->pid()};
+    LocalRun run(context, &world_, job_.get(), std::move(options),
                  {.event = [&say](const EventText& event) { say(fmt::format("{}: {}", event.reason, event.message)); },
                   .trouble = say,
                   .ignored = [&say](const std::string& field) { say("not honoured here: " + field); },
@@ -245,7 +245,7 @@ class Session {
         {.job = job_->State(), .signal = request.signal(), .refused = run.refused(), .missed = run.MissedDrills()});
     for (const std::string& line : verdict.lines) PrintTo(stderr, "muster local: {}\n", line);
     recorder.End(job_->State(), run, verdict, WallNow());
-    if (!carried.flags.keep) RemoveVolumes(folder);
+    if (!place.flags.keep) RemoveVolumes(folder);
     return verdict.exit_code;
   }
 
@@ -270,7 +270,7 @@ class Session {
     });
   }
 
-  static void TellReport(const std::string& muster, const std::string& folder) {
+  static void SayReport(const std::string& muster, const std::string& folder) {
     const auto page = WriteJobReport(muster, folder);
     if (absl::IsNotFound(page.status())) return;
     PrintTo(stderr, "muster local: {}\n",

@@ -58,7 +58,7 @@ StatusOr<std::optional<Stopped>> Ask(const FoundJob& job, bool now) {
   return Stopped{job, *std::move(process)};
 }
 
-Status Tell(const std::string& state, const Stopped& stopped, const Flags& flags, TimePoint deadline) {
+Status AwaitStop(const std::string& state, const Stopped& stopped, const Flags& flags, TimePoint deadline) {
   if (!stopped.process.AwaitEnd(deadline)) {
     const std::string remedy =
         flags.now ? fmt::format("`kill -9 {}` ends it, and the job's next start removes what is left",
@@ -102,7 +102,7 @@ StatusOr<int> Stop(const Flags& flags) {
     if (one.ok() && *one) stopped.push_back(**std::move(one));
   }
   const TimePoint deadline = MonotonicClock::now() + std::chrono::seconds(flags.timeout);
-  for (const Stopped& one : stopped) note(Tell(state, one, flags, deadline));
+  for (const Stopped& one : stopped) note(AwaitStop(state, one, flags, deadline));
   return code;
 }
 

@@ -33,7 +33,7 @@ class Machine {
     s_.dial_until.reset();
     s_.last_heard = now_;
     s_.beat_at = now_ + Interval();
-    Tell(Greeting());
+    Send(Greeting());
   }
 
   void On(const Disconnected& event) {
@@ -58,7 +58,7 @@ class Machine {
     if (!s_.round || event.report.round != s_.round->id || s_.doing != NodeState::kRunning) return;
     s_.doing = event.report.failures.empty() ? NodeState::kSucceeded : NodeState::kStopping;
     s_.report = event.report;
-    if (Talking()) Tell(event.report);
+    if (Talking()) Send(event.report);
   }
 
   void On(const NoWorkerLeft& event) {
@@ -66,8 +66,8 @@ class Machine {
     if (!s_.round) return;
     s_.doing = NodeState::kIdle;
     if (!Talking()) return;
-    if (!event.late.empty()) Tell(Report{s_.round->id, event.late, {}, {}});
-    Tell(Ready{s_.round->id, event.store_port, event.progress});
+    if (!event.late.empty()) Send(Report{s_.round->id, event.late, {}, {}});
+    Send(Ready{s_.round->id, event.store_port, event.progress});
   }
 
   void On(const Silence& event) {
@@ -96,7 +96,7 @@ class Machine {
   void On(const Going& event) {
     if (s_.stage == Stage::kEnded) return;
     s_.left = true;
-    if (Talking()) Tell(Leave{event.reason, event.cause});
+    if (Talking()) Send(Leave{event.reason, event.cause});
     Finished({kExitStopped, fmt::format("this node leaves the job: {}", event.reason), std::nullopt, {}});
   }
 
@@ -116,7 +116,7 @@ class Machine {
       return;
     }
     if (s_.linked && now_ >= s_.last_heard + Limit()) {
-      Tell(Doubt{});
+      Send(Doubt{});
       s_.linked = false;
       out_.actions.push_back(HangUp{});
       std::string detail = fmt::format("{} was silent for {} s", Where(s_.target), Whole(Limit()));
@@ -156,7 +156,7 @@ class Machine {
   // True while the lost coordinator cannot have given this node up.
   bool Fresh() const { return now_ < s_.lost_word + Limit(); }
   bool Talking() const { return s_.stage == Stage::kGreeting || s_.stage == Stage::kAttending; }
-  void Tell(NodeMessage message) { out_.actions.push_back(attendance::Tell{std::move(message)}); }
+  void Send(NodeMessage message) { out_.actions.push_back(attendance::Send{std::move(message)}); }
   void SayOnce(const std::string& text) {
     if (s_.said.insert(text).second) out_.actions.push_back(Say{text});
   }
@@ -193,7 +193,7 @@ class Machine {
 
   void SayBeat() {
     ++s_.unanswered;
-    Tell(Beat{s_.round ? s_.round->id : RoundId{}, s_.silent});
+    Send(Beat{s_.round ? s_.round->id : RoundId{}, s_.silent});
     s_.beat_at = now_ + Interval();
   }
 
@@ -436,7 +436,7 @@ class Machine {
       out_.reason = stop.reason;
       out_.actions.push_back(StopRound{s_.round->id, stop.reason, stop.cause, stop.keep_evidence});
     } else if (s_.doing == NodeState::kIdle) {
-      Tell(Ready{s_.round->id, s_.self.store_port});
+      Send(Ready{s_.round->id, s_.self.store_port});
     }
   }
 

@@ -133,7 +133,7 @@ using Event = std::variant<Begin, Connected, Disconnected, Heard, WorkersEnded, 
 struct Dial {  // drop the present connection, connect to this address ("host:port"; "" = local link)
   std::string address;
 };
-struct Tell {
+struct Send {
   NodeMessage message;
 };
 struct HangUp {};    // after everything that was told before
@@ -167,7 +167,7 @@ struct Probe {           // open another connection, to `address`; Probed when i
 struct TellDead {  // to the coordinator in this process: this node is gone
   std::string name;
 };
-using Action = std::variant<Dial, Tell, HangUp, StartRound, StopRound, AllSilent, End, Say, CoordinateHere,
+using Action = std::variant<Dial, Send, HangUp, StartRound, StopRound, AllSilent, End, Say, CoordinateHere,
                             HostEndpoint, Probe, TellDead>;
 
 struct Effects {

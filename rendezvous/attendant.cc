@@ -131,7 +131,7 @@ class Attendant::Impl : public std::enable_shared_from_this<Impl> {
       link_ = DialOut(dial.address, std::move(events));
     }
   }
-  void Do(attendance::Tell& tell) {
+  void Do(attendance::Send& tell) {
     if (link_ != nullptr) link_->Send(tell.message);
   }
   void Do(attendance::HangUp&) {

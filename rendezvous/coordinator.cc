@@ -353,7 +353,7 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
     run.look_again = effects.look_again;
     Arm(run);
     if (!effects.reason.empty() && effects.reason != run.reason) SetReason(run, effects.reason);
-    if (!effects.reason.empty() || !effects.actions.empty()) TellFollowers(run);
+    if (!effects.reason.empty() || !effects.actions.empty()) SendToFollowers(run);
     for (const std::string& refusal : effects.refusals) SayRefused(refusal, run.state.given.run_id);
     ForgetIfOver(run);
   }
@@ -395,7 +395,7 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
         });
   }
 
-  void TellFollowers(Run& run) {
+  void SendToFollowers(Run& run) {
     if (run.followers.empty() || run.follow_armed) return;
     run.follow_armed = true;
     run.follow_timer.expires_after(kFollowPause);

@@ -156,7 +156,7 @@ void Machine::Said(PeerId peer, const NodeMessage& message) {
       stays ? Opened(peer, hello) : HangUp(peer);
     } else if (s_.names.contains(peer)) {
       if (std::holds_alternative<Beat>(message)) {
-        Tell(peer, Beat{});
+        SendTo(peer, Beat{});
       } else {
         HangUp(peer);  // the contender's Hello is out of date: it must dial again
       }
@@ -172,7 +172,7 @@ void Machine::Said(PeerId peer, const NodeMessage& message) {
       Change change(s_, *member);
       member->quiet = quiet;
     }
-    Tell(peer, quiet && AllQuiet() ? Beat{s_.round.id, true} : Beat{});
+    SendTo(peer, quiet && AllQuiet() ? Beat{s_.round.id, true} : Beat{});
   } else if (const auto* ready = std::get_if<Ready>(&message)) {
     HearReady(*member, *ready);
   } else if (const auto* report = std::get_if<Report>(&message)) {

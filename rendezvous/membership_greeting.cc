@@ -26,7 +26,7 @@ void Machine::NoteRefusal(const std::string& reason) {
 
 void Machine::Refuse(PeerId peer, std::string reason) {
   NoteRefusal(reason);
-  Tell(peer, rendezvous::Refuse{kExitBadConfiguration, std::move(reason)});
+  SendTo(peer, rendezvous::Refuse{kExitBadConfiguration, std::move(reason)});
   HangUp(peer);
 }
 
@@ -81,7 +81,7 @@ bool Machine::Acceptable(PeerId peer, const Hello& hello) {
 
 void Machine::Opened(PeerId peer, const Hello& hello) {
   if (s_.phase == Phase::kFinished) {
-    Tell(peer, Finish{s_.term, *s_.verdict});
+    SendTo(peer, Finish{s_.term, *s_.verdict});
     return;
   }
   if (Early(hello)) {
@@ -143,16 +143,16 @@ bool Machine::GivesWay(PeerId peer, const Hello& hello, Member& holder, const st
     s_.names.erase(holder.contender->first);
   }
   if (hello.resume && hello.resume->id < s_.round.id) {  // it was replaced: it must not stand in by its old roster
-    Tell(peer, Stop{s_.round.id, fmt::format("round {} is over", hello.resume->id.number)});
+    SendTo(peer, Stop{s_.round.id, fmt::format("round {} is over", hello.resume->id.number)});
   }
   holder.contender.emplace(peer, hello);
   s_.names[peer] = holder.node.name;
-  Tell(peer,
-       Notice{holder.leaving
-                  ? fmt::format("{} is held by {} (pid {}), which is leaving: waiting for its end", claim,
-                                NodeName(holder.node), holder.node.pid)
-                  : fmt::format("{} is held by {} (pid {}), last heard of {} ago: waiting for its next sign of life",
-                                claim, NodeName(holder.node), holder.node.pid, Seconds(now_ - holder.last_heard))});
+  SendTo(peer,
+         Notice{holder.leaving
+                    ? fmt::format("{} is held by {} (pid {}), which is leaving: waiting for its end", claim,
+                                  NodeName(holder.node), holder.node.pid)
+                    : fmt::format("{} is held by {} (pid {}), last heard of {} ago: waiting for its next sign of life",
+                                  claim, NodeName(holder.node), holder.node.pid, Seconds(now_ - holder.last_heard))});
   return true;
 }
 
@@ -252,7 +252,7 @@ void Machine::GivePlace(Member& member, const Hello& hello, bool fresh, bool cam
     }
     if (hello.report) HearReport(member, *hello.report);
     if (!member.ready)
-      Tell(member.peer, Stop{s_.round.id, s_.stopping.why.reason, s_.stopping.why.cause, s_.stopping.keep_evidence});
+      SendTo(member.peer, Stop{s_.round.id, s_.stopping.why.reason, s_.stopping.why.cause, s_.stopping.keep_evidence});
   } else if (!member.ready) {
     OutOfDate(member);
   } else {
@@ -262,7 +262,7 @@ void Machine::GivePlace(Member& member, const Hello& hello, bool fresh, bool cam
 }
 
 void Machine::Greet(PeerId peer) {
-  Tell(peer, Welcome{std::max(s_.term, s_.round.id.term), options().heartbeat_timeout / 3, std::string(Version())});
+  SendTo(peer, Welcome{std::max(s_.term, s_.round.id.term), options().heartbeat_timeout / 3, std::string(Version())});
 }
 
 // True if the node had a seat in the current round. In a re-formed round this coordinator may not know the seat's
@@ -280,7 +280,7 @@ bool Machine::HadSeat(const Hello& hello) const {
 // so that the node knows this.
 void Machine::OutOfDate(const Member& member) {
   RoundId newest = std::max(s_.round.id, member.runs);
-  Tell(member.peer, Stop{newest, fmt::format("round {} is over", member.runs.number)});
+  SendTo(member.peer, Stop{newest, fmt::format("round {} is over", member.runs.number)});
 }
 
 // A node of the round is back on a new stream, before this coordinator has noticed the end of the old one.
@@ -290,7 +290,7 @@ void Machine::AdmitSeated(Member& member, const Hello& hello) {
   if (!of_this_round) {
     if (member.ready) return;
     if (running && hello.state == NodeState::kIdle) {
-      Tell(member.peer, Start{AssignmentFor(s_.round, member.rank)});  // the Start was lost with the stream
+      SendTo(member.peer, Start{AssignmentFor(s_.round, member.rank)});  // the Start was lost with the stream
       return;
     }
     Change change(s_, member);
@@ -303,7 +303,7 @@ void Machine::AdmitSeated(Member& member, const Hello& hello) {
       HearReady(member, Ready{s_.round.id, hello.node.store_port});
     }
     if (s_.phase == Phase::kStopping && !member.ready && !running) {
-      Tell(member.peer, Stop{s_.round.id, s_.stopping.why.reason, s_.stopping.why.cause, s_.stopping.keep_evidence});
+      SendTo(member.peer, Stop{s_.round.id, s_.stopping.why.reason, s_.stopping.why.cause, s_.stopping.keep_evidence});
     }
     if (hello.state != NodeState::kStopping) return;
   }
@@ -318,8 +318,8 @@ void Machine::NewcomerReady(Member& member) {
   if (s_.phase == Phase::kGathering) {
     s_.last_arrival = now_;
     if (s_.counts.living > kFewNodes) {
-      Tell(member.peer,
-           Notice{fmt::format("waiting for more nodes: have {} of {}", s_.counts.ready, options().max_nodes)});
+      SendTo(member.peer,
+             Notice{fmt::format("waiting for more nodes: have {} of {}", s_.counts.ready, options().max_nodes)});
     }
     return;
   }
@@ -335,7 +335,7 @@ void Machine::NewcomerReady(Member& member) {
                               ? "the job takes new nodes in at its next restart"
                               : fmt::format("{} takes new nodes in once all {} are there, or after {}", number,
                                             Counted(WantedNodes(), "node"), Seconds(options().last_call));
-  Tell(member.peer, Notice{fmt::format("{}; {} waits as a spare", why, NodeName(member.node))});
+  SendTo(member.peer, Notice{fmt::format("{}; {} waits as a spare", why, NodeName(member.node))});
 }
 
 }  // namespace muster::rendezvous

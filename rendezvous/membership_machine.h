@@ -92,7 +92,7 @@ class Machine {
   std::vector<Member*> Choose();
   std::vector<Member*> Place(const std::vector<Member*>& chosen);
   void StartRound(const Why& why);
-  void TellWaiting(const std::string& text);
+  void NotifyWaiting(const std::string& text);
   std::string WhoIsMissing() const;
   std::string EndpointHint() const;  // with "; " before it; empty: none
 
@@ -104,7 +104,7 @@ class Machine {
   void GoOn(int dead);  // `dead`: nodes of the round known to be gone
   void LoseMissing(int dead);
 
-  void Tell(PeerId peer, CoordinatorMessage message) { out_.actions.push_back(Send{peer, std::move(message)}); }
+  void SendTo(PeerId peer, CoordinatorMessage message) { out_.actions.push_back(Send{peer, std::move(message)}); }
   void HangUp(PeerId peer) { out_.actions.push_back(Close{peer}); }
   void Because(const std::string& reason);
   const JobOptions& options() const { return *s_.options; }

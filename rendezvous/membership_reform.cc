@@ -53,7 +53,7 @@ void Machine::Adopt(const Assignment& newest) {
     member.rank = -1;
     member.report.reset();
     member.progress.reset();
-    if (member.peer != 0) Tell(member.peer, Stop{newest.id, fmt::format("round {} is newer", newest.id.number)});
+    if (member.peer != 0) SendTo(member.peer, Stop{newest.id, fmt::format("round {} is newer", newest.id.number)});
   }
   std::vector<std::string> gone;
   for (const auto& [name, member] : s_.members) {
@@ -104,7 +104,7 @@ void Machine::Collect(Member& member, const Hello& hello) {
   }
   if (!fits) {
     s_.reforming.heard.conflict = true;
-    if (!member.ready) Tell(member.peer, Stop{told.id, "the nodes' reports of this round differ"});
+    if (!member.ready) SendTo(member.peer, Stop{told.id, "the nodes' reports of this round differ"});
     return;
   }
   s_.round.seats[static_cast<size_t>(rank)] = told.seat;
@@ -140,8 +140,8 @@ void Machine::Reform() {
                              Counted(s_.round.seats.size(), "node"), Seconds(options().join_timeout)),
                  false);
     } else if (!timely) {
-      TellWaiting(fmt::format("the coordinator is lost: {} of {} are connected, {} are needed", attending,
-                              Counted(s_.round.seats.size(), "node"), quorum));
+      NotifyWaiting(fmt::format("the coordinator is lost: {} of {} are connected, {} are needed", attending,
+                                Counted(s_.round.seats.size(), "node"), quorum));
     }
     return;
   }

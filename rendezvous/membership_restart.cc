@@ -146,7 +146,7 @@ void Machine::BeginStopping(const Why& why, const std::string& except) {
     if (member.peer == 0) {
       gone.push_back(name);
     } else if (name != except && !member.leaving && !member.ready) {
-      Tell(member.peer, Stop{s_.round.id, why.reason, why.cause, s_.stopping.keep_evidence});
+      SendTo(member.peer, Stop{s_.round.id, why.reason, why.cause, s_.stopping.keep_evidence});
     }
   }
   for (const std::string& name : gone) Forget(name);
@@ -281,8 +281,8 @@ void Machine::FinishWith(int exit_code, std::string reason, bool with_failures, 
   s_.verdict = verdict;
   Because(verdict.reason);
   for (auto& [name, member] : s_.members) {
-    if (member.peer != 0) Tell(member.peer, Finish{s_.term, verdict});
-    if (member.contender) Tell(member.contender->first, Finish{s_.term, verdict});
+    if (member.peer != 0) SendTo(member.peer, Finish{s_.term, verdict});
+    if (member.contender) SendTo(member.contender->first, Finish{s_.term, verdict});
   }
 }
 

@@ -106,29 +106,29 @@ void Machine::Gather() {
   }
   if (counts.living == 0) return;
   if (CutOff()) {
-    TellWaiting(fmt::format("{} fell silent at the same time: the fault may be this side's network; waiting for them",
-                            Counted(s_.silent.size(), "node")));
+    NotifyWaiting(fmt::format("{} fell silent at the same time: the fault may be this side's network; waiting for them",
+                              Counted(s_.silent.size(), "node")));
   } else if (counts.seated_busy > 0) {
-    TellWaiting("waiting for the last round's workers to end");
+    NotifyWaiting("waiting for the last round's workers to end");
   } else if (too_few) {
     int missing = options().min_nodes - counts.ready;
-    TellWaiting(fmt::format("waiting for {} more {}: have {} of {} (up to {})", missing,
-                            missing == 1 ? "node" : "nodes", counts.ready, options().min_nodes,
-                            Seconds(options().join_timeout)) +
-                (counts.living == 1 && s_.round.id.number < 0 ? EndpointHint() : ""));
+    NotifyWaiting(fmt::format("waiting for {} more {}: have {} of {} (up to {})", missing,
+                              missing == 1 ? "node" : "nodes", counts.ready, options().min_nodes,
+                              Seconds(options().join_timeout)) +
+                  (counts.living == 1 && s_.round.id.number < 0 ? EndpointHint() : ""));
   } else {
-    TellWaiting(fmt::format("have {} of {}, {} at least: waiting {} for more", counts.ready,
-                            Counted(WantedNodes(), "node"), options().min_nodes, Seconds(options().last_call)));
+    NotifyWaiting(fmt::format("have {} of {}, {} at least: waiting {} for more", counts.ready,
+                              Counted(WantedNodes(), "node"), options().min_nodes, Seconds(options().last_call)));
   }
 }
 
-void Machine::TellWaiting(const std::string& text) {
+void Machine::NotifyWaiting(const std::string& text) {
   if (text == s_.waiting.notice) return;
   s_.waiting.notice = text;
   Because(text);
   if (s_.counts.living > kFewNodes) return;  // newcomers are told when they come
   for (auto& [name, member] : s_.members) {
-    if (member.peer != 0 && member.ready && !member.leaving) Tell(member.peer, Notice{text});
+    if (member.peer != 0 && member.ready && !member.leaving) SendTo(member.peer, Notice{text});
   }
 }
 
@@ -277,12 +277,12 @@ void Machine::StartRound(const Why& why) {
       member.rank = static_cast<int>(rank);
       member.runs = s_.round.id;
     }
-    Tell(member.peer, Start{AssignmentFor(s_.round, member.rank)});
+    SendTo(member.peer, Start{AssignmentFor(s_.round, member.rank)});
   }
   for (auto& [name, member] : s_.members) {
     if (member.in_round || member.peer == 0 || !member.ready || member.leaving) continue;
-    Tell(member.peer, Notice{fmt::format("round {} has all its {}; {} waits as a spare", s_.round.id.number,
-                                         Counted(s_.round.seats.size(), "node"), NodeName(member.node))});
+    SendTo(member.peer, Notice{fmt::format("round {} has all its {}; {} waits as a spare", s_.round.id.number,
+                                           Counted(s_.round.seats.size(), "node"), NodeName(member.node))});
   }
   Because(s_.round.reason);
 }

@@ -91,7 +91,7 @@ class Server::Impl::Call final : public GrpcServerCall {
  public:
   Call(GrpcPort& port, Impl& owner) : GrpcServerCall(port), owner_(owner), greeting_(owner.loop_) {}
 
-  void Carry(bool err, grpc::Slice bytes) {
+  void SendOutput(bool err, grpc::Slice bytes) {
     Send(Encode(FromPod(Output{err, {std::move(bytes)}})));
     Continue();
   }
@@ -256,7 +256,7 @@ Status Server::Impl::Serve() {
 StatusOr<std::pair<int64_t, int64_t>> Server::Impl::Start(Call* call, const Open& open) {
   const int64_t number = ++last_number_;
   RemoteProcessEvents events;
-  events.output = [call](bool err, grpc::Slice bytes) { call->Carry(err, std::move(bytes)); };
+  events.output = [call](bool err, grpc::Slice bytes) { call->SendOutput(err, std::move(bytes)); };
   events.taken = [call](size_t bytes) { call->Taken(bytes); };
   events.ended = [this, call](const launcher::ExitRecord& record) {
     std::string why = stopping_ ? kPodStopping : "";

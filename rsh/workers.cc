@@ -36,7 +36,7 @@ class Workers::Impl : public std::enable_shared_from_this<Impl> {
     for (const std::string& address : options_.addresses) Add(address, true);
     for (const std::string& address : options_.of_this_machine) Add(address, false);
   }
-  void Tell(const Verdict& verdict, Duration limit, std::function<void(std::vector<std::string>)> done);
+  void SendVerdict(const Verdict& verdict, Duration limit, std::function<void(std::vector<std::string>)> done);
   void Close();
 
  private:
@@ -149,7 +149,8 @@ void Workers::Impl::Over(Worker& worker, const grpc::Status& status) {
   Dial(worker);
 }
 
-void Workers::Impl::Tell(const Verdict& verdict, Duration limit, std::function<void(std::vector<std::string>)> done) {
+void Workers::Impl::SendVerdict(const Verdict& verdict, Duration limit,
+                                std::function<void(std::vector<std::string>)> done) {
   verdict_ = verdict;
   done_ = std::move(done);
   for (Worker& worker : workers_) {
@@ -206,8 +207,8 @@ Workers::Workers(asio::io_context& loop, net::GrpcQueue& queue, net::Resolver& r
   impl_->Begin();
 }
 Workers::~Workers() { impl_->Close(); }
-void Workers::Tell(const Verdict& verdict, Duration limit, std::function<void(std::vector<std::string>)> done) {
-  impl_->Tell(verdict, limit, std::move(done));
+void Workers::SendVerdict(const Verdict& verdict, Duration limit, std::function<void(std::vector<std::string>)> done) {
+  impl_->SendVerdict(verdict, limit, std::move(done));
 }
 
 }  // namespace muster::rsh

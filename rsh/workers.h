@@ -40,10 +40,10 @@ class Workers {
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
 
-  // Tells the verdict to every worker, also to one that comes (back) within `limit`. Waits only two seconds if the
+  // Sends the verdict to every worker, also to one that comes (back) within `limit`. Waits only two seconds if the
   // missing workers were never reached, since an image may use its own remote shell. `done` gets the workers that did
   // not hear the verdict; it is called once, never from within this call.
-  void Tell(const Verdict& verdict, Duration limit, std::function<void(std::vector<std::string> deaf)> done);
+  void SendVerdict(const Verdict& verdict, Duration limit, std::function<void(std::vector<std::string> deaf)> done);
 
  private:
   class Impl;

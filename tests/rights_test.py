@@ -29,9 +29,9 @@ ACTIONS = {
     "Get": ["get"],
     "GetOwn": ["get"],
     "Merge": ["patch"],
-    "means.Create": ["create", "get", "patch"],
-    "means.Change": ["patch"],
-    "means.Delete": ["delete"],
+    "executor.Create": ["create", "get", "patch"],
+    "executor.Change": ["patch"],
+    "executor.Delete": ["delete"],
 }
 # A cache watches a kind by an informer, which lists and watches. The status is applied to the owner of a pass.
 WATCHES = ["list", "watch"]
@@ -130,7 +130,7 @@ def calls():
             for match in re.finditer(r"co_await Look\((\w+|\*\w+),", text):
                 yield path.name, match[1].lstrip("*"), "", ["get"]
         if path.name == "actions.cc":
-            for match in re.finditer(r"(?<![\w.>:])((?:means\.)?\w+)\((k[A-Z]\w+|job\.resource)\b", text):
+            for match in re.finditer(r"(?<![\w.>:])((?:executor\.)?\w+)\((k[A-Z]\w+|job\.resource)\b", text):
                 if match[1] in ACTIONS:
                     yield path.name, match[2], "", ACTIONS[match[1]]
 

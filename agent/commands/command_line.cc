@@ -68,7 +68,7 @@ std::string WantPositive(const std::string& text) {
 
 int ServeUntilSignal(boost::asio::io_context& loop, const std::string& host, int port) {
   launcher::Console console(loop);
-  console.CarryLog();
+  console.RouteLog();
   PrintTo(stdout, "listening on {}\n", JoinHostPort(host.empty() ? "::" : host, port));
   std::fflush(stdout);
   DropStartupPages();

@@ -19,12 +19,12 @@ constexpr std::string_view kPrteShell = "PRTE_MCA_plm_ssh_agent PRTE_MCA_prte_ss
 constexpr std::string_view kHydraShell = "HYDRA_LAUNCHER HYDRA_LAUNCHER_EXEC HYDRA_BOOTSTRAP HYDRA_BOOTSTRAP_EXEC";
 constexpr std::string_view kIntelShell = "I_MPI_HYDRA_BOOTSTRAP I_MPI_HYDRA_BOOTSTRAP_EXEC";
 
-class Teller {
+class VariableMaker {
  public:
-  Teller(const Environment& environment, const MpiPlace& place)
+  VariableMaker(const Environment& environment, const MpiPlace& place)
       : environment_(environment), place_(place), listed_(FirstOf(environment, "MUSTER_MPI_HOSTS").has_value()) {}
 
-  Variables Tell() {
+  Variables Make() {
     HostFiles();
     if (!place_.rsh.empty()) {
       const bool orte = !Chosen(kOrteShell, "OMPI_MCA_plm", "rsh");
@@ -134,7 +134,7 @@ StatusOr<Variables> MpiVariables(const Environment& environment, const MpiPlace&
                     "Muster into a folder without (muster install DIR)",
                     place.rsh));
   }
-  return Teller(environment, place).Tell();
+  return VariableMaker(environment, place).Make();
 }
 
 }  // namespace muster::agent

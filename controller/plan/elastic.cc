@@ -19,7 +19,7 @@ constexpr char kVariable[] = "MUSTER_NODES_FILE";
 
 bool Scales(const Draft& draft) { return draft.nodes.elastic && draft.job.meta.Label(kQueueLabel).empty(); }
 
-void TellNodes(int pods, Json* pod_template, Json* container) {
+void SetNodes(int pods, Json* pod_template, Json* container) {
   if (FindNamed(std::as_const(*container), "env", kVariable) != nullptr) return;
   UpsertEnvFirst(Json::array({EnvValue(kVariable, fmt::format("{}/{}", kFolder, kFile))}), container);
   (*pod_template)["metadata"]["annotations"][kNodesAnnotation] = fmt::format("{}", pods);

@@ -23,7 +23,7 @@ bool Scales(const Draft& draft);
 
 // Gives `container` of a pod template the file with the number of pods, and MUSTER_NODES_FILE with its path. Does
 // nothing if the container has that variable.
-void TellNodes(int pods, Json* pod_template, Json* container);
+void SetNodes(int pods, Json* pod_template, Json* container);
 
 // A HorizontalPodAutoscaler, named as the job, that changes the number of pods through the job's /scale.
 PlannedObject Autoscaler(std::string_view api_version, std::string_view kind, const std::string& name, int least,

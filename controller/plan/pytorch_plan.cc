@@ -207,7 +207,7 @@ class Planner {
     if (replicas->agent) replicas->agent_port = AgentPort(*place.pod, main);
     replicas->meets = replicas->agent && is_torchrun;
     if (replicas->agent && plan_.elastic) {
-      TellNodes(job_.AllReplicas(), pod_template, &main);
+      SetNodes(job_.AllReplicas(), pod_template, &main);
     }
     return absl::OkStatus();
   }

@@ -221,7 +221,7 @@ class Planner {
         restarts_for_any = true;
       }
       if (draft_.nodes.elastic && injections_[of.name].done) {
-        TellNodes(draft_.nodes.pods, &PodTemplate(of.job_template), TrainerContainer(of));
+        SetNodes(draft_.nodes.pods, &PodTemplate(of.job_template), TrainerContainer(of));
       }
       if (!draft_.agents_meet || !injections_[of.name].done || HasOwnToken(*TrainerContainer(of))) continue;
       MountToken(TokenSecretName(job_.meta), &PodSpec(of.job_template), TrainerContainer(of));

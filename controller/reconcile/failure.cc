@@ -59,7 +59,7 @@ std::string OneLine(std::string_view text) {
   return Shown(line);
 }
 
-void Tell(const TerminationMessage& message, Failure* failure) {
+void CopyFrom(const TerminationMessage& message, Failure* failure) {
   // The node rank of the plan goes first: an agent that knows no other pod reports node rank 0.
   if (!failure->node_rank) failure->node_rank = message.node_rank;
   failure->message = message.reason;
@@ -152,7 +152,7 @@ PodFailure FailureBy(const ObservedPod& pod, const ObservedEnd* end, const PodRu
       const TerminationMessage& message = *end->message;
       found.origin = OriginOf(message, pod.meta.name);
       found.told = message.reason.starts_with(kVerdictReason);
-      Tell(message, &failure);
+      CopyFrom(message, &failure);
       if (message.cause) failure.origin = found.origin;
       const bool elsewhere = message.cause && message.cause->node != message.node;
       if (elsewhere && !message.cause->host.empty()) found.elsewhere = message.cause;

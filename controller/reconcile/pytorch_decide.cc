@@ -100,7 +100,7 @@ class Deciding {
     RemoveExtra();
     Restart();
     Fill();
-    TellNodes();
+    AnnotatePods();
     EndServing();
     CountReplicas(job_, plan_, replicas_, &status());
     SettleConditions();
@@ -391,14 +391,14 @@ class Deciding {
     Event(false, fmt::format("{}{}", reason::kSuccessfulCreate, kind), fmt::format("Created {}: {}", Lower(kind), all));
   }
 
-  // Tells the pods of an elastic job the planned number of pods.
-  void TellNodes() {
+  // Writes the planned number of pods to each pod of an elastic job.
+  void AnnotatePods() {
     const int nodes = job_.AllReplicas();
     for (const Replica& replica : replicas_.all) {
       if (replica.pod == nullptr || !StillRuns(*replica.pod)) continue;
       const std::string_view told = replica.pod->meta.Annotation(kNodesAnnotation);
       if (told.empty() || told == fmt::format("{}", nodes)) continue;
-      Do(Action::Kind::kTellPod, replica.pod->meta);
+      Do(Action::Kind::kAnnotatePod, replica.pod->meta);
       decision_.actions.back().pods = nodes;
     }
   }

@@ -20,7 +20,7 @@ struct Action {
     kCreatePod,
     kCreatePodOfJob,  // of the Job `job`, from its template
     kScaleJob,        // to `pods`
-    kTellPod,         // the planned number of pods of its job, `pods`
+    kAnnotatePod,     // the planned number of pods of its job, `pods`
     kEndPod,          // its containers end, and it stays: `container` has ended, which decides (deciding.h)
     kAdoptPod,        // a pod without a controller
     kSuspendJob,

@@ -405,7 +405,7 @@ class Deciding {
         const std::string_view told = pod->meta.Annotation(kNodesAnnotation);
         if (!StillRuns(*pod) || told.empty() || told == fmt::format("{}", pods)) continue;
         if (IsScaledAway(*pod, *placed.planned)) continue;
-        Do(Action::Kind::kTellPod, pod->meta.name, pod->meta.uid);
+        Do(Action::Kind::kAnnotatePod, pod->meta.name, pod->meta.uid);
         decision_.actions.back().pods = pods;
       }
     }

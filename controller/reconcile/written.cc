@@ -59,7 +59,7 @@ Json PatchOf(const Action& action) {
       patch["metadata"]["annotations"][kEndedAnnotation] = action.container;
       patch["spec"]["activeDeadlineSeconds"] = 1;
       break;
-    case Action::Kind::kTellPod:
+    case Action::Kind::kAnnotatePod:
       patch["metadata"]["annotations"][kNodesAnnotation] = fmt::format("{}", action.pods);
       break;
     case Action::Kind::kCreateService:

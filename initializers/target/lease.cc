@@ -102,7 +102,7 @@ class Lease::Impl : public std::enable_shared_from_this<Impl> {
   Status Take(uint64_t number);
   Status WriteBeat();
   void Beat();
-  void Tell(const std::function<void(Status)>& last, Status status);
+  void NotifyLast(const std::function<void(Status)>& last, Status status);
   void After(Duration pause, void (Impl::*what)());
 
   asio::steady_timer timer_;
@@ -146,7 +146,7 @@ void Lease::Impl::Look() {
   const TimePoint now = MonotonicClock::now();
   if (!seen.ok()) {  // an unreadable folder says nothing about the holder
     if (!unseen_since_) unseen_since_ = now;
-    if (now - *unseen_since_ >= rules_.silence) return Tell(events_.lost, seen.status());
+    if (now - *unseen_since_ >= rules_.silence) return NotifyLast(events_.lost, seen.status());
     return After(rules_.look, &Impl::Look);
   }
   unseen_since_.reset();
@@ -161,8 +161,8 @@ void Lease::Impl::Look() {
         if (!self->ended_) self->events_.held();
       });
     }
-    if (number_) return Tell(events_.lost, std::move(taken));
-    if (!absl::IsAlreadyExists(taken)) return Tell(events_.unwritable, std::move(taken));
+    if (number_) return NotifyLast(events_.lost, std::move(taken));
+    if (!absl::IsAlreadyExists(taken)) return NotifyLast(events_.unwritable, std::move(taken));
   } else if (std::string holder = LeaseHolderText(sight.text); holder != waits_for_) {
     events_.say(fmt::format("waiting for {}, which is filling the same folder", holder));
     waits_for_ = std::move(holder);
@@ -212,12 +212,12 @@ Status Lease::Impl::StayHeld() {
 
 void Lease::Impl::Beat() {
   Status held = StayHeld();
-  if (!held.ok()) return Tell(events_.lost, std::move(held));
+  if (!held.ok()) return NotifyLast(events_.lost, std::move(held));
   After(rules_.beat, &Impl::Beat);
 }
 
 // `last`: one of events_.
-void Lease::Impl::Tell(const std::function<void(Status)>& last, Status status) {
+void Lease::Impl::NotifyLast(const std::function<void(Status)>& last, Status status) {
   asio::post(loop_, [self = shared_from_this(), &last, status = std::move(status)] {
     if (!std::exchange(self->ended_, true)) last(status);
   });

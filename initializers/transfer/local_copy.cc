@@ -69,7 +69,7 @@ class Copying {
   int refetched() const { return refetched_; }
 
  private:
-  Status Once();
+  Status CopyOnce();
   Status KeepExecutable();
   Status NoFileAnyMore() const;
   Status HashWhole(int file);
@@ -98,7 +98,7 @@ Status Copying::Run() {
   while (true) {
     moved_.name = Staging::NameOf(options_.source, moved_.entry);
     mismatch_.reset();
-    Status status = Once();
+    Status status = CopyOnce();
     if (status.code() == absl::StatusCode::kAborted && ++changes_ < kMostTries) {
       staging_.Drop(moved_.name);  // frees the space for the next try
       notes_.push_back(fmt::format("{}; copying it anew", Message(status)));
@@ -123,7 +123,7 @@ Status Copying::KeepExecutable() {
   return absl::OkStatus();
 }
 
-Status Copying::Once() {
+Status Copying::CopyOnce() {
   Entry& entry = moved_.entry;
   const Descriptor source = OpenListed(entry.key);
   struct stat facts {};

@@ -35,13 +35,13 @@ class BlockIntake final : public http::Intake {
 
 }  // namespace
 
-Transfer::Impl::Impl(asio::io_context& loop, TransferMeans means, TransferOptions options, MoveEvents events)
+Transfer::Impl::Impl(asio::io_context& loop, TransferContext context, TransferOptions options, MoveEvents events)
     : loop_(loop),
-      http_(means.small),
-      large_http_(means.large),
-      provider_(means.provider),
-      staging_(means.staging),
-      pool_(means.pool),
+      http_(context.small),
+      large_http_(context.large),
+      provider_(context.provider),
+      staging_(context.staging),
+      pool_(context.pool),
       options_(std::move(options)),
       events_(std::move(events)),
       request_limit_(Within(options_.request_limit, pool_.blocks().count())),
@@ -344,8 +344,8 @@ void Transfer::Impl::Fail(Status status) {
   });
 }
 
-Transfer::Transfer(asio::io_context& loop, TransferMeans means, TransferOptions options, MoveEvents events)
-    : impl_(std::make_shared<Impl>(loop, means, std::move(options), std::move(events))) {}
+Transfer::Transfer(asio::io_context& loop, TransferContext context, TransferOptions options, MoveEvents events)
+    : impl_(std::make_shared<Impl>(loop, context, std::move(options), std::move(events))) {}
 Transfer::~Transfer() { impl_->Stop(); }
 void Transfer::Add(const std::vector<Entry>& entries) { impl_->Add(entries); }
 void Transfer::EndOfList() { impl_->EndOfList(); }

@@ -47,7 +47,7 @@ struct TransferOptions {
 };
 
 // The objects that a Transfer uses; they outlive it.
-struct TransferMeans {
+struct TransferContext {
   http::Transport& small;  // for small files: on the loop, where many requests run at a time
   http::Transport& large;  // for the ranges of large files
   Provider& provider;
@@ -59,7 +59,7 @@ inline constexpr uint64_t kDirectFrom = uint64_t{64} << 20;  // bytes
 
 class Transfer final : public Mover {
  public:
-  Transfer(boost::asio::io_context& loop, TransferMeans means, TransferOptions options, MoveEvents events);
+  Transfer(boost::asio::io_context& loop, TransferContext context, TransferOptions options, MoveEvents events);
   ~Transfer() override;
   Transfer(const Transfer&) = delete;
   Transfer& operator=(const Transfer&) = delete;

@@ -24,7 +24,7 @@ namespace muster::initializers {
 
 class Transfer::Impl : public std::enable_shared_from_this<Impl> {
  public:
-  Impl(boost::asio::io_context& loop, TransferMeans means, TransferOptions options, MoveEvents events);
+  Impl(boost::asio::io_context& loop, TransferContext context, TransferOptions options, MoveEvents events);
 
   void Add(const std::vector<Entry>& entries);
   void EndOfList();

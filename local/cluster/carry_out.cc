@@ -11,9 +11,9 @@ using namespace controller;
 
 namespace {
 
-class Means {
+class Executor {
  public:
-  Means(const Action& action, const Meta& owner, WallTime now, World* world)
+  Executor(const Action& action, const Meta& owner, WallTime now, World* world)
       : action_(action), owner_(owner), now_(now), world_(world) {}
 
   // With kUse an existing object stays as it is; else the job must control it, and kUpdate merges `object` into it.
@@ -75,33 +75,33 @@ class Means {
 
 Status CarryOut(const Action& action, std::string_view owner_kind, const Meta& owner, WallTime now, World* world) {
   using Kind = Action::Kind;
-  Means means(action, owner, now, world);
+  Executor executor(action, owner, now, world);
   switch (action.kind) {
     case Kind::kCreateService:
     case Kind::kCreateJob:
     case Kind::kCreatePod:
-      return means.Create(action.object());
+      return executor.Create(action.object());
     case Kind::kCreateObject:
-      return means.CreateObject();
+      return executor.CreateObject();
     case Kind::kCreatePodOfJob:
-      return means.CreatePodOfJob();
+      return executor.CreatePodOfJob();
     case Kind::kScaleJob:
     case Kind::kSuspendJob:
-      return means.Change("Job");
-    case Kind::kTellPod:
+      return executor.Change("Job");
+    case Kind::kAnnotatePod:
     case Kind::kEndPod:
-      return means.Change("Pod");
+      return executor.Change("Pod");
     case Kind::kDeleteJob:
-      return means.Delete("Job");
+      return executor.Delete("Job");
     case Kind::kDeletePod:
     case Kind::kDropPod:
-      return means.Delete("Pod");
+      return executor.Delete("Pod");
     case Kind::kDeleteService:
-      return means.Delete("Service");
+      return executor.Delete("Service");
     case Kind::kDeleteObject:
-      return means.Delete(TextField(action.object(), "kind"));
+      return executor.Delete(TextField(action.object(), "kind"));
     case Kind::kDeleteOwner:
-      return means.Delete(owner_kind);
+      return executor.Delete(owner_kind);
     case Kind::kAdoptPod:
     case Kind::kSuspendJobSet:
     case Kind::kResumeJobSet:

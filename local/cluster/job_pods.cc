@@ -72,9 +72,9 @@ class Sync {
   std::vector<int> Pending(int most) const;
   void Create(int most);
   void NoteFailures(int index);
-  void TellSuspended();
+  void RecordSuspended();
   void CountEnded();
-  void TellEnd();
+  void RecordEnd();
   void WriteStatus();
 
   const Json& status_;  // from the last step
@@ -330,7 +330,7 @@ void Sync::NoteFailures(int index) {
   if (ignored > 0) annotations[kIndexIgnoredAnnotation] = fmt::format("{}", ignored);
 }
 
-void Sync::TellSuspended() {
+void Sync::RecordSuspended() {
   if (rules_.suspended) {
     if (SetCondition("Suspended", true, "JobSuspended", "Job suspended")) started_.reset();
   } else if (SetCondition("Suspended", false, "JobResumed", "Job resumed")) {
@@ -354,7 +354,7 @@ void Sync::CountEnded() {
 }
 
 // Sets the condition that the Job is going to end, and once no pod is terminating the condition that it has ended.
-void Sync::TellEnd() {
+void Sync::RecordEnd() {
   const auto& [success, reason, message] = *verdict_;
   const char* bound = success ? "SuccessCriteriaMet" : "FailureTarget";
   SetCondition(bound, true, reason, message);
@@ -399,12 +399,12 @@ JobStep Sync::Run() {
     if (std::ssize(succeeded_) >= rules_.completions && active_count_ == 0) {
       verdict_ = {true, "CompletionsReached", "Reached expected number of succeeded pods"};
     } else if (!deleted_) {
-      TellSuspended();
+      RecordSuspended();
     }
   }
   CountEnded();
   if (verdict_) {
-    TellEnd();
+    RecordEnd();
     step_.again.reset();
   } else if (const auto deadline = Deadline()) {
     Due(*deadline);

@@ -92,8 +92,9 @@ bool HasProbes(const ContainerProgram& container) {
 
 class PodRun::Impl : public std::enable_shared_from_this<Impl> {
  public:
-  Impl(const PodMeans& means, PodProgram program, const PodPlace& place, PodView view, std::function<void()> changed)
-      : means_(means),
+  Impl(const PodContext& context, PodProgram program, const PodPlace& place, PodView view,
+       std::function<void()> changed)
+      : context_(context),
         program_(std::move(program)),
         folder_(place.folder),
         address_(place.address),
@@ -101,8 +102,8 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
         changed_(std::move(changed)),
         cycle_(program_, place.address, WallNow()),
         runs_(cycle_.size()),
-        timer_(means.loop),
-        deadline_(means.loop) {}
+        timer_(context.loop),
+        deadline_(context.loop) {}
 
   void Begin() {
     if (program_.deadline) {
@@ -112,7 +113,7 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
         if (error || !self) return;
         self->cycle_.Stop("DeadlineExceeded", "Pod was active on the node longer than the specified deadline");
         self->Step();
-        self->Tell();
+        self->PostChanged();
       });
     }
     Step();
@@ -157,7 +158,7 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
                        std::function<void(absl::Status)> done) {
     const pid_t pid = Find(name, entries);
     if (pid <= 0) return absl::NotFoundError("there is no such process");
-    return ForceExit(means_.reaper, pid, code, std::move(done));
+    return ForceExit(context_.reaper, pid, code, std::move(done));
   }
 
   bool over() const { return cycle_.over(); }
@@ -193,16 +194,17 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
                                            [weak, i] {
                                              if (auto self = weak.lock()) self->Gone(i);
                                            }};
-    run.group = std::make_unique<launcher::WorkerGroup>(means_.loop, means_.reaper, means_.console, std::move(events));
+    run.group =
+        std::make_unique<launcher::WorkerGroup>(context_.loop, context_.reaper, context_.console, std::move(events));
     // Removes the message of the container's previous run.
     const std::ofstream emptied(container.termination_message, std::ios::trunc);
     launcher::WorkerSpec spec;
     spec.argv = view_.enter;
-    if (means_.bwrap.empty()) {
+    if (context_.bwrap.empty()) {
       spec.working_directory = container.working_directory;
     } else {
-      const std::vector<std::string> words = SandboxWords({.bwrap = means_.bwrap,
-                                                           .own_pids = means_.own_pids,
+      const std::vector<std::string> words = SandboxWords({.bwrap = context_.bwrap,
+                                                           .own_pids = context_.own_pids,
                                                            .hostname = program_.hostname,
                                                            .files = view_.files,
                                                            .root = container.root,
@@ -236,7 +238,7 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
       cycle_.Started(i, WallNow());
       AskOnceBuilt(i);
     }
-    Tell();
+    PostChanged();
   }
 
   void StopAsking(size_t i) {
@@ -246,9 +248,9 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
 
   // The container's cgroup with its limits; empty: it has none.
   std::string Limited(const ContainerProgram& container) {
-    if (means_.limits == nullptr) return "";
+    if (context_.limits == nullptr) return "";
     auto made =
-        means_.limits->Make(fs::path(folder_).filename().string(), program_.limits, container.name, container.limits);
+        context_.limits->Make(fs::path(folder_).filename().string(), program_.limits, container.name, container.limits);
     if (made.ok()) return *std::move(made);
     view_.unlimited(std::string(Message(made.status())));
     return "";
@@ -259,14 +261,14 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
   Descriptor BuiltSign(size_t i, launcher::WorkerSpec* spec) {
     ContainerRun& run = runs_[i];
     run.built.reset();
-    const auto bwrap = std::find(spec->argv.begin(), spec->argv.end(), means_.bwrap);
+    const auto bwrap = std::find(spec->argv.begin(), spec->argv.end(), context_.bwrap);
     if (!HasProbes(cycle_.Program(i)) || bwrap == spec->argv.end()) return Descriptor();
     int ends[2] = {-1, -1};
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return Descriptor();
     Descriptor ours(ends[0]), theirs(ends[1]);
     const char go = 1;
     if (write(ours.get(), &go, sizeof go) != sizeof go) return Descriptor();
-    auto watched = std::make_unique<asio::posix::stream_descriptor>(means_.loop);
+    auto watched = std::make_unique<asio::posix::stream_descriptor>(context_.loop);
     if (!Attach(*watched, std::move(ours), "epoll_ctl").ok()) return Descriptor();
     run.built = std::move(watched);
     spec->kept.push_back(theirs.get());
@@ -298,14 +300,14 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
       }
       return all;
     };
-    const ProbeMeans means{.loop = means_.loop,
-                           .reaper = means_.reaper,
-                           .console = means_.console,
-                           .address = address_,
-                           .words = words,
-                           .environment = container.environment};
+    const ProbeContext context{.loop = context_.loop,
+                               .reaper = context_.reaper,
+                               .console = context_.console,
+                               .address = address_,
+                               .words = words,
+                               .environment = container.environment};
     runs_[i].probes = std::make_unique<ProbeRun>(
-        means, container, [weak = weak_from_this(), i](ProbeKind kind, const ProbeAnswer& answer) {
+        context, container, [weak = weak_from_this(), i](ProbeKind kind, const ProbeAnswer& answer) {
           if (auto self = weak.lock()) self->Found(i, kind, answer);
         });
   }
@@ -331,7 +333,7 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
                               kind == ProbeKind::kReadiness ? "it is not ready" : "it is stopped", answer.said));
     }
     Step();
-    Tell();
+    PostChanged();
   }
 
   // The first processes in the container's namespaces.
@@ -339,7 +341,7 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
     std::vector<pid_t> inside;
     for (const int64_t started : runs_[i].group->pids()) {
       const auto pid = static_cast<pid_t>(started);
-      const std::vector<pid_t> first = means_.bwrap.empty() ? std::vector<pid_t>{pid} : ChildrenOf(pid);
+      const std::vector<pid_t> first = context_.bwrap.empty() ? std::vector<pid_t>{pid} : ChildrenOf(pid);
       if (!first.empty()) inside.push_back(first.front());
     }
     return inside;
@@ -347,7 +349,7 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
 
   // The processes of the command. With own_pids they are children of the namespace's process 1, bubblewrap's.
   std::vector<pid_t> Commands(size_t i) const {
-    if (!means_.own_pids) return Inside(i);
+    if (!context_.own_pids) return Inside(i);
     std::vector<pid_t> commands;
     for (const pid_t first : Inside(i)) {
       const std::vector<pid_t> children = ChildrenOf(first);
@@ -365,7 +367,7 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
     const std::vector<pid_t> commands = Commands(i);
     for (const pid_t command : commands) kill(command, SIGTERM);
     const Duration grace = commands.empty() ? Duration::zero() : cycle_.Grace(i);
-    run.grace = std::make_unique<asio::steady_timer>(means_.loop, grace);
+    run.grace = std::make_unique<asio::steady_timer>(context_.loop, grace);
     run.grace->async_wait([weak = weak_from_this(), i](const boost::system::error_code& error) {
       auto self = weak.lock();
       if (!error && self && self->runs_[i].group) self->runs_[i].group->Stop(SIGKILL, Duration::zero());
@@ -373,7 +375,7 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   void StartAgain(size_t i) {
-    asio::post(means_.loop, [weak = weak_from_this(), i, group = std::shared_ptr(std::move(runs_[i].group))] {
+    asio::post(context_.loop, [weak = weak_from_this(), i, group = std::shared_ptr(std::move(runs_[i].group))] {
       if (auto self = weak.lock()) self->StartContainer(i);
     });
   }
@@ -406,10 +408,10 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
                               pause.count()));
     }
     // Destroys the group later, since this is a callback of the group itself.
-    asio::post(means_.loop, [weak = weak_from_this(), group = std::move(run.group)] {
+    asio::post(context_.loop, [weak = weak_from_this(), group = std::move(run.group)] {
       if (auto self = weak.lock()) self->Step();
     });
-    Tell();
+    PostChanged();
   }
 
   void WakeAt(WallTime when) {
@@ -420,11 +422,11 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
     });
   }
 
-  void Tell() {
-    asio::post(means_.loop, [self = shared_from_this()] { self->changed_(); });
+  void PostChanged() {
+    asio::post(context_.loop, [self = shared_from_this()] { self->changed_(); });
   }
 
-  const PodMeans means_;
+  const PodContext context_;
   const PodProgram program_;
   const std::string folder_, address_;
   const PodView view_;
@@ -438,10 +440,10 @@ PodRun::PodRun(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 PodRun::~PodRun() { impl_->End(); }
 
-StatusOr<std::unique_ptr<PodRun>> PodRun::Start(const PodMeans& means, PodProgram program, const PodPlace& place,
+StatusOr<std::unique_ptr<PodRun>> PodRun::Start(const PodContext& context, PodProgram program, const PodPlace& place,
                                                 PodView view, std::function<void()> changed) {
-  MUSTER_RETURN_IF_ERROR(Prepare(program, place.folder, means.agent_files));
-  auto impl = std::make_shared<Impl>(means, std::move(program), place, std::move(view), std::move(changed));
+  MUSTER_RETURN_IF_ERROR(Prepare(program, place.folder, context.agent_files));
+  auto impl = std::make_shared<Impl>(context, std::move(program), place, std::move(view), std::move(changed));
   impl->Begin();
   return std::unique_ptr<PodRun>(new PodRun(std::move(impl)));
 }

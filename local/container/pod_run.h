@@ -23,7 +23,7 @@
 
 namespace muster::local {
 
-struct PodMeans {
+struct PodContext {
   boost::asio::io_context& loop;
   launcher::Reaper& reaper;
   launcher::Console& console;
@@ -55,7 +55,7 @@ class PodRun {
  public:
   // `changed` is called when the pod's status may have changed: on the loop, never from inside a call of this class.
   // Errors: a folder or a file cannot be made; names it.
-  static StatusOr<std::unique_ptr<PodRun>> Start(const PodMeans& means, PodProgram program, const PodPlace& place,
+  static StatusOr<std::unique_ptr<PodRun>> Start(const PodContext& context, PodProgram program, const PodPlace& place,
                                                  PodView view, std::function<void()> changed);
   ~PodRun();  // kills all processes that are left
 

@@ -27,8 +27,8 @@ constexpr size_t kMostSaid = 200;
 // The common part of all kinds of probes: the time limit, and that `answered` is called once.
 class Question : public std::enable_shared_from_this<Question> {
  public:
-  Question(const ProbeMeans& means, const Probe& probe, std::function<void(ProbeAnswer)> answered)
-      : means_(means), probe_(probe), limit_(means.loop), answered_(std::move(answered)) {}
+  Question(const ProbeContext& context, const Probe& probe, std::function<void(ProbeAnswer)> answered)
+      : context_(context), probe_(probe), limit_(context.loop), answered_(std::move(answered)) {}
   virtual ~Question() = default;
 
   void Begin() {
@@ -55,7 +55,7 @@ class Question : public std::enable_shared_from_this<Question> {
     const auto answered = std::move(answered_);
     const auto self = shared_from_this();
     End();
-    asio::post(means_.loop, [answered, answer = std::move(answer), self] {
+    asio::post(context_.loop, [answered, answer = std::move(answer), self] {
       if (!self->dropped_) answered(answer);
     });
   }
@@ -64,7 +64,7 @@ class Question : public std::enable_shared_from_this<Question> {
   void Unknown(std::string why) { Answer({ProbeAnswer::Kind::kUnknown, std::move(why)}); }
 
   // Copies, because a closed operation still calls its handler, when the caller's objects may be gone.
-  const ProbeMeans means_;
+  const ProbeContext context_;
   const Probe probe_;
 
  private:
@@ -90,14 +90,14 @@ class Handle {
 
 class NetworkQuestion : public Question {
  public:
-  NetworkQuestion(const ProbeMeans& means, const Probe& probe, std::function<void(ProbeAnswer)> answered)
-      : Question(means, probe, std::move(answered)), stream_(means.loop) {}
+  NetworkQuestion(const ProbeContext& context, const Probe& probe, std::function<void(ProbeAnswer)> answered)
+      : Question(context, probe, std::move(answered)), stream_(context.loop) {}
 
  protected:
   void Put() override {
     error_code error;
-    const auto address = asio::ip::make_address(means_.address, error);
-    if (error) return Unknown(fmt::format("{} is not an address", Quoted(means_.address)));
+    const auto address = asio::ip::make_address(context_.address, error);
+    if (error) return Unknown(fmt::format("{} is not an address", Quoted(context_.address)));
     stream_.async_connect(tcp::endpoint(address, static_cast<uint16_t>(probe_.port)),
                           [this, self = shared_from_this()](const error_code& failed) {
                             if (failed) return Failed(Troubled(failed));
@@ -108,7 +108,7 @@ class NetworkQuestion : public Question {
   void Close() override { stream_.close(); }
 
   std::string Troubled(const error_code& error) const {
-    return fmt::format("{}:{}: {}", means_.address, probe_.port, error.message());
+    return fmt::format("{}:{}: {}", context_.address, probe_.port, error.message());
   }
 
   beast::tcp_stream stream_;
@@ -122,7 +122,7 @@ class HttpQuestion : public NetworkQuestion {
   void Connected() override {
     request_.method(beast::http::verb::get);
     request_.target(probe_.path);
-    request_.set(beast::http::field::host, fmt::format("{}:{}", means_.address, probe_.port));
+    request_.set(beast::http::field::host, fmt::format("{}:{}", context_.address, probe_.port));
     request_.set(beast::http::field::user_agent, kUserAgent);
     request_.set(beast::http::field::accept, "*/*");
     request_.set(beast::http::field::connection, "close");
@@ -143,7 +143,7 @@ class HttpQuestion : public NetworkQuestion {
           if (error) return Failed(Troubled(error));
           const unsigned code = answer_.get().result_int();
           if (code >= 200 && code < 400) return Succeeded();
-          Failed(fmt::format("GET {} on {}:{} gives {}", probe_.path, means_.address, probe_.port, code));
+          Failed(fmt::format("GET {} on {}:{} gives {}", probe_.path, context_.address, probe_.port, code));
         });
   }
 
@@ -158,14 +158,14 @@ class CommandQuestion : public Question {
 
  private:
   void Put() override {
-    launcher::WorkerSpec spec{.argv = means_.words(probe_.command), .environment = means_.environment};
+    launcher::WorkerSpec spec{.argv = context_.words(probe_.command), .environment = context_.environment};
     if (spec.argv.empty()) return Unknown("the container does not run");
     for (launcher::StreamSpec* stream : {&spec.output.out, &spec.output.err}) {
       stream->console = false;
       stream->keep_tail = true;
     }
     group_ = std::make_unique<launcher::WorkerGroup>(
-        means_.loop, means_.reaper, means_.console,
+        context_.loop, context_.reaper, context_.console,
         launcher::WorkerGroupEvents{.worker_exited = [this](const launcher::ExitRecord& record) { Ended(record); },
                                     .all_gone = [] {}});
     const auto started = group_->Start({spec});
@@ -175,7 +175,7 @@ class CommandQuestion : public Question {
   // Does not call WorkerGroup::Stop(): that kills orphans with this environment, and it is the container's own.
   void Close() override {
     // Destroys the group later, since this may be a callback of the group itself.
-    asio::post(means_.loop, [group = std::shared_ptr<launcher::WorkerGroup>(std::move(group_))] {});
+    asio::post(context_.loop, [group = std::shared_ptr<launcher::WorkerGroup>(std::move(group_))] {});
   }
 
   void Ended(const launcher::ExitRecord& record) {
@@ -191,23 +191,24 @@ class CommandQuestion : public Question {
   std::unique_ptr<launcher::WorkerGroup> group_;
 };
 
-std::shared_ptr<Question> Make(const ProbeMeans& means, const Probe& probe, std::function<void(ProbeAnswer)> answered) {
+std::shared_ptr<Question> Make(const ProbeContext& context, const Probe& probe,
+                               std::function<void(ProbeAnswer)> answered) {
   switch (probe.kind) {
     case Probe::Kind::kHttp:
-      return std::make_shared<HttpQuestion>(means, probe, std::move(answered));
+      return std::make_shared<HttpQuestion>(context, probe, std::move(answered));
     case Probe::Kind::kTcp:
-      return std::make_shared<NetworkQuestion>(means, probe, std::move(answered));
+      return std::make_shared<NetworkQuestion>(context, probe, std::move(answered));
     case Probe::Kind::kExec:
       break;
   }
-  return std::make_shared<CommandQuestion>(means, probe, std::move(answered));
+  return std::make_shared<CommandQuestion>(context, probe, std::move(answered));
 }
 
 }  // namespace
 
-std::shared_ptr<void> AskContainer(const ProbeMeans& means, const Probe& probe,
+std::shared_ptr<void> AskContainer(const ProbeContext& context, const Probe& probe,
                                    std::function<void(ProbeAnswer)> answered) {
-  return std::make_shared<Handle>(Make(means, probe, std::move(answered)));
+  return std::make_shared<Handle>(Make(context, probe, std::move(answered)));
 }
 
 }  // namespace muster::local

@@ -20,7 +20,7 @@
 
 namespace muster::local {
 
-struct ProbeMeans {
+struct ProbeContext {
   boost::asio::io_context& loop;
   launcher::Reaper& reaper;
   launcher::Console& console;
@@ -31,7 +31,7 @@ struct ProbeMeans {
 };
 
 // Calls `answered` once, never from inside this call, and not after the returned handle is destroyed.
-std::shared_ptr<void> AskContainer(const ProbeMeans& means, const Probe& probe,
+std::shared_ptr<void> AskContainer(const ProbeContext& context, const Probe& probe,
                                    std::function<void(ProbeAnswer)> answered);
 
 }  // namespace muster::local

@@ -10,13 +10,13 @@ namespace asio = boost::asio;
 
 class ProbeRun::Impl : public std::enable_shared_from_this<Impl> {
  public:
-  Impl(ProbeMeans means, const ContainerProgram& program, Found found)
-      : means_(std::move(means)),
+  Impl(ProbeContext context, const ContainerProgram& program, Found found)
+      : context_(std::move(context)),
         found_(std::move(found)),
         begun_(MonotonicClock::now()),
-        probes_{One(ProbeKind::kStartup, program.startup, means_.loop),
-                One(ProbeKind::kLiveness, program.liveness, means_.loop),
-                One(ProbeKind::kReadiness, program.readiness, means_.loop)} {}
+        probes_{One(ProbeKind::kStartup, program.startup, context_.loop),
+                One(ProbeKind::kLiveness, program.liveness, context_.loop),
+                One(ProbeKind::kReadiness, program.readiness, context_.loop)} {}
 
   void Begin() {
     if (probes_[0].probe) return AskAt(&probes_[0], FirstQuestion(*probes_[0].probe, begun_, begun_));
@@ -61,10 +61,11 @@ class ProbeRun::Impl : public std::enable_shared_from_this<Impl> {
 
   void Ask(One* one) {
     const TimePoint asked = MonotonicClock::now();
-    one->question = AskContainer(means_, *one->probe, [weak = weak_from_this(), one, asked](const ProbeAnswer& answer) {
-      auto self = weak.lock();
-      if (self && self->found_) self->Count(one, answer, asked);
-    });
+    one->question =
+        AskContainer(context_, *one->probe, [weak = weak_from_this(), one, asked](const ProbeAnswer& answer) {
+          auto self = weak.lock();
+          if (self && self->found_) self->Count(one, answer, asked);
+        });
   }
 
   void Count(One* one, const ProbeAnswer& answer, TimePoint asked) {
@@ -80,14 +81,14 @@ class ProbeRun::Impl : public std::enable_shared_from_this<Impl> {
     found(one->kind, answer);
   }
 
-  const ProbeMeans means_;
+  const ProbeContext context_;
   Found found_;
   const TimePoint begun_;
   std::array<One, 3> probes_;
 };
 
-ProbeRun::ProbeRun(ProbeMeans means, const ContainerProgram& program, Found found)
-    : impl_(std::make_shared<Impl>(std::move(means), program, std::move(found))) {
+ProbeRun::ProbeRun(ProbeContext context, const ContainerProgram& program, Found found)
+    : impl_(std::make_shared<Impl>(std::move(context), program, std::move(found))) {
   impl_->Begin();
 }
 ProbeRun::~ProbeRun() { impl_->End(); }

@@ -19,8 +19,8 @@ class ProbeRun {
   // and may destroy the ProbeRun.
   using Found = std::function<void(ProbeKind kind, const ProbeAnswer& answer)>;
 
-  // Call it when the container has started. `program`, and what `means` refers to, must outlive the ProbeRun.
-  ProbeRun(ProbeMeans means, const ContainerProgram& program, Found found);
+  // Call it when the container has started. `program`, and what `context` refers to, must outlive the ProbeRun.
+  ProbeRun(ProbeContext context, const ContainerProgram& program, Found found);
   ~ProbeRun();
 
  private:

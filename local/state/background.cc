@@ -35,7 +35,7 @@ StatusOr<Background> Background::Fork(const std::string& output) {
   return Background(0, std::move(word.writing), output);
 }
 
-void Background::Tell(const Status& started) {
+void Background::ReportStart(const Status& started) {
   const std::string word = started.ok() ? std::string(kRuns) : fmt::format("{}{}", kFailed, Message(started));
   // If the first process has ended, the write fails, which does not matter.
   static_cast<void>(WriteAll(word_.get(), std::string_view(word).substr(0, kMostWord), "the first process"));

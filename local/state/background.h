@@ -21,8 +21,9 @@ class Background {
   pid_t pid() const { return pid_; }  // in the first process: of the new process
 
   // In the new process, once. `started`: OK if the command runs, else why it does not.
-  void Tell(const Status& started);
-  // In the first process: waits for Tell(). Unavailable: Tell()'s error, or the new process ended without Tell().
+  void ReportStart(const Status& started);
+  // In the first process: waits for ReportStart(). Unavailable: ReportStart()'s error, or the new process ended without
+  // ReportStart().
   Status Await();
 
  private:

@@ -151,7 +151,8 @@ size_t Changes(const Request& request) {
 
 using MaybeText = std::optional<std::string_view>;
 
-void Tell(const std::set<WaiterId>& watchers, std::string_view key, MaybeText before, MaybeText after, Output* output) {
+void NotifyWatchers(const std::set<WaiterId>& watchers, std::string_view key, MaybeText before, MaybeText after,
+                    Output* output) {
   std::string bytes(1, static_cast<char>(!after ? kKeyDeleted : !before ? kKeyCreated : kKeyUpdated));
   PutString(&bytes, key);
   PutString(&bytes, before.value_or(""));
@@ -174,7 +175,7 @@ const char* Execute(Request* request, WaiterId id, KeySpace* keys, Output* outpu
   const char* why = Run(request, id, keys, output);
   for (const auto& [key, before] : watched) {
     const MaybeText after = keys->Get(key);
-    if (before || after) Tell(*keys->Watchers(key), key, before, after, output);
+    if (before || after) NotifyWatchers(*keys->Watchers(key), key, before, after, output);
   }
   return why;
 }

@@ -99,7 +99,7 @@ class StoreServer::State : public std::enable_shared_from_this<State> {
   void Drain(Connection& connection, uint32_t slot);
   void Watch(const Connection& connection, uint32_t slot, uint32_t events);
   void Wake();
-  void Tell(const Connection& asking, const Event& event);
+  void Notify(const Connection& asking, const Event& event);
   void HandOver(Connection& connection, uint32_t slot, std::string_view input);
   int Release(Connection& connection, uint32_t slot);
   void Drop(Connection& connection, uint32_t slot);
@@ -320,7 +320,7 @@ bool StoreServer::State::Process(Connection& connection, uint32_t slot, std::str
     }
     output_.woken.clear();
     if (output_.woken.capacity() > kWakes) output_.woken.shrink_to_fit();
-    for (const Event& event : output_.events) Tell(connection, event);
+    for (const Event& event : output_.events) Notify(connection, event);
     output_.events.clear();
     if (request_.bytes.capacity() > 0) KeepMemory();
     if (*why != 0) {
@@ -419,7 +419,7 @@ void StoreServer::State::Wake() {
 }
 
 // Sends an event to a watcher; to the asking connection after its answer.
-void StoreServer::State::Tell(const Connection& asking, const Event& event) {
+void StoreServer::State::Notify(const Connection& asking, const Event& event) {
   Connection* watcher = Lookup(event.to);
   if (watcher == nullptr) return;
   if (watcher == &asking) {

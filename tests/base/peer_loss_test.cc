@@ -34,7 +34,7 @@ TEST(PeerLoss, Texts) {
       "opcode 0",
   };
   for (const std::string& text : losses) {
-    EXPECT_TRUE(TellsOfLostPeer(text)) << text;
+    EXPECT_TRUE(ReportsLostPeer(text)) << text;
     EXPECT_TRUE(LooksLikePeerLoss({.message = text})) << text;
     EXPECT_TRUE(LooksLikePeerLoss({.stderr_tail = {"before", text, "after"}})) << text;
   }

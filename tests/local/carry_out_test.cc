@@ -117,7 +117,7 @@ TEST_F(CarryOutTest, JobsAndPodsAreChanged) {
   Make("{kind: Pod, metadata: {name: p}}");
   EXPECT_TRUE(Do({.kind = Kind::kScaleJob, .name = "j", .uid = UidOf("Job", "j"), .pods = 4}).ok());
   EXPECT_TRUE(Do({.kind = Kind::kSuspendJob, .name = "j", .uid = UidOf("Job", "j")}).ok());
-  EXPECT_TRUE(Do({.kind = Kind::kTellPod, .name = "p", .uid = UidOf("Pod", "p"), .pods = 4}).ok());
+  EXPECT_TRUE(Do({.kind = Kind::kAnnotatePod, .name = "p", .uid = UidOf("Pod", "p"), .pods = 4}).ok());
   EXPECT_EQ(world_.Find("Job", "j")->at("spec"),
             YamlOf("{parallelism: 4, completions: 4, backoffLimit: 3, suspend: true}"));
   EXPECT_EQ(PartOf(*world_.Find("Pod", "p"), "metadata", "annotations"), Json({{kNodesAnnotation, "4"}}));
@@ -128,7 +128,7 @@ TEST_F(CarryOutTest, WhatHasGoneOrBeenMadeAnewIsLeftAlone) {
   Make("{kind: Pod, metadata: {name: p}, status: {phase: Failed}}");
   Make("{kind: Service, metadata: {name: s}}");
   const uint64_t before = world_.version();
-  for (const Kind kind : {Kind::kScaleJob, Kind::kSuspendJob, Kind::kTellPod, Kind::kDeleteJob, Kind::kDeletePod,
+  for (const Kind kind : {Kind::kScaleJob, Kind::kSuspendJob, Kind::kAnnotatePod, Kind::kDeleteJob, Kind::kDeletePod,
                           Kind::kDropPod, Kind::kDeleteService, Kind::kDeleteObject, Kind::kDeleteOwner}) {
     for (const char* name : {"j", "p", "s", "t", "none"}) {
       const Action action{

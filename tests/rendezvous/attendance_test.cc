@@ -46,7 +46,7 @@ class Attendance : public testing::Test {
   template <typename T>
   std::vector<T> Told() {
     std::vector<T> found;
-    for (const auto& tell : All<Tell>()) {
+    for (const auto& tell : All<Send>()) {
       if (const auto* match = std::get_if<T>(&tell.message)) found.push_back(*match);
     }
     return found;

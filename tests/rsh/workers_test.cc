@@ -27,8 +27,8 @@ class WorkersTest : public SessionHarness {
     };
     workers_ = std::make_unique<Workers>(loop_, *queue_, resolver_, std::move(options), std::move(events));
   }
-  void Tell(int code, Duration limit) {
-    workers_->Tell({code, "why"}, limit, [this](const std::vector<std::string>& deaf) {
+  void SendVerdict(int code, Duration limit) {
+    workers_->SendVerdict({code, "why"}, limit, [this](const std::vector<std::string>& deaf) {
       EXPECT_FALSE(deaf_);
       deaf_ = deaf;
     });
@@ -52,7 +52,7 @@ TEST_F(WorkersTest, AllHear) {
   Attend({one->port(), two->port()});
   ASSERT_TRUE(UntilMet(2));
   EXPECT_THAT(said_[0], HasSubstr("the launcher is pod-0"));
-  Tell(7, seconds(60));
+  SendVerdict(7, seconds(60));
   ASSERT_TRUE(UntilTold());
   EXPECT_THAT(*deaf_, IsEmpty());
   ASSERT_TRUE(Until([this] { return verdicts_.size() == 2; }));
@@ -63,7 +63,7 @@ TEST_F(WorkersTest, AllHear) {
 
 TEST_F(WorkersTest, NoWorkers) {
   Attend({});
-  Tell(0, seconds(60));
+  SendVerdict(0, seconds(60));
   ASSERT_TRUE(UntilTold());
   EXPECT_THAT(*deaf_, IsEmpty());
 }
@@ -71,7 +71,7 @@ TEST_F(WorkersTest, NoWorkers) {
 TEST_F(WorkersTest, AVerdictBeforeAnybodyWasMet) {
   auto one = Serve();
   Attend({one->port()});
-  Tell(3, seconds(60));
+  SendVerdict(3, seconds(60));
   ASSERT_TRUE(UntilTold());
   EXPECT_THAT(*deaf_, IsEmpty());
   ASSERT_TRUE(Until([this] { return verdicts_.size() == 1; }));
@@ -82,7 +82,7 @@ TEST_F(WorkersTest, OneThatNeverWasIsNamed) {
   const int away = Serve()->port();
   Attend({one->port(), away});
   ASSERT_TRUE(UntilMet(1));
-  Tell(0, seconds(2));
+  SendVerdict(0, seconds(2));
   ASSERT_TRUE(UntilTold());
   ASSERT_EQ(deaf_->size(), 1u);
   EXPECT_THAT(deaf_->front(), HasSubstr(Address(away)));
@@ -94,7 +94,7 @@ TEST_F(WorkersTest, OneOnThisMachineHearsWhereItIs) {
   const int nobody = Serve()->port();  // no server there, as at the launcher's own name
   Attend({one->port()}, {}, {two->port(), nobody});
   ASSERT_TRUE(UntilMet(2));
-  Tell(7, seconds(3600));
+  SendVerdict(7, seconds(3600));
   ASSERT_TRUE(UntilTold());
   EXPECT_THAT(*deaf_, IsEmpty()) << "where nobody serves nobody is named";
   ASSERT_TRUE(Until([this] { return verdicts_.size() == 2; }));
@@ -108,7 +108,7 @@ TEST_F(WorkersTest, OneOnThisMachineThatWentIsNamed) {
   ASSERT_TRUE(UntilMet(1));
   one.reset();
   ASSERT_TRUE(Until([this] { return !lost_.empty(); }));
-  Tell(7, seconds(2));
+  SendVerdict(7, seconds(2));
   ASSERT_TRUE(UntilTold());
   ASSERT_EQ(deaf_->size(), 1u);
   EXPECT_THAT(deaf_->front(), HasSubstr(Address(port)));
@@ -123,7 +123,7 @@ TEST_F(WorkersTest, OneThatComesBackHears) {
   one.reset();
   ASSERT_TRUE(Until([this] { return !lost_.empty(); }));
   EXPECT_THAT(lost_, ElementsAre(Address(options.port)));
-  Tell(5, seconds(60));
+  SendVerdict(5, seconds(60));
   loop_.poll();
   EXPECT_FALSE(deaf_);
   one = Serve(options);
@@ -141,7 +141,7 @@ TEST_F(WorkersTest, OneThatRefusesIsNotWaitedFor) {
   ASSERT_TRUE(Until([this] { return !refused_.empty(); }));
   EXPECT_THAT(refused_.front(), HasSubstr(Address(two->port())));
   EXPECT_THAT(refused_.front(), HasSubstr("token"));
-  Tell(0, seconds(3600));
+  SendVerdict(0, seconds(3600));
   ASSERT_TRUE(UntilTold());
   ASSERT_EQ(deaf_->size(), 1u);
   EXPECT_THAT(deaf_->front(), HasSubstr(Address(two->port())));
@@ -158,7 +158,7 @@ TEST_F(WorkersTest, ALauncherThatGoesWithoutAVerdictMayComeAgain) {
   EXPECT_THAT(verdicts_, IsEmpty());
   Attend({one->port()});
   ASSERT_TRUE(UntilMet(3));
-  Tell(0, seconds(60));
+  SendVerdict(0, seconds(60));
   ASSERT_TRUE(UntilTold());
   ASSERT_TRUE(Until([this] { return verdicts_.size() == 1; }));
 }

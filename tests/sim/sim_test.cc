@@ -14,7 +14,7 @@ namespace {
 constexpr uint64_t kShards = 8;
 constexpr uint64_t kSeedsPerShard = 6000;
 
-std::string Tell(uint64_t seed) {
+std::string StoryOf(uint64_t seed) {
   Result again = World(seed, true).Run();
   std::string text = fmt::format("MUSTER_SIM_SEED={}: {}\n", seed, again.violation);
   size_t from = again.trace.size() > 400 ? again.trace.size() - 400 : 0;
@@ -28,7 +28,7 @@ TEST_P(Simulation, HoldsItsInvariants) {
   if (const char* chosen = std::getenv("MUSTER_SIM_SEED")) {
     uint64_t seed = std::strtoull(chosen, nullptr, 10);
     if (seed / kSeedsPerShard % kShards != GetParam()) GTEST_SKIP() << "seed " << seed << " is another shard's";
-    std::string story = Tell(seed);
+    std::string story = StoryOf(seed);
     puts(story.c_str());
     ASSERT_EQ(World(seed, false).Run().violation, "");
     return;
@@ -41,7 +41,7 @@ TEST_P(Simulation, HoldsItsInvariants) {
   for (uint64_t i = 0; i < kSeedsPerShard; ++i) {
     uint64_t seed = first + GetParam() * kSeedsPerShard + i;
     Result result = World(seed, false).Run();
-    ASSERT_EQ(result.violation, "") << Tell(seed);
+    ASSERT_EQ(result.violation, "") << StoryOf(seed);
     ++codes[result.exit_code];
     rounds += result.rounds;
     exempt += result.exempt ? 1 : 0;

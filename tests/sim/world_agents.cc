@@ -274,7 +274,7 @@ void World::Attend(Process& process, const at::Event& event) {
   for (auto& action : effects.actions) {
     if (const auto* dial = std::get_if<at::Dial>(&action)) {
       DialOut(process, dial->address);
-    } else if (auto* tell = std::get_if<at::Tell>(&action)) {
+    } else if (auto* tell = std::get_if<at::Send>(&action)) {
       if (process.conn >= 0) Put(process.conn, 0, Conn::Item{false, std::move(tell->message), {}});
     } else if (std::holds_alternative<at::HangUp>(action)) {
       ++process.dials;

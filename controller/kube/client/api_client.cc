@@ -138,7 +138,7 @@ class Call : public std::enable_shared_from_this<Call>, private http::Sink {
       bytes_ += bytes;
       if (!std::exchange(told_, true)) {
         asio::post(loop_, [call = call_] {
-          if (auto held = call.lock()) held->Tell();
+          if (auto held = call.lock()) held->DeliverLines();
         });
       }
       return Taken::kAll;
@@ -219,14 +219,14 @@ class Call : public std::enable_shared_from_this<Call>, private http::Sink {
   void End(const http::TransferEnd& end) override {
     const auto self = shared_from_this();
     transfer_ = 0;
-    Tell();
+    DeliverLines();
     if (over_) return;
     const auto refusal = std::exchange(refusal_, nullptr);
     body_.reset();
     Ended(head_, refusal ? refusal->text : "", end);
   }
   // Delivers the lines that are complete.
-  void Tell() {
+  void DeliverLines() {
     if (over_ || !body_) return;
     const auto self = shared_from_this();
     const std::string bytes = body_->Give();

@@ -32,9 +32,9 @@ bool IsEnding(const Json& deleted) {
 }
 
 // Carries out the actions for one job.
-class Means {
+class Executor {
  public:
-  Means(ApiClient& client, ObjectCache& cache, const ActionOwner& job) : client_(client), cache_(cache), job_(job) {}
+  Executor(ApiClient& client, ObjectCache& cache, const ActionOwner& job) : client_(client), cache_(cache), job_(job) {}
 
   // Creates a Job or a Service.
   asio::awaitable<Status> Create(const Resource& resource, const Action& action) {
@@ -216,43 +216,43 @@ class Means {
 
 asio::awaitable<Status> CarryOut(ApiClient& client, ObjectCache& cache, const ActionOwner& job, const Action& action) {
   using Kind = Action::Kind;
-  Means means(client, cache, job);
+  Executor executor(client, cache, job);
   switch (action.kind) {
     case Kind::kCreateService:
-      co_return co_await means.Create(kServices, action);
+      co_return co_await executor.Create(kServices, action);
     case Kind::kCreateObject:
-      co_return co_await means.CreateObject(action);
+      co_return co_await executor.CreateObject(action);
     case Kind::kCreateJob:
-      co_return co_await means.Create(kJobs, action);
+      co_return co_await executor.Create(kJobs, action);
     case Kind::kCreatePod:
-      co_return co_await means.CreatePod(action);
+      co_return co_await executor.CreatePod(action);
     case Kind::kCreatePodOfJob:
-      co_return co_await means.CreatePodOfJob(action);
+      co_return co_await executor.CreatePodOfJob(action);
     case Kind::kAdoptPod:
-      co_return co_await means.AdoptPod(action);
+      co_return co_await executor.AdoptPod(action);
     case Kind::kScaleJob:
     case Kind::kSuspendJob:
-      co_return co_await means.Change(kJobs, action);
-    case Kind::kTellPod:
+      co_return co_await executor.Change(kJobs, action);
+    case Kind::kAnnotatePod:
     case Kind::kEndPod:
-      co_return co_await means.Change(kPods, action);
+      co_return co_await executor.Change(kPods, action);
     case Kind::kSuspendJobSet:
     case Kind::kResumeJobSet:
-      co_return co_await means.Change(kJobSets, action);
+      co_return co_await executor.Change(kJobSets, action);
     case Kind::kDeleteJobSet:
-      co_return co_await means.Delete(kJobSets, action);
+      co_return co_await executor.Delete(kJobSets, action);
     case Kind::kDeleteJob:
-      co_return co_await means.Delete(kJobs, action);
+      co_return co_await executor.Delete(kJobs, action);
     case Kind::kDeletePod:
-      co_return co_await means.Delete(kPods, action);
+      co_return co_await executor.Delete(kPods, action);
     case Kind::kDropPod:
-      co_return co_await means.Delete(kPods, action, ApiClient::Grace::kNone);
+      co_return co_await executor.Delete(kPods, action, ApiClient::Grace::kNone);
     case Kind::kDeleteService:
-      co_return co_await means.Delete(kServices, action);
+      co_return co_await executor.Delete(kServices, action);
     case Kind::kDeleteObject:
-      co_return co_await means.DeleteObject(action);
+      co_return co_await executor.DeleteObject(action);
     case Kind::kDeleteOwner:
-      co_return co_await means.Delete(job.resource, action);
+      co_return co_await executor.Delete(job.resource, action);
   }
   co_return absl::InternalError("an action of no kind");
 }

@@ -86,7 +86,7 @@ asio::awaitable<Status> Passes::CarryOut(ActionOwner owner, const Steps& steps, 
     const Status written = co_await Write(owner, steps, *status, cache);
     if (!written.ok()) co_return written;
   }
-  if (!writes && !steps.status_may_wait) Tell(owner, steps);
+  if (!writes && !steps.status_may_wait) RecordEvents(owner, steps);
   if (goes_on) queue_.Add(key);
   co_return absl::OkStatus();
 }
@@ -152,12 +152,12 @@ asio::awaitable<Status> Passes::Write(const ActionOwner& owner, const Steps& ste
   });
   if (absl::IsNotFound(written.status())) co_return absl::OkStatus();
   if (!written.ok()) co_return written.status();
-  Tell(owner, steps);
+  RecordEvents(owner, steps);
   cache.Put(owner.resource, *written);
   co_return absl::OkStatus();
 }
 
-void Passes::Tell(const ActionOwner& owner, const Steps& steps) {
+void Passes::RecordEvents(const ActionOwner& owner, const Steps& steps) {
   for (const EventText& event : steps.events) {
     context_.events.Record(owner.resource.api, owner.kind, owner.meta, event.warning, event.reason, event.message,
                            WallNow());

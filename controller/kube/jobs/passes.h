@@ -66,7 +66,7 @@ class Passes : public std::enable_shared_from_this<Passes> {
   boost::asio::awaitable<void> Lane(std::shared_ptr<Batch> batch);
   boost::asio::awaitable<Status> Write(const ActionOwner& owner, const Steps& steps, const Json& status,
                                        ObjectCache& cache);
-  void Tell(const ActionOwner& owner, const Steps& steps);
+  void RecordEvents(const ActionOwner& owner, const Steps& steps);
 
   const ControllerContext context_;
   const std::string kind_;

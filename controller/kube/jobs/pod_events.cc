@@ -6,7 +6,7 @@
 namespace muster::controller {
 namespace {
 
-bool TellsWhy(const ObservedPodEvent& event) {
+bool HasReason(const ObservedPodEvent& event) {
   // Pods are not ready for many reasons, and run on.
   if (event.reason == "Unhealthy") return !event.message.starts_with("Readiness");
   // Behind each Event with the image and the error the kubelet writes one that has neither.
@@ -23,7 +23,7 @@ PodEvents::PodEvents(boost::asio::io_context& loop, ApiClient& client, std::stri
     Informer::Events events;
     events.put = [this](const Json& object) {
       auto event = ReadPodEvent(object);
-      if (event.ok() && TellsWhy(*event)) put_(*std::move(event));
+      if (event.ok() && HasReason(*event)) put_(*std::move(event));
     };
     events.gone = [](const GoneObject&) {};
     events.synced = [] {};

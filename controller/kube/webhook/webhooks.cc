@@ -45,7 +45,8 @@ class Webhooks::Reviews {
   using Judged = asio::awaitable<StatusOr<Verdict>>;
   using Judge = Judged (Reviews::*)(AdmissionRequest, bool large);
 
-  Reviews(Means means, PyTorchOptions options) : means_(means), options_(std::move(options)), under_way_(means.loop) {}
+  Reviews(Context context, PyTorchOptions options)
+      : context_(context), options_(std::move(options)), under_way_(context.loop) {}
 
   http::Server::Routes Routes() {
     http::Server::Routes routes;
@@ -140,8 +141,8 @@ class Webhooks::Reviews {
       std::optional<std::invoke_result_t<Work>> result;
       asio::steady_timer over;  // never fires; cancelling it resumes the coroutine
     };
-    auto shared = std::make_shared<Shared>(std::nullopt, asio::steady_timer(means_.loop, TimePoint::max()));
-    asio::post(thread_, [shared, &work, &loop = means_.loop]() mutable {
+    auto shared = std::make_shared<Shared>(std::nullopt, asio::steady_timer(context_.loop, TimePoint::max()));
+    asio::post(thread_, [shared, &work, &loop = context_.loop]() mutable {
       shared->result.emplace(work());
       asio::post(loop, [shared = std::move(shared)] { shared->over.cancel(); });
     });
@@ -156,13 +157,13 @@ class Webhooks::Reviews {
     if (limited && (looking_ >= kLookUpsAtOnce || !look_ups_.TryTake(MonotonicClock::now()))) co_return Json();
     ++looking_;
     auto found =
-        co_await Answer([&](ApiClient::Done done) { return means_.client.Get(resource, ns, name, std::move(done)); });
+        co_await Answer([&](ApiClient::Done done) { return context_.client.Get(resource, ns, name, std::move(done)); });
     --looking_;
     if (absl::IsNotFound(found.status())) co_return Json();
     co_return found;
   }
 
-  bool by_anybody() const { return means_.clients == Means::Clients::kAnybody; }
+  bool by_anybody() const { return context_.clients == Context::Clients::kAnybody; }
 
   // Whether the client may learn of the object that `request` changes: it names its uid.
   asio::awaitable<StatusOr<bool>> MayKnow(const Resource& resource, const AdmissionRequest& request) {
@@ -190,7 +191,7 @@ class Webhooks::Reviews {
   }
 
   std::optional<Json> KnownRuntime(const AdmissionRequest& request) const {
-    return means_.runtimes.Find(RuntimeRefOf(request.object), request.ns);
+    return context_.runtimes.Find(RuntimeRefOf(request.object), request.ns);
   }
 
   // Whether `job`, the object of a request for /scale, exists and the client may learn of it.
@@ -280,7 +281,7 @@ class Webhooks::Reviews {
       const std::string query =
           fmt::format("limit={}{}", kPage, next.empty() ? "" : fmt::format("&continue={}", http::PercentEncode(next)));
       const auto page = co_await Answer(
-          [&](ApiClient::Done done) { return means_.client.List(kTrainJobs, request.ns, query, std::move(done)); });
+          [&](ApiClient::Done done) { return context_.client.List(kTrainJobs, request.ns, query, std::move(done)); });
       if (!page.ok()) co_return page.status();
       for (const Json& job : page->value("items", Json::array())) {
         if (!UsesRuntime(job, request)) continue;
@@ -294,7 +295,7 @@ class Webhooks::Reviews {
     }
   }
 
-  const Means means_;
+  const Context context_;
   const PyTorchOptions options_;                                              // include those for TrainJobs
   TokenBucket look_ups_{kLookUps, kLookUpBurst}, lists_{kLists, kListBurst};  // by_anybody()
   int looking_ = 0;
@@ -305,12 +306,12 @@ class Webhooks::Reviews {
   http::Conversations under_way_;
 };
 
-StatusOr<std::unique_ptr<Webhooks>> Webhooks::Listen(Means means, PyTorchOptions options, const std::string& host,
+StatusOr<std::unique_ptr<Webhooks>> Webhooks::Listen(Context context, PyTorchOptions options, const std::string& host,
                                                      uint16_t port, std::shared_ptr<http::ServerStreams> tls) {
   std::unique_ptr<Webhooks> webhooks(new Webhooks());
-  webhooks->reviews_ = std::make_unique<Reviews>(means, std::move(options));
+  webhooks->reviews_ = std::make_unique<Reviews>(context, std::move(options));
   MUSTER_ASSIGN_OR_RETURN(
-      webhooks->server_, http::Server::Listen(means.loop, host, port, webhooks->reviews_->Routes(),
+      webhooks->server_, http::Server::Listen(context.loop, host, port, webhooks->reviews_->Routes(),
                                               {.connections = kConnections, .memory = kMemory, .tls = std::move(tls)}));
   return webhooks;
 }

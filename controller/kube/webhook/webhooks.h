@@ -30,7 +30,7 @@ namespace muster::controller {
 
 class Webhooks {
  public:
-  struct Means {
+  struct Context {
     boost::asio::io_context& loop;
     ApiClient& client;
     const RuntimeCache& runtimes;
@@ -38,8 +38,8 @@ class Webhooks {
   };
 
   // `options`: for PyTorchJobs; they include those for TrainJobs. `host`, `port` and errors: as for
-  // http::Server::Listen. The objects in `means` must outlive this one.
-  static StatusOr<std::unique_ptr<Webhooks>> Listen(Means means, PyTorchOptions options, const std::string& host,
+  // http::Server::Listen. The objects in `context` must outlive this one.
+  static StatusOr<std::unique_ptr<Webhooks>> Listen(Context context, PyTorchOptions options, const std::string& host,
                                                     uint16_t port, std::shared_ptr<http::ServerStreams> tls);
   ~Webhooks();
   uint16_t port() const { return server_->port(); }

@@ -65,7 +65,7 @@ Json ReviewOf(const std::string& operation, const std::string& resource, const J
 
 class WebhooksTest : public testing::Test {
  protected:
-  using Clients = Webhooks::Means::Clients;
+  using Clients = Webhooks::Context::Clients;
   explicit WebhooksTest(Clients clients = Clients::kApiServers) {
     auto webhooks = Webhooks::Listen({loop_, api_, runtimes_, clients}, {}, "127.0.0.1", 0, nullptr);
     EXPECT_TRUE(webhooks.ok()) << webhooks.status();

@@ -123,7 +123,7 @@ inline std::string NameOf(Action::Kind kind) {
                                                      {Kind::kCreatePod, "create pod"},
                                                      {Kind::kCreatePodOfJob, "create pod"},
                                                      {Kind::kScaleJob, "scale"},
-                                                     {Kind::kTellPod, "tell"},
+                                                     {Kind::kAnnotatePod, "tell"},
                                                      {Kind::kEndPod, "end"},
                                                      {Kind::kAdoptPod, "adopt"},
                                                      {Kind::kSuspendJob, "suspend"},

@@ -252,7 +252,7 @@ class PyTorchWorld {
         ASSERT_NE(pod, nullptr);
         pod->ended_here = true;
         return;
-      case Kind::kTellPod:
+      case Kind::kAnnotatePod:
         ASSERT_NE(pod, nullptr);
         pod->meta.annotations["muster.dev/nodes"] = fmt::format("{}", action.pods);
         return;

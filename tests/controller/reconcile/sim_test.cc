@@ -174,7 +174,7 @@ class Life {
       case Action::Kind::kScaleJob:
         if (jobs_.contains(action.name)) jobs_[action.name].job.pods = action.pods;
         return;
-      case Action::Kind::kTellPod:
+      case Action::Kind::kAnnotatePod:
         for (ModelPod& pod : jobs_["a-node-0"].pods) {
           if (pod.pod.meta.uid == action.uid)
             pod.pod.meta.annotations["muster.dev/nodes"] = fmt::format("{}", action.pods);
