@@ -186,7 +186,7 @@ class Docs(unittest.TestCase):
         for line in ("spec.a: done; x", "spec.a: served"):
             self.assertRaisesRegex(ValueError, "want one of served", api_page.words_of, line)
 
-    def test_descriptions(self):
+    def test_a_field_of_a_schema_has_its_description(self):
         schema = {
             "type": "object",
             "properties": {

@@ -24,7 +24,7 @@ using std::chrono::milliseconds;
 using testing::HasSubstr;
 using testing::Not;
 
-class Evidence : public testing::Test {
+class HangEvidenceTest : public testing::Test {
  protected:
   void SetUp() override {
     ASSERT_NE(mkdtemp(folder_.data()), nullptr);
@@ -91,7 +91,7 @@ class Evidence : public testing::Test {
   std::optional<EvidenceCount> count_;
 };
 
-TEST_F(Evidence, OfAWorkerWithoutPython) {
+TEST_F(HangEvidenceTest, OfAWorkerWithoutPython) {
   Child({"sleep", "1000"});
   Gather();
   EXPECT_EQ(count_->stacks, 1);
@@ -99,7 +99,7 @@ TEST_F(Evidence, OfAWorkerWithoutPython) {
   EXPECT_EQ(HangText(), fmt::format("threads of {}\npython stacks: py-spy is not on PATH\n", child_));
 }
 
-TEST_F(Evidence, PySpyIsAskedAboutPythonProcessesOnly) {
+TEST_F(HangEvidenceTest, PySpyIsAskedAboutPythonProcessesOnly) {
   PySpy("echo \"$@\"; echo \"$PATH\" >&2\n");
   Child({"sh", "-c",
          "/usr/bin/python3 -c 'import os, signal; open(os.environ[\"FOLDER\"] + \"/up\", \"w\").close(); "
@@ -117,7 +117,7 @@ TEST_F(Evidence, PySpyIsAskedAboutPythonProcessesOnly) {
   EXPECT_EQ(Text("0/" + files[0]), fmt::format("dump --nonblocking --pid {}\n{}/bin:/usr/bin:/bin\n", pid, folder_));
 }
 
-TEST_F(Evidence, HelpersThatHangOrFailAreNoted) {
+TEST_F(HangEvidenceTest, HelpersThatHangOrFailAreNoted) {
   PySpy("exit 3\n");
   Child({"/usr/bin/python3", "-c", "import signal; signal.pause()"});
   options_.stacks_command = {"sh", "-c", "echo begun; exec sleep 1000", "sh"};
@@ -129,7 +129,7 @@ TEST_F(Evidence, HelpersThatHangOrFailAreNoted) {
   EXPECT_THAT(HangText(), HasSubstr(fmt::format("py-spy for process {} ended with exit code 3", child_)));
 }
 
-TEST_F(Evidence, AnOutputThatCannotBeOpenedIsNoted) {
+TEST_F(HangEvidenceTest, AnOutputThatCannotBeOpenedIsNoted) {
   PySpy("echo stacks\n");
   Child({"/usr/bin/python3", "-c", "import signal; signal.pause()"});
   const std::string output = fmt::format("{}/0/python_{}.txt", folder_, child_);
@@ -140,7 +140,7 @@ TEST_F(Evidence, AnOutputThatCannotBeOpenedIsNoted) {
               HasSubstr(fmt::format("py-spy for process {}: cannot write {}: Is a directory", child_, output)));
 }
 
-TEST_F(Evidence, TheSignalComesAfterProcWasRead) {
+TEST_F(HangEvidenceTest, TheSignalComesAfterProcWasRead) {
   Child({"sh", "-c",
          "trap 'echo handled > $FOLDER/handled; exit' USR1; : > $FOLDER/up; while :; do read x < $FOLDER/fifo; done"});
   ASSERT_EQ(mkfifo((folder_ + "/fifo").c_str(), 0600), 0);
@@ -153,7 +153,7 @@ TEST_F(Evidence, TheSignalComesAfterProcWasRead) {
 }
 
 // The reader takes the place of PyTorch's heartbeat thread.
-TEST_F(Evidence, TheFlightRecorderIsAskedAndWaitedFor) {
+TEST_F(HangEvidenceTest, TheFlightRecorderIsAskedAndWaitedFor) {
   Child({"sleep", "1000"});
   target_.recorder = FlightRecorder{folder_ + "/0.pipe", folder_ + "/dump_0"};
   ASSERT_EQ(mkfifo(target_.recorder->pipe.c_str(), 0600), 0);
@@ -168,7 +168,7 @@ TEST_F(Evidence, TheFlightRecorderIsAskedAndWaitedFor) {
   EXPECT_THAT(HangText(), Not(HasSubstr("flight recorder")));
 }
 
-TEST_F(Evidence, ADumpThatDoesNotComeIsGivenUp) {
+TEST_F(HangEvidenceTest, ADumpThatDoesNotComeIsGivenUp) {
   Child({"sleep", "1000"});
   target_.recorder = FlightRecorder{folder_ + "/0.pipe", folder_ + "/dump_0"};
   ASSERT_EQ(mkfifo(target_.recorder->pipe.c_str(), 0600), 0);
@@ -180,7 +180,7 @@ TEST_F(Evidence, ADumpThatDoesNotComeIsGivenUp) {
   EXPECT_THAT(HangText(), HasSubstr("no dump came to " + folder_ + "/dump_0\n"));
 }
 
-TEST_F(Evidence, AWorkerWithoutAPipeIsNotWaitedFor) {
+TEST_F(HangEvidenceTest, AWorkerWithoutAPipeIsNotWaitedFor) {
   Child({"sleep", "1000"});
   target_.recorder = FlightRecorder{folder_ + "/0.pipe", folder_ + "/dump_0"};
   Gather();
@@ -188,7 +188,7 @@ TEST_F(Evidence, AWorkerWithoutAPipeIsNotWaitedFor) {
   EXPECT_THAT(HangText(), HasSubstr("this worker has no NCCL process group"));
 }
 
-TEST_F(Evidence, GivenUpInTheMiddleNothingIsCalledAndNothingStays) {
+TEST_F(HangEvidenceTest, GivenUpInTheMiddleNothingIsCalledAndNothingStays) {
   Child({"sleep", "1000"});
   options_.stacks_command = {"sh", "-c", "echo $$ > $0; exec sleep 1000", folder_ + "/helper"};
   evidence_ = std::make_unique<HangEvidence>(loop_, *reaper_, std::vector{target_}, options_,

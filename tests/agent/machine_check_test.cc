@@ -20,7 +20,7 @@ constexpr int64_t kMiB = int64_t{1} << 20;
 
 TimePoint In(std::chrono::milliseconds time) { return MonotonicClock::now() + time; }
 
-TEST(CopyingCpus, RowByRow) {
+TEST(CopyingCpus, SpreadsOverTheCachesWithinItsLimit) {
   using Caches = std::vector<std::pair<int, std::string>>;
   const Caches one = {{0, "0-3"}, {1, "0-3"}, {2, "0-3"}, {3, "0-3"}};
   const Caches two = {{0, "0-1"}, {1, "0-1"}, {2, "2-3"}, {3, "2-3"}};

@@ -24,10 +24,10 @@ struct Ends {
   tcp::socket far;
 };
 
-class RelayTest : public testing::Test {
+class PortRelayTest : public testing::Test {
  protected:
-  RelayTest() : server(loop, {asio::ip::address_v4::loopback(), 0}) {}
-  ~RelayTest() override {
+  PortRelayTest() : server(loop, {asio::ip::address_v4::loopback(), 0}) {}
+  ~PortRelayTest() override {
     loop.stop();
     runner.join();
   }
@@ -51,7 +51,7 @@ class RelayTest : public testing::Test {
   std::thread runner{[this] { loop.run(); }};
 };
 
-TEST_F(RelayTest, CarriesBothWaysFirstBytesFirst) {
+TEST_F(PortRelayTest, CarriesBothWaysFirstBytesFirst) {
   asio::io_context test;
   Ends client(test);
   Relay(client, "PRI * ", port());
@@ -67,7 +67,7 @@ TEST_F(RelayTest, CarriesBothWaysFirstBytesFirst) {
   EXPECT_EQ(Read(accepted, 1), "");  // when one end closes, the other is closed
 }
 
-TEST_F(RelayTest, NobodyThereClosesTheClient) {
+TEST_F(PortRelayTest, ClosesTheClientIfNobodyListens) {
   int closed = port();
   server.close();
   asio::io_context test;

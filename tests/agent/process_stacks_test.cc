@@ -34,7 +34,7 @@ class Machine : public FakeMachine {
   }
 };
 
-TEST(Tree, DescendantsAndWhatIsLeftInTheGroup) {
+TEST(ProcessStacks, ShowDescendantsAndTheRestOfTheGroup) {
   Machine machine;
   machine.Process(1, "init", 'S', 0, 1);
   machine.Process(10, "python3", 'S', 1, 10);
@@ -52,7 +52,7 @@ TEST(Tree, DescendantsAndWhatIsLeftInTheGroup) {
   EXPECT_EQ(Described(machine.fs(), 99), "process 99: gone\n");
 }
 
-TEST(Threads, SayWhatIsReadableAndWhatIsNot) {
+TEST(ProcessStacks, SayWhatOfAThreadIsReadable) {
   Machine machine;
   machine.Process(10, "python3", 'S', 1, 10);
   machine.File("/proc/10/task/10/wchan", "futex_wait_queue");
@@ -69,7 +69,7 @@ TEST(Threads, SayWhatIsReadableAndWhatIsNot) {
             "command lines:\n  10: cmd of 10\n");
 }
 
-TEST(Bounds, LongListsAndLongTextsAreCut) {
+TEST(ProcessStacks, CutLongListsAndTexts) {
   Machine machine;
   for (int pid = 10; pid < 20; ++pid) machine.Process(pid, "p", 'S', pid == 10 ? 1 : 10, 10);
   for (int thread = 100; thread < 110; ++thread) {
@@ -84,7 +84,7 @@ TEST(Bounds, LongListsAndLongTextsAreCut) {
   EXPECT_LT(text.size(), 5000u);
 }
 
-TEST(Reality, AStoppedChildIsSeenAsStopped) {
+TEST(ProcessStacks, ShowAStoppedChildAsStopped) {
   pid_t child = fork();
   if (child == 0) {
     raise(SIGSTOP);

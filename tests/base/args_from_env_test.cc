@@ -15,7 +15,7 @@ std::string Expanded(std::string_view text) {
   });
 }
 
-TEST(ArgsFromEnv, Variables) {
+TEST(IsArgVariable, AcceptsNumberedVariablesOnly) {
   EXPECT_EQ(ArgVariable(0), "MUSTER_ARG_0");
   EXPECT_EQ(ArgVariable(12), "MUSTER_ARG_12");
   for (const char* text : {"MUSTER_ARG_0", "MUSTER_ARG_12", "MUSTER_ARG_99999999999999999999"}) {
@@ -37,7 +37,7 @@ TEST(ArgsFromEnv, PlainWords) {
   }
 }
 
-TEST(ArgsFromEnv, References) {
+TEST(ArgsFromEnv, ReferencesAreExpandedOnceAsByTheKubelet) {
   struct Row {
     const char *text, *expanded;
   };

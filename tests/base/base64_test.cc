@@ -7,7 +7,7 @@
 namespace muster {
 namespace {
 
-TEST(Base64, ThereAndBack) {
+TEST(Base64, DecodesWhatItEncoded) {
   const struct {
     std::string_view raw, text;
   } rows[] = {

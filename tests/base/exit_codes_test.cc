@@ -15,7 +15,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-TEST(ExitCodes, Classes) {
+TEST(ExitCodes, EachCodeHasItsClassUnlessOverridden) {
   for (int code = 0; code <= 255; ++code) {
     ExitClass expected = code == 0 ? ExitClass::kSuccess : code < 128 ? ExitClass::kFatal : ExitClass::kRetryable;
     EXPECT_EQ(Classify(code), expected) << code;
@@ -60,7 +60,7 @@ TEST(ExitCodes, TheDocumentSaysTheSame) {
   }
 }
 
-TEST(ExitCodes, Description) {
+TEST(ExitCodes, DescriptionsNameTheSignal) {
   EXPECT_EQ(DescribeExit(0), "success");
   EXPECT_EQ(DescribeExit(3), "exit code 3");
   EXPECT_EQ(DescribeExit(137), "exit code 137 (128 + SIGKILL)");
@@ -81,7 +81,7 @@ TEST(ExitCodes, SayWhereTheCauseIs) {
   }
 }
 
-TEST(ExitCodes, Signals) {
+TEST(ExitCodes, SignalsAreReadAndWrittenByName) {
   EXPECT_EQ(SignalName(15), "SIGTERM");
   EXPECT_EQ(SignalName(99), "signal 99");
   for (const char* text : {"TERM", "SIGTERM", "sigterm", "15", " Term "})
@@ -92,7 +92,7 @@ TEST(ExitCodes, Signals) {
   }
 }
 
-TEST(ExitCodes, Lists) {
+TEST(ExitCodes, ListsOfCodesAndRangesAreRead) {
   EXPECT_THAT(*ParseExitCodes("130, 137-139 ,1,"), ElementsAre(1, 130, 137, 138, 139));
   EXPECT_THAT(*ParseExitCodes(""), testing::IsEmpty());
   for (const char* text : {"0", "256", "5-3", "x", "1-", "-1", "1-300"}) {

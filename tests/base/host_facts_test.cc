@@ -47,13 +47,13 @@ TEST(HostFacts, CgroupV2TakesTheSmallestOnTheWayUp) {
   EXPECT_EQ(Facts(machine).memory_total, 16384 * 1024);
 }
 
-TEST(HostFacts, CgroupV2InAContainer) {  // the path is the host's: only the mount point exists here
+TEST(HostFacts, CgroupV2IsReadAtTheRootInAContainer) {  // the path is the host's: only the mount point exists here
   FakeMachine machine;
   machine.File("/proc/self/cgroup", "0::/kubepods/pod1/c1\n").File("/sys/fs/cgroup/cpu.max", "200000 100000");
   EXPECT_EQ(Facts(machine).cpu_quota, 2.0);
 }
 
-TEST(HostFacts, CgroupV1) {
+TEST(HostFacts, LimitsOfCgroupV1AreRead) {
   FakeMachine machine;
   machine.File("/proc/self/cgroup", "4:memory:/m\n3:cpuset,cpu,cpuacct:/job\n")
       .File("/sys/fs/cgroup/cpu/job/cpu.cfs_quota_us", "50000")
@@ -135,7 +135,7 @@ TEST(HostFacts, VisibleCudaDevices) {
   }
 }
 
-TEST(HostFacts, Amd) {
+TEST(HostFacts, AmdGpusAreCountedWhereKfdIsThere) {
   FakeMachine machine;
   for (const char* name : {"renderD128", "renderD129", "renderD130"}) {
     machine.File(std::string("/dev/dri/") + name)
@@ -153,7 +153,7 @@ TEST(HostFacts, Amd) {
   EXPECT_EQ(Facts(machine).gpus(), 1);
 }
 
-TEST(HostFacts, Xpu) {
+TEST(HostFacts, XpusAreCountedByRenderNodesAndAffinityMask) {
   FakeMachine machine;
   for (const char* name : {"renderD128", "renderD129"}) {
     machine.File(std::string("/dev/dri/") + name)
@@ -175,7 +175,7 @@ HostFacts With(int cpus, int gpus, int xpus = 0, bool asked = false) {
   return facts;
 }
 
-TEST(ResolveNproc, Words) {
+TEST(ResolveNproc, WordsGiveTheNumberOfDevices) {
   struct {
     std::string text;
     HostFacts facts;

@@ -5,7 +5,7 @@
 namespace muster {
 namespace {
 
-TEST(PeerLoss, Texts) {
+TEST(PeerLoss, IsRecognizedInTheTextsOfEachFramework) {
   const std::string losses[] = {
       "RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:534] Connection closed by peer [127.0.1.1]:21005",
       "RuntimeError: [/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:553] Connection reset by peer [10.0.0.1]:3",

@@ -15,14 +15,14 @@ TEST(Quoted, ShowsWhatCanBeShown) {
   EXPECT_EQ(Quoted("a\u2028b\u2066"), "'a\\xe2\\x80\\xa8b\\xe2\\x81\\xa6'");
 }
 
-TEST(Quoted, IsShort) {
+TEST(Quoted, CutsLongTextsAtACharacter) {
   EXPECT_EQ(Quoted(std::string(200, 'a')), "'" + std::string(200, 'a') + "'");
   EXPECT_EQ(Quoted(std::string(201, 'a')), "'" + std::string(200, 'a') + "...'");
   EXPECT_EQ(Quoted("äö", 3), "'äö'");
   EXPECT_EQ(Quoted("äöü", 3), "'äö...'");
 }
 
-TEST(Quoted, LastLines) {
+TEST(Quoted, ShowsTheLastLinesThatFit) {
   const struct {
     std::string_view said, shown;
   } rows[] = {

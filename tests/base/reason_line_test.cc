@@ -230,7 +230,7 @@ TEST(StderrLines, MarksOfLaunchers) {
   }
 }
 
-TEST(StderrLines, Levels) {
+TEST(StderrLines, TheLevelOfALogLineIsRecognized) {
   for (const auto& [line, level] : std::initializer_list<std::pair<const char*, LineLevel>>{
            {"W1126 02:19:50.862656 32697 client.h:80] x", LineLevel::kQuiet},
            {"[E ProcessGroupNCCL.cpp:475] x", LineLevel::kError},

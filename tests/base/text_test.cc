@@ -41,7 +41,7 @@ TEST(Text, DecimalNumbers) {
   }
 }
 
-TEST(Text, Parts) {
+TEST(Text, SplitsStripsAndJoins) {
   EXPECT_TRUE(IsVisible("") && IsVisible("a~!"));
   for (const char* text : {" ", "a b", "a\n", "\x7f", "\xc3\xa4"}) EXPECT_FALSE(IsVisible(text)) << text;
   EXPECT_EQ(Strip(" \t a b\r\n"), "a b");
@@ -58,7 +58,7 @@ TEST(Text, Parts) {
   EXPECT_EQ(Join({}, ", "), "");
 }
 
-TEST(Text, Counts) {
+TEST(Text, CountedHasThePlural) {
   EXPECT_EQ(Counted(0, "node"), "0 nodes");
   EXPECT_EQ(Counted(1, "node"), "1 node");
   EXPECT_EQ(Counted(3, "other reason"), "3 other reasons");

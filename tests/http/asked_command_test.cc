@@ -40,7 +40,7 @@ std::string Shown(const StatusOr<CommandAnswer>& answer) {
   return fmt::format("{} '{}' {}", answer->code, answer->out, answer->complaints);
 }
 
-TEST(AskedCommand, IsHeardOut) {
+TEST(AskedCommand, ReturnsCodeOutputAndComplaints) {
   const struct {
     std::string_view script, answer;
   } rows[] = {
@@ -53,7 +53,7 @@ TEST(AskedCommand, IsHeardOut) {
   for (const auto& row : rows) EXPECT_EQ(Shown(Ask(std::string(row.script))), row.answer) << row.script;
 }
 
-TEST(AskedCommand, MaySayMuch) {
+TEST(AskedCommand, BoundsTheOutput) {
   const auto answer = Ask("head -c 100000 /dev/zero; head -c 1000000 /dev/zero | tr '\\0' '\\n' >&2; echo last >&2");
   ASSERT_TRUE(answer.ok()) << answer.status();
   EXPECT_EQ(answer->out.size(), kMost);
@@ -63,7 +63,7 @@ TEST(AskedCommand, MaySayMuch) {
 }
 
 // A child that the command leaves behind holds its pipes open.
-TEST(AskedCommand, IsOverWhenItEnds) {
+TEST(AskedCommand, DoesNotWaitForAChildLeftBehind) {
   const auto answer = Ask("sleep 1000000 & echo $!");
   ASSERT_TRUE(answer.ok()) << answer.status();
   const auto left = ParseInt(Strip(answer->out));
@@ -71,7 +71,7 @@ TEST(AskedCommand, IsOverWhenItEnds) {
   EXPECT_EQ(kill(static_cast<pid_t>(*left), SIGKILL), 0);
 }
 
-TEST(AskedCommand, ThatCannotBeStarted) {
+TEST(AskedCommand, NamesACommandThatCannotBeStarted) {
   asio::io_context loop;
   StatusOr<CommandAnswer> kept = absl::UnknownError("it never came back");
   auto ask = [](StatusOr<CommandAnswer>* answer) -> asio::awaitable<void> {
@@ -84,13 +84,13 @@ TEST(AskedCommand, ThatCannotBeStarted) {
   EXPECT_THAT(Shown(kept), StartsWith("/no/such/command: "));
 }
 
-class Hanging : public testing::Test {
+class HangingCommand : public testing::Test {
  protected:
-  Hanging() {
+  HangingCommand() {
     EXPECT_NE(mkdtemp(folder_.data()), nullptr);
     EXPECT_EQ(mkfifo(fifo().c_str(), 0600), 0);
   }
-  ~Hanging() override {
+  ~HangingCommand() override {
     unlink(fifo().c_str());
     rmdir(folder_.c_str());
   }
@@ -101,7 +101,7 @@ class Hanging : public testing::Test {
   std::string folder_ = "/tmp/muster-asked-XXXXXX";
 };
 
-TEST_F(Hanging, IsKilledWithItsGroup) {
+TEST_F(HangingCommand, IsKilledWithItsGroupAtTheDeadline) {
   const Descriptor reading(open(fifo().c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   const auto answer = Ask(script(), std::chrono::milliseconds(500));
   EXPECT_TRUE(absl::IsDeadlineExceeded(answer.status()));
@@ -111,7 +111,7 @@ TEST_F(Hanging, IsKilledWithItsGroup) {
   EXPECT_EQ(read(reading.get(), &byte, 1), 0) << "nobody holds the other end";
 }
 
-TEST_F(Hanging, GoesWithItsConversation) {
+TEST_F(HangingCommand, IsKilledWhenItsConversationIsCancelled) {
   asio::io_context loop;
   StatusOr<CommandAnswer> kept = absl::UnknownError("it never came back");
   auto handle = http::Converse(loop, Keep(script(), kLong, &kept));

@@ -68,7 +68,7 @@ TEST(Conversation, ThatIsCancelledHearsNoAnswer) {
 }
 
 // A stopped program does not run its loop again.
-TEST(Conversation, ThatIsCancelledGoesWithItsLoop) {
+TEST(Conversation, IsUnwoundWithAStoppedLoopOnceCancelled) {
   Trace trace;
   {
     asio::io_context loop;

@@ -5,7 +5,7 @@
 namespace muster::http {
 namespace {
 
-TEST(Percent, Encodes) {
+TEST(Percent, EncodesAllButUnreservedCharacters) {
   EXPECT_EQ(PercentEncode("azAZ09-._~"), "azAZ09-._~");
   EXPECT_EQ(PercentEncode("a b+c/d", "/"), "a%20b%2Bc/d");
   EXPECT_EQ(PercentEncode("a/b"), "a%2Fb");
@@ -13,7 +13,7 @@ TEST(Percent, Encodes) {
   EXPECT_EQ(PercentEncode("é"), "%C3%A9");
 }
 
-TEST(Percent, Decodes) {
+TEST(Percent, DecodesAndLeavesWhatIsNoEscape) {
   EXPECT_EQ(PercentDecode("a%20b%2Bc%2fd"), "a b+c/d");
   EXPECT_EQ(PercentDecode("a+b"), "a+b");
   EXPECT_EQ(PercentDecode("a+b%2B", true), "a b+");

@@ -10,7 +10,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-TEST(Proxies, TheVariableThatCounts) {
+TEST(Proxies, TheSchemeDecidesTheVariable) {
   const struct {
     Environment environment;
     const char* url;
@@ -42,7 +42,7 @@ TEST(Proxies, TheVariableThatCounts) {
   }
 }
 
-TEST(Proxies, WhatIsNone) {
+TEST(Proxies, WhatIsNotAProxyIsNamed) {
   const struct {
     const char* value;
     const char* what;
@@ -68,7 +68,7 @@ TEST(Proxies, WhatIsNone) {
   }
 }
 
-TEST(Proxies, WhatIsAskedWithout) {
+TEST(Proxies, NoProxyNamesTheHostsAskedDirectly) {
   const struct {
     const char* without;
     const char* url;
@@ -122,7 +122,7 @@ TEST(Proxies, WhatIsAskedWithout) {
   }
 }
 
-TEST(Proxies, ByTls) {
+TEST(Proxies, TheSchemeOfTheProxyDecidesTls) {
   EXPECT_TRUE(Proxies::Read({{"HTTPS_PROXY", "HTTPS://p:1"}})->by_tls());
   EXPECT_FALSE(Proxies::Read({{"HTTPS_PROXY", "http://p:1"}})->by_tls());
 }

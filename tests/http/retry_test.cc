@@ -199,7 +199,7 @@ TEST(Retry, AServersWishIsHeard) {
             "429 Too Many Requests; the server asks for a pause of 3600 s, and Muster waits 330 s at most");
 }
 
-TEST(Retry, RulesOfNothing) {
+TEST(Retry, RulesOfZeroGiveUpOrRetryAtOnce) {
   Asking asking;
   asking.rules = {Duration::zero(), Duration::zero(), Duration::zero(), Duration::zero(), Duration::zero()};
   EXPECT_FALSE(asking.Fails(0).pause);

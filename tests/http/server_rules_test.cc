@@ -56,7 +56,7 @@ TEST(ServerRules, TheAddressWithTheMostUnfinishedBytesYields) {
   for (const auto& row : rows) EXPECT_EQ(YieldsMemory(row.guests), row.yields) << row.name;
 }
 
-TEST(ServerRules, ARequestComesAtAPace) {
+TEST(ServerRules, TheDeadlineGrowsWithTheBytesReceived) {
   const TimePoint limit = kStart + seconds(10);
   EXPECT_EQ(DueBy(kStart, 0, limit), kStart + seconds(3));
   EXPECT_EQ(DueBy(kStart, 64 << 10, limit), kStart + seconds(4));

@@ -167,7 +167,7 @@ const struct Vector {
       "eafed602ac0f3e4d"}},
 };
 
-TEST(Digest, OfMadeBytes) {
+TEST(Digest, HashesAgreeWithTheVectors) {
   for (const Vector& vector : kVectors) {
     const std::string bytes = MadeBytes(vector.size, vector.seed);
     for (size_t i = 0; i < std::size(kAll); ++i) {
@@ -176,7 +176,7 @@ TEST(Digest, OfMadeBytes) {
   }
 }
 
-TEST(Digest, OfCheckTexts) {
+TEST(Digest, HashesAgreeWithTheirStandards) {
   const struct {
     HashKind kind;
     std::string_view text, hex;
@@ -203,7 +203,7 @@ TEST(Digest, CrcOfRfc3720) {  // Source: RFC 3720 B.4
   EXPECT_EQ(ToHex(HashOf(HashKind::kCrc32c, std::string(rising.rbegin(), rising.rend()))), "113fdb5c");
 }
 
-TEST(Digest, InPieces) {
+TEST(Digest, AHashInPiecesIsThatOfTheWhole) {
   std::mt19937 random(1);
   for (const Vector& vector : kVectors) {
     const std::string bytes = MadeBytes(vector.size, vector.seed);
@@ -262,7 +262,7 @@ TEST(Digest, CombineOfLongRuns) {
   }
 }
 
-TEST(Digest, Names) {
+TEST(Digest, EachHashIsFoundByItsName) {
   for (HashKind kind : kAll) {
     EXPECT_EQ(FindHash(HashName(kind)), kind);
     EXPECT_EQ(HashOf(kind, "x").size(), HashBytes(kind));
@@ -286,7 +286,7 @@ TEST(Digest, WhatOpenSslRefusesIsNotChecked) {
   EXPECT_TRUE(HashAvailable(HashKind::kMd5));
 }
 
-TEST(Digest, Expectations) {
+TEST(Digest, AnExpectationIsWrittenAndReadBack) {
   const Expectation whole = {HashKind::kCrc32c, "\x01\x02\x03\xff", 0};
   EXPECT_EQ(Describe(whole), "crc32c:010203ff");
   const Expectation parts = {HashKind::kMd5, std::string(16, '\xab'), 8'388'608};
@@ -315,7 +315,7 @@ TEST(Digest, Expectations) {
   }
 }
 
-TEST(Digest, Hex) {
+TEST(Digest, HexIsWrittenAndReadBack) {
   EXPECT_EQ(ToHex(std::string_view("\x00\x1f\xff", 3)), "001fff");
   EXPECT_EQ(*FromHex("001fFF"), std::string("\x00\x1f\xff", 3));
   EXPECT_EQ(*FromHex(""), "");

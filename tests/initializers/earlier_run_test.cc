@@ -71,7 +71,7 @@ class EarlierRunTest : public testing::Test {
   const Status lost_ = absl::UnavailableError("another one has it now");
 };
 
-TEST_F(EarlierRunTest, NoneIsThere) {
+TEST_F(EarlierRunTest, WithoutAnEarlierRunNothingIsKept) {
   auto run = ReadIt({kSource, "", true, false});
   ASSERT_TRUE(run.ok());
   EXPECT_FALSE(run->whole());

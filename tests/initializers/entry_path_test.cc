@@ -131,7 +131,7 @@ TEST(EntryPaths, ThatCollide) {
   for (const auto& row : rows) EXPECT_THAT(AddAll(row.names), HasSubstr(row.error)) << row.names.back();
 }
 
-TEST(EntryPaths, Many) {
+TEST(EntryPaths, ManyAreTakenAndClashesFound) {
   EntryPaths paths;
   for (int i = 0; i < 100'000; ++i) {
     ASSERT_TRUE(paths.Add(fmt::format("train/{:03}/{:06}.jpg", i % 1'000, i)).ok());
@@ -459,7 +459,7 @@ TEST(Patterns, AreFnmatchs) {
   }
 }
 
-TEST(Patterns, OfAFolder) {  // as in the hub's client
+TEST(Patterns, AFolderMatchesAllBelowIt) {  // as in the hub's client
   EXPECT_TRUE(MatchesPattern("data/", "data/a"));
   EXPECT_TRUE(MatchesPattern("data/", "data/a/b"));
   EXPECT_TRUE(MatchesPattern("data/", "data/"));
@@ -488,7 +488,7 @@ TEST(Patterns, OfBytesThatAreNoUtf8) {
   EXPECT_FALSE(MatchesPattern("[a-z]", "\xe9"));
 }
 
-TEST(Patterns, EndSoon) {
+TEST(Patterns, ManyStarsAreMatchedInTime) {
   std::string pattern, path(3'000, 'a');
   for (int i = 0; i < 1'000; ++i) pattern += "*a";
   EXPECT_TRUE(MatchesPattern(pattern, path));

@@ -77,7 +77,7 @@ class ExtractCase(InitializerCase):
 
 
 class Kinds(ExtractCase):
-    def test_each(self):
+    def test_each_kind_of_archive_is_unpacked(self):
         tar = tar_of(FILES)
         for name, data in (
             ("d.tar", tar),
@@ -168,7 +168,7 @@ class Kinds(ExtractCase):
         )
         self.assertEqual(end["unverified_files"], 0)
 
-    def test_patterns(self):
+    def test_patterns_choose_the_files(self):
         """--include applies to the archives; --ignore also to their members."""
         self.lay(a_tar=tar_of({"x.txt": b"1", "y.md": b"2"}), b_tar=tar_of({"z.txt": b"3"}))
         self.succeeds(self.uri, {"x.txt": b"1"}, "--include", "a.tar", "--ignore", "*.md")
@@ -265,7 +265,7 @@ class Bad(ExtractCase):
             tar_of([(member("l", tarfile.SYMTYPE, "."), None), ("l/x", b"x")]), "out of the archive|no file|both"
         )
 
-    def test_devices(self):
+    def test_a_device_or_pipe_is_refused(self):
         for kind in (tarfile.CHRTYPE, tarfile.FIFOTYPE):
             self.refuses(tar_of([(member("d", kind), None)]), "a device, a pipe or a socket")
 
@@ -280,7 +280,7 @@ class Bad(ExtractCase):
         self.lay(a_tar=tar_of({"x": b"1"}), x=b"2")
         self.refused(self.uri, 1, "the objects 'x' and 'x' cannot both be below the target")
 
-    def test_broken(self):
+    def test_a_broken_archive_is_refused(self):
         tar = tar_of(FILES)
         compressed = tar_of(FILES, "gz")
         self.refuses(tar[:MIB], "broken", code=1)
@@ -344,7 +344,7 @@ class Bad(ExtractCase):
         data[5000] ^= 1
         self.refuses(bytes(data), "broken", code=1, name="d.zip")
 
-    def test_encrypted(self):
+    def test_an_encrypted_member_is_refused(self):
         """A zip whose member is marked as encrypted: flag bit 0 in both headers."""
         data = bytearray(zip_of({"f": b"secret"}, zipfile.ZIP_STORED))
         for signature, at in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
@@ -352,7 +352,7 @@ class Bad(ExtractCase):
             struct.pack_into("<H", data, place, struct.unpack_from("<H", data, place)[0] | 1)
         self.refuses(bytes(data), "encrypted", name="d.zip")
 
-    def test_bombs(self):
+    def test_an_archive_that_grows_too_much_is_refused(self):
         deflate = zlib.compressobj(9, zlib.DEFLATED, 31)
         chunk = bytes(16 * MIB)
         header = tarfile.TarInfo("zeros")

@@ -168,7 +168,7 @@ class Content(GcsCase):
             self.bucket.blob(marker).delete()
         self.succeeds(f"{self.uri}/m/", {"data": b"x"})
 
-    def test_many(self):
+    def test_a_folder_of_many_files_is_fetched(self):
         expected = {f"{n % 7}/{n}": b"%d" % n for n in range(1200)}
         threads = [
             threading.Thread(
@@ -225,7 +225,7 @@ class Content(GcsCase):
         end = self.succeeds(f"{self.uri}/whole", {"whole": b"".join(parts)})
         self.assertEqual(end["unverified_files"], 0)
 
-    def test_generations(self):
+    def test_a_generation_can_be_asked_for(self):
         self.bucket.versioning_enabled = True
         self.bucket.patch()
         first = self.put("w", b"first")
@@ -259,7 +259,7 @@ class Content(GcsCase):
         for path in self.paths():
             self.assertIn("userProject=my-project", path)
 
-    def test_endpoints(self):
+    def test_the_endpoint_is_taken_from_its_variables(self):
         self.put("w", b"1")
         override = "CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE"
         credentials = os.path.join(self.dir, "no-such-credentials.json")
@@ -312,7 +312,7 @@ class FaultCase(GcsCase):
 
 
 class Transient(FaultCase, TransientFaults):
-    def test_busy(self):
+    def test_a_busy_server_is_asked_again(self):
         busy = answering(503, BUSY, JSON, ("Retry-After", "0"))
         self.repaired(
             busy, busy, answering(429, TOO_FAST, JSON), answering(500), answering(408), answering(403, TOO_FAST, JSON)
@@ -389,7 +389,7 @@ class Permanent(FaultCase, PermanentFaults):
             )
             shutil.rmtree(self.target)
 
-    def test_denied(self):
+    def test_denied_access_is_said(self):
         denied = (
             b'{"error":{"code":403,"message":"x does not have storage.objects.get access",'
             b'"errors":[{"reason":"forbidden"}]}}'

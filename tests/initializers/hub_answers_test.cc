@@ -42,7 +42,7 @@ TEST(HubRevision, IsACommit) {
   }
 }
 
-TEST(HubRevision, WhatNeedsNoQuestion) {
+TEST(HubRevision, OnlyAFullHashIsACommit) {
   EXPECT_TRUE(IsCommit(kCommit));
   for (std::string_view other :
        {"main", "", "607a30d", "607a30d783dfa663caf39e06633721c8d4cfcd7g", "607A30D783DFA663CAF39E06633721C8D4CFCD7E",

@@ -114,10 +114,10 @@ class Transient(FaultCase):
         self.assertLessEqual(self.hub.count("hub", "GET", "/resolve/"), RANGES, "one for each range at most")
         self.assertGreaterEqual(self.hub.count("cdn"), RANGES + 3)
 
-    def test_cuts(self):
+    def test_an_answer_that_is_cut_off_is_asked_for_again(self):
         self.repaired(*[setting(cut=after) for after in (0, 1, 5)])
 
-    def test_silence(self):
+    def test_a_silent_server_is_asked_again(self):
         self.repaired(setting(stall=5), kinds=("small.bin",), flags=["--stall-timeout", "1"])
 
     def test_a_flipped_bit(self):
@@ -139,7 +139,7 @@ class Transient(FaultCase):
         self.succeeds(URI, FILES)
         self.assertEqual(self.hub.faults, [])
 
-    def test_busy(self):
+    def test_a_busy_server_is_asked_again(self):
         busy = [answering(429, b"", ("Retry-After", "0")), answering(503, b""), answering(500, b"")]
         self.repaired(*busy)
         self.repaired(

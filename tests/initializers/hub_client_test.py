@@ -67,7 +67,7 @@ class Client(ClientCase):
     def test_a_model(self):
         self.assertEqual(self.same(URI, f"{NAME!r}"), FILES)
 
-    def test_pages(self):
+    def test_each_page_of_a_listing_is_read(self):
         self.hub.page = 3
         self.assertEqual(self.same(URI, f"{NAME!r}"), FILES)
 
@@ -87,7 +87,7 @@ class Client(ClientCase):
             "'muster/data', repo_type='dataset', revision='refs/convert/parquet'",
         )
 
-    def test_patterns(self):
+    def test_patterns_choose_the_files(self):
         for include, ignore in (
             (["*.json"], []),
             (["onnx/"], []),
@@ -189,7 +189,7 @@ class Cache(ClientCase):
         verified = subprocess.run([BINARY, "verify", os.path.dirname(folder)], capture_output=True)
         self.assertEqual(verified.returncode, 0, verified.stderr)
 
-    def test_pinned(self):
+    def test_a_pinned_commit_is_cached_without_a_ref(self):
         commit = self.repository.branches["main"]
         self.bring_cached(f"{URI}@{commit}", "--include", "*.json")
         self.assertEqual(

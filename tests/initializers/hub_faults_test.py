@@ -105,7 +105,7 @@ class Shards(FaultCase, Store):
         end = self.succeeds(self.uri, self.objects)
         self.assertEqual((self.proxy.faults, flipped, end["unverified_files"]), ([], [True], 0))
 
-    def test_killed(self):
+    def test_goes_on_after_it_was_killed(self):
         total = sum(map(len, self.objects.values()))
         for part in (0.1, 0.3, 0.3):
             self.kill_after(int(part * total), self.uri)

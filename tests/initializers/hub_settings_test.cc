@@ -24,7 +24,7 @@ std::string Find(const AwsCase& given, std::string_view uri = "hf://a/b", bool a
   return text;
 }
 
-TEST(HubSettings, Endpoints) {
+TEST(HubSettings, TheEndpointIsReadAndChecked) {
   const struct {
     std::string_view endpoint, found;
   } rows[] = {
@@ -99,7 +99,7 @@ TEST(HubSettings, TokensThatCannotBe) {
             "error: the token in /t cannot be read: permission denied");
 }
 
-TEST(HubSettings, Revisions) {
+TEST(HubSettings, TheRevisionIsReadAndChecked) {
   const AwsCase given = {.variables = {{"MODEL_VERSION", " v2.0 "}}};
   EXPECT_EQ(Find(given), "https://huggingface.co v2.0");
   EXPECT_EQ(Find(given, "hf://a/b@refs/pr/3/x"), "https://huggingface.co refs/pr/3");
@@ -110,7 +110,7 @@ TEST(HubSettings, Revisions) {
   }
 }
 
-TEST(HubSettings, Offline) {
+TEST(HubSettings, OfflineModeIsRefused) {
   for (std::string_view on : {"1", "true", "YES", "on"}) {
     EXPECT_THAT(Find({.variables = {{"HF_HUB_OFFLINE", std::string(on)}}}), HasSubstr("HF_HUB_OFFLINE is set"));
   }

@@ -68,7 +68,7 @@ class Models(HubCase):
             self.anew()
             self.succeeds(f"{URI}/config.json", subset("config.json"), env=self.keys(**env))
 
-    def test_revisions(self):
+    def test_a_revision_is_taken_from_uri_or_variable(self):
         for revision in ("v1.0", "a/branch", "refs/pr/3", "refs/convert/parquet"):
             self.repository.commit(revision, {"of": revision.encode()})
         for written, env, revision in (
@@ -98,7 +98,7 @@ class Models(HubCase):
             self.anew()
             self.refused(f"{URI}/{path}", 1, "there is no '.*' at 'main'")
 
-    def test_patterns(self):
+    def test_patterns_choose_the_files(self):
         self.succeeds(URI, subset("config.json", "tokenizer.json"), "--include", "*.json,empty", "--ignore", "emp*")
         self.anew()
         self.succeeds(URI, subset("onnx/model.onnx", "sub dir/\u00e9+%41.txt"), "--include", "onnx/,*.txt")
@@ -131,7 +131,7 @@ class Models(HubCase):
         self.succeeds(URI, subset(*(path for path in FILES if not path.endswith(".json"))), "--ignore", "*.json,.json")
         self.assertNotIn("leaves out only", self.said)
 
-    def test_pages(self):
+    def test_each_page_of_a_listing_is_read(self):
         many = {f"{n % 7}/{n}": b"%d" % n for n in range(1205)}
         self.hub.add("muster/many", many)
         self.succeeds("hf://muster/many", many)
@@ -145,7 +145,7 @@ class Models(HubCase):
         self.succeeds(URI, FILES)
         self.assertEqual(self.manifest()["version"], before)
 
-    def test_again(self):
+    def test_a_second_run_asks_for_nothing(self):
         commit = self.repository.branches["main"]
         self.succeeds(f"{URI}@{commit}", FILES)
         for env, asked in ((self.keys(), 0), (self.keys(HF_HUB_OFFLINE="1"), 0)):
@@ -174,7 +174,7 @@ class Models(HubCase):
         self.assertEqual((end["received"], end["kept_files"]), (len(files["config.json"]), len(files) - 1))
         self.assertEqual((self.manifest()["version"], self.hub.count("cdn")), (commit, 0))
 
-    def test_renamed(self):
+    def test_a_renamed_repository_is_found_and_said(self):
         self.repository.private = True
         token = self.token(self.repository)
         self.hub.renamed["models", "old/name"] = NAME
@@ -265,7 +265,7 @@ class Models(HubCase):
 
 
 class Refusals(HubCase):
-    def test_gated(self):
+    def test_a_gated_repository_says_how_to_get_access(self):
         self.repository.gated = True
         self.refused(URI, 1, "401 'GatedRepo'.*ask for access on its page on the hub, then set HF_TOKEN")
         self.refused(URI, 1, "403 'GatedRepo'.*ask for access on its page", env=self.keys(HF_TOKEN=self.token()))
@@ -291,11 +291,11 @@ class Refusals(HubCase):
         self.refused(f"{URI}@{'0' * 40}", 1, "404 'RevisionNotFound'")
         self.refused(f"{URI}/nothing", 1, "there is no 'nothing' at 'main'")
 
-    def test_disabled(self):
+    def test_a_disabled_repository_is_said(self):
         self.repository.disabled = True
         self.refused(URI, 1, "Access to this resource is disabled.*the hub has disabled it")
 
-    def test_settings(self):
+    def test_wrong_settings_are_refused(self):
         self.refused(URI, 78, "HF_HUB_OFFLINE is set", env=self.keys(HF_HUB_OFFLINE="1"))
         self.refused(URI, 78, "HF_ENDPOINT: 'hub' is not an endpoint", env=self.keys(HF_ENDPOINT="hub"))
         self.refused(URI, 1, "check its name, and the endpoint", env=self.keys(HF_ENDPOINT=f"{self.hub.url}/nothing"))

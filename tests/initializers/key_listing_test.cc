@@ -33,7 +33,7 @@ struct Case {
 
 class KeyListing : public testing::TestWithParam<Case> {};
 
-TEST_P(KeyListing, Is) {
+TEST_P(KeyListing, ListsOneObjectOrAFolderOfThem) {
   const Case& it = GetParam();
   auto source = ParseSource(it.uri, Role::kDataset);
   ASSERT_TRUE(source.ok()) << source.status();

@@ -26,7 +26,7 @@ TEST(LeaseHolder, IsNamed) {
     EXPECT_EQ(LeaseHolderText(text), "somebody");
 }
 
-TEST(LeaseDecision, Table) {
+TEST(LeaseDecision, TakesAFreeSilentOrDeadLease) {
   struct Look {
     seconds at;
     LeaseSight sight;

@@ -22,7 +22,7 @@ class Afterwards(LocalCase):
         self.said = done.stdout + done.stderr
         return done.returncode, json.loads(done.stdout) if done.stdout else {}
 
-    def test_verify(self):
+    def test_verify_finds_what_has_changed(self):
         self.lay({"a": b"1", "sub/b": some_bytes(3 * MIB), "sub/empty/.keep": b""})
         self.succeeds(self.uri, {"a": b"1", "sub/b": some_bytes(3 * MIB), "sub/empty/.keep": b""})
         code, found = self.verify()
@@ -61,7 +61,7 @@ class Afterwards(LocalCase):
         self.assertEqual(code, 1)
         self.assertIn("nothing says what has to be there", self.said)
 
-    def test_then(self):
+    def test_then_runs_a_command_after_each_run(self):
         files = self.lay({"a": b"1"})
         log = os.path.join(self.dir, "log")
         flags = ("--then", f'ls "$MUSTER_TARGET" >> {log}')

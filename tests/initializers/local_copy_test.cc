@@ -83,7 +83,7 @@ TEST_F(LocalCopyTest, ALinkInItsPlaceIsNotFollowed) {
   Refuses(Listed("claim/sub/file", "secret"));
 }
 
-TEST_F(LocalCopyTest, NorIsOneInPlaceOfItsFolder) {
+TEST_F(LocalCopyTest, ALinkInPlaceOfItsFolderIsNotFollowed) {
   fs::create_directory(folder_ + "/elsewhere");
   fs::rename(folder_ + "/secret", folder_ + "/elsewhere/file");
   fs::remove_all(folder_ + "/claim/sub");

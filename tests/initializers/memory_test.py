@@ -96,7 +96,7 @@ class Peak(InitializerCase):
         self.assertEqual((end["unpacked_files"], end["unpacked_bytes"]), (12, 12 * size))
         self.assertLessEqual(peak, MOST)
 
-    def test_archives(self):
+    def test_unpacking_takes_little_memory(self):
         data = random.Random(2).randbytes(40 * MIB)
         self.archives("a.tar.gz", self.tar(data, "gzip", "-1"), len(data))
 

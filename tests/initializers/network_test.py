@@ -66,7 +66,7 @@ class Mistakes(NetworkCase):
 
 
 class Proxies(NetworkCase):
-    def test_http(self):
+    def test_plain_http_goes_through_its_proxy(self):
         server, proxy = self.serve(), self.proxy()
         for variable in ("http_proxy", "HTTP_PROXY", "ALL_PROXY", "all_proxy"):
             with self.subTest(variable):

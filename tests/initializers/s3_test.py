@@ -106,7 +106,7 @@ class Prefixes(S3Case):
         self.assertNotEqual(code, 0)
         self.assertIn("one is a file where the other needs a folder", end["reason"])
 
-    def test_patterns(self):
+    def test_patterns_choose_the_files(self):
         self.put({"p/a.json": b"{}", "p/a.bin": b"b", "p/sub/c.json": b"{}", "p/sub/skip.json": b"{}"})
         self.succeeds(
             f"s3://{self.bucket}/p", {"a.json": b"{}", "sub/c.json": b"{}"}, "--include", "*.json", "--ignore", "*skip*"

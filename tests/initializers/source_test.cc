@@ -51,7 +51,7 @@ void ExpectErrors(std::initializer_list<Row> rows) {
   }
 }
 
-TEST(Source, Buckets) {
+TEST(Source, BucketsAndKeysAreRead) {
   ExpectAll({
       {"s3://bucket", "s3 [bucket] [] folder"},
       {"s3://bucket/", "s3 [bucket] [] folder"},
@@ -92,7 +92,7 @@ TEST(Source, BucketsThatAreNone) {
   });
 }
 
-TEST(Source, Schemes) {
+TEST(Source, AnUnknownSchemeIsNamed) {
   ExpectErrors({
       {"",
        "there is no source URI; give one of s3://BUCKET/KEY, gs://BUCKET/OBJECT, hf://NAMESPACE/NAME, "
@@ -215,7 +215,7 @@ TEST(Source, HubRepositoriesThatAreNone) {
   });
 }
 
-TEST(Source, Claims) {
+TEST(Source, ClaimsAndPathsAreRead) {
   ExpectAll({
       {"pvc://claim", "pvc [claim] [] folder"},
       {"pvc://claim/", "pvc [claim] [] folder"},
@@ -239,7 +239,7 @@ TEST(Source, Claims) {
   });
 }
 
-TEST(Source, Files) {
+TEST(Source, PathsOfThisMachineAreRead) {
   ExpectAll({
       {"file:///data/a", "file [] [/data/a]"},
       {"file:///data/", "file [] [/data/] folder"},
@@ -255,7 +255,7 @@ TEST(Source, Files) {
   });
 }
 
-TEST(Source, Http) {
+TEST(Source, HttpUrisAreRead) {
   ExpectAll({
       {"https://host/a/b.tar", "http [host] [/a/b.tar]"},
       {"http://host:8080/a", "http [host:8080] [/a] plain"},

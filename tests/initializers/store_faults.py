@@ -209,7 +209,7 @@ class TransientFaults(Repaired):
 class LatencyFaults(Repaired):
     """Decisions of the transfer by time. They are the same for every store, so one store tests them."""
 
-    def test_silence(self):
+    def test_a_silent_server_is_asked_again(self):
         self.repaired(setting(silent_after=1000), flags=["--stall-timeout", "1"])
 
     def test_an_answer_that_never_comes(self):

@@ -131,7 +131,7 @@ class Refusals(PlaceCase):
                     shutil.rmtree(self.target, ignore_errors=True)
                     self.succeeds(f"{self.uri}/{key}", {key: data[key]}, "--patience", "2")
 
-    def test_archived(self):
+    def test_an_archived_object_is_said(self):
         self.put("old", b"1")
         self.proxy.always(
             answering(403, b"<Error><Code>InvalidObjectState</Code><Message>not restored</Message></Error>", XML)

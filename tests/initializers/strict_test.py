@@ -121,7 +121,7 @@ class Strict(StrictCase):
         self.proxy.always(answering(500))
         self.refused(self.uri, UNREACHABLE, "w: 500", "--patience", "1")
 
-    def test_versions(self):
+    def test_a_version_can_be_asked_for(self):
         self.client.put_bucket_versioning(Bucket=self.bucket, VersioningConfiguration={"Status": "Enabled"})
         first = self.client.put_object(Bucket=self.bucket, Key="w", Body=b"first")["VersionId"]
         self.put("w", b"second")
@@ -146,7 +146,7 @@ class Strict(StrictCase):
         deleted = self.client.delete_object(Bucket=self.bucket, Key="d/w")["VersionId"]
         self.refused(f"{self.uri}/d/w", 1, f"version.*{deleted}", "--version-id", deleted)
 
-    def test_anonymous(self):
+    def test_anonymous_reads_public_objects_only(self):
         self.put("a/w", b"public")
         self.refused(f"{self.uri}/a/", 1, "AccessDenied.*check the credentials", "--anonymous")
         arn = "arn:aws:s3:::" + self.bucket
@@ -301,7 +301,7 @@ class Strict(StrictCase):
         for thread in threads:
             thread.join()
 
-    def test_many(self):
+    def test_a_folder_of_many_files_is_fetched(self):
         expected = {f"{n % 7}/{n}": b"%d" % n for n in range(1205)}
         self.put_many({f"d/{key}": data for key, data in expected.items()})
         self.succeeds(f"{self.uri}/d", expected)

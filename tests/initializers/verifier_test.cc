@@ -72,14 +72,14 @@ void ExpectVerifies(std::string_view text, std::mt19937* random) {
   EXPECT_EQ(verifier.Mismatch(), std::nullopt);
 }
 
-TEST(Verifier, WholeFile) {
+TEST(Verifier, AHashOfTheWholeFileIsVerified) {
   std::mt19937 random(1);
   for (std::string_view text : kWhole) {
     for (int i = 0; i < 20; ++i) ExpectVerifies(text, &random);
   }
 }
 
-TEST(Verifier, Composite) {
+TEST(Verifier, ACompositeHashIsVerified) {
   std::mt19937 random(2);
   for (std::string_view text : kComposite) {
     for (int i = 0; i < 20; ++i) ExpectVerifies(text, &random);
@@ -99,7 +99,7 @@ TEST(Verifier, ManySmallRanges) {
   }
 }
 
-TEST(Verifier, OtherContent) {
+TEST(Verifier, OtherContentIsAMismatch) {
   for (std::string_view text : kWhole) {
     Expectation expected = *ParseExpectation(text);
     expected.value[1] ^= 1;
@@ -116,7 +116,7 @@ TEST(Verifier, OtherContent) {
   EXPECT_THAT(verifier.Mismatch().value_or(""), ::testing::HasSubstr("expected md5/300000:b6089f02"));
 }
 
-TEST(Verifier, WithoutExpectation) {
+TEST(Verifier, WithoutAnExpectationItHashesByCrc32c) {
   Verifier verifier(kSize, std::nullopt);
   EXPECT_EQ(verifier.kind(), HashKind::kCrc32c);
   AddRange(&verifier, 500'000, kSize - 500'000);
@@ -127,7 +127,7 @@ TEST(Verifier, WithoutExpectation) {
   EXPECT_EQ(verifier.Mismatch(), std::nullopt);
 }
 
-TEST(Verifier, EmptyFile) {
+TEST(Verifier, AnEmptyFileIsVerified) {
   const std::string_view rows[] = {
       "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
       "git-blob:e69de29bb2d1d6434b8b29ae775ad8c2e48c5391",

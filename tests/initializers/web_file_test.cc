@@ -30,7 +30,7 @@ TEST(DigestHeader, TheBestThatIsKnown) {
   }
 }
 
-TEST(PageInstead, Rows) {
+TEST(PageInstead, APageInPlaceOfAFileIsRecognized) {
   const struct {
     std::string type, path;
     bool instead;
@@ -59,7 +59,7 @@ TEST(PageInstead, Rows) {
   EXPECT_FALSE(IsPageInstead({.status = 200}, "/m.bin", true));
 }
 
-TEST(RangeProblem, Rows) {
+TEST(RangeProblem, AnAnswerThatIsNotTheRangeIsRefused) {
   using Headers = std::vector<std::pair<std::string, std::string>>;
   const struct {
     int status;
@@ -89,7 +89,7 @@ TEST(RangeProblem, Rows) {
   }
 }
 
-TEST(OtherVersion, Rows) {
+TEST(IsOtherVersion, ComparesEtagsAndDates) {
   const struct {
     const char *said, *version;
     bool other;

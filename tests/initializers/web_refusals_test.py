@@ -89,7 +89,7 @@ class Permanent(WebCase):
             self.always(lambda request: request.plain(status, b""))
             self.refused(self.serve(b"x"), 1, f"{status}; .*check the URL")
 
-    def test_denied(self):
+    def test_denied_access_is_said(self):
         self.server.faulty = lambda request: True
         self.always(lambda request: request.plain(403, b""))
         self.refused(self.serve(b"x"), 1, "403: access is denied")

@@ -37,7 +37,7 @@ class WebCase(InitializerCase):
 
 
 class Plain(WebCase):
-    def test_sizes(self):
+    def test_files_of_any_size_are_fetched(self):
         for size in (1, 8 << 10, 512 << 10, (512 << 10) + 1, 20 * MIB + 5):
             data = some_bytes(size)
             shutil.rmtree(self.target, ignore_errors=True)
@@ -235,7 +235,7 @@ class Transient(WebCase):
 
         self.repaired(reset, reset, reset)
 
-    def test_busy(self):
+    def test_a_busy_server_is_asked_again(self):
         self.repaired(*[self.answer(503, b"", ("Retry-After", "0"))] * 3, self.answer(429), self.answer(500))
 
     def test_busy_when_it_is_looked_for(self):
@@ -280,7 +280,7 @@ class Transient(WebCase):
 
         self.repaired(flip, size=100_000)
 
-    def test_silence(self):
+    def test_a_silent_server_is_asked_again(self):
         def silent(request):
             request.stall = 1000
 

@@ -9,7 +9,7 @@
 namespace muster::launcher {
 namespace {
 
-TEST(ErrorFileTest, Forms) {
+TEST(ErrorFileTest, ReadsEachFormOfPyTorchsErrorFiles) {
   struct {
     std::string text;
     std::string message;

@@ -108,7 +108,7 @@ TEST_F(StartTest, NoDescriptorLeaks) {
   EXPECT_EQ(Out(1), "0 1 2 \n");
 }
 
-TEST_F(StartTest, WorkingDirectory) {
+TEST_F(StartTest, AWorkerStartsInItsWorkingDirectory) {
   WorkerSpec spec = Spec({"pwd"});
   spec.working_directory = "/proc";
   RunOne(spec);
@@ -149,7 +149,7 @@ std::vector<std::string> LongInSum() {
   return words;
 }
 
-TEST_F(StartTest, StartErrors) {
+TEST_F(StartTest, ACommandThatCannotStartIsNamed) {
   struct {
     std::string name;
     std::vector<std::string> argv;
@@ -188,7 +188,7 @@ TEST_F(StartTest, StartErrors) {
   EXPECT_TRUE(Until([&] { return reaper_->watched().empty(); }));
 }
 
-TEST_F(StartTest, DescriptorLimit) {
+TEST_F(StartTest, AStartWithoutDescriptorsLeavesNoWorker) {
   rlimit before;
   getrlimit(RLIMIT_NOFILE, &before);
   std::vector<WorkerSpec> specs;
@@ -212,7 +212,7 @@ TEST_F(StartTest, DescriptorLimit) {
   EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), group_->running() ? 0 : -1);
 }
 
-TEST_F(StartTest, SixtyFourWorkers) {
+TEST_F(StartTest, SixtyFourWorkersStartAndEnd) {
   std::vector<WorkerSpec> specs;
   for (int i = 0; i < 64; ++i) specs.push_back(Shell(fmt::format("echo {0}; exit {0}", i), i));
   ASSERT_TRUE(Start(specs).ok());

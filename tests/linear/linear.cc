@@ -75,7 +75,7 @@ Cost CostOf(const LinearRow& row, const std::string& input) {
 
 }  // namespace
 
-TEST_P(Linear, InTimeAndMemory) {
+TEST_P(Linear, TwiceTheInputCostsTwiceTheTimeAndMemory) {
   const LinearRow& row = GetParam();
   size_t parts = kFirstParts;
   std::string input = row.input(parts);

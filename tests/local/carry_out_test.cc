@@ -123,7 +123,7 @@ TEST_F(CarryOutTest, JobsAndPodsAreChanged) {
   EXPECT_EQ(PartOf(*world_.Find("Pod", "p"), "metadata", "annotations"), Json({{kNodesAnnotation, "4"}}));
 }
 
-TEST_F(CarryOutTest, WhatHasGoneOrBeenMadeAnewIsLeftAlone) {
+TEST_F(CarryOutTest, ADeletedOrRecreatedObjectIsLeftAlone) {
   Make("{kind: Job, metadata: {name: j}, spec: {parallelism: 1}}");
   Make("{kind: Pod, metadata: {name: p}, status: {phase: Failed}}");
   Make("{kind: Service, metadata: {name: s}}");

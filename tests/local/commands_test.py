@@ -204,7 +204,7 @@ class Stop(CommandCase):
         self.assertEqual(job.wait(), 143)
         self.assert_gone(processes)
 
-    def test_all(self):
+    def test_all_jobs_are_stopped_at_once(self):
         jobs = [self.hanging(name)[0] for name in ("one", "two")]
         said = self.muster("stop", "--all")
         self.assertIn("one: Stopped", said)
@@ -264,7 +264,7 @@ class Detach(CommandCase):
         self.assertEqual((self.row("night")[2], self.row("night")[6]), ("Failed", "4"))
         self.assertIn("begins", self.muster("logs", "--node", "0", "night"))
 
-    def test_stopped(self):
+    def test_a_detached_job_can_be_stopped(self):
         self.detach("night", HANGS)
         self.assertIn("night: Stopped, exit code 143", self.muster("stop", "night"))
         self.assertEqual(self.row("night")[2], "Stopped")

@@ -12,7 +12,7 @@ using testing::HasSubstr;
 
 using Action = decltype(Drill::action);
 
-TEST(Drills, WhatIsMeant) {
+TEST(Drills, EachFormIsRead) {
   struct Row {
     const char* text;
     Drill::Target target;
@@ -51,7 +51,7 @@ TEST(Drills, WhatIsMeant) {
   }
 }
 
-TEST(Drills, WhatIsWrong) {
+TEST(Drills, AWrongFormIsNamed) {
   struct Row {
     const char *text, *message;
   };

@@ -65,7 +65,7 @@ class Probes(LocalCase):
                 f"asked seen-node-0-0 {self.folder} red up cat 1", asked.read().splitlines()
             )  # others may come before or after `idle`
 
-    def test_http(self):
+    def test_probes_ask_over_http(self):
         port = free_port()
         server = self.file("server.py", SERVER)
         probes = (

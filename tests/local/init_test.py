@@ -79,14 +79,14 @@ class Runs(InitCase):
             self.assertIn(line, said)
         return said
 
-    def test_torch(self):
+    def test_the_torch_example_runs(self):
         said = self.runs("torch", [f"rank {rank} of 4" for rank in range(4)], "/usr/bin:/bin")
         self.assertRegex(said, "step 19 loss|PyTorch is not installed")
 
-    def test_jax(self):
+    def test_the_jax_example_runs(self):
         self.runs("jax", ["[jax-example-node-0-0] process 0 of 2", "[jax-example-node-0-1] process 1 of 2"])
 
-    def test_pytorchjob(self):
+    def test_the_pytorchjob_example_runs(self):
         said = self.runs(
             "pytorchjob",
             ["[pytorch-example-master-0] rank 0 of 2", "[pytorch-example-worker-0] rank 1 of 2"],
@@ -94,7 +94,7 @@ class Runs(InitCase):
         )
         self.assertRegex(said, "the sum of all ranks is 1|PyTorch is not installed")
 
-    def test_mpi(self):
+    def test_the_mpi_example_runs(self):
         if shutil.which("mpirun") is None:
             raise unittest.SkipTest("SKIPPED: Open MPI is not installed")
         self.runs("mpi", [f"rank {rank} of 4 on mpi-example-" for rank in range(4)])

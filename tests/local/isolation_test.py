@@ -127,7 +127,7 @@ class Private(LocalCase):
         # Searches by the link's number: another run may have a link of that name by now.
         self.assertNotIn(number, [line.split(":")[0] for line in output("ip", "-o", "link").splitlines()])
 
-    def test_killed(self):
+    def test_the_link_goes_with_a_killed_run(self):
         job = self.start(plain_job("killed", "ip route; exec sleep infinity"))
         gateway = job.await_(r"default via (198\.[0-9.]+)")[1]
         self.assertRegex(link_of(gateway), "^mstr")
@@ -181,7 +181,7 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as here:
         )
         self.assertIn(os.readlink("/proc/self/ns/net"), said)
 
-    def test_pytorch(self):
+    def test_pods_of_a_pytorchjob_find_the_master(self):
         said = self.run_job(pytorch_job("own", shell('getent hosts "$MASTER_ADDR"; hostname -i')))
         self.assertRegex(said, r"\[own-worker-0\] 198\.(18|19)\..*own-master-0")
 
@@ -249,7 +249,7 @@ data: {text: hello}
         self.assertIn("[files-node-0-0] hello", said)
         self.assertIn("without bubblewrap nothing is mounted", said)
 
-    def test_killed(self):
+    def test_workers_end_with_a_killed_run(self):
         job = self.start(plain_job("killed", "echo pid $$; exec sleep infinity"))
         pid = int(job.await_(r"\] pid (\d+)")[1])
         job.process.kill()
@@ -300,7 +300,7 @@ exec {shutil.which("bwrap")} "$@"
         job.process.send_signal(signal.SIGINT)
         self.assertEqual(job.wait(), 130, job.said)
 
-    def test_once(self):
+    def test_one_failure_of_bubblewrap_is_retried(self):
         said = self.run_with("[ $n = 2 ]")
         self.assertIn("] runs", said)
         self.assertIn("TrainJob troubled: Complete\n", said)

@@ -95,7 +95,7 @@ TEST_F(JobFolders, AKillWhileTheRunBeforeIsMovedLosesNothing) {
   EXPECT_FALSE(Has("jobs/a/previous.new"));
 }
 
-TEST_F(JobFolders, AnUnknownName) {
+TEST_F(JobFolders, AnUnknownNameHasItsNearestOnes) {
   EXPECT_THAT(std::string(Message(FindJob(state_, "a").status())), HasSubstr("there is none in "));
   for (int i = 10; i < 22; ++i) ASSERT_TRUE(TakeJobFolder(state_, fmt::format("job{}", i)).ok());
   EXPECT_EQ(Message(FindJob(state_, "jbo21").status()),

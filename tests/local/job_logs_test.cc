@@ -88,7 +88,7 @@ TEST_F(JobLogs, WholeLinesAsTheyCome) {
   EXPECT_EQ(reader.Read({.path = folder_}, true), "");
 }
 
-TEST_F(JobLogs, OfOneRank) {
+TEST_F(JobLogs, LinesOfOneRankAreChosen) {
   LogReader reader;
   const std::string path = Put("log", "[rank1]:one\n[rank10]:ten\nplain\n[rank1]: two\n");
   EXPECT_EQ(reader.Read({.path = path, .prefix = "[a] ", .mark = RankMark(1)}, true), "[a] one\n[a]  two\n");

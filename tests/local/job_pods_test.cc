@@ -350,7 +350,7 @@ TEST(StepJob, TellsTheEndOnceItsPodsAreGone) {
   });
 }
 
-TEST(StepJob, Suspends) {
+TEST(StepJob, RemovesThePodsOfASuspendedJob) {
   const std::string suspended =
       "{conditions: [{type: Suspended, status: 'True', reason: JobSuspended, message: Job suspended}]}";
   Check({

@@ -161,7 +161,7 @@ class Signals(CommandCase):
             record = json.load(file)
         self.assertEqual((record["state"], record["exit_code"]), ("Stopped", 128 + signal.SIGHUP))
 
-    def test_nohup(self):
+    def test_a_run_under_nohup_goes_on_after_a_hangup(self):
         path = self.file(
             "job.yaml",
             plain_job("stays", f"echo > {self.folder}/up; while [ ! -e {self.folder}/go ]; do sleep 0.05; done"),

@@ -190,7 +190,7 @@ TEST(LocalLife, ARetryableEndIsReplacedAndAFatalOneEndsTheJob) {
   EXPECT_THAT(run.Running(), IsEmpty());
 }
 
-TEST(LocalLife, APyTorchJob) {
+TEST(LocalLife, APyTorchJobReplacesAWorkerAndSucceeds) {
   Played run(std::vector<InputFile>{{"job.yaml", kPyTorchJob}});
   EXPECT_THAT(run.Running(), ElementsAre("digits-master-0", "digits-worker-0"));
   EXPECT_EQ(run.End("digits-worker-0", 137), 1);

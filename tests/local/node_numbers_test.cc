@@ -66,7 +66,7 @@ TEST(NodeNumbers, OtherPodsHaveNone) {
   EXPECT_EQ(numbers.Of(Json::object()), -1);
 }
 
-TEST(NodeNumbers, WhatADrillCanReach) {
+TEST(NodeNumbers, ADrillReachesOnlyNodesAndRanksOfTheJob) {
   constexpr char kReplicas[] =
       "template: {spec: {containers: [{name: pytorch, image: i, command: [torchrun, a.py]}]}}}";
   const std::string pytorch = fmt::format(

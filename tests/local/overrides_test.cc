@@ -15,7 +15,7 @@ using testing::HasSubstr;
 
 Json YamlOf(const std::string& text) { return ReadYaml(text)->at(0).object; }
 
-TEST(Overrides, OfATrainJob) {
+TEST(Overrides, ChangeATrainJob) {
   struct Row {
     Overrides overrides;
     const char *before, *after;
@@ -42,7 +42,7 @@ TEST(Overrides, OfATrainJob) {
   }
 }
 
-TEST(Overrides, OfAPyTorchJob) {
+TEST(Overrides, ChangeAPyTorchJob) {
   const std::string pod = "template: {spec: {containers: [{name: log}, {name: pytorch}]}}";
   const std::string both =
       "{pytorchReplicaSpecs: {Master: {replicas: 1, " + pod + "}, Worker: {replicas: 1, " + pod + "}}}";
@@ -59,7 +59,7 @@ TEST(Overrides, OfAPyTorchJob) {
   EXPECT_THAT(std::string(Message(Override({.nodes = 2}, &job))), HasSubstr("--nodes 2: the job has no Worker"));
 }
 
-TEST(Overrides, WhatIsWrong) {
+TEST(Overrides, AWrongValueIsNamed) {
   struct Row {
     Overrides overrides;
     const char* message;

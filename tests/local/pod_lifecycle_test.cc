@@ -217,7 +217,7 @@ TEST(PodLifecycle, ASidecarStartsAgainWhateverItsCodeAndHoldsUpNothing) {
   EXPECT_EQ(pod.Phase(), "Succeeded");
 }
 
-TEST(PodLifecycle, PausesDoubleTo300SecondsAndBeginAnewAfterTenMinutes) {
+TEST(PodLifecycle, PausesDoubleTo300SecondsAndStartOverAfterTenMinutes) {
   Played pod({}, {Plain("a", Restart::kAlways)});
   EXPECT_EQ(pod.Next(), "start a");
   EXPECT_EQ(pod.End("a", 1), "start a");
@@ -260,7 +260,7 @@ TEST(PodLifecycle, OneThatRunsAgainIsNotStartedOnceMore) {
   EXPECT_EQ(pod.Next(), "");
 }
 
-TEST(PodLifecycle, ByItsRestartPolicy) {
+TEST(PodLifecycle, AContainerStartsAgainByItsRestartPolicy) {
   struct Row {
     Restart restart;
     bool init;
@@ -563,7 +563,7 @@ TEST(PodLifecycle, ConditionsKeepTheirTimesUntilTheyChange) {
   EXPECT_FALSE(pod.Read().ready);
 }
 
-TEST(PodLifecycle, ItsAddressAndItsStart) {
+TEST(PodLifecycle, TheStatusHasAddressAndStartTime) {
   Played pod({}, {Plain("a")});
   pod.Wait(seconds(5));
   const Json status = pod.Status();

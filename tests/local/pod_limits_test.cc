@@ -66,7 +66,7 @@ TEST_F(PodLimitsTest, WithoutLimitsNothingIsAskedOfTheKernel) {
   EXPECT_EQ(Of("")->Make("p", {}, "c", {}).value_or("?"), "");
 }
 
-TEST_F(PodLimitsTest, WhereNoneCanBeMade) {
+TEST_F(PodLimitsTest, WithoutADelegatedCgroupSaysWhy) {
   const auto why = [this](const std::string& own) {
     return std::string(Message(Of(own)->Make("p", {}, "c", kSome).status()));
   };
@@ -80,7 +80,7 @@ TEST_F(PodLimitsTest, WhereNoneCanBeMade) {
   EXPECT_THAT(why("0::/a\n"), HasSubstr("systemd-run --user --scope -p Delegate=yes"));
 }
 
-TEST_F(PodLimitsTest, BesideItsOwnWhereThatHasOtherProcesses) {
+TEST_F(PodLimitsTest, CreatesCgroupsBesideAnOwnThatIsShared) {
   Cgroup("", "", "");
   Cgroup("/a", "", "cpu memory");
   Cgroup("/a/b", "1\n2\n", "");
@@ -99,7 +99,7 @@ TEST_F(PodLimitsTest, BesideItsOwnWhereThatHasOtherProcesses) {
   EXPECT_EQ(Read("/record"), mount_ + "/a/muster-local.j\n");
 }
 
-TEST_F(PodLimitsTest, InItsOwnWhereItIsAlone) {
+TEST_F(PodLimitsTest, CreatesCgroupsInItsOwnIfItIsAlone) {
   Cgroup("/a", fmt::format("{}\n", getpid()), "");
   Cgroup("", "", "");
   Cgroup("/a/muster-local-self", "", "");

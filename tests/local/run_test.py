@@ -417,7 +417,7 @@ class Ends(LocalCase):
         self.assertIn(job.wait(), (130, 143), job.said)
         self.assert_gone(processes)
 
-    def test_killed(self):
+    def test_nothing_stays_after_a_killed_run(self):
         job, processes = self.hanging("killed")
         job.process.kill()
         job.wait()

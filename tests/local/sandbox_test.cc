@@ -96,7 +96,7 @@ std::vector<std::string> Expected(std::map<std::string, std::vector<std::string>
   return lines;
 }
 
-TEST(Sandbox, WithoutMounts) {
+TEST(Sandbox, WithoutMountsItHasOnlyTheHostsFile) {
   EXPECT_THAT(LinesFor({}), ElementsAreArray(Expected({}, {"ro-bind /h /etc/hosts"})));
   const std::vector<std::string> words = WordsFor({});
   EXPECT_THAT(std::vector<std::string>(words.begin(), words.begin() + 6),
@@ -104,7 +104,7 @@ TEST(Sandbox, WithoutMounts) {
   EXPECT_THAT(std::vector<std::string>(words.end() - 3, words.end()), ElementsAre("--chdir", "/", "--"));
 }
 
-TEST(Sandbox, AVolumeInMemory) {
+TEST(Sandbox, AVolumeInMemoryIsATmpfs) {
   EXPECT_THAT(LinesFor({{.target = "/dev/shm", .in_memory = true, .bytes = 4096},
                         {.target = "/srv/a", .read_only = true, .in_memory = true}}),
               ElementsAreArray(Expected({}, {"perms 0777", "size 4096", "tmpfs /dev/shm", "ro-bind /h /etc/hosts",
@@ -117,7 +117,7 @@ TEST(Sandbox, StartsInItsWorkingDirectory) {
   EXPECT_THAT(std::vector<std::string>(words.end() - 3, words.end()), ElementsAre("--chdir", "/srv/a", "--"));
 }
 
-TEST(Sandbox, Mounts) {
+TEST(Sandbox, EachMountHasItsTarget) {
   const std::vector<std::string> etc = {"tmpfs /etc", "bind-try /etc/hosts /etc/hosts",
                                         "bind-try /etc/passwd /etc/passwd"};
   const std::vector<std::string> srv = {"tmpfs /srv", "bind-try /srv/a /srv/a", "bind-try /srv/b /srv/b"};
@@ -174,7 +174,7 @@ TEST(Sandbox, HostsAreNotMadeInThisMachinesEtc) {
   EXPECT_THAT(lines, ElementsAre("tmpfs /", "tmpfs /etc", "dev /dev", "ro-bind /h /etc/hosts"));
 }
 
-TEST(Sandbox, ARealFolder) {
+TEST(Sandbox, AFolderIsListedWithItsLinks) {
   std::string path = testing::TempDir() + "sandbox-XXXXXX";
   ASSERT_NE(mkdtemp(path.data()), nullptr);
   std::filesystem::create_directory(path + "/b");
@@ -191,7 +191,7 @@ TEST(Sandbox, ARealFolder) {
 }
 
 // The image has /srv and a link to /run; /etc/resolv.conf is this machine's.
-TEST(Sandbox, OfAnImagesRoot) {
+TEST(Sandbox, AnImagesRootHasItsOwnFolders) {
   const auto list = [](const std::string& path) -> std::vector<FolderEntry> {
     static const auto* const kFolders = new std::map<std::string, std::vector<FolderEntry>>{
         {"/etc", {File("resolv.conf")}},

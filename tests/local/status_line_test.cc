@@ -10,7 +10,7 @@ using namespace controller;
 
 namespace {
 
-TEST(StatusLine, WhatIsKnown) {
+TEST(StatusLine, ShowsWhatIsKnownAndFits) {
   const struct {
     StatusFacts facts;
     int width;

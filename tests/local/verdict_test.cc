@@ -20,7 +20,7 @@ LocalJobState Job(const std::string& state, std::vector<Failure> failures = {}) 
   return job;
 }
 
-TEST(RunVerdict, OfEachEnd) {
+TEST(RunVerdict, HasStateLineAndCodeOfEachEnd) {
   Failure three;
   three.exit_code = 3;
   LocalJobState failed = Job("Failed", {three});

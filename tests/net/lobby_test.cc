@@ -41,7 +41,7 @@ class LobbyTest : public testing::Test {
   Lobby lobby_{loop_, [this](int fd) { ready_.emplace_back(fd); }};
 };
 
-TEST_F(LobbyTest, HandsOverWhoBeginsAsTheProtocolDoes) {
+TEST_F(LobbyTest, HandsOverAClientOfTheProtocol) {
   const Descriptor client = Connect();
   Send(client, std::string(kPreface) + "more");
   EXPECT_FALSE(Closed(client));
@@ -63,7 +63,7 @@ TEST_F(LobbyTest, WaitsForAllOfTheFirstBytes) {
   EXPECT_EQ(ready_.size(), 1U);
 }
 
-TEST_F(LobbyTest, ClosesWhoBeginsOtherwise) {
+TEST_F(LobbyTest, ClosesAClientOfAnotherProtocol) {
   for (const std::string& bytes : {std::string("GET / HTTP/1.1\r\nHost: a\r\n\r\n"), std::string(24, '\x15'),
                                    std::string("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\r"), std::string(1000, 'P')}) {
     const Descriptor client = Connect();
@@ -73,7 +73,7 @@ TEST_F(LobbyTest, ClosesWhoBeginsOtherwise) {
   EXPECT_TRUE(ready_.empty());
 }
 
-TEST_F(LobbyTest, ClosesWhoGoes) {
+TEST_F(LobbyTest, ClosesAClientThatStopsSending) {
   Descriptor client = Connect();
   Send(client, "PRI");
   shutdown(client.get(), SHUT_WR);

@@ -162,7 +162,7 @@ TEST_F(ResolverTest, ALostQuestionIsAskedAgainWithinTheLimit) {
   EXPECT_THAT(*Resolve(resolver, "pod-0.example.", seconds(3)), ElementsAre("10.1.2.3"));
 }
 
-TEST_F(ResolverTest, TheHostsFileIsReadAnew) {
+TEST_F(ResolverTest, AChangedHostsFileIsReadAgain) {
   FakeDns dns(loop_, [](const auto&) { return FakeDns::Error(3); });
   Resolver resolver(loop_, Options(dns.address()));
   EXPECT_FALSE(Resolve(resolver, "pod-0").ok());
@@ -172,7 +172,7 @@ TEST_F(ResolverTest, TheHostsFileIsReadAnew) {
   EXPECT_THAT(*Resolve(resolver, "pod-0"), ElementsAre("10.0.0.8"));
 }
 
-TEST_F(ResolverTest, ResolvConfIsReadAnew) {
+TEST_F(ResolverTest, AChangedResolvConfIsReadAgain) {
   FakeDns first(loop_, [](const auto&) { return FakeDns::Error(3); });
   FakeDns second(
       loop_, [](const auto& q) { return q.name == "pod-0.b.example" ? TenOneTwoThree(q) : FakeDns::Error(3); },

@@ -25,7 +25,7 @@ class Machine(MusterCase):
         )
 
     @unittest.skipIf(*TOO_SLOW)
-    def test_figures(self):
+    def test_each_figure_is_measured(self):
         figures = {"memory", "loopback", "loopback round trip"}
         for _ in range(20):  # on a busy machine the two seconds may be over before all is measured
             done = self.check("--json", "--disk", self.dir)
@@ -48,7 +48,7 @@ class Machine(MusterCase):
         )
 
     @unittest.skipIf(*TOO_SLOW)
-    def test_bounds(self):
+    def test_a_figure_below_its_bound_fails_the_check(self):
         for _ in range(20):  # on a busy machine the two seconds may be over before the memory is measured
             done = self.check("--min-memory", "1e6", "--min-loopback", "1e-9")
             if done.returncode != 0:
@@ -132,7 +132,7 @@ class Machine(MusterCase):
         self.assertNotIn(silent, done.stderr)
 
     @unittest.skipIf(*TOO_SLOW)
-    def test_builtin(self):
+    def test_the_builtin_check_passes_or_names_the_figure(self):
         for check, code, said in (
             ("builtin", 0, r"node check passed after .* s: .*memory [\d.]+ GB/s"),
             (

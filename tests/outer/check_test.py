@@ -149,7 +149,7 @@ class Endings(ExecCase):
     def checked(self, check, *flags, command=("true",), **more):
         return self.run_exec("--node-check", check, *flags, "--", *command, **more)
 
-    def test_exec(self):
+    def test_exec_says_how_the_check_ended(self):
         for check, code, said in (
             ("true", 0, "node check passed"),
             ("exit 7", 204, "node check failed: `exit 7` ended with 7"),
@@ -326,7 +326,7 @@ class Again(Nodes):
             worker.tell("exit 0")
         self.assertEqual([agent.wait() for agent in agents.values()], [0, 0])
 
-    def test_alone(self):
+    def test_a_failed_check_ends_a_single_node(self):
         agent = self.start("--standalone", "--max-restarts", "5", *self.check("a"))
         self.workers(1)[0].tell("exit 1")
         worker = self.workers(1)[0]

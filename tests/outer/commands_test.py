@@ -26,7 +26,7 @@ class Commands(Nodes):
         self.assertIn("listening on", line)
         return int(line.rsplit(":", 1)[1])
 
-    def test_usage(self):
+    def test_each_subcommand_has_help(self):
         self.assertEqual(muster().returncode, 64)
         self.assertEqual(muster("--help").returncode, 0)
         for name in ("exec", "run", "launch", "coordinator", "status", "store", "install", "wait", "report", "version"):
@@ -86,7 +86,7 @@ class Commands(Nodes):
             self.assertEqual(done.returncode, 78, done.stderr)
             self.assertRegex(done.stderr, rf" {variable}: cannot listen on 192.0.2.1 port 0: ")
 
-    def test_version(self):
+    def test_version_names_the_protocols(self):
         facts = json.loads(muster("version", "--json").stdout)
         self.assertEqual(set(facts), {"version", "commit", "rendezvous_protocol", "rsh_protocol", "store_protocol"})
         self.assertIn(facts["version"], muster("version").stdout)
@@ -106,7 +106,7 @@ class Commands(Nodes):
             link.sendall(bytes.fromhex("00CEF7853C") + b"\x0d\x01\x02\x03\x04")  # VALIDATE, PING
             self.assertEqual(link.recv(4, socket.MSG_WAITALL), b"\x01\x02\x03\x04")
 
-    def test_status(self):
+    def test_status_shows_nodes_and_round(self):
         port = self.serve("coordinator", "--listen", "127.0.0.1:0")
         endpoint = f"127.0.0.1:{port}"
         agents = [self.node(endpoint, "2", "--rdzv-conf", "is_host=0", "--node-name", name) for name in ("a", "b")]

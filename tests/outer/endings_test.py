@@ -44,7 +44,7 @@ class Progress(Nodes):
         self.live(50)
         self.check_end(agent, 6)
 
-    def test_one_step_more_begins_the_count_anew(self):
+    def test_one_step_more_starts_the_count_again(self):
         agent = self.begin()
         for step in (10, 10, 11, 11, 12, 3, 12):  # back to an older checkpoint is not progress either
             self.live(step)

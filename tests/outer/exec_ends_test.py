@@ -287,7 +287,7 @@ class Policies(ExecCase):
             done = self.run_exec(*flags, "--", "sh", "-c", f"echo >> {starts.name}; exit {code}")
             return len(starts.read()), done.returncode
 
-    def test_policies(self):
+    def test_policy_and_code_decide_on_a_restart(self):
         for flags, code, expected in (
             ([], 130, (1, 130)),
             (["--max-restarts", "2"], 3, (1, 3)),  # fatal

@@ -460,7 +460,7 @@ class Streams(Pipes, Place):
         )
         return process.returncode, process.stderr
 
-    def test_closed(self):
+    def test_a_closed_output_leaves_the_code(self):
         for flags in self.WAYS:
             for script, code in (("exit 5", 5), ("echo out 2>&-; exit 6", 6)):
                 ended, said = self.code_of(

@@ -100,7 +100,7 @@ class InstallCase(MusterCase):
 
 
 class Install(InstallCase):
-    def test_fresh(self):
+    def test_a_new_folder_is_made_and_filled(self):
         deep = os.path.join(self.dir, "a", "b", "c")
         done = self.install(deep + "/", preexec_fn=lambda: os.umask(0o077))
         self.installed(done, deep)
@@ -159,7 +159,7 @@ class Install(InstallCase):
             file.write(bytes([last[0] ^ 1]))
         self.installed(self.install())
 
-    def test_usage(self):
+    def test_wrong_arguments_are_refused(self):
         for arguments in ([], ["a", "b"], ["--no-such-flag", "a"], [""]):
             done = subprocess.run(
                 [MUSTER, "install", *arguments], capture_output=True, text=True, timeout=DEADLINE, cwd=self.dir
@@ -215,7 +215,7 @@ class Install(InstallCase):
 
 
 class InstallPlaces(InstallCase):
-    def test_noexec(self):
+    def test_a_noexec_mount_is_refused(self):
         self.mount("noexec")
         self.refused(self.install(), self.target, "noexec", "emptyDir")
         self.assertEqual(os.listdir(self.target), [])

@@ -117,7 +117,7 @@ class Rendezvous(Nodes):
         ):
             started(arguments, 2, 0, 1)
 
-    def test_static(self):
+    def test_static_nodes_meet_at_the_master(self):
         port = str(self.free_port())
         common = ("--nnodes", "2", "--master-addr", "127.0.0.1", "--master-port", port)
         second = self.start(*common, "--node-rank", "1")  # comes first, and waits for the endpoint

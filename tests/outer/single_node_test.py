@@ -327,7 +327,7 @@ class Logs(MusterCase):
 
 
 class Restarts(MusterCase):
-    def test_budget(self):
+    def test_a_job_ends_once_its_restarts_are_used_up(self):
         logs = os.path.join(self.dir, "logs")
         agent = self.start("--standalone", "--nproc-per-node", "2", "--max-restarts", "2", "--log-dir", logs)
         for attempt in range(3):

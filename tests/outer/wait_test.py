@@ -58,7 +58,7 @@ class Ports(WaitCase):
         self.assertEqual(agent.wait(), 0)
         self.assertEqual(len(agent.output().splitlines()), 2, agent.output())
 
-    def test_several(self):
+    def test_several_targets_are_waited_for(self):
         (one, first), (two, second) = self.bound(), self.bound()
         two.listen()
         agent = self.wait_for(first, second, "localhost", second)
@@ -113,7 +113,7 @@ class Ports(WaitCase):
         self.assertEqual(agent.wait(), TIMED_OUT)
         self.assertIn(f"gave up after 200 ms on tcp {address}: no answer\n", agent.output())
 
-    def test_signals(self):
+    def test_a_signal_ends_the_wait(self):
         _holder, address = self.bound()
         for number in (signal.SIGTERM, signal.SIGINT):
             agent = self.wait_for(address)
@@ -134,7 +134,7 @@ class Ports(WaitCase):
             os.kill(int(children.read()), signal.SIGTERM)
         self.assertEqual(agent.wait(), 143)
 
-    def test_usage(self):
+    def test_wrong_targets_are_named(self):
         for arguments, said in (
             ((), "TARGET"),
             (("",), "not a host name"),
@@ -266,7 +266,7 @@ class Coordinators(WaitCase):
         self.assertEqual(self.wait_for("--rendezvous", "--token-file", token, address).wait(), 0)
         self.assertEqual(self.wait_for("--rendezvous", address, env={"MUSTER_TOKEN_FILE": token}).wait(), 0)
 
-    def test_tls(self):
+    def test_a_coordinator_with_tls_is_waited_for(self):
         ours = Authority(self.dir, "ours")
         cert, key = ours.issue("a")
         flags = ["--tls-cert", cert, "--tls-key", key, "--tls-ca", ours.ca]

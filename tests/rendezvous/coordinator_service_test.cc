@@ -486,7 +486,9 @@ TEST_F(TlsTest, WrongFilesAreAnError) {
 
 // --- without a network ---
 
-TEST_F(ControlFixture, ALocalLinkStartsNoThread) {
+class LocalLinkTest : public ControlFixture {};
+
+TEST_F(LocalLinkTest, StartsNoThread) {
   auto count_threads = [] {
     int threads = 0;
     DIR* tasks = opendir("/proc/self/task");
@@ -508,7 +510,7 @@ TEST_F(ControlFixture, ALocalLinkStartsNoThread) {
   Until([&] { return flushed; }, "flush");
 }
 
-TEST_F(ControlFixture, ALocalLinkThatOutlivesTheCoordinatorIsDeaf) {
+TEST_F(LocalLinkTest, HearsNothingAfterTheCoordinatorsEnd) {
   auto coordinator = std::make_unique<Coordinator>(loop_, Coordinator::Options{"a", "", "job"});
   Caller a;
   a.link = DialLocally(loop_, *coordinator, a.events());

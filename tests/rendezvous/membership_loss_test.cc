@@ -106,7 +106,7 @@ TEST(Loss, TwoThatKnowOnlyTheOldRoundAreItsMajority) {
   EXPECT_EQ(s.state.phase, Phase::kGathering);
 }
 
-TEST(Loss, WhoDoubtsUsLivesOn) {
+TEST(Loss, ANodeThatDoubtsTheCoordinatorIsNotLost) {
   Stage s(Job(1, 3));
   for (const char* name : {"a", "b", "c"}) s.Join(name);
   for (const char* name : {"b", "c"}) {

@@ -231,9 +231,9 @@ struct PolicyRow {
   bool restarts_then;
   int exit_code;
 };
-class Policy : public testing::TestWithParam<PolicyRow> {};
+class RestartPolicyRows : public testing::TestWithParam<PolicyRow> {};
 
-TEST_P(Policy, Decides) {
+TEST_P(RestartPolicyRows, PolicyCodeAndBudgetDecideTheEnd) {
   const PolicyRow& row = GetParam();
   JobOptions options = Job(2, 2, row.restarts);
   options.policy = row.policy;
@@ -267,7 +267,7 @@ constexpr auto kNever = RestartPolicy::kNever;
 constexpr auto kOnFailure = RestartPolicy::kOnFailure;
 constexpr auto kAlways = RestartPolicy::kAlways;
 constexpr auto kExitCode = RestartPolicy::kExitCode;
-INSTANTIATE_TEST_SUITE_P(Table, Policy,
+INSTANTIATE_TEST_SUITE_P(Table, RestartPolicyRows,
                          testing::Values(PolicyRow{"NeverFatal", kNever, 3, 1, {}, false, 1},
                                          PolicyRow{"NeverRetryable", kNever, 3, 137, {}, false, 137},
                                          PolicyRow{"NeverSuccess", kNever, 3, 0, {}, false, 0},
@@ -305,7 +305,7 @@ TEST(Budget, IsUsedUpOneByOne) {
   EXPECT_TRUE(s.End("a")->budget_used);
 }
 
-TEST(Budget, OfOneIsTheOnlyOne) {
+TEST(Budget, TheOnlyRestartIsNamedSo) {
   Stage s(Job(1, 1, 1));
   s.Join("a");
   s.Fails("a", 3);

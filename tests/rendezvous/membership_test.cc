@@ -444,7 +444,7 @@ TEST(Reason, HasTheWorkersOwnWords) {
   }
 }
 
-TEST(Cause, OfTheNextRound) {
+TEST(Cause, TheNextRoundSaysWhyTheLastOneEnded) {
   struct Row {
     const char* name;
     void (*ends)(Stage&);  // ends the round of a and b, by b or by both

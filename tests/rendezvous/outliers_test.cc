@@ -28,7 +28,7 @@ std::vector<Figures> Of(const std::string& name, const std::vector<double>& valu
   return all;
 }
 
-TEST(Outliers, RowByRow) {
+TEST(Outliers, ANodeSlowerThanHalfTheOthersIsNamed) {
   struct Row {
     std::vector<Figures> nodes;
     const char* told;

@@ -82,7 +82,7 @@ TEST(RshProtocol, DataIsWhatProtobufWouldWrite) {
   }
 }
 
-TEST(RshProtocol, ThereAndBack) {
+TEST(RshProtocol, EachMessageIsDecodedAsItWasEncoded) {
   auto open = DecodeFromCaller(Encode(FromCaller(Open{std::string("a\0\xff", 3), "host, pid 1"})));
   ASSERT_TRUE(open.ok()) << open.status();
   EXPECT_EQ(std::get<Open>(*open).command, std::string("a\0\xff", 3));

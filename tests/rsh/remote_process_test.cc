@@ -56,7 +56,7 @@ class RemoteProcessTest : public RshHarness {
   int gone_ = 0;
 };
 
-TEST_F(RemoteProcessTest, StreamsAndCode) {
+TEST_F(RemoteProcessTest, HasItsStreamsAndItsCode) {
   EXPECT_EQ(Run("echo out; echo err >&2; exit 7"), 7);
   EXPECT_EQ(out_, "out\n");
   EXPECT_EQ(err_, "err\n");
@@ -65,7 +65,7 @@ TEST_F(RemoteProcessTest, StreamsAndCode) {
   EXPECT_FALSE(Exists(pid_));
 }
 
-TEST_F(RemoteProcessTest, CodesAndSignals) {
+TEST_F(RemoteProcessTest, EachCodeAndSignalIsTold) {
   for (int code : {0, 1, 126, 128, 255}) {
     ended_.reset();
     EXPECT_EQ(Run(fmt::format("exit {}", code)), code);

@@ -44,7 +44,7 @@ class SessionTest : public SessionHarness {
   }
 };
 
-TEST_F(SessionTest, ACommand) {
+TEST_F(SessionTest, ACommandHasItsStreamsAndItsCode) {
   auto server = Serve();
   Talk& talk = Call(server->port(), "cat; echo err >&2; exit 7");
   talk.to_write = "in";
@@ -66,7 +66,7 @@ TEST_F(SessionTest, TenMegabytesBothWays) {
   EXPECT_TRUE(talk.out == talk.to_write);
 }
 
-TEST_F(SessionTest, ManyAtOnce) {
+TEST_F(SessionTest, ManyCommandsRunAtOnce) {
   auto server = Serve();
   for (int i = 0; i < 60; ++i) Call(server->port(), fmt::format("exit {}", i));
   int code = 0;
@@ -77,7 +77,7 @@ TEST_F(SessionTest, ManyAtOnce) {
   EXPECT_TRUE(UntilIdle(*server));
 }
 
-TEST_F(SessionTest, TheToken) {
+TEST_F(SessionTest, AWrongTokenIsRefused) {
   auto server = Serve(With({.token = "ours"}));
   Talk& right = Call(server->port(), "exit 3", {.token = "ours"});
   Talk& wrong = Call(server->port(), "exit 3", {.token = "theirs"});
@@ -91,7 +91,7 @@ TEST_F(SessionTest, TheToken) {
   }
 }
 
-TEST_F(SessionTest, MutualTls) {
+TEST_F(SessionTest, AnotherAuthoritysCertificateIsRefused) {
   const net::Credentials ours = Tls("ours"), theirs = Tls("theirs");
   auto server = Serve(With(ours));
   Talk& right = Call(server->port(), "cat; exit 3", ours);
@@ -108,7 +108,7 @@ TEST_F(SessionTest, MutualTls) {
   }
 }
 
-TEST_F(SessionTest, NobodyThere) {
+TEST_F(SessionTest, AServerThatIsNotThereEndsWithATimeout) {
   int port = Serve()->port();  // the server is destroyed: nobody listens there
   Talk& talk = Call(port, "true", {}, seconds(1));
   ASSERT_TRUE(UntilEnded(talk));
@@ -117,7 +117,7 @@ TEST_F(SessionTest, NobodyThere) {
   EXPECT_EQ(talk.waited.size(), 1u);
 }
 
-TEST_F(SessionTest, AServerThatComesLater) {
+TEST_F(SessionTest, AServerThatStartsLaterIsWaitedFor) {
   Server::Options options;
   options.port = Serve()->port();
   Talk& talk = Call(options.port, "exit 3");
@@ -166,7 +166,7 @@ TEST_F(SessionTest, ACallerThatDoesNotReadHoldsUpNobody) {
   EXPECT_TRUE(UntilIdle(*server));
 }
 
-TEST_F(SessionTest, AServerThatIsLost) {
+TEST_F(SessionTest, ALostServerEndsTheCommandAsAPeersFailure) {
   auto server = Serve();
   Talk& talk = Call(server->port(), kObedient);
   ASSERT_TRUE(UntilOut(talk, "ready"));
@@ -176,7 +176,7 @@ TEST_F(SessionTest, AServerThatIsLost) {
   EXPECT_THAT(talk.ended->reason, HasSubstr("the connection was lost"));
 }
 
-TEST_F(SessionTest, AServerThatStops) {
+TEST_F(SessionTest, AServerThatStopsEndsItsCommands) {
   auto server = Serve();
   Talk& polite = Call(server->port(), kObedient);
   Talk& deaf = Call(server->port(), kDeaf);
@@ -220,7 +220,7 @@ TEST_F(SessionTest, AServerWithoutSessionsStopsAtOnce) {
   EXPECT_TRUE(Until([&] { return done == 1; }));
 }
 
-TEST_F(SessionTest, ACommandLineThatIsTooLong) {
+TEST_F(SessionTest, ACommandLineThatIsTooLongIsRefused) {
   auto server = Serve();
   Talk& talk = Call(server->port(), "true " + std::string(kLongestMessage, 'x'));
   ASSERT_TRUE(UntilEnded(talk));

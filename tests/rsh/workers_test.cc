@@ -47,7 +47,7 @@ class WorkersTest : public SessionHarness {
   std::optional<std::vector<std::string>> deaf_;
 };
 
-TEST_F(WorkersTest, AllHear) {
+TEST_F(WorkersTest, AllHearTheVerdict) {
   auto one = Serve(), two = Serve();
   Attend({one->port(), two->port()});
   ASSERT_TRUE(UntilMet(2));
@@ -61,7 +61,7 @@ TEST_F(WorkersTest, AllHear) {
   EXPECT_THAT(lost_, IsEmpty());
 }
 
-TEST_F(WorkersTest, NoWorkers) {
+TEST_F(WorkersTest, AVerdictWithoutWorkersIsToldAtOnce) {
   Attend({});
   SendVerdict(0, seconds(60));
   ASSERT_TRUE(UntilTold());

@@ -74,7 +74,7 @@ TEST(KeySpace, WatchersAreToldOfEachChange) {
   EXPECT_EQ(s.Do(1, Op::kSet, {"k", "3"}), "");
 }
 
-TEST(KeySpace, SetGetDelete) {
+TEST(KeySpace, AValueIsSetReadAndDeleted) {
   Script s;
   EXPECT_EQ(s.Do(1, Op::kGet, {"k"}), Vec(""));
   EXPECT_EQ(s.Do(1, Op::kSet, {"k", "one"}), "");
@@ -100,7 +100,7 @@ TEST(KeySpace, ALargeValueIsSentFromWhereItLies) {
   EXPECT_EQ(s.Do(1, Op::kGet, {"k"}), Vec("small"));
 }
 
-TEST(KeySpace, CompareSet) {
+TEST(KeySpace, CompareSetChangesOnlyTheExpectedValue) {
   struct Row {
     std::optional<std::string> before;
     std::string expected, desired, answer;
@@ -160,7 +160,7 @@ TEST(KeySpace, AppendIsBounded) {
   EXPECT_EQ(s.keys.Get("k")->size(), 4 + 7 * kMaxValue);
 }
 
-TEST(KeySpace, MultiAndList) {
+TEST(KeySpace, SeveralKeysAreSetReadAndListed) {
   Script s;
   EXPECT_EQ(s.Do(1, Op::kWait, {"b"}), "");
   EXPECT_EQ(s.Do(2, Op::kMultiSet, {"a", "1", "b", "2"}), " wake 1");
@@ -214,7 +214,7 @@ TEST(KeySpace, EachKindOfChangeWakes) {
   }
 }
 
-TEST(KeySpace, CancelAndForget) {
+TEST(KeySpace, ACancelledOrForgottenWaitIsNotWoken) {
   Script s;
   EXPECT_EQ(s.Do(1, Op::kCancelWait), kCancelled);  // nothing to cancel: still answered
   s.Do(1, Op::kWait, {"a", "b", "c"});
@@ -235,7 +235,7 @@ TEST(KeySpace, ANewerWaitTakesTheOlderOnesPlace) {
   EXPECT_EQ(s.Do(9, Op::kSet, {"b", ""}), " wake 1");
 }
 
-TEST(KeySpace, Queues) {
+TEST(KeySpace, APopGivesTheValuesOfAQueueInOrder) {
   Script s;
   EXPECT_EQ(s.Do(1, Op::kQueuePop, {"q"}), I64(0));
   EXPECT_EQ(s.Do(1, Op::kQueueLen, {"q"}), I64(0));
@@ -261,7 +261,7 @@ TEST(KeySpace, APushWakesTheFirstWhoWaitsForNothingElse) {
   EXPECT_EQ(s.Do(9, Op::kSet, {"other", ""}), " wake 1");
 }
 
-TEST(KeySpace, Barrier) {
+TEST(KeySpace, TheLastArrivalOpensABarrier) {
   Script s;
   EXPECT_EQ(s.Do(1, Op::kBarrier, {"b"}, 3), "");
   EXPECT_EQ(s.Do(2, Op::kBarrier, {"b"}, 3), "");

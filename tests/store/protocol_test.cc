@@ -132,7 +132,7 @@ TEST(Protocol, AppendOfTheSecondGenerationIsKnownByWhatFollowsTheKey) {
   EXPECT_EQ(parser.generation(), Generation::kB);
 }
 
-TEST(Protocol, Violations) {
+TEST(Protocol, AViolationIsRefusedWithItsReason) {
   struct Row {
     const char* name;
     std::string bytes;

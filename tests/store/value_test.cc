@@ -75,7 +75,7 @@ TEST(Value, APartOfItselfReplacesIt) {
   EXPECT_EQ(value.view(), "end");
 }
 
-TEST(Value, Grows) {
+TEST(Value, GrowsByAppendAndGivesMemoryBackWhenCleared) {
   const std::string text(kLarge, 'x');
   Buffer came = Came(text);
   Value kept, small;

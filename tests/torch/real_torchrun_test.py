@@ -148,16 +148,16 @@ class RealFlags(RealCase):
     def facts(self, *flags, **options):
         return [json.loads(line) for line in self.both(*flags, **options)[0] if line.startswith("[{")]
 
-    def test_launch(self):
+    def test_launch_gives_the_arguments_of_torchrun(self):
         self.assertEqual([argv[0] for _, argv in self.facts(module="launch")], ["--local-rank=0", "--local-rank=1"])
         self.assertEqual([argv for _, argv in self.facts("--use_env", module="launch")], [["--x", "y"]] * 2)
 
-    def test_tee(self):
+    def test_tee_writes_what_torchrun_writes(self):
         lines, held = self.both("--tee", "3", files=["0/stdout.log", "1/stdout.log"])
         self.assertIn("[default1]:loss=1", lines)
         self.assertIn("loss=1", held["0/stdout.log"])
 
-    def test_redirects(self):
+    def test_redirects_write_what_torchrun_writes(self):
         lines, held = self.both("--redirects", "0:1", files=["0/stdout.log"])
         self.assertEqual(lines.count("noise"), 1)
         self.assertIn("noise", held["0/stdout.log"])

@@ -73,7 +73,7 @@ class Report(unittest.TestCase):
         attempts = report.gather(self.records, self.events)
         return report.broken_promises(attempts, self.events, workers=4, faults=2, killed=1, epochs=4, min_accuracy=0.95)
 
-    def test_attempts(self):
+    def test_each_attempt_has_its_reason(self):
         attempts = report.gather(self.records, self.events)
         self.assertEqual(
             [a.reason for a in attempts],
@@ -85,7 +85,7 @@ class Report(unittest.TestCase):
         self.assertEqual([a.cut_off for a in attempts], [0, 1, 0, 0])
         self.assertEqual(self.wrong(), [])
 
-    def test_losses(self):
+    def test_lost_time_is_divided_by_cause(self):
         attempts = report.gather(self.records, self.events)
         lost = report.losses(attempts)
         self.assertEqual(
@@ -122,7 +122,7 @@ class Report(unittest.TestCase):
         self.assertIn("the attempts that trained had [] workers", said[0])
         self.assertIn("the training did not come to its end", said)
 
-    def test_broken(self):
+    def test_contradicting_events_are_refused(self):
         rows = [
             (lambda: self.events.pop(1), "not 1 to 4"),
             (lambda: self.events.append(epoch(2, 4, 29400)), "not 1 to 4"),

@@ -113,10 +113,10 @@ class Collectives(TorchCase):
         for rank in range(nodes * nproc):
             self.assertIn(f"rank {rank} of {nodes * nproc}: collectives agree", said)
 
-    def test_1x2(self):
+    def test_1_node_of_2_workers(self):
         self.collectives("1", 1, 2)
 
-    def test_2x2(self):
+    def test_2_nodes_of_2_workers(self):
         self.collectives("2", 2, 2)
 
     def test_elastic_1_to_3(self):
@@ -245,10 +245,10 @@ class Shapes(Curve):
         self.assertEqual(self.worlds(), [nodes * nproc])
         self.check_curve()
 
-    def test_1x2(self):
+    def test_1_node_of_2_workers(self):
         self.shape("1", 1, 2)
 
-    def test_2x2(self):
+    def test_2_nodes_of_2_workers(self):
         self.shape("2", 2, 2)
 
     def test_elastic_1_to_3(self):
@@ -369,7 +369,7 @@ class Pods(Curve):
         for name in self.NAMES:
             self.assertEqual(run.left(name)["class"], "success")
 
-    def test_undisturbed(self):
+    def test_pods_finish_without_disturbance(self):
         self.check_finish(self.pods(nproc=2), [4])
 
     def test_torchrun_in_a_shell(self):
@@ -417,7 +417,7 @@ class Pods(Curve):
         self.replace(run, "pod-1")
         self.check_finish(run, [2, 2])
 
-    def test_preempted(self):
+    def test_a_preempted_pod_is_replaced(self):
         run = self.pods(nproc=1)
         self.until_epoch(run, 3)
         run.nodes["pod-1"].killed = True  # its end is expected

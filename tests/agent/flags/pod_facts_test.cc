@@ -41,7 +41,7 @@ StatusOr<PodPlace> Xgboost(const Variables& pod, int nproc, const std::vector<st
   return XgboostPlace(FlagReader(environment, *std::move(line), CalledAs::kExec), environment, nproc, gpus);
 }
 
-TEST(PodFacts, Jax) {
+TEST(PodFacts, TellJaxTheNumberOfPodsAndTheirCoordinator) {
   const struct {
     Variables pod;
     std::string told, where;
@@ -74,7 +74,7 @@ TEST(PodFacts, Jax) {
   EXPECT_EQ(Told(Jax(pod, {"--nnodes=1"})), "");
 }
 
-TEST(PodFacts, JaxFromWhatIsWrong) {
+TEST(PodFacts, NameTheVariableOfJaxThatIsWrong) {
   const struct {
     Variables pod;
     std::string says;

@@ -169,7 +169,7 @@ TEST(TorchrunFlags, EveryTorchrunFlagHasARowHere) {
   }
 }
 
-TEST(TorchrunFlags, Switches) {
+TEST(TorchrunFlags, ASwitchIsReadFromFlagAndVariable) {
   struct {
     std::string flag, variable;
     std::function<bool(const RunOptions&)> read;
@@ -210,7 +210,7 @@ TEST(TorchrunFlags, ShortFlags) {
   EXPECT_THAT(Error({"-r"}), HasSubstr("-r needs a value"));
 }
 
-TEST(TorchrunFlags, Abbreviations) {
+TEST(TorchrunFlags, AnAbbreviationIsReadUnlessAmbiguous) {
   EXPECT_EQ(Good({"--redirect=3"}).logs.redirects.all, 3);  // from PyTorch's own test
   EXPECT_EQ(Good({"--nproc=2"}).workers.nproc, 2);
   EXPECT_EQ(Good({"--nproc=+10"}).workers.nproc_per_node, "10")
@@ -276,7 +276,7 @@ TEST(TorchrunFlags, ScriptAndTheRestVerbatim) {
   EXPECT_EQ(Good({"--role", "a", "--role", "b"}).workers.role, "b");
 }
 
-TEST(TorchrunFlags, Nnodes) {
+TEST(TorchrunFlags, NnodesIsANumberOrARange) {
   for (const char* bad : {"0", "-1", "2:1", "0:1", "a", "", "1:", ":2", "1:2:3", "1.5", "99999999999"}) {
     EXPECT_THAT(Error({std::string("--nnodes=") + bad, "x.py"}), HasSubstr(fmt::format("--nnodes={}: want", bad)));
   }
@@ -418,7 +418,7 @@ TEST(TorchrunFlags, LocalAddr) {
   }
 }
 
-TEST(TorchrunFlags, Help) {
+TEST(TorchrunFlags, HelpNamesEachFlagAndVariable) {
   for (const Words& words : {Words{"-h"}, Words{"--help"}, Words{"--he", "--nonsense"}, Words{"-mh"}}) {
     auto run = Parse(words);
     ASSERT_TRUE(run.ok()) << run.status();
@@ -441,7 +441,7 @@ TEST(TorchrunFlags, LegacyLaunch) {
   EXPECT_THAT(Error({"--no-python", "x.py"}, {}, CalledAs::kLaunch), HasSubstr("--use-env"));
 }
 
-TEST(TorchrunFlags, Contradictions) {
+TEST(TorchrunFlags, ContradictionsAreRefused) {
   EXPECT_THAT(Error({"-m", "--no-python", "x.py"}), HasSubstr("contradict"));
   EXPECT_TRUE(Good({"-m", "--no-python", "--run-path"}).command.run_path);
   EXPECT_THAT(Error({"--retry-codes=3", "--fatal-codes=2-4", "x.py"}), HasSubstr("3 is in --fatal-codes too"));
@@ -450,7 +450,7 @@ TEST(TorchrunFlags, Contradictions) {
   EXPECT_THAT(Error({"--signals-to-handle=SIGKILL", "x.py"}), HasSubstr("SIGKILL cannot be passed on"));
 }
 
-TEST(TorchrunFlags, Environment) {
+TEST(TorchrunFlags, VariablesOfTheEnvironmentAreRead) {
   EXPECT_EQ(Good({}, {{"TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "7"}}).signals.shutdown_timeout, seconds(7));
   EXPECT_EQ(Good({"--shutdown-timeout=8"}, {{"TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "7"}}).signals.shutdown_timeout,
             seconds(8));

@@ -12,7 +12,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-TEST(TorchrunPlace, Standalone) {
+TEST(TorchrunPlace, OneNodeWithoutAPlaceIsStandalone) {
   RunOptions plain = Good({});  // implicit
   EXPECT_TRUE(plain.job.standalone);
   EXPECT_EQ(plain.job.backend, Backend::kC10d);
@@ -176,7 +176,7 @@ TEST(TorchrunPlace, RdzvConfOfTheOtherBackendIsNoError) {
   EXPECT_EQ(Good({"--nnodes=2", "--rdzv-conf=timeout=7,join_timeout=x"}).job.shared.join_timeout, seconds(7));
 }
 
-TEST(TorchrunPlace, Credentials) {
+TEST(TorchrunPlace, RdzvConfOverrulesVariablesOfCredentials) {
   Environment environment = {
       {"MUSTER_TOKEN_FILE", "/t"}, {"MUSTER_TLS_CERT", "/c"}, {"MUSTER_TLS_KEY", "/k"}, {"MUSTER_TLS_CA", "/a"}};
   auto files = Good({}, environment).job.credentials;

@@ -56,7 +56,7 @@ void End(AttemptRecord& record, int64_t at, int first_code, bool after_stop = fa
   }
 }
 
-class Folder : public testing::Test {
+class AttemptHistoryTest : public testing::Test {
  protected:
   void SetUp() override { ASSERT_NE(mkdtemp(root_.data()), nullptr); }
   void TearDown() override { std::filesystem::remove_all(root_); }
@@ -166,7 +166,7 @@ TEST(ParseAttemptRecord, DeepNestingIsNoDanger) {
   EXPECT_TRUE(ParseAttemptRecord(good.substr(0, good.rfind('}')) + ", \"extra\": " + deep + "}").ok());
 }
 
-TEST_F(Folder, FindsTheAttemptsOfSeveralNodes) {
+TEST_F(AttemptHistoryTest, FindsTheAttemptsOfSeveralNodes) {
   Put("node-0/job/attempt_0/attempt.json", ToJson(Record("a", 0, 0, 1000)));
   Put("node-1/job/attempt_0/attempt.json", ToJson(Record("b", 1, 0, 1000)));
   Put("node-1/job/attempt_1/attempt.json", ToJson(Record("b", 1, 1, 2000)));
@@ -179,7 +179,7 @@ TEST_F(Folder, FindsTheAttemptsOfSeveralNodes) {
   EXPECT_EQ(one->files.size(), 1u);
 }
 
-TEST_F(Folder, BadRecordsAreNamedAndHideNothing) {
+TEST_F(AttemptHistoryTest, BadRecordsAreNamedAndHideNothing) {
   Put("job/attempt_0/attempt.json", "{\"run_id\": \"jo");
   Put("job/attempt_1/attempt.json", ToJson(Record("a", 0, 1, 1000)));
   Put("job/attempt_2/0/stdout.log", "");  // its agent was killed before the first record
@@ -199,7 +199,7 @@ TEST_F(Folder, BadRecordsAreNamedAndHideNothing) {
   EXPECT_THAT(history.problems[4].what, HasSubstr("not a regular file"));
 }
 
-TEST_F(Folder, LinksAreFollowedOnce) {
+TEST_F(AttemptHistoryTest, LinksAreFollowedOnce) {
   Put("pods/a/job/attempt_0/attempt.json", ToJson(Record("a", 0, 0, 1000)));
   std::filesystem::create_directory_symlink(root_, root_ + "/pods/a/loop");
   std::filesystem::create_directory_symlink(root_ + "/pods/a", root_ + "/pods/again");
@@ -209,7 +209,7 @@ TEST_F(Folder, LinksAreFollowedOnce) {
   EXPECT_TRUE(history.problems.empty());
 }
 
-TEST_F(Folder, LimitsAreNamed) {
+TEST_F(AttemptHistoryTest, LimitsAreNamed) {
   for (int at = 0; at < 4; ++at) {
     Put(fmt::format("job/attempt_{}/attempt.json", at), ToJson(Record("a", 0, at, 1000 + at)));
   }
@@ -223,7 +223,7 @@ TEST_F(Folder, LimitsAreNamed) {
   EXPECT_THAT(history.problems[0].what, HasSubstr("too deep"));
 }
 
-TEST_F(Folder, TracebacksComeFromTheErrorFileBesideIt) {
+TEST_F(AttemptHistoryTest, TracebacksComeFromTheErrorFileBesideIt) {
   AttemptRecord record = Record("a", 0, 0, 1000);
   End(record, 2000, 1);
   record.exits[0].error_file = "/in/another/pod/error.json";
@@ -239,7 +239,7 @@ TEST_F(Folder, TracebacksComeFromTheErrorFileBesideIt) {
   EXPECT_TRUE(history.files[0].record.exits[1].stderr_tail.empty());
 }
 
-TEST_F(Folder, AFolderThatIsNotThereIsNamed) {
+TEST_F(AttemptHistoryTest, AFolderThatIsNotThereIsNamed) {
   auto history = ReadAttemptHistory(root_ + "/nowhere");
   ASSERT_FALSE(history.ok());
   EXPECT_THAT(std::string(Message(history.status())), HasSubstr("/nowhere"));

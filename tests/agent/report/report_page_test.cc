@@ -65,7 +65,7 @@ std::vector<AttemptFile> Job(int nodes, int slots, int attempts) {
   return files;
 }
 
-TEST(EscapeHtml, Table) {
+TEST(EscapeHtml, LeavesNoMarkupAndNoControlCharacter) {
   struct Case {
     std::string_view raw;
     std::string_view html;
@@ -92,7 +92,7 @@ TEST(EscapeHtml, Table) {
   for (const Case& c : cases) EXPECT_EQ(EscapeHtml(c.raw), c.html);
 }
 
-TEST(ReportText, Spans) {
+TEST(ReportText, SpansHaveTwoUnitsAtMost) {
   EXPECT_EQ(FormatSpan(-5), "0 ms");
   EXPECT_EQ(FormatSpan(999), "999 ms");
   EXPECT_EQ(FormatSpan(1250), "1.25 s");

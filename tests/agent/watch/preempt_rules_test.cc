@@ -9,7 +9,7 @@ using Kind = NoticeVerdict::Kind;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-TEST(JudgeNotice, Rules) {
+TEST(JudgeNotice, TellsANoticeFromEachAnswerOfAProvider) {
   struct Case {
     int status;
     const char* body;
@@ -62,7 +62,7 @@ TEST(JudgeNotice, Rules) {
   EXPECT_LT(JudgeNotice(200, std::string(60000, 'x')).what.size(), 200u);
 }
 
-TEST(ParseHttpUrl, Parts) {
+TEST(ParseHttpUrl, ReadsHostPortAndTarget) {
   auto parsed = ParseHttpUrl("http://169.254.169.254/latest/meta-data/spot/instance-action");
   ASSERT_TRUE(parsed.ok());
   EXPECT_EQ(parsed->host, "169.254.169.254");

@@ -39,7 +39,7 @@ class FailureSummaryTest : public testing::Test {
   WorkerFailure boom_, killed_;
 };
 
-TEST_F(FailureSummaryTest, RootCauseAndOthers) {
+TEST_F(FailureSummaryTest, ListsTheRootCauseAndTheOthers) {
   rendezvous::Verdict verdict{3, "rank 3 on node-1 failed and no restart is left", boom_, {boom_, killed_}};
   EXPECT_EQ(FailureSummary(verdict, script_, "node-1"),
             R"(=======================================================
@@ -70,7 +70,7 @@ Root Cause (first observed failure):
 )");
 }
 
-TEST_F(FailureSummaryTest, Alone) {
+TEST_F(FailureSummaryTest, ASingleFailureSaysThatThereAreNoOthers) {
   killed_.signal = 9;
   killed_.exit_code = 137;
   killed_.oom_killed = true;
@@ -80,7 +80,7 @@ TEST_F(FailureSummaryTest, Alone) {
   EXPECT_THAT(text, HasSubstr("Signal 9 (SIGKILL) received by PID 12000: out of memory, killed by the kernel"));
 }
 
-TEST_F(FailureSummaryTest, NeverStarted) {
+TEST_F(FailureSummaryTest, AWorkerThatNeverStartedShowsItsStderr) {
   boom_.pid = 0;
   boom_.exit_code = 127;
   boom_.stderr_tail = {"one"};
@@ -94,7 +94,7 @@ TEST_F(FailureSummaryTest, NothingWhereNoWorkerFailed) {
   EXPECT_EQ(FailureSummary({200, "1 of 2 nodes came within 600 s", std::nullopt, {}}, script_, "node-1"), "");
 }
 
-TEST_F(FailureSummaryTest, WithoutMessage) {
+TEST_F(FailureSummaryTest, WithoutAMessageItSaysHowToGetATraceback) {
   boom_.message.clear();
   EXPECT_THAT(FailureSummary({3, "", boom_, {boom_}}, script_, "node-1"),
               HasSubstr("To enable traceback see: https://pytorch.org"));

@@ -69,14 +69,14 @@ TEST(FlightRecorder, PlacesOfAWorker) {
   EXPECT_EQ(both->dump, "/new_12") << "the newer name counts, as in PyTorch";
 }
 
-class Pipe : public testing::Test {
+class FlightRecorderPipe : public testing::Test {
  protected:
   void SetUp() override { ASSERT_NE(mkdtemp(folder_.data()), nullptr); }
   void TearDown() override { std::filesystem::remove_all(folder_); }
   std::string folder_ = std::filesystem::temp_directory_path() / "muster-pipe-XXXXXX";
 };
 
-TEST_F(Pipe, IsAskedByAWriteAndNeverWaitedFor) {
+TEST_F(FlightRecorderPipe, AskForDumpWritesToItAndNeverWaits) {
   std::string pipe = folder_ + "/0.pipe";
   EXPECT_TRUE(absl::IsNotFound(AskForDump(pipe)));
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
@@ -94,7 +94,7 @@ TEST_F(Pipe, IsAskedByAWriteAndNeverWaitedFor) {
   EXPECT_TRUE(absl::IsInvalidArgument(AskForDump(file)));
 }
 
-TEST_F(Pipe, AFolderIsMadeWhereFifosCanBe) {
+TEST_F(FlightRecorderPipe, AFolderIsCreatedWhereFifosCanBe) {
   EXPECT_EQ(MakeFlightRecorderFolder(""), "");
   EXPECT_EQ(MakeFlightRecorderFolder(folder_ + "/missing"), "");
   EXPECT_EQ(MakeFlightRecorderFolder(folder_), folder_ + "/flight_recorder");

@@ -34,9 +34,9 @@ struct Row {
   std::optional<double> look;  // seconds after `now`
 };
 
-class Rule : public testing::TestWithParam<Row> {};
+class HangRuleRows : public testing::TestWithParam<Row> {};
 
-TEST_P(Rule, Judges) {
+TEST_P(HangRuleRows, FindsTheRanksThatHang) {
   const Row& row = GetParam();
   HangOptions options;
   options.step_timeout = row.steps;
@@ -74,7 +74,7 @@ TEST_P(Rule, Judges) {
 const auto kOff = std::nullopt;
 const auto kNone = std::nullopt;
 INSTANTIATE_TEST_SUITE_P(
-    Rows, Rule,
+    Rows, HangRuleRows,
     testing::Values(
         Row{"Nothing_asked_for", kOff, kOff, {{0, 1}}, 0, 10'000, {}, "", kNone},
         // steps
@@ -167,7 +167,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& row) { return std::string(row.param.name); });
 
 // One node may be silent by design: only the coordinator knows whether the others are silent, too.
-TEST(Silence, OfOneNodeIsToldAndWithdrawn) {
+TEST(HangRule, SilenceOfOneNodeIsToldAndWithdrawn) {
   HangOptions options;
   options.log_timeout = seconds(80);
   HangFacts facts;
@@ -187,7 +187,7 @@ TEST(Silence, OfOneNodeIsToldAndWithdrawn) {
   EXPECT_EQ(Judge(options, facts, At(165)).hangs.size(), 2u);
 }
 
-TEST(Beats, OnlyAChangeIsOneAndItsMomentIsOurs) {
+TEST(NoteBeat, TakesOnlyAChangeAndTheTimeOfThisProcess) {
   RankSeen rank;
   NoteBeat(rank, {77, 2, 1}, 1, At(3));
   EXPECT_EQ(rank.beat, At(3));
@@ -201,7 +201,7 @@ TEST(Beats, OnlyAChangeIsOneAndItsMomentIsOurs) {
 }
 
 // The agent itself was frozen with its workers: when it wakes, every worker has its full time again.
-TEST(Frozen, TimeWithoutUsIsCountedAgainstNobody) {
+TEST(HangRule, TimeInWhichTheAgentWasFrozenIsNotCounted) {
   HangOptions options;
   options.step_timeout = seconds(80);
   options.log_timeout = seconds(80);
@@ -219,7 +219,7 @@ TEST(Frozen, TimeWithoutUsIsCountedAgainstNobody) {
   EXPECT_EQ(facts.ranks[0].beat, At(1005));
 }
 
-TEST(Frozen, OnTimeLooksFindTheHang) {
+TEST(HangRule, LooksAtTheTimesItNamesFindTheHang) {
   HangOptions options;
   options.step_timeout = seconds(80);
   HangFacts facts;
@@ -236,7 +236,7 @@ TEST(Frozen, OnTimeLooksFindTheHang) {
   EXPECT_LE(now, At(85.1));
 }
 
-TEST(NeverBeat, IsToldWhenTheLimitHasPassed) {
+TEST(NeverBeat, WarnsOnceTheLimitHasPassedWithoutABeat) {
   HangOptions options;
   options.step_timeout = seconds(80);
   HangFacts facts;

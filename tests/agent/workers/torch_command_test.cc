@@ -88,7 +88,7 @@ TEST(WorkerCommand, EveryForm) {
   }
 }
 
-TEST(FindPython, InOrder) {
+TEST(FindPython, TakesTheFirstInItsOrder) {
   FakeMachine machine;
   machine.Set("PATH", "/opt/muster:/venv/bin:/usr/bin")
       .Program("/opt/muster/muster")
@@ -158,7 +158,7 @@ TEST(FindRealTorchrun, SkipsThisBinaryAndItsLinks) {
   EXPECT_EQ(FindRealTorchrun(Around(machine)), "/usr/local/bin/torchrun");
 }
 
-TEST(HandOver, Command) {
+TEST(HandOverCommand, StartsTheRealTorchrunAndNeverItself) {
   FakeMachine machine;
   WithPython(machine);
   std::vector<std::string> arguments = {"--rdzv-backend=etcd", "x.py"};

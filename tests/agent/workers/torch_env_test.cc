@@ -75,7 +75,7 @@ TEST(WorkerEnvironment, WithoutLogFolder) {
   EXPECT_EQ(Environment::Of(*environment).Get("MUSTER_HEARTBEAT_FILE"), std::nullopt);
 }
 
-TEST(WorkerEnvironment, OmpRule) {
+TEST(WorkerEnvironment, OmpThreadsAreOneUnlessSet) {
   RunOptions options = Options();
   rendezvous::Assignment assignment = Second();
   auto omp = [&](const Environment& agent) {
@@ -153,7 +153,7 @@ std::string Shown(const launcher::StreamSpec& stream) {
                      stream.keep_tail ? " tail" : "");
 }
 
-TEST(WorkerOutput, EveryCombination) {
+TEST(WorkerOutput, GoesWhereRedirectsAndTeeSendIt) {
   struct {
     int redirects, tee;
     bool heard, folder, terminal;
@@ -189,7 +189,7 @@ TEST(WorkerOutput, EveryCombination) {
   }
 }
 
-TEST(WorkerOutput, PerLocalRank) {
+TEST(WorkerOutput, IsRedirectedForTheLocalRanksGiven) {
   RunOptions options = Options();
   options.logs.redirects.by_local_rank = {{0, 3}};
   EXPECT_EQ(WorkerOutput(options, Second(), 0, {"/l"}, true).out.file, "/l/0/stdout.log");
@@ -211,14 +211,14 @@ TEST(WorkerOutput, DuplicateFilters) {
   EXPECT_EQ(WorkerOutput(options, Second(), 1, {"/l"}, true).out.filter_file, "/l/filtered_stdout.log");
 }
 
-TEST(WorkerOutput, Prefix) {
+TEST(LinePrefix, FillsInTheTemplate) {
   RunOptions options = Options();
   EXPECT_EQ(LinePrefix(options, Second(), 1), "[trainer1]:");
   options.logs.line_prefix_template = "${role_name}|$local_rank|${rank}|${hostname}|$$|${what}|$9: ";
   EXPECT_EQ(LinePrefix(options, Second(), 1), "trainer|1|5|host1|$|${what}|$9: ");
 }
 
-TEST(AttemptPaths, Layout) {
+TEST(AttemptPaths, NameTheFilesOfAnAttempt) {
   AttemptPaths paths{"/logs/job7/attempt_3"};
   EXPECT_EQ(paths.StdoutFile(1), "/logs/job7/attempt_3/1/stdout.log");
   EXPECT_EQ(paths.StderrFile(1), "/logs/job7/attempt_3/1/stderr.log");

@@ -8,7 +8,7 @@
 namespace muster::controller {
 namespace {
 
-TEST(Converted, IsAccepted) {
+TEST(ConvertPyTorchJob, GivesObjectsThatTheWebhooksAccept) {
   for (const PyTorchExample& example : PyTorchExamples()) {
     if (!example.file.empty()) continue;
     SCOPED_TRACE(example.what);

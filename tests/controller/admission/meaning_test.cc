@@ -5,7 +5,7 @@
 namespace muster::controller {
 namespace {
 
-TEST(Meaning, OfTwoObjects) {
+TEST(Meaning, IgnoresEmptyFieldsAndSpellingsOfNumbers) {
   struct Row {
     std::string one, other;
     bool same;
@@ -34,7 +34,7 @@ TEST(Meaning, OfTwoObjects) {
   EXPECT_TRUE(SameMeaning(nullptr, &empty));
 }
 
-TEST(Meaning, FieldsThatDiffer) {
+TEST(Meaning, DifferingNamesTheFieldsThatDiffer) {
   const Json one = YamlOf("{a: 1, b: 2, c: '', resourcesPerNode: {limits: {cpu: 2000m}}}");
   const Json other = YamlOf("{a: 1, b: 3, d: x, resourcesPerNode: {limits: {cpu: 2}}}");
   EXPECT_EQ(Differing(&one, &other), (std::set<std::string>{"b", "d"}));

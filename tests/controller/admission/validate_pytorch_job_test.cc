@@ -170,7 +170,7 @@ TEST(ValidatePyTorchJob, KeysAreOutsideText) {
   EXPECT_THAT(said, HasSubstr("Unsupported value: \"a\\x0a"));
 }
 
-TEST(ValidatePyTorchJob, Names) {
+TEST(ValidatePyTorchJob, NamesMustFitALabelAndTheServices) {
   struct Row {
     std::string what, name, replicas, spec, message;
   };
@@ -211,7 +211,7 @@ TEST(ValidatePyTorchJob, Names) {
   EXPECT_EQ(Said(Updated(JobOf(ten, "", of(54)), JobOf(eleven, "", of(54)))), long_name(of(54), "worker-10", 1));
 }
 
-TEST(ValidatePyTorchJob, Warnings) {
+TEST(ValidatePyTorchJob, WarnsOfADeprecatedField) {
   for (const char* more : {"", ", nprocPerNode: '2'"}) {
     EXPECT_THAT(Created(JobOf(kBoth, std::string("elasticPolicy: {nProcPerNode: 1}") + more)).warnings,
                 ElementsAre("spec.elasticPolicy.nProcPerNode is deprecated, use spec.nprocPerNode instead"));
@@ -289,11 +289,11 @@ TEST(ValidatePyTorchJob, AnElasticPolicyWithoutFieldsCounts) {
               HasSubstr("must be configured if elastic policy is used"));
 }
 
-TEST(ValidatePyTorchJob, Delete) {
+TEST(ValidatePyTorchJob, AllowsADeletionOfAnyJob) {
   EXPECT_EQ(Said(ValidatePyTorchJob(RequestOf("DELETE", "pytorchjobs", Json(), JobOf("Worker: {}")), {})), "");
 }
 
-TEST(ValidatePyTorchJob, Scale) {
+TEST(ValidatePyTorchJob, JudgesTheNewNumberOfAScale) {
   const std::string name(54, 'a');
   const Json job = JobOf("Worker: {replicas: 2, " + kPods + "}", "", name);
   struct Row {

@@ -98,7 +98,7 @@ TEST(ValidateRuntime, EachMistakeIsSaid) {
               ::testing::AllOf(HasSubstr("always must be 1"), HasSubstr("must contain the required container")));
 }
 
-TEST(ValidateRuntime, Warnings) {
+TEST(ValidateRuntime, WarnsOfDeprecationAndUnknownTargets) {
   const Json deprecated =
       RuntimeOf(Job("node", "trainer"), "", "{metadata: {labels: {trainer.kubeflow.org/support: deprecated}}}");
   EXPECT_THAT(Created(deprecated).warnings,
@@ -125,7 +125,7 @@ TEST(ValidateRuntime, UpdatesThatLeaveTheSpecPass) {
   EXPECT_EQ(update(changed), "");
 }
 
-TEST(ValidateRuntime, TheGuard) {
+TEST(ValidateRuntime, AProtectedRuntimeInUseIsRecognized) {
   Json runtime = RuntimeOf(Job("node"));
   const auto request = [&] { return RequestOf("DELETE", "clustertrainingruntimes", Json(), runtime); };
   EXPECT_FALSE(IsProtected(request()));

@@ -133,7 +133,7 @@ TEST(ValidateTrainJob, WhereTheInitializerPutsIt) {
               HasSubstr("must have container with name - dataset-initializer in the dataset-initializer job"));
 }
 
-TEST(ValidateTrainJob, Warnings) {
+TEST(ValidateTrainJob, WarnsOfADeprecatedRuntime) {
   const Json deprecated = RuntimeWith("{metadata: {labels: {trainer.kubeflow.org/support: deprecated}}}");
   EXPECT_THAT(
       Created(TrainJobOf("{trainer: {command: [c]}}"), &deprecated).warnings,
@@ -350,7 +350,7 @@ TEST(ValidateTrainJob, WhatLeavesTheSpecPasses) {
   EXPECT_EQ(Said(ValidateTrainJob(RequestOf("DELETE", "trainjobs", Json(), wrong), {}, {})), "");
 }
 
-TEST(ValidateTrainJob, Scale) {
+TEST(ValidateTrainJob, JudgesTheNewNumberOfAScale) {
   const Json job = TrainJobOf("{trainer: {numNodes: 2, image: x}}");
   const auto scaled = [&](const Json& replicas, const Json* runtime) {
     AdmissionRequest request =

@@ -97,7 +97,7 @@ TEST(Examples, PyTorchJobs) {
   EXPECT_EQ(exit_code.Find(ReplicaType::kMaster)->restart, RestartPolicy::kExitCode);
 }
 
-TEST(Examples, Runtimes) {
+TEST(Examples, FieldsOfTheRuntimesAreRead) {
   const Runtime elastic = RuntimeOf("runtime-elastic-v21.yaml");
   EXPECT_EQ(elastic.ml_policy.policy["numProcPerNode"], "cpu");
   EXPECT_EQ(elastic.ml_policy.policy["elasticPolicy"]["maxNodes"], 4);

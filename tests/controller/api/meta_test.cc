@@ -45,7 +45,7 @@ TEST(Meta, NeedsANameOnly) {
   EXPECT_EQ(meta->Controller(), nullptr);
 }
 
-TEST(Meta, Refuses) {
+TEST(Meta, RefusesWrongFieldsByTheirPath) {
   const struct {
     std::string_view yaml, message;
   } rows[] = {

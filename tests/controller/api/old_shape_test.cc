@@ -29,7 +29,7 @@ TEST(OldShape, TheNewestShapeStays) {
   EXPECT_EQ(Newest(Json(5)).object, Json(5));
 }
 
-TEST(OldShape, NumProcPerNode) {
+TEST(OldShape, NumProcPerNodeBecomesANumberOrAnAnnotation) {
   const NewShape number = Newest(JobWith("trainer: {numProcPerNode: \"4\", numNodes: 2}"));
   EXPECT_EQ(number.object, JobWith("trainer: {numProcPerNode: 4, numNodes: 2}"));
   EXPECT_EQ(number.warnings, std::vector<std::string>{
@@ -123,7 +123,7 @@ TEST(OldShape, ThePatchFollowsTheFields) {
   EXPECT_FALSE(Newest(JobWith("podTemplateOverrides: []")).object["spec"].contains("runtimePatches"));
 }
 
-TEST(OldShape, Refuses) {
+TEST(OldShape, RefusesWrongFieldsByTheirPath) {
   std::string many = "[";
   for (int i = 0; i < 101; ++i) many += "{},";
   const struct {

@@ -41,7 +41,7 @@ TEST(PyTorchJobStatus, ComesBack) {
   EXPECT_EQ(ReadPyTorchJobStatus(WritePyTorchJobStatus(PyTorchJobStatus())), PyTorchJobStatus());
 }
 
-TEST(PyTorchJobStatus, Written) {
+TEST(PyTorchJobStatus, IsWrittenInTheFieldsOfTheApi) {
   EXPECT_EQ(WritePyTorchJobStatus(PyTorchJobStatus()),
             YamlOf("{conditions: [], replicaStatuses: {}, attempt: 0, restarts: 0}"));
   const Json written = WritePyTorchJobStatus(Full());
@@ -116,7 +116,7 @@ TEST(PyTorchJobStatus, TheNewestFailuresStay) {
   EXPECT_EQ(ReadPyTorchJobStatus(written).failures.back().exit_code, 14);
 }
 
-TEST(PyTorchJobStatus, Finished) {
+TEST(PyTorchJobStatus, IsFinishedBySucceededAndFailed) {
   const struct {
     const char* type;
     bool status, finished;

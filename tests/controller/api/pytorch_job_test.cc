@@ -27,7 +27,7 @@ PyTorchJob Read(const Json& object) {
   return job.value_or(PyTorchJob());
 }
 
-TEST(PyTorchJob, Defaults) {
+TEST(PyTorchJob, FieldsThatAreMissingHaveTheirDefaults) {
   const PyTorchJob job = Read(JobWith(Master() + ", " + Worker()));
   EXPECT_EQ(job.meta.name, "train");
   EXPECT_EQ(job.meta.ns, "ns");
@@ -56,7 +56,7 @@ TEST(PyTorchJob, Defaults) {
   EXPECT_EQ(job.Find(ReplicaType::kWorker), &job.replicas[1]);
 }
 
-TEST(PyTorchJob, EveryField) {
+TEST(PyTorchJob, ReadsEveryField) {
   const PyTorchJob job =
       Read(JobWith("Worker: {replicas: 3, restartPolicy: ExitCode, template: {metadata: {labels: {a: b}}, "
                    "spec: {nodeSelector: null, containers: [{name: pytorch, image: x, args: null}]}}}",
@@ -106,7 +106,7 @@ TEST(PyTorchJob, TheStatusIsReadToo) {
   EXPECT_EQ(Read(object).status, PyTorchJobStatus());
 }
 
-TEST(PyTorchJob, WordsOfAReplica) {
+TEST(PyTorchJob, ReadsEachWordOfThePolicies) {
   const std::pair<std::string_view, RestartPolicy> policies[] = {
       {"Always", RestartPolicy::kAlways},  {"OnFailure", RestartPolicy::kOnFailure},
       {"Never", RestartPolicy::kNever},    {"ExitCode", RestartPolicy::kExitCode},
@@ -290,7 +290,7 @@ TEST(PyTorchJob, RefusesTheObject) {
   for (const Json& object : {Json(), Json(5), Json::array()}) EXPECT_FALSE(ReadPyTorchJob(object).ok());
 }
 
-TEST(PyTorchJob, WhoseItIs) {
+TEST(PyTorchJob, IsMustersUnlessManagedByAnother) {
   const struct {
     std::string_view yaml;
     bool ours;
@@ -305,7 +305,7 @@ TEST(PyTorchJob, WhoseItIs) {
   for (const auto& row : rows) EXPECT_EQ(IsPyTorchJobManagedByMuster(YamlOf(row.yaml)), row.ours) << row.yaml;
 }
 
-TEST(PyTorchJob, Names) {
+TEST(PyTorchJob, ReplicasHaveNameLabelAndPath) {
   EXPECT_EQ(ReplicaName(ReplicaType::kMaster), "Master");
   EXPECT_EQ(ReplicaLabel(ReplicaType::kWorker), "worker");
   EXPECT_EQ(ReplicaPath(ReplicaType::kWorker), "spec.pytorchReplicaSpecs.Worker");

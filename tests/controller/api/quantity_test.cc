@@ -61,13 +61,13 @@ TEST(Quantity, OneAmountHasManySpellings) {
   for (const auto& [a, b] : rows) EXPECT_EQ(Of(a), Of(b)) << a << " " << b;
 }
 
-TEST(Quantity, Order) {
+TEST(Quantity, AmountsAreOrderedAcrossSuffixes) {
   const std::string_view rows[] = {"-8Ei", "-1",          "-1n", "0",  "1n",  "1u", "999u", "1m", "0.999999999",
                                    "1",    "1.000000001", "999", "1k", "1Ki", "1M", "1Mi",  "7Ei"};
   for (size_t i = 1; i < std::size(rows); ++i) EXPECT_LT(Of(rows[i - 1]), Of(rows[i])) << rows[i];
 }
 
-TEST(Quantity, WholeUnits) {
+TEST(Quantity, UnitsRoundAwayFromZero) {
   const struct {
     std::string_view text;
     int64_t units;
@@ -81,7 +81,7 @@ TEST(Quantity, WholeUnits) {
   EXPECT_FALSE(Of("1n").IsZero());
 }
 
-TEST(Quantity, OfJson) {
+TEST(Quantity, IsReadFromJsonTextsAndNumbers) {
   EXPECT_EQ(*ReadQuantity(Json("500m")), Of("0.5"));
   EXPECT_EQ(*ReadQuantity(Json(2)), Of("2"));
   EXPECT_EQ(*ReadQuantity(Json(0.25)), Of("250m"));
@@ -91,7 +91,7 @@ TEST(Quantity, OfJson) {
   EXPECT_FALSE(ReadQuantity(Json::array()).ok());
 }
 
-TEST(Quantity, Refuses) {
+TEST(Quantity, RefusesWhatKubernetesRefuses) {
   for (const std::string& text : {std::string(),
                                   std::string("."),
                                   std::string("Ki"),

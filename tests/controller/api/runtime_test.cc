@@ -114,7 +114,7 @@ spec:
   EXPECT_EQ(runtime->train_job_ttl_seconds, 9);
 }
 
-TEST(Runtime, Frameworks) {
+TEST(Runtime, ThePolicyDecidesTheFramework) {
   const struct {
     std::string_view policy;
     Framework framework;
@@ -324,7 +324,7 @@ TEST(Runtime, RefusesJobs) {
   EXPECT_EQ(Message(ReadRuntime(many).status()), jobs + ": 101 jobs are more than 100");
 }
 
-TEST(Runtime, OrderIsSaidOnce) {
+TEST(Runtime, RefusesInOrderBesideDependsOn) {
   const auto object = YamlOf(fmt::format(
       "kind: TrainingRuntime\nmetadata: {{name: r}}\nspec: {{template: {{spec: {{startupPolicy: {{startupPolicyOrder: "
       "InOrder}}, replicatedJobs: [{}, {}]}}}}}}",

@@ -15,7 +15,7 @@ void Check(const Row& row) {
   EXPECT_EQ(*merged, YamlOf(row.merged)) << row.original << "\n" << row.patch;
 }
 
-TEST(StrategicMerge, Maps) {
+TEST(StrategicMerge, MapsAreMergedKeyByKey) {
   const Row rows[] = {
       {"{a: 1, b: 2}", "{b: 3, c: 4}", "{a: 1, b: 3, c: 4}"},
       {"{nodeSelector: {x: a, y: b}}", "{nodeSelector: {y: c}}", "{nodeSelector: {x: a, y: c}}"},
@@ -90,7 +90,7 @@ TEST(StrategicMerge, DirectivesInLists) {
   for (const auto& row : rows) Check(row);
 }
 
-TEST(StrategicMerge, Refuses) {
+TEST(StrategicMerge, RefusesUnknownDirectivesAndMissingKeys) {
   const struct {
     std::string_view patch, message;
   } rows[] = {

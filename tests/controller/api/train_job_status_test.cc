@@ -119,7 +119,7 @@ failures: [{exitCode: x, rank: -1, oom: 5, counted: 5}]
   EXPECT_EQ(status.failures, (std::vector<Failure>{Failure()}));
 }
 
-TEST(TrainJobStatus, Finished) {
+TEST(TrainJobStatus, IsFinishedByCompleteAndFailed) {
   const struct {
     const char* type;
     bool status, finished;

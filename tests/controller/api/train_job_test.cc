@@ -85,7 +85,7 @@ TEST(TrainJob, OldShapeIsRead) {
   EXPECT_EQ(job->patches[0].metadata, (Json{{"labels", {{"team", "v"}}}}));
 }
 
-TEST(TrainJob, Refuses) {
+TEST(TrainJob, RefusesWrongFieldsByTheirPath) {
   const struct {
     std::string_view spec, message;
   } rows[] = {
@@ -163,7 +163,7 @@ TEST(TrainJob, RefusesTheObject) {
   EXPECT_FALSE(ReadTrainJob(Json::array()).ok());
 }
 
-TEST(TrainJob, WhoseItIs) {
+TEST(TrainJob, IsMustersUnlessManagedByAnother) {
   const struct {
     std::string_view spec;
     bool ours;

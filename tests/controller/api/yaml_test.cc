@@ -96,7 +96,7 @@ TEST(Yaml, KeysAreTexts) {
             (Json{{"1", "a"}, {"true", "b"}, {"1.5", "c"}, {"x y", "d"}, {"16", "e"}}));
 }
 
-TEST(Yaml, Documents) {
+TEST(Yaml, DocumentsAndListsAreReadOneByOne) {
   const struct {
     std::string_view text;
     size_t count;
@@ -180,7 +180,7 @@ e: |1
     "b": "- &no |\n x\n", "c": "x\n", "d": "", "e": " x\n"})"));
 }
 
-TEST(Yaml, Lines) {
+TEST(Yaml, EachFieldKnowsItsLine) {
   const auto documents = ReadYaml(R"(# one
 spec:
   trainer:
@@ -242,7 +242,7 @@ TEST(Yaml, ErrorsHaveALine) {
   EXPECT_TRUE(LocatedIn((*documents)[0], "f.yaml", absl::OkStatus()).ok());
 }
 
-TEST(Yaml, Refuses) {
+TEST(Yaml, RefusesWithTheLineOfTheFault) {
   std::string deep;
   for (int i = 0; i < 101; ++i) deep += "{a: ";
   deep += "1" + std::string(101, '}');

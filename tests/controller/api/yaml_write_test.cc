@@ -72,7 +72,7 @@ TEST(WriteYaml, LongKeysComeBack) {
   }
 }
 
-TEST(WriteYaml, OfLittle) {
+TEST(WriteYaml, WritesEmptyObjectsAndSingleValues) {
   EXPECT_EQ(WriteYaml(Json::object()), "{}\n");
   EXPECT_EQ(WriteYaml(Json::array()), "[]\n");
   EXPECT_EQ(WriteYaml(Json()), "null\n");

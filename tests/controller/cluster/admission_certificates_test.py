@@ -96,7 +96,7 @@ class Certificates(AdmissionCase):
             ),
         )
 
-    def test_files(self):
+    def test_certificates_can_come_from_files(self):
         keys = self.cluster.certificates
         folder = os.path.join(self.cluster.folder, "webhook-certificates")
         os.makedirs(folder)

@@ -226,7 +226,7 @@ class Admission(AdmissionCase):
         self.update("orphan", {"suspend": False})
         self.running("orphan")
 
-    def test_scale(self):
+    def test_a_scale_is_judged_by_the_runtime(self):
         self.assertEqual(self.elastic("grows")["spec"]["trainer"], {"numNodes": 4})
         self.running("grows")
         self.cluster.kubectl("scale", "trainjob/grows", "-n", NAMESPACE, "--replicas=2")
@@ -322,7 +322,7 @@ class Admission(AdmissionCase):
         (entry,) = stored["spec"]["runtimePatches"]
         self.assertEqual(entry["trainingRuntimeSpec"]["template"]["metadata"]["labels"], {"second": "webhook"})
 
-    def test_runtimes(self):
+    def test_a_wrong_runtime_is_refused(self):
         with self.refused(403, "'none' is not a replicated job; these are: node"):
             self.api.create(
                 "trainingruntimes",
@@ -370,7 +370,7 @@ class Admission(AdmissionCase):
         self.await_job("guarded", is_true("Complete"))
         self.api.delete("trainingruntimes", "guarded")
 
-    def test_garbage(self):
+    def test_garbage_does_not_stop_the_webhooks(self):
         for body in (
             b"",
             b"null",

@@ -120,7 +120,7 @@ class Controller(ControllerCase):
         self.assertNotIn("status", self.cluster.get("trainjob", "theirs", "-n", NAMESPACE))
         self.assertEqual(self.items("jobs", "theirs"), [])
 
-    def test_deadline(self):
+    def test_a_job_fails_at_its_deadline(self):
         self.make("slow", runtime("", 1, container=TRUE), activeDeadlineSeconds=1)
         job = self.await_job("slow", is_true("Failed"))
         self.assertEqual(self.condition(job, "Failed"), ("DeadlineExceeded", "TrainJob exceeded its active deadline"))

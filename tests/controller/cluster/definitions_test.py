@@ -333,7 +333,7 @@ class Definitions(ClusterCase):
         made = changed(changed(JOB, "metadata.name", None), "metadata.generateName", "1-")
         self.assertIn("RFC 1035", self.create(made, "--dry-run=server").stderr)
 
-    def test_defaults(self):
+    def test_the_api_server_fills_in_defaults(self):
         for given, path, value in DEFAULTS:
             with self.subTest(path):
                 done = self.create(given, "--dry-run=server", "-o", "json")

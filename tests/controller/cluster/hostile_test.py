@@ -122,7 +122,7 @@ class Hostile(ControllerCase):
         self.make("larger", runtime("", 1, container={**TRUE, "env": variables(150)}))
         self.message("larger", "TrainingRuntime larger: it has 13")
 
-    def test_deep(self):
+    def test_a_deep_object_is_said_to_be_too_deep(self):
         """A deep object arrives by a watch, and by the first list of a later controller."""
         sys.setrecursionlimit(20000)  # for this test's own JSON reader
         self.api.create("trainingruntimes", {**runtime("", 1, container=TRUE), "metadata": {"name": "deep"}})

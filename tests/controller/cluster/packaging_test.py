@@ -320,7 +320,7 @@ class Packaging(ClusterCase):
                     self.assertIsNone(thing["metadata"].pop("annotations", None))
                 self.assertEqual(rendered[key], thing, f"{key} with {flags}")
 
-    def test_values(self):
+    def test_each_value_changes_its_field(self):
         if why_no_helm():
             self.skipTest(why_no_helm())
         for values, path, wanted in VALUES:

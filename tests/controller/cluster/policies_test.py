@@ -48,7 +48,7 @@ class Policies(ControllerCase):
         )
         self.assertIn("(rule noMore of the failurePolicy)", message)
 
-    def test_claims(self):
+    def test_claims_are_created_and_deleted_or_retained(self):
         spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
         made = runtime("", 1, container={**TRUE, "volumeMounts": [{"name": "data", "mountPath": "/data"}]})
         policies = [

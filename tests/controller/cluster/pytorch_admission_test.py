@@ -142,7 +142,7 @@ class PyTorchAdmission(AdmissionCase, PyTorchCase):
             "Warning: spec.elasticPolicy.nProcPerNode is deprecated, use spec.nprocPerNode instead", done.stderr
         )
 
-    def test_updates(self):
+    def test_a_wrong_update_is_refused(self):
         self.create_job("changed", workers=1)
         self.await_running("changed")
         with self.refused(403, f"{SPECS}[Worker].replicas: Forbidden: must be at least 1; it is 0"):
@@ -154,7 +154,7 @@ class PyTorchAdmission(AdmissionCase, PyTorchCase):
         self.api.patch("pytorchjobs", "changed", {"spec": {"runPolicy": {"suspend": True}}})
         self.api.patch("pytorchjobs", "changed", {"metadata": {"labels": {"a": "b"}}})
 
-    def test_scale(self):
+    def test_a_scale_to_zero_is_refused(self):
         self.create_job("scaled", workers=1)
         self.await_running("scaled")
         done = self.cluster.try_kubectl("scale", "pytorchjob/scaled", "--replicas=0", "-n", "vision")

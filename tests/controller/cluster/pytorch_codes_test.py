@@ -119,13 +119,13 @@ class Codes(PyTorchCase):
     def test_exit_code(self):
         self.judge("ExitCode")
 
-    def test_never(self):
+    def test_each_code_under_never(self):
         self.judge("Never")
 
-    def test_on_failure(self):
+    def test_each_code_under_on_failure(self):
         self.judge("OnFailure")
 
-    def test_always(self):
+    def test_each_code_under_always(self):
         self.judge("Always")
 
 

@@ -293,7 +293,7 @@ class PyTorchDefinitions(ClusterCase):
             self.patch("shown", {"status": {"conditions": [{"type": "Created"}]}}, "--subresource=status").stderr,
         )
 
-    def test_scale(self):
+    def test_scale_reads_and_sets_the_workers(self):
         self.cluster.apply([job("scaled")])
         self.patch("scaled", {"status": STATUS}, "--subresource=status")
         scale = self.cluster.get("pytorchjob", "scaled", "-n", NAMESPACE, "--subresource=scale")

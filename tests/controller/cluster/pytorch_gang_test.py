@@ -54,7 +54,7 @@ class Gang(PyTorchCase):
                 },
             )
 
-    def test_volcano(self):
+    def test_pods_wait_for_the_group_of_volcano(self):
         self.serve_with("volcano")
         pods = ["gang-master-0", "gang-worker-0", "gang-worker-1"]
         policy = {"schedulingPolicy": {"minAvailable": 2, "queue": "research", "priorityClass": "high"}}

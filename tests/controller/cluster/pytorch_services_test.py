@@ -194,7 +194,7 @@ class Services(PyTorchCase):
             },
         )
 
-    def test_adoption(self):
+    def test_a_pod_without_an_owner_is_adopted(self):
         """The job adopts a pod that has its labels and no owner."""
         mine = self.orphan("found-worker-0", labels("found", "worker"))
         stray = self.orphan("found-worker-7", labels("found", "worker", 7))
@@ -209,7 +209,7 @@ class Services(PyTorchCase):
         self.api.await_gone("pods", "found-worker-0")
         self.assertEqual(self.uid("found-worker-7"), stray["metadata"]["uid"])
 
-    def test_release(self):
+    def test_a_pod_that_loses_its_labels_is_released(self):
         """A pod that loses the labels is released. Its replacement waits until the name is free."""
         self.create_job("let", workers=1)
         self.await_running("let")

@@ -118,7 +118,7 @@ class PyTorch(PyTorchCase):
         self.end("gone-master-0")
         self.await_end("gone", "Succeeded")
 
-    def test_times(self):
+    def test_deadline_and_time_to_live_are_kept(self):
         self.create_job("late", policy={"activeDeadlineSeconds": 1, "cleanPodPolicy": "All"})
         job = self.await_end("late", "Failed")
         self.assertIn("active longer than specified deadline", self.message(job, "Failed"))
@@ -128,7 +128,7 @@ class PyTorch(PyTorchCase):
         self.end("brief-master-0")
         self.api.await_gone("pytorchjobs", "brief")
 
-    def test_scale(self):
+    def test_an_elastic_job_is_scaled(self):
         self.create_job("wide", workers=1, elasticPolicy={"minReplicas": 1, "maxReplicas": 3})
         self.await_running("wide")
         self.cluster.kubectl("scale", "pytorchjob/wide", "--replicas=3", "-n", "vision")

@@ -184,7 +184,7 @@ class StatusServer(ControllerCase):
         self.assertIsNone(self.trainer_status("mine"))
         self.assertIsNone(self.trainer_status("theirs"))
 
-    def test_flags(self):
+    def test_wrong_flags_are_named(self):
         for flags, said in (
             (["--status-listen", ":0"], "--status-listen needs --webhook-listen"),
             (

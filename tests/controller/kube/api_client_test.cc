@@ -221,7 +221,7 @@ TEST_F(ApiClientTest, ALeaseDoesNotWaitBehindOtherWrites) {
                           "PUT /apis/coordination.k8s.io/v1/namespaces/ns/leases/l?fieldManager=muster"));
 }
 
-TEST_F(ApiClientTest, AnOldTokenIsReadAnew) {
+TEST_F(ApiClientTest, ARefusedTokenIsReadAgain) {
   std::string folder = testing::TempDir() + "/api-client-XXXXXX";
   ASSERT_NE(mkdtemp(folder.data()), nullptr);
   ClusterAccess access;

@@ -41,7 +41,7 @@ bool Trusts(const std::string& ca, const std::string& certificate, WallTime now)
   return X509_verify_cert(context.get()) == 1;
 }
 
-TEST(Certificates, AreMade) {
+TEST(Certificates, AreCreatedForTheNamesOfTheService) {
   const CertificateStep step = Next({});
   EXPECT_TRUE(step.changed);
   EXPECT_TRUE(Trusts(step.set.ca, step.set.certificate, kNow));
@@ -84,7 +84,7 @@ TEST(Certificates, ARenewedAuthorityIsTheSameOne) {
   EXPECT_TRUE(Trusts(another.set.ca, another.set.certificate, kNow + 5000 * kDay));
 }
 
-TEST(Certificates, WhatCannotBeUsedIsMadeAnew) {
+TEST(Certificates, WhatCannotBeUsedIsRecreated) {
   const CertificateSet good = Next({}).set, other = Next({}).set;
   struct Row {
     const char* what;
@@ -111,7 +111,7 @@ TEST(Certificates, WhatCannotBeUsedIsMadeAnew) {
   EXPECT_TRUE(elsewhere->changed);  // the certificate does not name the new host
 }
 
-TEST(Certificates, LieInASecret) {
+TEST(Certificates, AreWrittenToASecretAndReadBack) {
   const CertificateSet set = Next({}).set;
   Json secret = NewCertificateSecret("ns", "name", set);
   EXPECT_EQ(secret["type"], "kubernetes.io/tls");

@@ -68,7 +68,7 @@ TEST_F(ChildrenTest, WhatIsKnownIsNoNews) {
   EXPECT_EQ(Put(JobAt("10", 1)), "");
 }
 
-TEST_F(ChildrenTest, AnObjectMadeAnewReplacesTheOther) {
+TEST_F(ChildrenTest, ARecreatedObjectReplacesTheOther) {
   Put(JobAt("10", 1));
   ObservedJob other = JobAt("9", 2);
   other.meta.uid = "another";

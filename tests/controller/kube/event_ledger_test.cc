@@ -13,7 +13,7 @@ using testing::MatchesRegex;
 const TimePoint kStart = TimePoint(seconds(1000));
 const WallTime kWall = WallTime(seconds(1'000'000'000));
 
-class LedgerTest : public testing::Test {
+class EventLedgerTest : public testing::Test {
  protected:
   std::optional<EventLedger::Key> Note(const std::string& object, const std::string& message, int after = 0) {
     Meta about;
@@ -27,7 +27,7 @@ class LedgerTest : public testing::Test {
   EventLedger ledger_{"muster-controller", {.burst = 3, .each = seconds(100), .objects = 2}};
 };
 
-TEST_F(LedgerTest, AnEventSaysWhatAndWhen) {
+TEST_F(EventLedgerTest, AnEventSaysWhatAndWhen) {
   const auto key = Note("a", "it failed");
   ASSERT_TRUE(key);
   const auto body = ledger_.BodyOf(*key);
@@ -45,7 +45,7 @@ TEST_F(LedgerTest, AnEventSaysWhatAndWhen) {
     "source": {"component": "muster-controller"}, "reportingComponent": "muster-controller", "reportingInstance": ""})"));
 }
 
-TEST_F(LedgerTest, ARepetitionRaisesTheCount) {
+TEST_F(EventLedgerTest, ARepetitionRaisesTheCount) {
   const auto key = Note("a", "again");
   const std::string name = ledger_.BodyOf(*key)->name;
   EXPECT_TRUE(ledger_.IsBehind(*key));
@@ -64,7 +64,7 @@ TEST_F(LedgerTest, ARepetitionRaisesTheCount) {
   EXPECT_EQ(body->json["firstTimestamp"], "2001-09-09T01:46:40Z");
 }
 
-TEST_F(LedgerTest, EachObjectHasItsShareOfWrites) {
+TEST_F(EventLedgerTest, EachObjectHasItsShareOfWrites) {
   const struct {
     int after;  // s
     std::string object, message;
@@ -79,7 +79,7 @@ TEST_F(LedgerTest, EachObjectHasItsShareOfWrites) {
   EXPECT_EQ(ledger_.BodyOf(*key)->json["count"], 6);
 }
 
-TEST_F(LedgerTest, RemembersSoManyObjects) {
+TEST_F(EventLedgerTest, RemembersSoManyObjects) {
   const auto a = Note("a", "1"), b = Note("b", "1");
   Note("a", "1");
   Note("c", "1");
@@ -90,7 +90,7 @@ TEST_F(LedgerTest, RemembersSoManyObjects) {
   ledger_.Vanished(*b);
 }
 
-TEST_F(LedgerTest, ObjectsOfTheClusterHaveTheirsInDefault) {
+TEST_F(EventLedgerTest, ObjectsOfTheClusterHaveTheirsInDefault) {
   Meta about;
   about.name = "torch";
   const auto key = ledger_.Note("x/v1", "ClusterTrainingRuntime", about, {false, "Used", "m"}, kStart, kWall);
@@ -98,7 +98,7 @@ TEST_F(LedgerTest, ObjectsOfTheClusterHaveTheirsInDefault) {
   EXPECT_EQ(ledger_.BodyOf(*key)->json["type"], "Normal");
 }
 
-TEST_F(LedgerTest, LongTextsAreCut) {
+TEST_F(EventLedgerTest, LongTextsAreCut) {
   std::string long_message;
   while (long_message.size() < 3000) long_message += "\u00e9\u20ac";
   const auto key = Note(std::string(253, 'n'), long_message);

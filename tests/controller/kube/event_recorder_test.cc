@@ -58,7 +58,7 @@ TEST_F(EventRecorderTest, WritesRepetitionsAsACount) {
   EXPECT_EQ(second.json()["count"], 3);
 }
 
-TEST_F(EventRecorderTest, WritesAnewWhatTheClusterHasForgotten) {
+TEST_F(EventRecorderTest, RecreatesAnEventThatTheClusterHasDeleted) {
   Begin({ScriptServer::Of(201, Json::object()), ScriptServer::Refusal(404, "NotFound")});
   Record("one");
   Record("one");

@@ -15,7 +15,7 @@ std::string Answer(std::string_view status) {
   return fmt::format(R"({{"apiVersion":"{}","kind":"ExecCredential","status":{}}})", kVersion, status);
 }
 
-TEST(ExecCredential, TellsThePlugin) {
+TEST(ExecCredential, TellsThePluginVersionAndCluster) {
   ClusterAccess::Exec plugin{.command = "x", .api_version = kVersion};
   EXPECT_EQ(ExecInfo(plugin),
             R"({"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","spec":{"interactive":false}})");
@@ -35,7 +35,7 @@ TEST(ExecCredential, IsRead) {
   EXPECT_EQ(credential->expires, std::nullopt);
 }
 
-TEST(ExecCredential, OrRefused) {
+TEST(ExecCredential, RefusesAWrongAnswerWithoutShowingIt) {
   const struct {
     std::string text;
     std::string_view told;

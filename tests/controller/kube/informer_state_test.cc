@@ -150,7 +150,7 @@ TEST(InformerState, PausesAfterAWatchThatBroughtNothing) {
   EXPECT_EQ(Shown(state.Ended(absl::OkStatus(), {})), "pause 500");
 }
 
-TEST(InformerState, ListsAnewWhereTheVersionIsTooOld) {
+TEST(InformerState, ListsAgainWhereTheVersionIsTooOld) {
   for (const bool by_line : {false, true}) {
     InformerState state = InStep();
     EXPECT_EQ(Shown(by_line ? state.Line(Error(410)) : state.Ended(kExpired, {})), "list") << by_line;
@@ -162,7 +162,7 @@ TEST(InformerState, ListsAnewWhereTheVersionIsTooOld) {
   }
 }
 
-TEST(InformerState, ListsAnewAfterAnyError) {
+TEST(InformerState, ListsAgainAfterAnyError) {
   const struct {
     std::string line;
     std::string_view told;
@@ -214,7 +214,7 @@ TEST(InformerState, AnObjectWhoseEventIsTooLongIsNamed) {
   EXPECT_THAT(Shown(state.Line("{\"type\":\"ADDED\"", false)), HasSubstr("a line of the watch is not an event"));
 }
 
-TEST(InformerState, BeginsAnewWhereAContinuationIsTooOld) {
+TEST(InformerState, ListsFromTheStartWhereAContinuationIsTooOld) {
   InformerState state(kPods);
   state.Begin();
   state.Listed(Page("a@1", "10", "next"));

@@ -152,7 +152,7 @@ TEST_F(LeaderTest, GivesBackWhateverItHas) {
   EXPECT_TRUE(Until([&] { return released; }));
 }
 
-TEST_F(LeaderTest, IsLostToAnother) {
+TEST_F(LeaderTest, EndsOnceAnotherHoldsTheLease) {
   Candidate& one = Begin("one");
   ASSERT_TRUE(Until([&] { return !one.told.empty(); }));
   PutHolder("them");

@@ -91,7 +91,7 @@ TEST(HeldLease, IsRenewed) {
   EXPECT_EQ(again["spec"]["leaseTransitions"], 0);
 }
 
-TEST(ReleasedLease, IsNobodys) {
+TEST(ReleasedLease, HasNoHolderAndCanBeTaken) {
   const Json released = ReleasedLease(HeldBy("us"), kWall);
   EXPECT_EQ(released["spec"], Json::parse(R"({
     "leaseDurationSeconds": 1, "leaseTransitions": 3, "strategy": "kept",

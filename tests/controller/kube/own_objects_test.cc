@@ -46,7 +46,7 @@ TEST_F(OwnObjectsTest, OnlyWhatAPlanSetsIsNews) {
   EXPECT_EQ(objects_.Of("ns/a")[0].fields.Unpack()["spec"]["maxReplicas"], 9);
 }
 
-TEST_F(OwnObjectsTest, TheyGo) {
+TEST_F(OwnObjectsTest, ADeletedObjectIsForgotten) {
   objects_.Put(Scaler(10, 4));
   Changed();
   objects_.Remove(kConfigMapKind, {"ns", "a", "11"});

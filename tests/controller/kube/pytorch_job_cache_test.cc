@@ -150,7 +150,7 @@ TEST_F(PyTorchJobCacheTest, WhatIsKnownWakesNobody) {
   EXPECT_THAT(Heard(), ElementsAre("changed ns/a"));
 }
 
-TEST_F(PyTorchJobCacheTest, AJobMadeAnewBeginsWithNothing) {
+TEST_F(PyTorchJobCacheTest, ARecreatedJobBeginsWithNothing) {
   PutJob("a", 1, "old");
   cache_.Find("ns/a")->objects_generation = 1;
   cache_.Find("ns/a")->plan = std::make_shared<const PyTorchPlan>();

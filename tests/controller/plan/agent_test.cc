@@ -73,7 +73,7 @@ TEST(Agent, TheJobFailsAtAFatalCode) {
   EXPECT_EQ(At(plan.jobs[0].Object(), "/spec/backoffLimit"), 6);
 }
 
-TEST(Agent, IsLeftOut) {
+TEST(Agent, IsLeftOutWhereAskedOrWithoutACommand) {
   struct Row {
     std::string name, annotations, runtime_annotations, container;
     std::vector<std::string> reasons;
@@ -147,7 +147,7 @@ TEST(Agent, TheRuntimesOwnWordsStay) {
   }
 }
 
-TEST(Agent, TheBudget) {
+TEST(Agent, TheBudgetIsTheOneThatIsSetClosest) {
   struct Row {
     std::string name;
     RuntimeParts parts;
@@ -209,7 +209,7 @@ TEST(Agent, AVariableFromElsewhereStays) {
   EXPECT_THAT(EnvOf(At(object, "/spec/template/spec/containers/0"), "PET_MAX_RESTARTS"), HasSubstr("configMapKeyRef"));
 }
 
-TEST(Agent, FollowsThePod) {
+TEST(Agent, FitsTheProbeAndSecurityContextOfThePod) {
   struct Row {
     std::string name;
     RuntimeParts parts;
@@ -290,7 +290,7 @@ TEST(Agent, ACommandThatIsTheAgentStays) {
   EXPECT_EQ(At(plan.jobs[0].Object(), "/spec/backoffLimit"), 6);
 }
 
-TEST(Agent, ItsNamesMustBeFree) {
+TEST(Agent, RefusesPodsThatUseItsNames) {
   for (const auto& [pod, container] : std::vector<std::pair<std::string, std::string>>{
            {"{volumes: [{name: muster-agent, emptyDir: {}}]}", "{command: [x]}"},
            {"{initContainers: [{name: muster-agent, image: i}]}", "{command: [x]}"},
@@ -304,7 +304,7 @@ TEST(Agent, ItsNamesMustBeFree) {
   }
 }
 
-TEST(Agent, PlainCommandsToo) {
+TEST(Agent, RunsAPlainCommandWithTheDefaultBudget) {
   const TrainJobPlan plan =
       PlanOf(JobWith("{trainer: {command: [solve]}}"), TrainerRuntime({.policy = "{numNodes: 1}"}));
   EXPECT_TRUE(plan.jobs[0].agent);

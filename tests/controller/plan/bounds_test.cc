@@ -43,7 +43,7 @@ template:
       template: {spec: {template: {spec: {containers: [{name: node, image: i}]}}}}
 )";
 
-TEST(Bounds, Counts) {
+TEST(Bounds, TooManyPodsOrHostsAreRefused) {
   struct Row {
     std::string what;
     Status made;
@@ -93,7 +93,7 @@ TEST(Bounds, TheListOfHostsIsCountedAsItIsWritten) {
   EXPECT_TRUE(hosts.ends_with("train-node-0-999.train slots=8\n"));
 }
 
-TEST(Bounds, Sizes) {
+TEST(Bounds, ObjectsThatAreTooLargeAreRefused) {
   struct Row {
     std::string what;
     Status made;

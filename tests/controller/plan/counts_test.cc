@@ -6,7 +6,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(Counts, PodsOfTheTrainer) {
+TEST(Counts, NumNodesGivesThePodsOfTheTrainer) {
   struct Row {
     std::string trainer, policy;
     int pods;
@@ -76,7 +76,7 @@ TEST(Counts, StepsHaveOneReplicaAndOthersTheirOwn) {
   EXPECT_TRUE(plan.jobs[3].agent);
 }
 
-TEST(Counts, Refused) {
+TEST(Counts, WhatCannotBePlannedIsRefused) {
   struct Row {
     std::string spec, policy, message;
   };
@@ -99,7 +99,7 @@ TEST(Counts, Refused) {
               HasSubstr("spec.template.spec.coordinator.podIndex: 1 is too large: job 'node' has 1, counted from 0"));
 }
 
-TEST(Counts, ATrainerThatGoesNowhereIsSaid) {
+TEST(Counts, ATrainerThatNoJobTakesIsSaid) {
   const TrainJobPlan plan =
       PlanOf(JobWith("{trainer: {image: i}}"),
              RuntimeWith("{template: {spec: {replicatedJobs: [{name: a, template: {spec: {template: {spec: "

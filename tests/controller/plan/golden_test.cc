@@ -73,7 +73,7 @@ std::string OrderOf(const TrainJobPlan& plan) {
   return text;
 }
 
-TEST(Golden, Plans) {
+TEST(Golden, EachPlanIsTheOneInItsFile) {
   for (const Row& row : Rows()) {
     SCOPED_TRACE(row.golden);
     std::vector<InputFile> files;

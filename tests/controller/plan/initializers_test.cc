@@ -90,7 +90,7 @@ std::string After(const TrainJobPlan& plan, std::string_view job) {
   return text;
 }
 
-TEST(Order, OfASteps) {
+TEST(Initializers, TheStepsWaitForEachOtherInOrder) {
   struct Row {
     std::string name, annotations, runtime_annotations, from, to;
     std::string data, model, node, side;
@@ -119,7 +119,7 @@ TEST(Order, OfASteps) {
               HasSubstr("metadata.annotations.muster.dev/initializers: 'fast' is neither parallel nor sequential"));
 }
 
-TEST(Order, WithoutInitializersAllBeginAtOnce) {
+TEST(Initializers, WithoutThemAllStepsBeginAtOnce) {
   EXPECT_TRUE(PlanOf(JobWith(), TrainerRuntime()).jobs[0].after.empty());
 }
 

@@ -6,7 +6,7 @@
 namespace muster::controller {
 namespace {
 
-TEST(MpiCommands, OnlyServeSsh) {
+TEST(MpiCommands, ACommandThatOnlyServesSshIsRecognized) {
   struct Row {
     std::string container;
     bool only;
@@ -34,7 +34,7 @@ TEST(MpiCommands, OnlyServeSsh) {
   }
 }
 
-TEST(MpiCommands, CallSsh) {
+TEST(MpiCommands, ACommandThatCallsSshIsRecognized) {
   for (const std::string container :
        {"{command: [bash, -c, until ssh -p 2222 $host true; do sleep 1; done; mpirun x]}",
         "{command: [mpirun], args: [--mca, plm_rsh_agent, ssh -q, x]}", "{command: [sh, -c, x=$(/usr/bin/scp a b:c)]}",

@@ -50,7 +50,7 @@ std::vector<std::string> KindsOf(const TrainJobPlan& plan) {
 
 std::string CommandOf(const PlannedJob& job) { return WriteJson(At(ContainerOf(job), "/command")); }
 
-TEST(Mpi, PodsAndHosts) {
+TEST(Mpi, TheHostFileListsThePodsThatTrain) {
   struct Row {
     std::string trainer, policy;
     int nodes, launchers;
@@ -200,7 +200,7 @@ TEST(Mpi, TheTrainerReachesTheNodesToo) {
   }
 }
 
-TEST(Mpi, WhoReachesTheNodes) {
+TEST(Mpi, TheRemoteShellIsMustersOrSsh) {
   struct Row {
     std::string name;
     MpiParts parts;
@@ -310,7 +310,7 @@ TEST(Mpi, OnePodCanBeBoth) {
   EXPECT_THAT(CommandOf(plan.jobs[0]), HasSubstr("--wire=mpi"));
 }
 
-TEST(Mpi, Refused) {
+TEST(Mpi, WhatMpiCannotServeIsRefused) {
   struct Row {
     std::string spec, annotations;
     MpiParts parts;

@@ -30,7 +30,7 @@ TEST(Names, NoSeparatorBeforeTheHash) {
   EXPECT_NE(shortened[11], '-');
 }
 
-TEST(Names, TinyLimits) {
+TEST(Names, ATinyLimitIsKept) {
   for (size_t most = 0; most < 12; ++most) EXPECT_EQ(ShortName(std::string(70, 'a'), most).size(), most) << most;
 }
 
@@ -44,7 +44,7 @@ TEST(Names, JobsHaveRoomForTheIndexOfAPod) {
   EXPECT_NE(JobName(longer, "node", 0), JobName(longer, "dataset-initializer", 0));
 }
 
-TEST(Names, Hashes) {
+TEST(Names, HashesAgreeWithTheirStandards) {
   EXPECT_EQ(Sha1Hex("ns/train-node-0"), "c0dec2d614e382d8540411efcfd6338e77433f38");
   EXPECT_EQ(Sha1Hex(""), "da39a3ee5e6b4b0d3255bfef95601890afd80709");
   EXPECT_EQ(Sha256Hex(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");

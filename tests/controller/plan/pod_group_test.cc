@@ -48,7 +48,7 @@ Runtime WithPolicy(const std::string& policy, RuntimeParts parts = {}) {
 
 constexpr char kAsks[] = "{resources: {requests: {cpu: 2}, limits: {nvidia.com/gpu: 1}}}";
 
-TEST(PodGroup, OfCoscheduling) {
+TEST(PodGroup, IsPlannedForCoscheduling) {
   const TrainJobPlan plan = PlanOf(JobWith("{trainer: {numNodes: 3}}"),
                                    WithPolicy("{coscheduling: {scheduleTimeoutSeconds: 120}}", {.container = kAsks}));
   ASSERT_EQ(plan.objects.size(), 1U);
@@ -64,7 +64,7 @@ TEST(PodGroup, OfCoscheduling) {
   EXPECT_TRUE(At(plan.jobs[0].Object(), "/spec/template/spec/schedulerName").is_null());
 }
 
-TEST(PodGroup, OfVolcano) {
+TEST(PodGroup, IsPlannedForVolcanoWithItsTopology) {
   struct Row {
     std::string policy, topology, affinity;
   };

@@ -34,7 +34,7 @@ TEST(PyTorchGang, NoneWithoutAScheduler) {
   EXPECT_FALSE(planned.plan.waits_for_pod_group);
 }
 
-TEST(PyTorchGang, Specs) {
+TEST(PyTorchGang, ThePodGroupHasTheFieldsOfItsScheduler) {
   const std::string asks = "{resources: {requests: {cpu: 500m}, limits: {cpu: \"4\", nvidia.com/gpu: \"2\"}}}";
   // The scheduler counts init-pytorch in the workers, so its memory is here.
   const std::string all = "minResources: {cpu: 1500m, memory: \"20971520\", nvidia.com/gpu: \"6\"}";

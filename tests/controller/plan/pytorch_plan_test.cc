@@ -92,7 +92,7 @@ TEST(PyTorchPlan, WhatTheTemplateSaysStaysButForTheLabelsOfTheJob) {
   EXPECT_EQ(At(pod, "/metadata/finalizers"), YamlList("[example.com/keep]"));
 }
 
-TEST(PyTorchPlan, Ports) {
+TEST(PyTorchPlan, ContainerAndServiceHaveThePort) {
   struct Row {
     const char *what, *container, *ports, *service_ports;
   };
@@ -212,7 +212,7 @@ std::vector<EnvironmentRow> EnvironmentRows() {
   };
 }
 
-TEST(PyTorchPlan, Variables) {
+TEST(PyTorchPlan, EachPodHasItsVariables) {
   for (const EnvironmentRow& row : EnvironmentRows()) {
     SCOPED_TRACE(row.what);
     const PlannedPyTorch planned(row.parts);

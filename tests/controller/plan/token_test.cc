@@ -10,7 +10,7 @@ namespace {
 
 constexpr char kCommand[] = "{command: [torchrun, train.py]}";
 
-TEST(Token, OfATorchJobOfSeveralPods) {
+TEST(Token, IsMountedWhereSeveralPodsMeet) {
   const TrainJobPlan plan = PlanOf(JobWith("{trainer: {numNodes: 2}}"), TrainerRuntime({.container = kCommand}));
   EXPECT_EQ(At(plan.objects.at(0).object, "/metadata/name"), "train-token-uid-1");
   EXPECT_EQ(At(plan.objects.at(0).object, "/metadata/namespace"), "ns");

@@ -9,7 +9,7 @@ using ::testing::HasSubstr;
 constexpr char kRank[] =
     R"(from {"fieldRef":{"fieldPath":"metadata.annotations['batch.kubernetes.io/job-completion-index']"}})";
 
-TEST(Environment, TorchHasItsVariablesAlsoWithoutATrainer) {
+TEST(Torch, HasItsVariablesAlsoWithoutATrainer) {
   const TrainJobPlan plan = PlanOf(JobWith(), TrainerRuntime({.policy = "{numNodes: 2, torch: {}}"}));
   const Json container = ContainerOf(plan.jobs[0]);
   for (const auto& [name, value] :
@@ -28,7 +28,7 @@ TEST(Environment, TorchHasItsVariablesAlsoWithoutATrainer) {
   EXPECT_EQ(At(container, "/ports"), YamlOf("{p: [{containerPort: 29500}]}")["p"]);
 }
 
-TEST(Environment, ElasticJobsMeetByC10d) {
+TEST(Torch, ElasticJobsMeetByC10d) {
   const std::string policy = "{torch: {elasticPolicy: {minNodes: 1, maxNodes: 4}}}";
   const Json container = ContainerOf(PlanOf(JobWith(), TrainerRuntime({.policy = policy})).jobs[0]);
   EXPECT_EQ(EnvOf(container, "PET_RDZV_BACKEND"), "c10d");
@@ -43,14 +43,14 @@ TEST(Environment, ElasticJobsMeetByC10d) {
   EXPECT_EQ(EnvOf(ContainerOf(PlanOf(JobWith(), TrainerRuntime()).jobs[0]), "PET_RDZV_BACKEND"), "-");
 }
 
-TEST(Environment, PlainHasNone) {
+TEST(Torch, APlainJobHasNoVariables) {
   const TrainJobPlan plan = PlanOf(JobWith("{trainer: {env: [{name: PET_NNODES, value: \"7\"}]}}"),
                                    TrainerRuntime({.policy = "{numNodes: 2}"}));
   EXPECT_EQ(At(ContainerOf(plan.jobs[0]), "/env"), YamlOf("{e: [{name: PET_NNODES, value: \"7\"}]}")["e"]);
   EXPECT_TRUE(At(ContainerOf(plan.jobs[0]), "/ports").is_null());
 }
 
-TEST(Environment, MasterFollowsSubdomainAndJob) {
+TEST(Torch, TheMasterAddressFollowsSubdomainAndJob) {
   const Runtime runtime = RuntimeWith(R"(
 mlPolicy: {torch: {}}
 template:
@@ -69,7 +69,7 @@ template:
   EXPECT_EQ(At(plan.service, "/metadata/name"), "other");
 }
 
-TEST(Environment, WhatTheRuntimeNamesItselfStays) {
+TEST(Torch, VariablesThatTheRuntimeSetsStay) {
   const TrainJobPlan plan =
       PlanOf(JobWith("{trainer: {env: [{name: TRAINER_JOB_ID, value: mine}]}}"), TrainerRuntime({.container = R"({
 env: [{name: PET_MASTER_PORT, value: "29400"}, {name: PET_NNODES, value: "9"}, {name: OTHER, value: $(PET_NNODES)}],
@@ -82,7 +82,7 @@ ports: [{containerPort: 29400, protocol: UDP}]})"}));
             YamlOf("{p: [{containerPort: 29400, protocol: UDP}, {containerPort: 29400}]}")["p"]);
 }
 
-TEST(Environment, OwnVariablesCanReferToThem) {
+TEST(Torch, OwnVariablesCanReferToItsVariables) {
   const TrainJobPlan plan = PlanOf(JobWith("{trainer: {env: [{name: OWN, value: $(PET_NNODES)}]}}"),
                                    TrainerRuntime({.container = "{env: [{name: FIRST, value: x}]}"}));
   const Json env = At(ContainerOf(plan.jobs[0]), "/env");
@@ -92,7 +92,7 @@ TEST(Environment, OwnVariablesCanReferToThem) {
   EXPECT_EQ(At(env, "/10/name"), "OWN");
 }
 
-TEST(Environment, ReservedNamesAreRefused) {
+TEST(Torch, ReservedNamesAreRefused) {
   EXPECT_THAT(Refusal(JobWith("{trainer: {env: [{name: PET_NNODES, value: \"1\"}, {name: A, value: b}, "
                               "{name: PET_MASTER_ADDR, value: x}]}}"),
                       TrainerRuntime()),
@@ -100,7 +100,7 @@ TEST(Environment, ReservedNamesAreRefused) {
                         "PET_NNODES]"));
 }
 
-TEST(Environment, ProcessesPerNode) {
+TEST(Torch, ProcessesPerNodeAreAsAskedOrFromTheGpus) {
   struct Row {
     std::string trainer, annotations, policy, container, processes;
   };
@@ -138,7 +138,7 @@ TEST(Environment, ProcessesPerNode) {
       HasSubstr("metadata.annotations.muster.dev/num-proc-per-node: 'many' is neither a whole number from 1 to 65536"));
 }
 
-TEST(Environment, TheTrainerOverrides) {
+TEST(Torch, TheTrainerOverridesTheRuntime) {
   const TrainJobPlan plan = PlanOf(
       JobWith(R"({trainer: {image: "own:2", command: [run], args: [], env: [{name: A, value: own}, {name: B, value: b}],
                resourcesPerNode: {requests: {cpu: "3"}, limits: {cpu: "5"}}}})"),
@@ -173,7 +173,7 @@ template:
             spec: {initContainers: [{name: first, image: i}], containers: [{name: second, image: i}]}
 )";
 
-TEST(Environment, OthersGetTheVariablesToo) {
+TEST(Torch, OtherContainersGetTheVariablesToo) {
   const TrainJobPlan plan = PlanOf(JobWith(), RuntimeWith(kInjection));
   const PlannedJob& side = JobNamed(plan, "side");
   for (const char* container : {"/spec/template/spec/initContainers/0", "/spec/template/spec/containers/0"}) {

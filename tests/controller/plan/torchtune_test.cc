@@ -91,7 +91,7 @@ TEST(Torchtune, AnotherCommandIsLeftAlone) {
   EXPECT_EQ(EnvOf(ContainerOf(plan.jobs[0]), "PET_MASTER_ADDR"), "train-node-0-0.train");
 }
 
-TEST(Torchtune, Refused) {
+TEST(Torchtune, WhatNoRecipeServesIsRefused) {
   struct Row {
     Asked asked;
     std::string message;

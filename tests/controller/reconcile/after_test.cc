@@ -24,7 +24,7 @@ TrainJob JobAfter(const std::string& name, const std::string& after, const std::
   return job;
 }
 
-TEST(ReadAfter, Texts) {
+TEST(ReadAfter, ReadsTheAnnotationOrSaysWhatIsWrong) {
   using Until = Awaited::Until;
   EXPECT_EQ(*ReadAfter(JobAfter("a", "")), std::vector<Awaited>());
   EXPECT_EQ(*ReadAfter(JobAfter("a", "b, c=Any,d=Failed,e=Complete")),
@@ -48,7 +48,7 @@ TEST(ReadAfter, Texts) {
   EXPECT_THAT(Message(ReadAfter(JobAfter("a", many)).status()), HasSubstr("it names more than 100 TrainJobs"));
 }
 
-TEST(HoldOf, Rows) {
+TEST(HoldOf, HoldsAJobUntilTheOthersHaveEnded) {
   struct Row {
     std::string what, after;
     std::vector<TrainJob> others;

@@ -85,7 +85,7 @@ TEST(AgentStatus, OfAPyTorchJob) {
   EXPECT_FALSE(WhomToAsk(plan, observed).has_value()) << "there is no restart";
 }
 
-TEST(AgentStatus, Answers) {
+TEST(AgentStatus, ReadsTheAnswerOfAnAgent) {
   const auto said =
       ReadAgentStatus("uid", R"({"run_id":"a","restart_count":2,"max_restarts":3,"nodes":[{"rank":null}],)"
                              R"("overcome":{"rank":3,"exit_code":139,"signal":"SIGSEGV","host":"h"}})");

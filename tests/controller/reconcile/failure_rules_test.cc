@@ -159,7 +159,7 @@ TEST(FailureRules, TheBudgetHolds) {
   }
 }
 
-TEST(FailureRules, AnInitializerIsMadeAnewWhereARuleSaysSo) {
+TEST(FailureRules, AnInitializerIsRecreatedWhereARuleSaysSo) {
   Scene scene({{"again", Rule::kRestart, {}, {}, {"dataset-initializer"}}});
   scene.plan.jobs = {Planned("dataset-initializer", Step::kDatasetInitializer, 1, false)};
   scene.observed.jobs[0].meta.name = "a-dataset-initializer-0";

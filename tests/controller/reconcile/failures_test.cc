@@ -268,7 +268,7 @@ TEST(Decide, AnInitializerThatWillFailEndsTheJob) {
   EXPECT_THAT(Actions(decision), IsEmpty()) << "its log would go";
 }
 
-TEST(Decide, ARetryableCodeIsCountedOnceAndThePodMadeAnewAtOnce) {
+TEST(Decide, ARetryableCodeIsCountedOnceAndThePodRecreated) {
   Observed observed;
   observed.services = {HeadlessService()};
   observed.jobs = {There("a-node-0")};
@@ -292,7 +292,7 @@ TEST(Decide, ARetryableCodeIsCountedOnceAndThePodMadeAnewAtOnce) {
   EXPECT_THAT(decision.events, IsEmpty());
 }
 
-TEST(Decide, APodOnALostNodeIsMadeAnewWithoutWaitingForItsEnd) {
+TEST(Decide, APodOnALostNodeIsRecreatedBeforeItsEnd) {
   Observed observed;
   observed.services = {HeadlessService()};
   observed.jobs = {There("a-node-0")};

@@ -26,7 +26,7 @@ ObservedPod Ended(int code) {
   return pod;
 }
 
-TEST(NextStep, Table) {
+TEST(NextStep, NamesTheRemedyOfEachFailure) {
   const struct {
     const char* name;
     int code;
@@ -191,7 +191,7 @@ TEST(Log, OfAContainerThatTheKubeletStartsAgainIsAwaited) {
   }
 }
 
-TEST(NextStep, OfAnotherWaitIsNews) {
+TEST(NextStep, ADifferentWaitIsNews) {
   EXPECT_TRUE(IsNews({"FailedMount", "m"}, "pod a: Unschedulable: 0/1 nodes"));
   EXPECT_FALSE(IsNews({"ErrImagePull", "m"}, "pod a: ImagePullBackOff: Back-off pulling image: ErrImagePull"));
   EXPECT_FALSE(IsNews({"", "m"}, ""));
@@ -199,7 +199,7 @@ TEST(NextStep, OfAnotherWaitIsNews) {
   EXPECT_EQ(NextStepOfWait("Failed", "Error: failed to start"), "");
 }
 
-TEST(NextStep, OfAPodThatWaits) {
+TEST(NextStep, NamesTheRemedyOfAPodThatWaits) {
   ObservedPod pod = Pod(There("a-node-0"), 0);
   pod.phase = "Pending";
   pod.waiting_reason = "ImagePullBackOff";

@@ -35,7 +35,7 @@ Json Terminated(int code, const std::string& message) {
                  {"message", message}}}}}}}}};
 }
 
-TEST(ReadPod, WhatItIs) {
+TEST(ReadPod, ReadsThePlaceOfAPodAndItsEnd) {
   const auto pod = ReadPod(Pod(Terminated(3, "no JSON")));
   ASSERT_TRUE(pod.ok()) << pod.status();
   EXPECT_EQ(pod->job, "a-node-0");
@@ -48,7 +48,7 @@ TEST(ReadPod, WhatItIs) {
   EXPECT_FALSE(pod->ends[0].message.has_value());
 }
 
-TEST(ReadPod, ItsHostName) {
+TEST(ReadPod, TheHostNameIsTheNodesOnTheHostNetwork) {
   struct Row {
     const char* spec;
     const char* host;
@@ -183,7 +183,7 @@ TEST(ReadPod, AnythingElseIsNoReasonToFail) {
   EXPECT_FALSE(ReadPod(Json::object()).ok());
 }
 
-TEST(ReadJob, Conditions) {
+TEST(ReadJob, ReadsTheConditionsOfAJob) {
   const Json meta = {{"name", "a-node-0"}, {"namespace", "default"}};
   const auto job = ReadJob({{"metadata", meta},
                             {"spec", {{"parallelism", 2}, {"completions", 2}, {"suspend", true}}},

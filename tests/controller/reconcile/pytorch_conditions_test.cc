@@ -145,7 +145,7 @@ TEST(PyTorchConditions, RunningIsTheMastersOrAnyWorkers) {
   }
 }
 
-TEST(PyTorchConditions, Counts) {
+TEST(PyTorchConditions, PodsAreCountedByTheirPhase) {
   PyTorchWorld world = RunningWorld({.workers = 6});
   world.Pod("a-worker-1").phase = "Pending";
   world.Pod("a-worker-2").phase = "Unknown";

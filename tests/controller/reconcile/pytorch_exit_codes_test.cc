@@ -107,7 +107,7 @@ void Check(const Case& of) {
   EXPECT_FALSE(of.limit.has_value());
 }
 
-TEST(PyTorchExitCodes, Table) {
+TEST(PyTorchExitCodes, PolicyCodeAndLimitDecideTheEnd) {
   for (const char* policy : {"Always", "OnFailure", "Never", "ExitCode"}) {
     for (const int code : {0, 1, 2, 126, 127, 128, 130, 137, 139, 143, 255}) {
       for (const bool master : {true, false}) {

@@ -20,7 +20,7 @@ PyTorchWorld LongRunning(const PyTorchParts& parts) {
   return world;
 }
 
-TEST(PyTorchFailures, OutOfMemory) {
+TEST(PyTorchFailures, AnOutOfMemoryKillIsCounted) {
   PyTorchWorld world = LongRunning(ByCode("{backoffLimit: 1}"));
   world.Ends("a-worker-0", 137).ends[0].reason = "OOMKilled";
   world.Pass();
@@ -32,7 +32,7 @@ TEST(PyTorchFailures, OutOfMemory) {
   EXPECT_EQ(failure.signal, "SIGKILL");
 }
 
-TEST(PyTorchFailures, OutOfMemoryOfAChild) {
+TEST(PyTorchFailures, AnOutOfMemoryKillOfAChildIsCounted) {
   PyTorchWorld world = LongRunning(ByCode("{backoffLimit: 1}"));
   world.Ends("a-worker-0", 1).ends[0].reason = "OOMKilled";
   world.Pass();
@@ -171,7 +171,7 @@ TEST(PyTorchFailures, APeersFailureExplainsA1ThatCameAfterIt) {
   }
 }
 
-TEST(PyTorchFailures, AlsoWhereThePeersEndWasSeenEarlier) {
+TEST(PyTorchFailures, APeersFailureSeenInAnEarlierPassExplainsToo) {
   PyTorchWorld world = LongRunning(ByCode("{backoffLimit: 1}"));
   world.Ends("a-master-0", 143);
   world.Pass();
@@ -198,7 +198,7 @@ TEST(PyTorchFailures, APodThatWasMadeAfterwardsIsNotExplained) {
 }
 
 // Times are whole seconds, so the new pod seems to have run already when the old pod ended.
-TEST(PyTorchFailures, NorOneThatWasMadeInTheSecondOfItsPredecessorsEnd) {
+TEST(PyTorchFailures, APodCreatedInTheSecondOfTheFailureIsNotExplained) {
   PyTorchWorld world = LongRunning(ByCode());
   world.Ends("a-worker-0", 137);
   world.Settle();

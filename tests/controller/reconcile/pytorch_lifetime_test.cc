@@ -12,7 +12,7 @@ using ::testing::Not;
 
 constexpr auto kMinute = std::chrono::seconds(60);
 
-TEST(PyTorchSuccess, Rules) {
+TEST(PyTorchSuccess, TheMasterOrTheWorkersDecideIt) {
   struct Row {
     const char* what;
     PyTorchParts parts;
@@ -78,7 +78,7 @@ TEST(PyTorchDeadline, ZeroFailsAtOnce) {
   EXPECT_EQ(world.State(), "Failed");
 }
 
-TEST(PyTorchDeadline, BeginsAnewWithAResume) {
+TEST(PyTorchDeadline, CountsFromTheResume) {
   PyTorchWorld world = RunningWorld({.run = "{activeDeadlineSeconds: 60}"});
   world.Wait(59 * kSecond);
   PyTorchParts parts = world.parts();
@@ -103,7 +103,7 @@ TEST(PyTorchDeadline, ASuccessOfTheSameMomentCounts) {
   EXPECT_EQ(world.State(), "Succeeded");
 }
 
-TEST(PyTorchTtl, TheJobGoes) {
+TEST(PyTorchTtl, TheJobIsDeletedAfterItsTime) {
   for (const int code : {0, 1}) {
     PyTorchWorld world = RunningWorld({.policy = "ExitCode", .run = "{ttlSecondsAfterFinished: 60}"});
     world.Ends("a-master-0", code);
@@ -147,7 +147,7 @@ TEST(PyTorchTtl, AnEndThatAnotherControllerWroteStaysTheState) {
   }
 }
 
-TEST(PyTorchCleanUp, Policies) {
+TEST(PyTorchCleanUp, ThePolicyDecidesWhatStays) {
   struct Row {
     const char *policy, *code_of;  // how the job ends
     std::vector<std::string> pods, services;
@@ -227,7 +227,7 @@ TEST(PyTorchSuspend, AllPodsAndServicesGo) {
   EXPECT_EQ(world.job.status.restarts, 0);
 }
 
-TEST(PyTorchSuspend, FromTheStart) {
+TEST(PyTorchSuspend, AJobSuspendedFromTheStartCreatesNothing) {
   PyTorchWorld world({.run = "{suspend: true, activeDeadlineSeconds: 0, backoffLimit: 0}"});
   EXPECT_THAT(Actions(world.Pass()), IsEmpty());
   EXPECT_EQ(world.State(), "Suspended");
@@ -275,7 +275,7 @@ TEST(PyTorchSuspend, APodThatIsDeletedLaterIsALostOne) {
   EXPECT_EQ(world.job.status.attempt, 1);
 }
 
-TEST(PyTorchScale, UpAndDown) {
+TEST(PyTorchScale, PodsAreAddedAndRemoved) {
   PyTorchWorld world = RunningWorld(
       {.master = false, .spec = "{elasticPolicy: {minReplicas: 1, maxReplicas: 4}}", .container = kTorchrun});
   PyTorchParts parts = world.parts();

@@ -55,7 +55,7 @@ TEST(PyTorchRestarts, WhatWasChargedForAPodIsForgottenWithIt) {
   EXPECT_THAT(world.job.status.counted, IsEmpty());
 }
 
-TEST(PyTorchRestarts, ByTheKubelet) {
+TEST(PyTorchRestarts, RestartsByTheKubeletAreCountedOnce) {
   PyTorchWorld world = LongRunning({.run = "{backoffLimit: 3}"});
   world.StartsAgain("a-worker-0", 137);
   world.StartsAgain("a-worker-0", 137);  // a second restart before the next pass
@@ -102,7 +102,7 @@ TEST(PyTorchRestarts, AtOnceAfterALifeOfAMinuteElseInGrowingPauses) {
 }
 
 // The API server removes a pod at once if its phase is final. Otherwise its name stays taken.
-TEST(PyTorchRestarts, APodThatWillFailIsCountedAtOnceAndMadeAnewAtItsPhase) {
+TEST(PyTorchRestarts, APodThatWillFailIsCountedAtOnceRecreatedLater) {
   PyTorchWorld world = LongRunning({.policy = "ExitCode"});
   ObservedPod& pod = world.Ends("a-worker-0", 137);
   pod.phase = "Running";
@@ -120,7 +120,7 @@ TEST(PyTorchRestarts, APodThatWillFailIsCountedAtOnceAndMadeAnewAtItsPhase) {
   EXPECT_EQ(world.job.status.restarts, 1);
 }
 
-TEST(PyTorchRestarts, APodThatNeverRanIsNotMadeAnewAtOnce) {
+TEST(PyTorchRestarts, APodThatNeverRanIsNotRecreatedAtOnce) {
   PyTorchWorld world(kByCode);
   world.Pass();
   ObservedPod& pod = world.Pod("a-worker-0");
@@ -262,7 +262,7 @@ TEST(PyTorchRestarts, AFatalCodeIsFatalForTheWholeJobToo) {
   }
 }
 
-TEST(PyTorchRestarts, WithAgentsOnlyTheLostPodIsMadeAnew) {
+TEST(PyTorchRestarts, WithAgentsOnlyTheLostPodIsRecreated) {
   PyTorchWorld world = LongRunning(kWholeByAgents);
   const std::string master = world.Pod("a-master-0").meta.uid;
   world.Ends("a-worker-0", 137);

@@ -42,7 +42,7 @@ TEST(PyTorchServices, OneForEachReplica) {
   EXPECT_EQ(decision.events[1].message, "Created pod: a-master-0, a-worker-0, a-worker-1");
 }
 
-TEST(PyTorchServices, OneThatIsGoneIsMadeAnew) {
+TEST(PyTorchServices, ADeletedServiceIsRecreated) {
   PyTorchWorld world = RunningWorld({});
   std::erase_if(world.seen.services, [](const auto& service) { return service.meta.name == "a-worker-0"; });
   EXPECT_THAT(Actions(world.Pass()), ElementsAre("service a-worker-0"));
@@ -104,7 +104,7 @@ TEST(PyTorchServices, OfReplicasThatArePlannedNoMore) {
   EXPECT_THAT(world.ServiceNames(), ElementsAre("a-master-0", "a-worker-0", "users-own", "without-index"));
 }
 
-TEST(PyTorchAdoption, PodsOfNobody) {
+TEST(PyTorchAdoption, APodWithoutAnOwnerIsAdopted) {
   PyTorchWorld world({});
   world.seen.pods.push_back(NobodysPod("a-worker-1", "worker", 1));
   const PyTorchDecision decision = world.Pass();
@@ -116,7 +116,7 @@ TEST(PyTorchAdoption, PodsOfNobody) {
   EXPECT_EQ(world.Pod("a-worker-1").meta.uid, "uid-of-a-worker-1");
 }
 
-TEST(PyTorchAdoption, NotOfOthersNorBeyondThePlanNorAtTheEnd) {
+TEST(PyTorchAdoption, PodsOfOthersOrBeyondThePlanAreNotAdopted) {
   PyTorchWorld world = RunningWorld({});
   ObservedPod other = NobodysPod("other", "worker", 0);
   other.meta.owners = {{"batch/v1", "Job", "other", "uid-other", true}};

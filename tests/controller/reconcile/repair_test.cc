@@ -38,7 +38,7 @@ Json Stored(const PlannedObject& planned, const std::string& owner = "uid-a") {
   return object;
 }
 
-TEST(Repair, WhatIsWrong) {
+TEST(Repair, AChangedFieldOfThePlanIsFound) {
   using Change = std::function<void(Json&)>;
   struct Row {
     const char* what;
@@ -89,7 +89,7 @@ TEST(Repair, WhatIsWrong) {
   }
 }
 
-TEST(Repair, WhatIsNotThere) {
+TEST(Repair, AMissingObjectIsFoundIfItsKindIsFollowed) {
   const std::vector<ObservedObject> none;
   EXPECT_TRUE(IsWrong(Scaler(), Job().meta, &none));
   EXPECT_TRUE(IsWrong(Hosts(), Job().meta, &none));
@@ -100,7 +100,7 @@ TEST(Repair, WhatIsNotThere) {
 }
 
 // While Jobs run that need the object, and once in a pass.
-TEST(Repair, OfARunningJob) {
+TEST(Repair, HappensWhileJobsNeedTheObjectOnceInAPass) {
   TrainJobPlan plan = WithData();
   plan.objects = {Scaler(), Hosts()};
   plan.objects[1].for_initializers = true;

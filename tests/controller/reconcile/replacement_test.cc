@@ -44,7 +44,7 @@ ObservedPod Ending(ObservedPod pod, int seconds) {
   return pod;
 }
 
-TEST(ReplacementsOf, Rows) {
+TEST(ReplacementsOf, ReplacesPodsThatFailedOrDoNotEnd) {
   const Row rows[] = {
       {"nothing has ended", {Pod(0, "Running"), Pod(1, "Pending")}, {}},
       {"one has failed", {Pod(0, "Running"), Pod(1, "Failed")}, {1}},

@@ -50,7 +50,7 @@ TEST(Decide, ACommandWithoutWorkersCostsOneForEachPod) {
   EXPECT_EQ(Decide(Job(), TwoNodes(), observed, kNow).status.restarts, 2);
 }
 
-TEST(Decide, AStepUnderTheAgentThatIsMadeAnewCostsAtLeastOne) {
+TEST(Decide, ARecreatedStepUnderTheAgentCostsAtLeastOne) {
   Observed observed;
   observed.services = {HeadlessService()};
   observed.jobs = {There("a-node-0")};
@@ -109,7 +109,7 @@ TEST(Decide, WhatTheAgentsHaveUsedUpIsNotGivenAgain) {
   EXPECT_EQ(decision.status.restarts, 3);
 }
 
-TEST(Decide, AStepWithoutTheAgentIsMadeAnewAsAWhole) {
+TEST(Decide, AStepWithoutTheAgentIsRecreatedAsAWhole) {
   Observed observed;
   observed.services = {HeadlessService()};
   observed.jobs = {There("a-node-0")};

@@ -35,7 +35,7 @@ Scaled ScaledJob(int from, int to) {
   return scaled;
 }
 
-TEST(Scaling, MorePods) {
+TEST(Scaling, MorePodsAreCreatedAndTheOthersTold) {
   const Scaled scaled = ScaledJob(2, 4);
   const TrainJobDecision decision = Decide(Job(), scaled.plan, scaled.observed, kNow);
   EXPECT_THAT(Actions(decision),
@@ -63,7 +63,7 @@ TEST(Scaling, PodsBeyondTheNumberAreNoFailure) {
   EXPECT_EQ(decision.status.restarts, 0);
 }
 
-TEST(Scaling, OnlyWhatIsElastic) {
+TEST(Scaling, AStepThatIsNotElasticDoesNotScale) {
   Scaled scaled = ScaledJob(2, 4);
   scaled.plan.jobs[0].scales = false;
   const TrainJobDecision decision = Decide(Job(), scaled.plan, scaled.observed, kNow);

@@ -35,7 +35,7 @@ std::vector<Action::Kind> Kinds(const TrainJobDecision& decision) {
   return kinds;
 }
 
-TEST(TakenOver, OnlyItsOwn) {
+TEST(TakenOver, AJobSetOfAnotherJobIsNotTheJobs) {
   ObservedJobSet job_set = JobSetWith("");
   EXPECT_TRUE(IsOf(job_set, Job()));
   TrainJob later = Job();
@@ -45,7 +45,7 @@ TEST(TakenOver, OnlyItsOwn) {
   EXPECT_FALSE(IsOf(job_set, Job()));
 }
 
-TEST(TakenOver, ItsStatusIsTheJobs) {
+TEST(TakenOver, TheStatusOfTheJobSetIsTheJobs) {
   const TrainJobDecision decision = DecideTakenOver(
       Job(),
       JobSetWith("restarts: 2, replicatedJobsStatus: [{name: node, ready: 1, active: 1, succeeded: 0, failed: 0, "
@@ -59,7 +59,7 @@ TEST(TakenOver, ItsStatusIsTheJobs) {
   EXPECT_TRUE(decision.status.conditions.empty());
 }
 
-TEST(TakenOver, ItsEndIsTheJobs) {
+TEST(TakenOver, TheEndOfTheJobSetIsTheJobs) {
   struct {
     const char* conditions;
     const char* type;
@@ -102,7 +102,7 @@ TEST(TakenOver, SuspendAndResumeReachTheJobSet) {
   }
 }
 
-TEST(TakenOver, ItsDeadline) {
+TEST(TakenOver, TheDeadlineDeletesTheJobSet) {
   TrainJob job = Job();
   job.active_deadline_seconds = 11;
   TrainJobDecision decision = DecideTakenOver(job, JobSetWith(""), kNow);

@@ -99,7 +99,7 @@ TEST(AwsAnswers, WhatNoHeaderCanHave) {
   }
 }
 
-TEST(AwsAnswers, Words) {
+TEST(AwsAnswers, AWordIsTheFirstLineOfAnAnswer) {
   const struct {
     std::string_view text, expected;
   } rows[] = {{"training-node", "training-node"},

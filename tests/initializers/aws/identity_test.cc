@@ -319,7 +319,7 @@ TEST(AwsIdentity, KubeflowsRoleIsAssumedOnTop) {
   EXPECT_EQ(Find(given), "anonymous");
 }
 
-TEST(AwsIdentity, Sso) {
+TEST(AwsIdentity, SingleSignOnNeedsAWholeProfile) {
   const std::string session = "[sso-session s]\nsso_start_url=https://y\nsso_region=eu-west-1\n";
   const struct {
     std::string config;

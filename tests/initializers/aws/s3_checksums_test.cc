@@ -100,7 +100,7 @@ TEST(S3Checksums, OfTheWholeContent) {
   }
 }
 
-TEST(S3Checksums, OfParts) {
+TEST(S3Checksums, ACompositeChecksumIsExpectedPerPart) {
   const Headers composite = {{"x-amz-checksum-sha256", kCompositeText}, {"x-amz-checksum-type", "COMPOSITE"}};
   const Headers untyped = {{"x-amz-checksum-sha256", kCompositeText}};
   const Headers crc = {{"x-amz-checksum-crc32", kCompositeCrcText}};
@@ -183,12 +183,12 @@ TEST(S3Checksums, OfOnePart) {
   EXPECT_EQ(Expected({{"server", "MinIO"}}, kMultipartEtag, kSize, kPart), kMultipartMd5);
 }
 
-TEST(S3Checksums, OfNothing) {
+TEST(S3Checksums, AnEmptyObjectHasTheHashOfNothing) {
   EXPECT_EQ(Expected({}, "\"d41d8cd98f00b204e9800998ecf8427e\"", 0, 0), "md5:d41d8cd98f00b204e9800998ecf8427e");
   EXPECT_EQ(Expected({}, "\"59adb24ef3cdbe0297f05b395827453f-1\"", 0, 0), "none");
 }
 
-TEST(S3Checksums, ThatMakeNoSense) {
+TEST(S3Checksums, OnesThatMakeNoSenseAreIgnored) {
   for (std::string parts : {"-", "-0", "--3", "-x", "-3x", "-99999999999999999999", "-+3", "- 3"}) {
     const std::string etag = "\"5aaea02a13fb8b36f6079493ce532e94" + parts + "\"";
     const Headers headers = {{"x-amz-checksum-sha256", "YTjbmuo95DnQWMFZfY5Zv5WtH7nA0pEBngvNzmHqcpg=" + parts}};

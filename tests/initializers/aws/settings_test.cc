@@ -167,7 +167,7 @@ TEST(S3Place, AccelerateThatCannotBe) {
   }
 }
 
-TEST(S3Place, Styles) {
+TEST(S3Place, TheAddressingStyleDecidesTheUrl) {
   auto of = [](std::string endpoint, std::string style, std::string_view bucket) {
     AwsCase given;
     if (!endpoint.empty()) given.variables["AWS_ENDPOINT_URL"] = endpoint;

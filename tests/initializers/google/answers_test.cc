@@ -59,7 +59,7 @@ TEST(GoogleAnswers, SubjectTokens) {
   EXPECT_EQ(SubjectTokenIn("\n", ""), "");
 }
 
-TEST(GoogleAnswers, Refusals) {
+TEST(GoogleAnswers, ARefusalShowsReasonAndMessage) {
   const struct {
     std::string_view body, expected;
   } rows[] = {

@@ -183,7 +183,7 @@ TEST(GoogleIdentity, ThatCannotWorkIsAnError) {
   }
 }
 
-TEST(GoogleIdentity, AndWhereItIsSoughtIsAnError) {
+TEST(GoogleIdentity, AWrongPlaceOfCredentialsIsAnError) {
   const struct {
     AwsCase there;
     std::string_view error;
