@@ -15,6 +15,7 @@ import api_page
 import cause_rows
 
 CODE_BLOCK = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+NAMED_FILE = re.compile(r"`([\w./-]+(?:\.(?:cc|cmake|h|md|proto|py|txt|yaml)|/))`")
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 
@@ -62,6 +63,14 @@ def broken_links(page, texts):
     return broken
 
 
+def missing_files(text, files):
+    """Files and folders that `text` names in code quotes and that are not among `files` (paths). A file may be named by
+    its last parts. What has NAME in it stands for something new."""
+    ends = {"/".join(path.parts[at:]) for path in files for at in range(len(path.parts))}
+    folders = {f"{folder}/" for path in files for folder in path.parents}
+    return [name for name in NAMED_FILE.findall(text) if "NAME" not in name and name not in ends | folders]
+
+
 class Docs(unittest.TestCase):
     def test_links_lead_somewhere(self):
         texts = pages()
@@ -81,6 +90,17 @@ class Docs(unittest.TestCase):
         linked = set(LINK.findall(texts[pathlib.Path("README.md")]))
         for page in texts:
             self.assertTrue(str(page) in linked or str(page) == "README.md", f"README.md has no link to {page}")
+
+    def test_the_recipes_name_files_that_are_there(self):
+        listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
+        if listed.returncode:
+            self.skipTest("SKIPPED: this is no checkout of git")
+        files = [pathlib.Path(name) for name in listed.stdout.splitlines()]
+        self.assertEqual(missing_files((ROOT / "docs/changes.md").read_text(), files), [])
+
+    def test_a_file_that_is_gone_is_seen(self):
+        text = "`a/b.cc` `b.cc` `a/` `a/NAME.cc` `make-x` `a/c.cc` `c.h` `b/`"
+        self.assertEqual(missing_files(text, [pathlib.Path("a/b.cc")]), ["a/c.cc", "c.h", "b/"])
 
     def test_every_subcommand_and_exit_code_is_documented(self):
         docs = {page: text for page, text in pages().items() if page.parts[0] == "docs"}
