@@ -18,30 +18,41 @@ constexpr const char* kRankVariables[] = {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_R
 
 using Entries = std::vector<std::string>;
 
-void DrillLink(Drill::Link link, const DrillTarget& target, PodNetwork* network, const DrillTold& tell) {
-  if (!target.own_network) {
-    return tell(absl::FailedPreconditionError("hosts share this machine's network; it needs --network private"), "");
-  }
-  const bool cut = link == Drill::Link::kCut;
-  tell(network->Cut(HostOf(target.pod), cut),
-       fmt::format("node {} {}", target.number, cut ? "is cut off" : "is reached again"));
+// One try of a drill: at the process of `container` that has `entries` in its environment, or at the pod's network.
+struct Try {
+  const DrillTarget& target;
+  PodNetwork* network;
+  std::string_view container;
+  const Entries& entries;
+  const std::string& whom;
+  const DrillTold& tell;
+};
+
+// All return false if there is no such process.
+bool Do(const Drill::Signal& signal, const Try& at) {
+  if (!at.target.run.Signal(at.container, signal.number, at.entries)) return false;
+  at.tell(absl::OkStatus(), fmt::format("{} to {}", SignalName(signal.number), at.whom));
+  return true;
 }
 
-// False: there is no such process.
-bool DrillProcess(const Drill& drill, PodRun& run, std::string_view container, const Entries& entries,
-                  const std::string& whom, const DrillTold& tell) {
-  if (const auto* signal = std::get_if<Drill::Signal>(&drill.action)) {
-    if (!run.Signal(container, signal->number, entries)) return false;
-    tell(absl::OkStatus(), fmt::format("{} to {}", SignalName(signal->number), whom));
-    return true;
-  }
-  const int code = std::get<Drill::Exit>(drill.action).code;
-  const auto ended = [tell, code, whom](const Status& status) {
+bool Do(const Drill::Exit& exit, const Try& at) {
+  const auto ended = [tell = at.tell, code = exit.code, whom = at.whom](const Status& status) {
     tell(status.ok() ? status : Annotate(status, whom + " goes on"), fmt::format("{} ends with {}", whom, code));
   };
-  const Status begun = run.EndWith(container, code, entries, ended);
+  const Status begun = at.target.run.EndWith(at.container, exit.code, at.entries, ended);
   if (!begun.ok() && !absl::IsNotFound(begun)) ended(begun);
   return !absl::IsNotFound(begun);
+}
+
+bool Do(Drill::Link link, const Try& at) {
+  const bool cut = link == Drill::Link::kCut;
+  if (at.target.own_network) {
+    at.tell(at.network->Cut(HostOf(at.target.pod), cut),
+            fmt::format("node {} {}", at.target.number, cut ? "is cut off" : "is reached again"));
+  } else {
+    at.tell(absl::FailedPreconditionError("hosts share this machine's network; it needs --network private"), "");
+  }
+  return true;
 }
 
 }  // namespace
@@ -57,11 +68,11 @@ void CarryOutDrill(const Drill& drill, const std::vector<DrillTarget>& targets, 
   }
   for (const DrillTarget& target : targets) {
     if (target.number < 0 || (!by_rank && target.number != drill.number)) continue;
-    if (const auto* link = std::get_if<Drill::Link>(&drill.action)) return DrillLink(*link, target, network, tell);
     const std::string whom = fmt::format("{} {} on {}", kind, drill.number, NameOf(target.pod));
     for (const char* container : {kTrainerContainer, kPyTorchContainer}) {
       for (const Entries& entries : choices) {
-        if (DrillProcess(drill, target.run, container, entries, whom, tell)) return;
+        const Try at{target, network, container, entries, whom, tell};
+        if (std::visit([&at](const auto& action) { return Do(action, at); }, drill.action)) return;
       }
     }
   }
