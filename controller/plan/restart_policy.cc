@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/exit_codes.h"
 #include "base/quoted.h"
 #include "base/text.h"
 #include "controller/api/lenient.h"
@@ -10,8 +11,6 @@
 
 namespace muster::controller {
 namespace {
-
-constexpr int kLastFatalCode = 127;  // base/exit_codes.h: codes from 128 are retryable
 
 constexpr std::pair<RestartPolicy, std::string_view> kNames[] = {{RestartPolicy::kExitCode, "exit-code"},
                                                                  {RestartPolicy::kOnFailure, "on-failure"},
@@ -46,7 +45,9 @@ Json PodFailurePolicyOf(RestartPolicy policy, std::string_view container) {
   Json rules = Json::array();
   if (policy == RestartPolicy::kExitCode) {
     Json codes = Json::array();
-    for (int code = 1; code <= kLastFatalCode; ++code) codes.push_back(code);
+    for (int code = 1; code <= 255; ++code) {
+      if (Classify(code) == ExitClass::kFatal) codes.push_back(code);
+    }
     Json fatal = {{"action", "FailJob"}, {"onExitCodes", {{"operator", "In"}, {"values", std::move(codes)}}}};
     if (!container.empty()) fatal["onExitCodes"]["containerName"] = container;
     rules.push_back(std::move(fatal));

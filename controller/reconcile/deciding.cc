@@ -30,7 +30,7 @@ bool HasSucceeded(const ObservedPod& pod, WallTime now) {
   const bool was_stopped = pod.disrupted || pod.meta.deleted || !pod.reason.empty();
   if (end == nullptr || end->exit_code != 0 || was_stopped) return false;
   const auto until = ServingEndsAt(pod);
-  return pod.phase == "Failed" || pod.will_fail || (until && *until <= now);
+  return HasFailed(pod) || (until && *until <= now);
 }
 
 std::optional<WallTime> ServingEndsAt(const ObservedPod& pod) {

@@ -245,7 +245,7 @@ std::optional<PodFailure> FailureOf(const ObservedPod& pod, const PodRules& rule
   const bool says_so =
       rules.initializer && end != nullptr && end->message && end->message->exit_class == ExitClass::kFatal;
   // A container that is restarted does not fail its pod. But under the agent a code that exit-code calls fatal counts.
-  if (pod.phase != "Failed" && !pod.will_fail && !says_so &&
+  if (!HasFailed(pod) && !says_so &&
       (end == nullptr || !rules.agent || rules.restart != RestartPolicy::kExitCode || end->init ||
        Classify(end->exit_code) != ExitClass::kFatal)) {
     return std::nullopt;

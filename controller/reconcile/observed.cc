@@ -268,6 +268,8 @@ bool StillRuns(const ObservedPod& pod) {
   return pod.phase != "Succeeded" && pod.phase != "Failed" && !pod.meta.deleted;
 }
 
+bool HasFailed(const ObservedPod& pod) { return pod.phase == "Failed" || pod.will_fail; }
+
 std::optional<WallTime> FailsUntil(const ObservedPod& pod, WallTime now) {
   constexpr std::chrono::seconds kFailsSoon{30};  // from the container's end to the pod's, on a busy node
   std::optional<WallTime> until;

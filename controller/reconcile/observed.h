@@ -117,6 +117,7 @@ struct ObservedPod {
 };
 
 bool StillRuns(const ObservedPod& pod);  // it has not ended and is not being deleted
+bool HasFailed(const ObservedPod& pod);  // for good, whether or not its phase says so yet
 
 // A container of the pod has just failed, and the kubelet has not set the pod's phase yet: until when that is awaited.
 // Such a pod counts as failed, so that its logs stay. nullopt: any other pod.

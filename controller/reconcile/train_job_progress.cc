@@ -15,7 +15,7 @@ std::optional<Placed::End> FailureOfJob(const ObservedJob& job, const std::vecto
   int failed = 0;
   WallTime last{};
   for (const ObservedPod* pod : pods) {
-    if (pod->phase != "Failed" && !pod->will_fail) continue;
+    if (!HasFailed(*pod)) continue;
     ++failed;
     last = std::max(last, pod->meta.created.value_or(WallTime{}));
     for (const ObservedEnd& end : pod->ends) last = std::max(last, end.finished.value_or(WallTime{}));
