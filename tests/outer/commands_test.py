@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -29,10 +30,12 @@ class Commands(Nodes):
     def test_each_subcommand_has_help(self):
         self.assertEqual(muster().returncode, 64)
         self.assertEqual(muster("--help").returncode, 0)
-        for name in ("exec", "run", "launch", "coordinator", "status", "store", "install", "wait", "report", "version"):
+        names = re.findall(r"^  ([a-z]+) ", muster("--help").stdout, re.MULTILINE)
+        self.assertIn("exec", names)
+        for name in names:  # muster-local has some of them
             done = muster(name, "--help")
             self.assertEqual(done.returncode, 0, name)
-            self.assertTrue(done.stdout.strip(), name)
+            self.assertIn(f"muster {name}", done.stdout)
 
     def test_wrong_usage_names_the_program(self):
         for arguments, said in (
