@@ -6,9 +6,7 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "controller/command_line.h"
-#include "controller/convert_command.h"
-#include "controller/plan_command.h"
-#include "controller/run_command.h"
+#include "controller/commands.h"
 
 namespace muster::controller {
 namespace {

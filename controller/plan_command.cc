@@ -1,4 +1,4 @@
-#include "controller/plan_command.h"
+#include "controller/commands.h"
 
 #include <memory>
 #include <string>

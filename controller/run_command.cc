@@ -1,4 +1,4 @@
-#include "controller/run_command.h"
+#include "controller/commands.h"
 
 #include <unistd.h>
 

@@ -57,6 +57,7 @@ WRAPPED = {
     ("informer.cc", "resource_"),
     ("actions.cc", "resource"),
     ("actions.cc", "*resource"),
+    ("job_cache.h", "resource"),
 }
 # Plan::objects, by kind and by what is done if one is there (controller/plan): kept as it is, or updated.
 PLANNED = {
@@ -115,7 +116,7 @@ def arguments(text, begin):
 
 def calls():
     """(file, resource expression, subresource, verbs) of every call in controller/kube."""
-    for path in sorted([*KUBE.rglob("*.cc"), *KUBE.rglob("*_job_cache.h")]):
+    for path in sorted([*KUBE.rglob("*.cc"), *KUBE.rglob("*job_cache.h")]):
         text = re.sub(r"//[^\n]*", "", path.read_text())
         for match in re.finditer(r"\bclient_?\.(%s)\(" % "|".join(CLIENT), text):
             given = arguments(text, match.end())
@@ -123,7 +124,7 @@ def calls():
             yield path.name, given[0], subresource, CLIENT[match[1]]
         for match in re.finditer(r"make_unique<Informer>\(", text):
             yield path.name, arguments(text, match.end())[2], "", WATCHES
-        if "_job_cache." in path.name:
+        if "job_cache." in path.name:
             for match in re.finditer(r"(?:\{|Follow\(|kResource = )(k[A-Z]\w+|\*\w+)[,;]", text):
                 yield path.name, match[1], "", WATCHES
         if path.name == "webhooks.cc":

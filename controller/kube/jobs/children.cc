@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "controller/api/labels.h"
+#include "controller/api/lenient.h"
 #include "controller/reconcile/repair.h"
 #include "controller/reconcile/taken_over.h"
 
@@ -16,7 +17,50 @@ std::string KeyByLabel(const Meta& object, std::string_view label) {
   return name.empty() ? "" : KeyOf(object.ns, name);
 }
 
+bool HasReason(const ObservedPodEvent& event) {
+  // Pods are not ready for many reasons, and run on.
+  if (event.reason == "Unhealthy") return !event.message.starts_with("Readiness");
+  // Behind each Event with the image and the error the kubelet writes one that has neither.
+  return event.message != "Error: ErrImagePull" && event.message != "Error: ImagePullBackOff";
+}
+
 }  // namespace
+
+bool PodPlaces::Put(ObservedPod pod, std::vector<ObservedPod>* pods) {
+  const auto [place, added] = places_.try_emplace(pod.meta.name, pods->size());
+  if (added) {
+    pods->push_back(std::move(pod));
+    return true;
+  }
+  ObservedPod& known = (*pods)[place->second];
+  if (known.meta.uid == pod.meta.uid ? !IsNews(pod.meta, known.meta) : IsOlder(pod.meta, known.meta)) return false;
+  if (known.meta.uid == pod.meta.uid) pod.event = std::move(known.event);
+  known = std::move(pod);
+  return true;
+}
+
+bool PodPlaces::Note(ObservedPodEvent event, std::vector<ObservedPod>* pods) {
+  const auto place = places_.find(event.pod);
+  if (place == places_.end()) return false;
+  ObservedPod& pod = (*pods)[place->second];
+  if (pod.meta.uid != event.pod_uid || event.last < pod.event.last) return false;
+  event.meta = Meta();  // nothing reads it any more
+  pod.event = std::move(event);
+  return true;
+}
+
+bool PodPlaces::Remove(const GoneObject& gone, std::vector<ObservedPod>* pods) {
+  const auto place = places_.find(gone.name);
+  if (place == places_.end() || !IsGone((*pods)[place->second].meta, gone)) return false;
+  ObservedPod& freed = (*pods)[place->second];
+  if (&freed != &pods->back()) {
+    freed = std::move(pods->back());
+    places_[freed.meta.name] = place->second;
+  }
+  pods->pop_back();
+  places_.erase(place);
+  return true;
+}
 
 std::string TrainJobOf(const Meta& object) { return KeyByLabel(object, kJobSetNameLabel); }
 std::string PyTorchJobOf(const Meta& object) { return KeyByLabel(object, kTrainingJobLabel); }
@@ -41,11 +85,19 @@ void Children::Put(const Resource& resource, const Json& object) {
   if (resource == kJobs) PutRead("Job", ReadJob(object));
   if (resource == kPods) PutRead("pod", ReadPod(object));
   if (resource == kServices) PutRead("Service", ReadService(object));
-  if (resource == kEvents) PutRead("refusal", ReadRefusal(object));
+  if (resource == kEvents) PutEvent(object);
   if (resource == kConfigMaps || resource == kAutoscalers) objects_.Put(object);
   if (resource == kJobSets) PutNamesake("JobSet", ReadJobSet(object), &Observed::job_set);
   if (resource == kPodGroups || resource == kVolcanoPodGroups) {
     PutNamesake("PodGroup", ReadPodGroup(object), &Observed::pod_group);
+  }
+}
+
+void Children::PutEvent(const Json& object) {
+  if (TextField(PartOf(object, "involvedObject"), "kind") == "Pod") {
+    if (auto event = ReadPodEvent(object); event.ok() && HasReason(*event)) Put(*std::move(event));
+  } else if (auto refusal = ReadRefusal(object); refusal.ok()) {
+    Put(*std::move(refusal));
   }
 }
 

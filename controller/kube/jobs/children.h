@@ -4,12 +4,13 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <unordered_map>
 #include <utility>
+#include <vector>
 
-#include "controller/kube/client/informer_state.h"
+#include "controller/kube/client/freshness.h"
 #include "controller/kube/client/resource.h"
 #include "controller/kube/jobs/own_objects.h"
-#include "controller/kube/jobs/pod_places.h"
 #include "controller/reconcile/observed.h"
 
 namespace muster::controller {
@@ -18,6 +19,20 @@ namespace muster::controller {
 std::string TrainJobOf(const Meta& object);
 // The key of the PyTorchJob that training-operator's label names. Empty: there is no label.
 std::string PyTorchJobOf(const Meta& object);
+
+// Keeps the pods of one job in a vector, each once, by name.
+class PodPlaces {
+ public:
+  // False: `pods` has this state of the pod, or a newer one.
+  bool Put(ObservedPod pod, std::vector<ObservedPod>* pods);
+  // Takes an Event about a pod. False: `pods` does not have the pod, or has a newer Event about it.
+  bool Note(ObservedPodEvent event, std::vector<ObservedPod>* pods);
+  // False: `pods` has no such pod, or a newer one of its name.
+  bool Remove(const GoneObject& gone, std::vector<ObservedPod>* pods);
+
+ private:
+  std::unordered_map<std::string, size_t> places_;  // by name
+};
 
 class Children {
  public:
@@ -30,7 +45,9 @@ class Children {
 
   // Drop what is not newer than the known state, and what has no job. An object whose label names another job than
   // before leaves the former one.
-  void Put(const Resource& resource, const Json& object);  // logs a warning if it cannot be read
+  // Logs a warning if the object cannot be read. Of Events, only those that say why a pod does not run, or why the Job
+  // controller creates none, are read.
+  void Put(const Resource& resource, const Json& object);
   void Put(ObservedJob job);
   void Put(ObservedPod pod);
   void Put(ObservedService service);
@@ -53,6 +70,7 @@ class Children {
 
   // The family of an object, after it has left another one. Null: it has none, or the other one has a newer state.
   Family* FamilyOf(const Resource& resource, const Meta& meta);
+  void PutEvent(const Json& object);
   void RemoveRefusal(const GoneObject& gone);
   template <class Object>
   void PutRead(const char* what, StatusOr<Object> object);

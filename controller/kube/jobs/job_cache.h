@@ -32,7 +32,6 @@
 #include "controller/kube/client/informer.h"
 #include "controller/kube/jobs/actions.h"
 #include "controller/kube/jobs/children.h"
-#include "controller/kube/jobs/pod_events.h"
 
 namespace muster::controller {
 
@@ -72,8 +71,7 @@ class JobCache : public ObjectCache {
         ns_(std::move(ns)),
         events_(std::move(events)),
         watched_(std::move(children)),
-        children_(Kind::JobOf, [this](const std::string& key) { Wake(key); }),
-        pod_events_(loop, client, ns_, [this](ObservedPodEvent event) { children_.Put(std::move(event)); }) {}
+        children_(Kind::JobOf, [this](const std::string& key) { Wake(key); }) {}
   virtual ~JobCache() = default;
 
   virtual void Begin() {
@@ -117,25 +115,36 @@ class JobCache : public ObjectCache {
   // The job `key` has changed from `before`, which has no uid if it is new. Null `now`: it is gone.
   virtual void Changed(const std::string& key, const Job& before, const Job* now) = 0;
 
-  // synced() waits for a further list, until this has been called once more.
+  // From now on synced() waits for a further list, until Synced() is called for it.
   void AwaitList() { ++unsynced_; }
   void Synced() {
     if (--unsynced_ > 0) return;
     for (const auto& [key, known] : jobs_) events_.changed(key);
-    pod_events_.Begin();
+    // The scheduler's Event about a preempted pod is of type Normal, and the only one that names the preemptor.
+    FollowEvents("involvedObject.kind=Pod,type=Warning");
+    FollowEvents("involvedObject.kind=Pod,reason=Preempted");
   }
+  // synced() does not wait for the list of Events: the controller works without the right to read them, too.
+  void FollowEvents(const std::string& fields) {
+    Informer::Events events;
+    events.put = [this](const Json& event) { children_.Put(kEvents, event); };
+    events.gone = [this](const GoneObject& gone) { children_.Remove(kEvents, gone); };
+    events.synced = [] {};
+    Follow(kEvents, "", std::move(events), fields);
+    informers_.back()->Begin();
+  }
+  void Wake(const std::string& key) {
+    if (synced() && jobs_.contains(key)) events_.changed(key);
+  }
+
+ private:
   void Follow(const Resource& resource, const std::string& selector, Informer::Events events,
               const std::string& fields = "") {
     events.say = [](const std::string& text) { log::Warning(text); };
     informers_.push_back(
         std::make_unique<Informer>(loop_, client_, resource, ns_, selector, std::move(events), fields));
   }
-  void Wake(const std::string& key) {
-    if (synced() && jobs_.contains(key)) events_.changed(key);
-  }
-  Children& children() { return children_; }
 
- private:
   void Watch(const Resource& resource, const std::string& selector) {
     AwaitList();
     Informer::Events events;
@@ -203,7 +212,6 @@ class JobCache : public ObjectCache {
   ToldDeletions deletions_;
   std::map<std::string, Known> jobs_;  // by key
   std::vector<std::unique_ptr<Informer>> informers_;
-  PodEvents pod_events_;
   int unsynced_ = 0;
 };
 

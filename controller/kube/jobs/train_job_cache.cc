@@ -33,19 +33,8 @@ void TrainJobCache::Begin() {
                         },
                     .synced = [this] { Synced(); }});
   runtimes_.Begin();
-  FollowRefusals();
   JobCache::Begin();
-}
-
-// synced() does not wait for this list: the controller works without the right to read events, too.
-void TrainJobCache::FollowRefusals() {
-  Informer::Events events;
-  events.put = [this](const Json& event) {
-    if (auto refusal = ReadRefusal(event); refusal.ok()) children().Put(*std::move(refusal));
-  };
-  events.gone = [this](const GoneObject& gone) { children().Remove(kEvents, gone); };
-  events.synced = [] {};
-  Follow(kEvents, "", std::move(events), "involvedObject.kind=Job,reason=FailedCreate");
+  FollowEvents("involvedObject.kind=Job,reason=FailedCreate");
 }
 
 void TrainJobCache::Complete(const TrainJob& job, Observed* observed) {

@@ -45,7 +45,6 @@ class TrainJobCache final : public JobCache<TrainJobKind> {
  private:
   void Complete(const TrainJob& job, Observed* observed) override;
   void Changed(const std::string& key, const TrainJob& before, const TrainJob* now) override;
-  void FollowRefusals();
   void NoteWaits(const std::string& key, const TrainJob& job);
   void WakeWaiting(const std::string& key);
 
