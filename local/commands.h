@@ -1,7 +1,6 @@
-// `muster ps`, `muster logs`, `muster stop`, `muster rm` and `muster prune`: commands about jobs that run, or have run,
-// on this machine. Each reads the state directory and prints for people.
+// The commands of `muster-local`. docs/local.md describes them for users.
 //
-// Exit codes: 64: a flag is wrong; 78: a name is wrong, or files cannot be read.
+// Exit codes: 64: a flag is wrong; 78: a name is wrong, or files cannot be read or written; else 0 or as below.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -9,7 +8,14 @@
 
 namespace muster::local {
 
-// Each adds its flags to `app`. The parse sets `run`.
+// Each adds its flags to `app`. After the parse, `run` does the work and returns the exit code of the process.
+
+// Runs a job file. The job's code; 143 or 130 if SIGTERM or SIGINT ended the run.
+void AddLocalFlags(CLI::App* app, std::function<int()>* run);  // local_command.cc
+// Writes a job file to begin with.
+void AddInitFlags(CLI::App* app, std::function<int()>* run);  // init_command.cc
+
+// About jobs that run, or have run, on this machine. Each reads the state directory and prints for people.
 void AddLogsFlags(CLI::App* app, std::function<int()>* run);  // logs_command.cc
 void AddPsFlags(CLI::App* app, std::function<int()>* run);    // ps_command.cc
 void AddStopFlags(CLI::App* app, std::function<int()>* run);  // stop_command.cc

@@ -1,4 +1,4 @@
-#include "local/init_command.h"
+#include "local/commands.h"
 
 #include <fcntl.h>
 #include <unistd.h>

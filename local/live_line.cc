@@ -1,12 +1,27 @@
 #include "local/live_line.h"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <csignal>
 
-#include "local/terminal.h"
+#include "base/environment.h"
 
 namespace muster::local {
+namespace {
+
+// Whether `fd` is a terminal that can erase a line. NO_COLOR has no effect, since the line has no colour.
+bool IsLiveTerminal(int fd, const Environment& environment) {
+  const auto kind = environment.NonBlank("TERM");
+  return kind && *kind != "dumb" && isatty(fd) == 1;
+}
+
+int TerminalWidth(int fd) {  // in columns; 80 if it is not known
+  winsize size{};
+  return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+}  // namespace
 
 LiveLine::LiveLine(boost::asio::io_context& loop, launcher::Console& console)
     : console_(console), resized_(loop), live_(IsLiveTerminal(STDERR_FILENO, Environment::OfProcess())) {}

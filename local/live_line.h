@@ -13,7 +13,7 @@ namespace muster::local {
 
 class LiveLine {
  public:
-  // Draws nothing if stderr is not a terminal that can erase a line (terminal.h).
+  // Draws nothing if stderr is not a terminal that can erase a line: TERM is not set, or is "dumb".
   LiveLine(boost::asio::io_context& loop, launcher::Console& console);
 
   // The lines of the run's output that it needs.

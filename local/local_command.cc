@@ -1,4 +1,4 @@
-#include "local/local_command.h"
+#include "local/commands.h"
 
 #include <memory>
 

@@ -11,8 +11,6 @@
 #include "controller/command_line.h"
 #include "local/commands.h"
 #include "local/container/enter_container.h"
-#include "local/init_command.h"
-#include "local/local_command.h"
 
 namespace muster::local {
 
