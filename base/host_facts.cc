@@ -105,13 +105,25 @@ std::optional<int64_t> MemoryLimit(const HostFs& fs) {
   return least;
 }
 
-int64_t MemoryTotal(const HostFs& fs) {
-  std::string table = fs.Read("/proc/meminfo").value_or("");
+// The number after `name` in a table of lines "name number"; nullopt: no such line.
+std::optional<int64_t> InTable(const HostFs& fs, const std::string& path, std::string_view name) {
+  const std::string table = fs.Read(path).value_or("");
   for (std::string_view line : Split(table, '\n')) {
-    if (!line.starts_with("MemTotal:")) continue;
-    return LeadingNumber(Strip(line.substr(9))) * 1024;
+    if (line.starts_with(name)) return LeadingNumber(Strip(line.substr(name.size())));
   }
-  return 0;
+  return std::nullopt;
+}
+
+int64_t MemoryTotal(const HostFs& fs) { return InTable(fs, "/proc/meminfo", "MemTotal:").value_or(0) * 1024; }
+
+// What is left below the limit of one cgroup; nullopt: it has none. `dropped`: the line of memory.stat with the pages
+// of files that the kernel drops first.
+std::optional<int64_t> LeftInCgroup(const HostFs& fs, const std::string& folder, std::string_view limit,
+                                    std::string_view usage, std::string_view dropped) {
+  const auto most = ParseInt(fs.ReadLine(fmt::format("{}/{}", folder, limit)).value_or("max"));
+  const auto used = ParseInt(fs.ReadLine(fmt::format("{}/{}", folder, usage)).value_or(""));
+  if (!most || !used || *most >= kUnlimitedV1) return std::nullopt;
+  return *most - *used + InTable(fs, folder + "/memory.stat", dropped).value_or(0);
 }
 
 // ---- accelerators ----
@@ -210,6 +222,28 @@ HostFacts ReadHostFacts(const HostFs& fs, const Environment& environment, int us
 
 HostFacts ReadHostFacts() {
   return ReadHostFacts(HostFs(), Environment::OfProcess(), static_cast<int>(UsableCpus().size()));
+}
+
+std::optional<int64_t> FreeMemory(const HostFs& fs) {
+  std::optional<int64_t> least;
+  const auto consider = [&](std::optional<int64_t> left) {
+    if (left && (!least || *left < *least)) least = std::max<int64_t>(*left, 0);
+  };
+  if (auto available = InTable(fs, "/proc/meminfo", "MemAvailable:")) consider(*available * 1024);
+  for (const std::string& folder : CgroupFolders(fs, "memory", true)) {
+    consider(LeftInCgroup(fs, folder, "memory.max", "memory.current", "inactive_file "));
+  }
+  for (const std::string& folder : CgroupFolders(fs, "memory", false)) {
+    consider(LeftInCgroup(fs, folder, "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file "));
+  }
+  return least;
+}
+
+std::optional<int64_t> PrivateMemory(int64_t pid, const HostFs& fs) {
+  const std::string table = fmt::format("/proc/{}/smaps_rollup", pid);
+  const auto clean = InTable(fs, table, "Private_Clean:"), dirty = InTable(fs, table, "Private_Dirty:");
+  if (!clean || !dirty) return std::nullopt;
+  return (*clean + *dirty) * 1024;
 }
 
 int ContainerCpus(const HostFacts& facts) {

@@ -44,6 +44,13 @@ std::vector<int> UsableCpus();
 HostFacts ReadHostFacts(const HostFs& fs, const Environment& environment, int usable_cpus);
 HostFacts ReadHostFacts();
 
+// Bytes that the processes of this container can still take: MemAvailable of the machine, or what is left below a limit
+// of this process's cgroup or of an ancestor. Pages of files that the kernel can drop do not count as used. nullopt:
+// the kernel tells none of these.
+std::optional<int64_t> FreeMemory(const HostFs& fs = HostFs());
+// Bytes of memory that no other process shares with `pid`. nullopt: it is gone, or the kernel does not tell.
+std::optional<int64_t> PrivateMemory(int64_t pid, const HostFs& fs = HostFs());
+
 // How many of `present` devices CUDA_VISIBLE_DEVICES=`text` leaves. A list of numbers ends at the first number that is
 // negative or not present; a list of "GPU-..." ends at the first other text. A duplicate leaves none. One process sees
 // one MIG slice. nullopt: not set, so all.

@@ -16,6 +16,30 @@ HostFacts Facts(const FakeMachine& machine, int cpus = 4) {
   return ReadHostFacts(machine.fs(), machine.environment(), cpus);
 }
 
+TEST(FreeMemory, IsTheLeastThatAnyLimitLeaves) {
+  FakeMachine machine;
+  EXPECT_EQ(FreeMemory(machine.fs()), std::nullopt);
+  machine.File("/proc/meminfo", "MemTotal: 16384 kB\nMemAvailable:    9000 kB\n");
+  EXPECT_EQ(FreeMemory(machine.fs()), 9000 * 1024);
+  machine.File("/proc/self/cgroup", "0::/pods/one\n")
+      .File("/sys/fs/cgroup/pods/one/memory.max", "max\n")
+      .File("/sys/fs/cgroup/pods/one/memory.current", "500000\n")
+      .File("/sys/fs/cgroup/pods/memory.max", "1000000\n")
+      .File("/sys/fs/cgroup/pods/memory.current", "800000\n")
+      .File("/sys/fs/cgroup/pods/memory.stat", "anon 1\ninactive_file 50000\nactive_file 7\n");
+  EXPECT_EQ(FreeMemory(machine.fs()), 250000);
+  machine.File("/sys/fs/cgroup/pods/memory.current", "1800000\n");
+  EXPECT_EQ(FreeMemory(machine.fs()), 0);
+}
+
+TEST(PrivateMemory, IsTheSumOfCleanAndDirtyPages) {
+  FakeMachine machine;
+  machine.File("/proc/7/smaps_rollup",
+               "5555-7fff ---p 00000000 00:00 0 [rollup]\nRss: 900 kB\nPrivate_Clean: 8 kB\nPrivate_Dirty: 100 kB\n");
+  EXPECT_EQ(PrivateMemory(7, machine.fs()), 108 * 1024);
+  EXPECT_EQ(PrivateMemory(8, machine.fs()), std::nullopt);
+}
+
 TEST(CpuList, ReadsAndWrites) {
   EXPECT_THAT(ParseCpuList("0-3,8,10-11\n"), ElementsAre(0, 1, 2, 3, 8, 10, 11));
   EXPECT_THAT(ParseCpuList(""), IsEmpty());
