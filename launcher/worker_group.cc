@@ -72,7 +72,7 @@ struct Worker {
   int local_rank = 0;
   pid_t pid = -1;  // also its process group, and its session if it has its own
   std::string error_file;
-  std::vector<std::string> environment;
+  std::vector<std::string> marks;  // entries of the environment of each descendant
   bool foreground = false;
   TimePoint started{};
   std::optional<int64_t> oom_kills;  // the counter when the worker started
@@ -202,11 +202,11 @@ class WorkerGroup::Impl : public std::enable_shared_from_this<Impl> {
     process.err = spec.err >= 0 ? spec.err : worker.output->err();
     worker.local_rank = spec.local_rank;
     worker.error_file = spec.error_file;
-    worker.environment = spec.environment;
+    worker.marks = spec.marks.empty() ? spec.environment : spec.marks;
     worker.foreground = spec.foreground;
     worker.oom_kills = oom_kills;
     worker.started = MonotonicClock::now();
-    MUSTER_ASSIGN_OR_RETURN(worker.pid, StartProcess(process));
+    MUSTER_ASSIGN_OR_RETURN(worker.pid, spec.start ? spec.start(process) : StartProcess(process));
     worker.output->Started();
     const size_t position = workers_.size();
     reaper_.Watch(worker.pid, [weak = weak_from_this(), position](const Reaped& reaped) {
@@ -327,7 +327,7 @@ class WorkerGroup::Impl : public std::enable_shared_from_this<Impl> {
       if (known.contains(pid)) continue;
       Holds holds = Holds::kNo;
       for (const Worker& worker : workers_) {
-        if (holds == Holds::kNo) holds = StartedWith(pid, OwnEntries(worker.environment));
+        if (holds == Holds::kNo) holds = StartedWith(pid, OwnEntries(worker.marks));
       }
       starting = starting || holds == Holds::kStarting;
       if (holds != Holds::kYes) continue;

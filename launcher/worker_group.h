@@ -18,6 +18,7 @@
 #include "launcher/exit_record.h"
 #include "launcher/oom_counter.h"
 #include "launcher/output_spec.h"
+#include "launcher/process.h"
 
 namespace muster::launcher {
 
@@ -35,7 +36,11 @@ struct WorkerSpec {
   int in = -1;
   int out = -1;
   int err = -1;
-  std::vector<int> kept;   // as in process.h
+  std::vector<int> kept;  // as in process.h
+  // Makes the process in place of StartProcess, with the same meaning and errors. Empty: StartProcess.
+  std::function<StatusOr<pid_t>(const ProcessSpec&)> start;
+  // Entries that every descendant's environment has, by which strays are known; empty: those of `environment`.
+  std::vector<std::string> marks;
   std::string error_file;  // path where the worker may write torchelastic's JSON; empty: none
 };
 
