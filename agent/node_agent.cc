@@ -14,6 +14,7 @@
 #include "agent/port_relay.h"
 #include "agent/preempt_notice.h"
 #include "agent/rendezvous_place.h"
+#include "agent/standby/standbys.h"
 #include "agent/start_check.h"
 #include "agent/termination_report.h"
 #include "agent/this_node.h"
@@ -55,7 +56,16 @@ class NodeAgent::Impl {
         guard_(loop_, reaper_, options_.hang,
                {.hangs = [this](std::vector<WorkerFailure> hangs) { WorkersFailed(std::move(hangs)); },
                 .silent = [this](bool silent) { attendant_->WorkersSilent(silent); }}),
-        watch_(loop_, options_, Sources()) {}
+        standbys_(loop_, reaper_, options_),
+        watch_(loop_, options_, Sources()) {
+    wiring_.workers = [this, inner = std::move(wiring_.workers)](
+                          const Assignment& assignment,
+                          const AttemptPaths& paths) -> StatusOr<std::vector<launcher::WorkerSpec>> {
+      MUSTER_ASSIGN_OR_RETURN(std::vector<launcher::WorkerSpec> workers, inner(assignment, paths));
+      standbys_.Prepare(&workers);
+      return workers;
+    };
+  }
 
   int Run();
   // Call these after Run() has returned `exit_code`. end() is for the error file and the termination message.
@@ -115,7 +125,8 @@ class NodeAgent::Impl {
   rendezvous::Node self_;
   LogPlace logs_;
   std::unique_ptr<Attempt> attempt_;
-  HangGuard guard_;            // of `attempt_`
+  HangGuard guard_;  // of `attempt_`
+  standby::Standbys standbys_;
   bool attempt_gone_ = false;  // no process of `attempt_` is left
   std::string stop_reason_;    // of the attempt being stopped
   std::optional<Verdict> verdict_;
@@ -305,6 +316,9 @@ void NodeAgent::Impl::StartRound(const Assignment& assignment) {
     return;
   }
   watch_.ledger().WorkersRun(MonotonicClock::now());
+  if (const int standbys = standbys_.WorkersRun(); standbys > 0) {
+    log::Info(fmt::format("{} of {} began in a standby", standbys, Counted(assignment.seat.node.slots, "worker")));
+  }
   guard_.Begin(*attempt_);
 }
 
@@ -317,6 +331,7 @@ void NodeAgent::Impl::StopRound(const rendezvous::attendance::StopRound& stop) {
 }
 
 void NodeAgent::Impl::StopWorkers(rendezvous::RoundCause cause, bool keep_evidence) {
+  standbys_.RoundEnds();
   if (guard_.gathering()) return;  // the workers are stopped after it
   guard_.End();
   if (cause == rendezvous::RoundCause::kFailure) attempt_->NoteErrors();

@@ -144,6 +144,7 @@ Status FlagReader::ReadCommon(RunOptions* options) const {
   MUSTER_ASSIGN_OR_RETURN(options->watched.preempt_interval, Of(interval, ParseDuration(interval.text)));
   if (options->watched.preempt_interval < std::chrono::milliseconds(10)) return Bad(interval, "want at least 10ms");
   MUSTER_RETURN_IF_ERROR(ReadHangRules(options));
+  MUSTER_RETURN_IF_ERROR(ReadStandby(&options->standby));
   return ReadRestartRules(&options->job.shared);
 }
 
@@ -240,6 +241,21 @@ Status FlagReader::ReadHangRules(RunOptions* options) const {
   if (options->hang.step_timeout && options->logs.dir == "/dev/null") {
     options->warnings.push_back(
         "--hang-timeout has no effect with --log-dir /dev/null: heartbeat files need a log folder");
+  }
+  return absl::OkStatus();
+}
+
+Status FlagReader::ReadStandby(RunOptions::Standby* standby) const {
+  const FlagValue workers = Get("standby-workers"), delay = Get("standby-delay"), imports = Get("standby-imports");
+  if (workers.text != "auto" && workers.text != "off") return Bad(workers, "choose one of auto, off");
+  standby->wanted = workers.text == "auto";
+  MUSTER_ASSIGN_OR_RETURN(standby->delay, Of(delay, ParseDuration(delay.text)));
+  for (std::string_view name : Split(imports.text, ',')) {
+    name = Strip(name);
+    if (name.empty()) continue;
+    const bool plain = name.find_first_of(" \t\n/\\-") == std::string_view::npos && name.front() != '.';
+    if (!plain) return Bad(imports, fmt::format("'{}' is not the name of a module: torch,transformers", name));
+    standby->imports.emplace_back(name);
   }
   return absl::OkStatus();
 }

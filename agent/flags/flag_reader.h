@@ -83,6 +83,7 @@ class FlagReader {
   Status ReadHttpPort(HttpListen* http) const;
   Status ReadRestartRules(rendezvous::JobOptions* job) const;
   Status ReadHangRules(RunOptions* options) const;
+  Status ReadStandby(RunOptions::Standby* standby) const;
 
   const Environment& environment_;
   CommandLine line_;

@@ -121,6 +121,12 @@ struct RunOptions {
     Duration preempt_interval = std::chrono::seconds(5);
   } watched;
   HangOptions hang;  // off unless asked for
+  // Python processes that wait, with their imports done, to become the workers of the next round (standby/plan.h).
+  struct Standby {
+    bool wanted = false;                        // --standby-workers auto
+    Duration delay = std::chrono::seconds(10);  // after the start of a round's workers
+    std::vector<std::string> imports;           // empty: learned from a worker
+  } standby;
   HttpListen http;
   // The remote shell (serve_rsh.h), served in place of a command.
   struct Rsh {

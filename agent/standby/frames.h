@@ -1,0 +1,60 @@
+// The messages between the agent and Muster's part of a worker's Python (sitecustomize.py). Pure.
+//
+// A frame is a letter, four bytes of length (little endian), and so many bytes. Texts are UTF-8; lists are separated by
+// NUL.
+//
+//   agent -> Python                                     Python -> agent
+//   I  folder of the script, names of modules: import   H  Python runs this code
+//   P  still there?                                     P  yes
+//   S  environment; with it the streams 0, 1 and 2:     N  names of modules that a worker has imported
+//      become the worker                                R  imported so many modules, all that were asked for: ready
+//                                                       U  this process cannot be a standby; a sentence says why
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+
+namespace muster::agent::standby {
+
+enum class Letter : char {
+  kImport = 'I',
+  kPing = 'P',  // in both directions
+  kStart = 'S',
+  kHello = 'H',
+  kNames = 'N',
+  kReady = 'R',
+  kUnfit = 'U',
+};
+
+struct Frame {
+  Letter letter = Letter::kHello;
+  std::string body;
+  bool operator==(const Frame&) const = default;
+};
+
+inline constexpr size_t kLongestBody = 1 << 20;  // of a frame from Python
+
+std::string Encode(Letter letter, std::string_view body = {});
+
+// Parts joined by NUL, and back. No part of an empty text.
+std::string JoinParts(const std::vector<std::string>& parts);
+std::vector<std::string> SplitParts(std::string_view text);
+
+// Puts frames together from the pieces that a socket gives. Memory: one frame at most.
+class FrameReader {
+ public:
+  void Add(std::string_view bytes) { pending_.append(bytes); }
+  // The next whole frame; nullopt: more bytes are needed. InvalidArgument: a letter that Python does not send, or a
+  // body above kLongestBody. The script can write to this socket, so both are possible.
+  StatusOr<std::optional<Frame>> Next();
+
+ private:
+  std::string pending_;
+};
+
+}  // namespace muster::agent::standby

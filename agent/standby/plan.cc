@@ -1,0 +1,95 @@
+#include "agent/standby/plan.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+#include <string_view>
+
+namespace muster::agent::standby {
+namespace {
+
+using Kind = Step::Kind;
+
+// Variables whose values come with a round (workers/torch_env.cc, workers/flight_recorder.cc).
+constexpr std::string_view kOfRound[] = {"RANK",
+                                         "GROUP_RANK",
+                                         "ROLE_RANK",
+                                         "WORLD_SIZE",
+                                         "GROUP_WORLD_SIZE",
+                                         "ROLE_WORLD_SIZE",
+                                         "MASTER_ADDR",
+                                         "MASTER_PORT",
+                                         "TORCHELASTIC_RESTART_COUNT",
+                                         "TORCHELASTIC_MAX_RESTARTS",
+                                         "TORCHELASTIC_ERROR_FILE",
+                                         "MUSTER_ROUND",
+                                         "MUSTER_HEARTBEAT_FILE",
+                                         "TORCH_NCCL_DEBUG_INFO_PIPE_FILE",
+                                         "TORCH_NCCL_DEBUG_INFO_TEMP_FILE",
+                                         "TORCH_FR_DUMP_TEMP_FILE"};
+
+}  // namespace
+
+Duration PauseAfter(int failures) {
+  Duration pause = kFirstPause;
+  for (int n = 1; n < failures && pause < kLongestPause; ++n) pause *= 2;
+  return std::min(pause, kLongestPause);
+}
+
+Step NextStep(const View& view, Duration delay, TimePoint now) {
+  if (!view.on || !view.quiet || view.imports == 0) return {};
+  if (now < *view.quiet + delay) return {Kind::kLater, 0, *view.quiet + delay};
+  std::optional<int> start, more;  // local ranks
+  std::optional<TimePoint> later;
+  for (size_t rank = 0; rank < view.seats.size(); ++rank) {
+    const Seat& seat = view.seats[rank];
+    const int local_rank = static_cast<int>(rank);
+    switch (seat.standby) {
+      case Seat::Standby::kImporting:
+        return {};  // one at a time
+      case Seat::Standby::kReady:
+        if (seat.imports < view.imports && !more) more = local_rank;
+        break;
+      case Seat::Standby::kNone: {
+        const TimePoint due = seat.failures == 0 ? now : seat.failed + PauseAfter(seat.failures);
+        if (due <= now && !start) start = local_rank;
+        if (due > now && (!later || due < *later)) later = due;
+        break;
+      }
+    }
+  }
+  // A tenth more than one needs stays free: what the job needs for a moment must not end it.
+  const bool room = !view.memory || *view.memory >= view.standby_memory + view.standby_memory / 10;
+  if (start && room) return {Kind::kStart, *start, {}};
+  if (more) return {Kind::kMore, *more, {}};
+  if (start) return {Kind::kLater, 0, now + kFirstPause};
+  if (later) return {Kind::kLater, 0, *later};
+  return {};
+}
+
+std::optional<std::string> WhyNone(const RunOptions& options) {
+  if (options.wire != Wire::kTorch) return "the command is not one of torchrun's";
+  if (options.command.no_python || options.command.run_path) return "the command is not a Python script or module";
+  const rendezvous::JobOptions& job = options.job.shared;
+  if (job.max_restarts == 0 && job.min_nodes == job.max_nodes) return "restarts are not allowed";
+  return std::nullopt;
+}
+
+std::vector<std::string> LocalPart(const std::vector<std::string>& environment) {
+  std::vector<std::string> local;
+  for (const std::string& entry : environment) {
+    const std::string_view name = std::string_view(entry).substr(0, entry.find('='));
+    if (std::find(std::begin(kOfRound), std::end(kOfRound), name) == std::end(kOfRound)) local.push_back(entry);
+  }
+  return local;
+}
+
+std::string ScriptFolder(const RunOptions::Command& command) {
+  std::error_code error;
+  const std::filesystem::path here = std::filesystem::current_path(error);
+  if (command.module) return here.string();
+  const std::filesystem::path script = std::filesystem::weakly_canonical(command.script, error);
+  return error ? here.string() : script.parent_path().string();
+}
+
+}  // namespace muster::agent::standby

@@ -1,0 +1,65 @@
+// When a node makes a standby worker, and when it does not. Pure.
+//
+// A standby is a Python process that has imported what the script imports, and becomes the worker of its local rank in
+// the next round. One is made at a time, while a round runs or this node waits for one: never while a start is under
+// way, which needs the CPUs and the memory.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent/workers/run_options.h"
+#include "base/clock.h"
+
+namespace muster::agent::standby {
+
+inline constexpr Duration kImportLimit = std::chrono::seconds(120);  // for one standby
+// After a standby that ended by itself or took too long: the pause before the next, doubled each time.
+inline constexpr Duration kFirstPause = std::chrono::seconds(10), kLongestPause = std::chrono::minutes(10);
+// Memory that a standby needs if none has been measured yet: torch 2.15 with DDP takes 115 MB.
+inline constexpr int64_t kUnknownMemory = int64_t{512} << 20;
+
+struct Seat {
+  enum class Standby { kNone, kImporting, kReady };
+  Standby standby = Standby::kNone;
+  size_t imports = 0;  // how many names it was told
+  int failures = 0;    // in a row
+  TimePoint failed{};  // the last one
+  bool operator==(const Seat&) const = default;
+};
+
+struct View {
+  bool on = true;                           // standbys are wanted and possible; false for good after kUnfit
+  std::optional<TimePoint> quiet;           // since when no start is under way; nullopt: one is
+  size_t imports = 0;                       // names that are known
+  std::vector<Seat> seats;                  // by local rank
+  std::optional<int64_t> memory;            // bytes that are free for this container; nullopt: unknown, so enough
+  int64_t standby_memory = kUnknownMemory;  // what one takes
+};
+
+// What to do at `now`. kStart: make a standby for `local_rank`. kMore: name the modules that it has not been told.
+// kLater: nothing before `at`. kNothing: nothing until an event comes.
+struct Step {
+  enum class Kind { kNothing, kLater, kStart, kMore };
+  Kind kind = Kind::kNothing;
+  int local_rank = 0;
+  TimePoint at{};
+  bool operator==(const Step&) const = default;
+};
+Step NextStep(const View& view, Duration delay, TimePoint now);
+
+// The pause after so many failures in a row, at least 1.
+Duration PauseAfter(int failures);
+
+// Whether `auto` means standbys for this run. Else a phrase that says why not: "restarts are not allowed".
+std::optional<std::string> WhyNone(const RunOptions& options);
+
+// The entries of a worker's environment that are the same in every round.
+std::vector<std::string> LocalPart(const std::vector<std::string>& environment);
+
+// The folder that Python puts at the front of sys.path for this command: that of the script, or the working directory.
+std::string ScriptFolder(const RunOptions::Command& command);
+
+}  // namespace muster::agent::standby

@@ -1,0 +1,111 @@
+// When standbys are made, row by row. Moments are seconds.
+#include "agent/standby/plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace muster::agent::standby {
+namespace {
+
+using std::chrono::seconds;
+using testing::ElementsAre;
+using Kind = Step::Kind;
+using Is = Seat::Standby;
+
+TimePoint At(int second) { return TimePoint(seconds(1000 + second)); }
+constexpr Duration kDelay = seconds(10);
+
+View Quiet(std::vector<Seat> seats) {
+  View view;
+  view.quiet = At(0);
+  view.imports = 5;
+  view.seats = std::move(seats);
+  return view;
+}
+Seat Empty() { return {}; }
+Seat Importing() { return {.standby = Is::kImporting, .imports = 5}; }
+Seat Ready(size_t imports = 5) { return {.standby = Is::kReady, .imports = imports}; }
+Seat Failed(int times, int second) { return {.failures = times, .failed = At(second)}; }
+Step Start(int local_rank) { return {Kind::kStart, local_rank, {}}; }
+Step More(int local_rank) { return {Kind::kMore, local_rank, {}}; }
+Step Later(int second) { return {Kind::kLater, 0, At(second)}; }
+
+struct Row {
+  const char* name;
+  View view;
+  int now;
+  Step want;
+};
+
+class StandbyPlan : public testing::TestWithParam<Row> {};
+
+TEST_P(StandbyPlan, GivesTheNextStep) {
+  const Row& row = GetParam();
+  const Step step = NextStep(row.view, kDelay, At(row.now));
+  EXPECT_EQ(step, row.want) << "kind " << static_cast<int>(step.kind) << ", local rank " << step.local_rank << ", at "
+                            << (step.at - At(0)).count() / 1e9 << " s";
+}
+
+View With(View view, void (*change)(View&)) {
+  change(view);
+  return view;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Rows, StandbyPlan,
+    testing::Values(Row{"waits for the delay", Quiet({Empty()}), 3, Later(10)},
+                    Row{"begins after it", Quiet({Empty(), Empty()}), 10, Start(0)},
+                    Row{"makes one at a time", Quiet({Importing(), Empty()}), 20, {}},
+                    Row{"makes the next when one is ready", Quiet({Ready(), Empty()}), 20, Start(1)},
+                    Row{"rests when all are ready", Quiet({Ready(), Ready()}), 20, {}},
+                    Row{"names new modules to a ready one", Quiet({Ready(), Ready(3)}), 20, More(1)},
+                    Row{"makes a missing one first", Quiet({Ready(3), Empty()}), 20, Start(1)},
+                    Row{"pauses after a failure", Quiet({Failed(1, 15)}), 20, Later(25)},
+                    Row{"pauses longer after two", Quiet({Failed(2, 15)}), 20, Later(35)},
+                    Row{"goes on after the pause", Quiet({Failed(1, 15)}), 25, Start(0)},
+                    Row{"makes another meanwhile", Quiet({Failed(1, 15), Empty()}), 20, Start(1)},
+                    Row{"waits for the earlier of two pauses", Quiet({Failed(3, 15), Failed(1, 17)}), 20, Later(27)},
+                    Row{"nothing during a start", With(Quiet({Empty()}), [](View& v) { v.quiet.reset(); }), 20, {}},
+                    Row{"nothing without a list", With(Quiet({Empty()}), [](View& v) { v.imports = 0; }), 20, {}},
+                    Row{"nothing once they are off", With(Quiet({Empty()}), [](View& v) { v.on = false; }), 20, {}},
+                    Row{"needs a tenth more memory than one takes",
+                        With(Quiet({Empty()}), [](View& v) { v.memory = 109, v.standby_memory = 100; }), 20, Later(30)},
+                    Row{"with that memory it begins",
+                        With(Quiet({Empty()}), [](View& v) { v.memory = 110, v.standby_memory = 100; }), 20, Start(0)},
+                    Row{"needs no memory to name modules", With(Quiet({Ready(3)}), [](View& v) { v.memory = 0; }), 20,
+                        More(0)}),
+    [](const auto& row) {
+      std::string name = row.param.name;
+      std::replace_if(
+          name.begin(), name.end(), [](char c) { return c == ' '; }, '_');
+      return name;
+    });
+
+TEST(StandbyPause, DoublesUpToALimit) {
+  EXPECT_EQ(PauseAfter(1), seconds(10));
+  EXPECT_EQ(PauseAfter(4), seconds(80));
+  EXPECT_EQ(PauseAfter(1'000'000), std::chrono::minutes(10));
+}
+
+TEST(StandbysByDefault, NeedAPythonScriptAndRestarts) {
+  RunOptions options;
+  options.job.shared.max_restarts = 3;
+  EXPECT_EQ(WhyNone(options), std::nullopt);
+  options.job.shared.max_restarts = 0;
+  EXPECT_EQ(WhyNone(options), "restarts are not allowed");
+  options.job.shared.max_nodes = options.job.shared.min_nodes + 1;  // a node may join
+  EXPECT_EQ(WhyNone(options), std::nullopt);
+  options.command.no_python = true;
+  EXPECT_EQ(WhyNone(options), "the command is not a Python script or module");
+  options.wire = Wire::kMpi;
+  EXPECT_EQ(WhyNone(options), "the command is not one of torchrun's");
+}
+
+TEST(StandbyEnvironment, LeavesOutWhatComesWithARound) {
+  EXPECT_THAT(LocalPart({"A=1", "RANK=3", "LOCAL_RANK=0", "RANKS=4", "MASTER_PORT=1", "PATH=/bin",
+                         "TORCHELASTIC_RESTART_COUNT=2", "OMP_NUM_THREADS=1", "MUSTER_ROUND=7"}),
+              ElementsAre("A=1", "LOCAL_RANK=0", "RANKS=4", "PATH=/bin", "OMP_NUM_THREADS=1"));
+}
+
+}  // namespace
+}  // namespace muster::agent::standby

@@ -1,0 +1,144 @@
+"""Standby workers: the next attempt begins in processes that have imported, and a program cannot tell."""
+
+import os
+import re
+import signal
+
+from muster_case import MusterCase, alive, main, wait_gone
+
+READY = r"a standby worker is ready"
+# What a start, and so each attempt, has for itself.
+OF_ROUND = {
+    "MASTER_PORT",
+    "MUSTER_HEARTBEAT_FILE",
+    "MUSTER_ROUND",
+    "TORCHELASTIC_ERROR_FILE",
+    "TORCHELASTIC_RESTART_COUNT",
+}
+
+
+class Standbys(MusterCase):
+    def begin(self, *arguments, **more):
+        arguments = ("--standby-workers", "auto", "--standby-delay", "0s", "--log-level", "debug", *arguments)
+        return self.start(*arguments, **more)
+
+    def await_ready(self, agent, count):
+        """The pids of the first `count` standbys that are ready."""
+        output = self.wait_for_output(agent, rf"(?s)({READY}.*){{{count}}}")
+        return [int(pid) for pid in re.findall(READY + r".*pid=(\d+)", output)]
+
+    def end(self, agent, workers):
+        for worker in workers:
+            worker.tell("exit 0")
+        self.assertEqual(agent.wait(), 0, agent.output())
+
+    def test_the_next_attempt_begins_in_them(self):
+        agent = self.begin("--nproc-per-node", "2", "--max-restarts", "2", script_args=("a", "--b"))
+        cold = self.workers(2)
+        pids = self.await_ready(agent, 2)
+        cold[0].tell("exit 1")
+        warm = self.workers(2)
+        self.assertEqual(sorted(worker.pid for worker in warm), sorted(pids))
+        self.assertIn("2 of 2 workers began in a standby", agent.output())
+        for before, now in zip(cold, warm):
+            for fact in ("argv", "cwd", "ppid"):
+                self.assertEqual(now.hello[fact], before.hello[fact])
+            self.assertEqual(now.hello["pgid"], now.pid)
+            self.assertEqual(list(now.env), list(before.env))  # the order, too
+            changed = {name for name in now.env if now.env[name] != before.env[name]}
+            self.assertLessEqual(changed, OF_ROUND)
+        self.assertEqual([worker.restarts for worker in warm], [1, 1])
+        self.await_ready(agent, 4)  # for the attempt after that
+        self.end(agent, warm)
+
+    def test_off_is_the_default(self):
+        agent = self.start("--max-restarts", "1", "--log-level", "debug")
+        (worker,) = self.workers(1)
+        self.assertNotIn("MUSTER_STANDBY", worker.env)
+        worker.tell("exit 1")
+        self.end(agent, self.workers(1))
+        self.assertNotIn("standby", agent.output())
+
+    def test_one_that_is_killed_or_stopped_is_a_cold_start(self):
+        for number in (signal.SIGKILL, signal.SIGSTOP):
+            with self.subTest(number=number):
+                agent = self.begin("--max-restarts", "1")
+                (worker,) = self.workers(1)
+                (pid,) = self.await_ready(agent, 1)
+                os.kill(pid, number)
+                worker.tell("exit 1")
+                (next_worker,) = self.workers(1)
+                self.assertNotEqual(next_worker.pid, pid)
+                self.assertNotIn("began in a standby", agent.output())
+                self.assertTrue(wait_gone(pid))
+                self.end(agent, [next_worker])
+
+    def test_they_end_with_their_agent(self):
+        for number in (signal.SIGKILL, signal.SIGTERM):
+            with self.subTest(number=number):
+                agent = self.begin("--max-restarts", "1")
+                self.workers(1)
+                (pid,) = self.await_ready(agent, 1)
+                self.assertTrue(alive(pid))
+                agent.send(number)
+                agent.wait()
+                self.assertTrue(wait_gone(pid))
+
+    def test_the_scripts_own_modules_are_left_to_it(self):
+        """They are imported by the worker, and a changed one takes effect."""
+        own = os.path.join(self.dir, "own_module.py")
+        script = os.path.join(self.dir, "script.py")
+        with open(script, "w") as file:
+            file.write(
+                "import json, own_module, sys\n"
+                "print('own module:', own_module.VALUE, own_module.__file__)\n"
+                "print('standbys had imported:', 'xmlrpc.client' in sys.modules)\n"
+                "import xmlrpc.client\n"
+                f"exec(open({os.path.join(os.path.dirname(__file__), 'obedient_worker.py')!r}).read())\n"
+            )
+        for value in ("first", "second"):
+            with open(own, "w") as file:
+                file.write(f"VALUE = {value!r}\n")
+            if value == "first":
+                agent = self.begin("--max-restarts", "1", script, worker=False)
+                (worker,) = self.workers(1)
+                self.await_ready(agent, 1)
+            else:
+                worker.tell("exit 1")
+                (worker,) = self.workers(1)
+            self.wait_for_output(agent, f"own module: {value} {re.escape(own)}")
+        self.assertIn("standbys had imported: True", agent.output())
+        self.end(agent, [worker])
+
+    def test_an_import_that_a_standby_may_not_do(self):
+        """One that opens a file for writing: no standbys, one sentence with the module, cold starts."""
+        package = os.path.join(self.dir, "lib", "site-packages")
+        os.makedirs(package)
+        with open(os.path.join(package, "writes_a_file.py"), "w") as file:
+            file.write(f"log = open({os.path.join(self.dir, 'opened')!r}, 'a')\n")
+        script = os.path.join(self.dir, "script.py")
+        with open(script, "w") as file:
+            file.write("import writes_a_file\nimport json\n")
+            file.write(f"exec(open({os.path.join(os.path.dirname(__file__), 'obedient_worker.py')!r}).read())\n")
+        agent = self.begin("--max-restarts", "1", script, worker=False, env={"PYTHONPATH": package})
+        (worker,) = self.workers(1)
+        self.wait_for_output(agent, "no standby workers from now on: importing writes_a_file opens .*/opened for writ")
+        worker.tell("exit 1")
+        (worker,) = self.workers(1)
+        self.assertEqual(worker.env["PYTHONPATH"], package)
+        self.end(agent, [worker])
+        self.assertNotIn("began in a standby", agent.output())
+
+    def test_wrong_values_are_named(self):
+        for arguments, words in (
+            (("--standby-workers", "always"), "choose one of auto, off"),
+            (("--standby-delay", "soon"), "standby-delay"),
+            (("--standby-imports", "torch,/x"), "'/x' is not the name of a module"),
+        ):
+            agent = self.start(*arguments)
+            self.assertEqual(agent.wait(), 64, agent.output())
+            self.assertIn(words, agent.output())
+
+
+if __name__ == "__main__":
+    main()
