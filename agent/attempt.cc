@@ -60,6 +60,10 @@ class Attempt::Impl : public std::enable_shared_from_this<Impl> {
     if (!stopping_) errors_before_ = group_.ErrorsSoFar();
   }
   void Close(const std::string& reason);
+  void BeganInStandby(int workers) {
+    record_.standby_workers = workers;
+    Write();
+  }
   void JobEnded(int exit_code, const std::string& reason);
   std::optional<int64_t> Progress() const;
   std::vector<EvidenceTarget> EvidenceTargets() const;
@@ -348,6 +352,7 @@ void Attempt::Stop(int signal, Duration grace, const std::string& reason) { impl
 void Attempt::Hold(const std::string& reason) { impl_->Hold(reason); }
 void Attempt::NoteErrors() { impl_->NoteErrors(); }
 void Attempt::Close(const std::string& reason) { impl_->Close(reason); }
+void Attempt::BeganInStandby(int workers) { impl_->BeganInStandby(workers); }
 void Attempt::JobEnded(int exit_code, const std::string& reason) { impl_->JobEnded(exit_code, reason); }
 const AttemptPaths& Attempt::paths() const { return impl_->paths(); }
 bool Attempt::Ended(int local_rank) const { return impl_->Ended(local_rank); }

@@ -145,6 +145,7 @@ class NodeAgent::Impl {
 WatchSources NodeAgent::Impl::Sources() {
   WatchSources sources;
   sources.workers_running = [this] { return attempt_ ? attempt_->workers_running() : 0; };
+  sources.standbys_ready = [this] { return standbys_.ready(); };
   sources.store = [this] { return store_.get(); };
   sources.attended = [this] {
     std::optional<std::string> address = attendant_ ? attendant_->attended() : std::nullopt;
@@ -315,8 +316,10 @@ void NodeAgent::Impl::StartRound(const Assignment& assignment) {
     WorkersFailed({attempt_->StartFailure(status)});  // the failure's message says why
     return;
   }
-  watch_.ledger().WorkersRun(MonotonicClock::now());
-  if (const int standbys = standbys_.WorkersRun(); standbys > 0) {
+  const int standbys = standbys_.WorkersRun();
+  watch_.ledger().WorkersRun(MonotonicClock::now(), standbys);
+  if (standbys > 0) {
+    attempt_->BeganInStandby(standbys);
     log::Info(fmt::format("{} of {} began in a standby", standbys, Counted(assignment.seat.node.slots, "worker")));
   }
   guard_.Begin(*attempt_);

@@ -118,6 +118,7 @@ class Watch::Impl {
     metrics.version = Version();
     metrics.commit = Commit();
     metrics.workers_running = sources_.workers_running();
+    metrics.standby_workers = sources_.standbys_ready();
     metrics.process = LookAtProcess(process_);
     const store::StoreServer* store = sources_.store();
     if (store != nullptr || had_store_) metrics.store = past_;

@@ -22,6 +22,7 @@ namespace muster::agent {
 // What a request reads.
 struct WatchSources {
   std::function<int()> workers_running;
+  std::function<int()> standbys_ready;
   std::function<const store::StoreServer*()> store;  // nullptr: there is none now
   struct Attended {
     bool any = false;     // this node attends a coordinator now

@@ -74,6 +74,7 @@ std::string ToJson(const AttemptRecord& record) {
   json["start_reason"] = record.start_reason;
   json["started_unix_ms"] = record.started_unix_ms;
   json["workers_started_unix_ms"] = OrNull(record.workers_started_unix_ms);
+  json["standby_workers"] = record.standby_workers;
   json["stopping_unix_ms"] = OrNull(record.stopping_unix_ms);
   json["ended_unix_ms"] = OrNull(record.ended_unix_ms);
   json["reason"] = record.end_reason.empty() ? Json(nullptr) : Json(record.end_reason);

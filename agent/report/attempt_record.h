@@ -36,6 +36,7 @@ struct AttemptRecord {
   std::optional<int64_t> ended_unix_ms;     // no worker was left
   std::string end_reason;                   // empty while it runs
   std::vector<int64_t> pids;                // by local rank
+  int standby_workers = 0;                  // of these, how many began in a standby (standby/standbys.h)
   std::vector<launcher::ExitRecord> exits;
   std::optional<JobResult> job;  // nullopt: not decided, or this node had ended before
   struct Hang {

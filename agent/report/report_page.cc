@@ -256,6 +256,10 @@ std::string AttemptRow(const RunSummary& run, const AttemptSummary& attempt) {
   if (attempt.nodes.size() < static_cast<size_t>(attempt.node_count)) {
     nodes += fmt::format(" <span class=\"muted\">(logs of {})</span>", attempt.nodes.size());
   }
+  std::string workers = std::to_string(attempt.world_size);
+  if (attempt.standby_workers > 0) {
+    workers += fmt::format(" <span class=\"muted\">({} from standby)</span>", attempt.standby_workers);
+  }
   int64_t stop = attempt.stopping.value_or(attempt.ended);
   std::string ran = attempt.workers_started ? FormatSpan(stop - *attempt.workers_started) : "not at all";
   std::string why = Reason(attempt.end_reason.empty() ? "no end recorded" : attempt.end_reason);
@@ -276,7 +280,7 @@ std::string AttemptRow(const RunSummary& run, const AttemptSummary& attempt) {
   html += Cell("Attempt", std::to_string(attempt.number), "num");
   html += Cell("Start", "+" + FormatSpan(attempt.started - run.started), "num");
   html += Cell("Nodes", nodes, "num");
-  html += Cell("Workers", std::to_string(attempt.world_size), "num");
+  html += Cell("Workers", workers, "num");
   html += Cell("Ran for", ran, "num");
   html += Cell("Failed first", first);
   html += Cell("Why it ended", why);

@@ -112,6 +112,7 @@ AttemptSummary SummarizeRound(Files nodes) {
   for (const AttemptFile* file : nodes) {
     const AttemptRecord& record = file->record;
     workers += record.assignment.seat.node.slots;
+    attempt.standby_workers += record.standby_workers;
     attempt.started = std::min(attempt.started, record.started_unix_ms);
     if (attempt.workers_started && record.workers_started_unix_ms) {
       attempt.workers_started = std::max(*attempt.workers_started, *record.workers_started_unix_ms);
@@ -248,6 +249,7 @@ Json AttemptJson(const AttemptSummary& attempt) {
   json["nodes"] = Json::array();
   for (const AttemptFile* file : attempt.nodes) json["nodes"].push_back(AssignmentOf(file).seat.node.name);
   json["world_size"] = attempt.world_size;
+  json["standby_workers"] = attempt.standby_workers;
   json["restart_count"] = attempt.restart_count;
   json["started_unix_ms"] = attempt.started;
   json["workers_started_unix_ms"] = OrNull(attempt.workers_started);

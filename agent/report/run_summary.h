@@ -33,6 +33,7 @@ struct AttemptSummary {
   std::vector<const AttemptFile*> nodes;  // by node rank; only nodes whose logs are here
   int node_count = 0;
   int world_size = 0;
+  int standby_workers = 0;  // workers that began in a standby
   int restart_count = 0;
   int64_t started = 0;
   std::optional<int64_t> workers_started;  // on every node whose logs are here; nullopt: called off before

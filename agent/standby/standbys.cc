@@ -95,6 +95,12 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
     return from_standby_;
   }
 
+  int ready() const {
+    return static_cast<int>(std::count_if(seats_.begin(), seats_.end(), [](const Standby& standby) {
+      return standby.seat.standby == Seat::Standby::kReady;
+    }));
+  }
+
   void RoundEnds() {
     view_.quiet.reset();
     timer_.cancel();
@@ -322,5 +328,6 @@ Standbys::~Standbys() { impl_->Close(); }
 void Standbys::Prepare(std::vector<launcher::WorkerSpec>* workers) { impl_->Prepare(workers); }
 int Standbys::WorkersRun() { return impl_->WorkersRun(); }
 void Standbys::RoundEnds() { impl_->RoundEnds(); }
+int Standbys::ready() const { return impl_->ready(); }
 
 }  // namespace muster::agent::standby

@@ -37,6 +37,8 @@ class Standbys {
   int WorkersRun();
   // A round ends: no standby is made until WorkersRun().
   void RoundEnds();
+  // How many standbys are ready.
+  int ready() const;
 
  private:
   class Impl;

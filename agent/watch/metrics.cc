@@ -114,6 +114,8 @@ std::string ToExposition(const Metrics& m) {
            "Time without running workers between rounds, the present pause included.", m.time_lost_seconds);
   page.One("muster_workers", "gauge", "Workers of this node in a round.", m.workers);
   page.One("muster_workers_running", "gauge", "Workers of this node that run now.", m.workers_running);
+  page.One("muster_standby_workers", "gauge", "Standby workers of this node that are ready now.", m.standby_workers);
+  page.One("muster_standby_starts_total", "counter", "Workers of this node that began in a standby.", m.standby_starts);
   page.One("muster_world_size", "gauge", "Workers of the whole job in the last round.", m.world_size);
   page.One("muster_nodes", "gauge", "Nodes of the job in the last round.", m.nodes);
   if (m.store) {

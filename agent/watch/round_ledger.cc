@@ -56,7 +56,8 @@ void RoundLedger::RoundArrived(const rendezvous::Assignment& assignment, TimePoi
   stage_ = Stage::kStarting;
 }
 
-void RoundLedger::WorkersRun(TimePoint now) {
+void RoundLedger::WorkersRun(TimePoint now, int from_standby) {
+  numbers_.standby_starts += static_cast<uint64_t>(from_standby);
   if (stage_ == Stage::kStarting) stage_ = Stage::kRunning;
   if (!paused_since_) return;
   double seconds = Seconds(now - *paused_since_);

@@ -34,7 +34,7 @@ class RoundLedger {
   // --- what happens, in the order of node_agent.h ---
   void NodeIs(const rendezvous::Node& node);
   void RoundArrived(const rendezvous::Assignment& assignment, TimePoint now);
-  void WorkersRun(TimePoint now);
+  void WorkersRun(TimePoint now, int from_standby = 0);  // how many of them began in a standby
   void WorkersFailed(const std::vector<WorkerFailure>& failures, TimePoint now);
   void WorkersSucceeded();
   void StopCame(const std::string& reason, TimePoint now);

@@ -33,7 +33,8 @@ class Standbys(MusterCase):
         self.assertEqual(agent.wait(), 0, agent.output())
 
     def test_the_next_attempt_begins_in_them(self):
-        agent = self.begin("--nproc-per-node", "2", "--max-restarts", "2", script_args=("a", "--b"))
+        logs = os.path.join(self.dir, "logs")
+        agent = self.begin("--nproc-per-node", "2", "--max-restarts", "2", "--log-dir", logs, script_args=("a", "--b"))
         cold = self.workers(2)
         pids = self.await_ready(agent, 2)
         cold[0].tell("exit 1")
@@ -48,6 +49,8 @@ class Standbys(MusterCase):
             changed = {name for name in now.env if now.env[name] != before.env[name]}
             self.assertLessEqual(changed, OF_ROUND)
         self.assertEqual([worker.restarts for worker in warm], [1, 1])
+        recorded = [attempt["standby_workers"] for _, attempt in sorted(self.attempts(logs).items())]
+        self.assertEqual(recorded, [0, 2])
         self.await_ready(agent, 4)  # for the attempt after that
         self.end(agent, warm)
 

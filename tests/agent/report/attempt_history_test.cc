@@ -82,6 +82,7 @@ TEST(ParseAttemptRecord, GivesBackWhatWasWritten) {
   record.exits[0].stderr_tail = {"one", "two"};
   record.exits[0].stderr_reason = "one";
   record.exits[0].lived = std::chrono::milliseconds(1500);
+  record.standby_workers = 2;
   auto parsed = ParseAttemptRecord(ToJson(record));
   ASSERT_TRUE(parsed.ok()) << parsed.status();
   EXPECT_EQ(ToJson(*parsed), ToJson(record));

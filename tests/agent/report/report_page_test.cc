@@ -135,6 +135,17 @@ TEST(ReportPage, TellsWhatHappenedWhyAndWhatItCost) {
   EXPECT_EQ(Count(page, "class=\"cross retry\" x="), 2u);
 }
 
+TEST(ReportPage, SaysHowManyWorkersBeganInAStandby) {
+  std::vector<AttemptFile> files = Job(2, 2, 2);
+  files[2].record.standby_workers = 2;
+  files[3].record.standby_workers = 1;
+  const std::vector<RunSummary> runs = Summarize(files);
+  const std::string page = ReportPage("logs", runs, {});
+  EXPECT_THAT(page, HasSubstr(">4 <span class=\"muted\">(3 from standby)</span><"));
+  EXPECT_EQ(Count(page, "from standby"), 1u);
+  EXPECT_THAT(ToJson(runs, {}), HasSubstr("\"standby_workers\": 3"));
+}
+
 TEST(ReportPage, AJobOfMusterLocal) {
   std::vector<AttemptFile> files = Job(2, 2, 2);
   std::vector<RunSummary> runs = Summarize(files);

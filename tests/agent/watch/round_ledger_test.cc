@@ -56,6 +56,15 @@ class RoundLedgerTest : public testing::Test {
   RoundLedger ledger_;
 };
 
+TEST_F(RoundLedgerTest, CountsWorkersThatBeganInAStandby) {
+  FirstRound();
+  Round(1, RoundCause::kFailure);
+  ledger_.WorkersRun(now_, 4);
+  Round(2, RoundCause::kFailure);
+  ledger_.WorkersRun(now_, 3);
+  EXPECT_EQ(ledger_.MetricsAt(now_).standby_starts, 7);
+}
+
 TEST_F(RoundLedgerTest, OwnFailuresHaveTheirClass) {
   FirstRound();
   Fail(3);
