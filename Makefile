@@ -73,6 +73,7 @@ e2e: build
 # On an idle machine, as root: more than an hour. Each line also runs by itself.
 bench: data build
 	@tests/bench/bench
+	@tests/bench/standby_bench.py
 	@tests/bench/rsh_bench.py
 	@build-support/install-deps debian-packages-bench.txt && build-support/setup-venv initializer-peers
 	@build-support/setup-venv hub-xet >/dev/null && build-support/setup-xet-server >/dev/null || echo "hf_xet could not be set up: it will be left out" >&2

@@ -1,0 +1,42 @@
+"""A small DDP training for standby_bench.py. Reports moments of the monotonic clock to the pipe BENCH_PIPE, a line each:
+attempt, rank, what, seconds. After the first step it trains on, and reports how long each 500 steps take."""
+
+import os
+import time
+
+start = time.monotonic()
+
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+pipe = os.open(os.environ["BENCH_PIPE"], os.O_WRONLY)
+
+
+def report(what, seconds):
+    words = (os.environ["TORCHELASTIC_RESTART_COUNT"], os.environ["RANK"], what, repr(seconds))
+    os.write(pipe, (" ".join(words) + "\n").encode())
+
+
+report("script", start)
+report(f"pid:{os.getpid()}", time.monotonic())
+dist.init_process_group("gloo")
+dist.all_reduce(torch.ones(1))
+report("reduced", time.monotonic())
+model = DistributedDataParallel(torch.nn.Linear(64, 64))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+
+
+def step():
+    optimizer.zero_grad()
+    model(torch.randn(32, 64)).sum().backward()
+    optimizer.step()
+
+
+step()
+report("stepped", time.monotonic())
+while True:
+    begin = time.monotonic()
+    for _ in range(500):
+        step()
+    report("500", time.monotonic() - begin)

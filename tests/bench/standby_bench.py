@@ -1,0 +1,179 @@
+#!/usr/bin/python3
+"""What a restart costs a DDP training of 2 nodes x 2 workers: cold, from standbys, and under torchrun.
+
+    tests/bench/standby_bench.py [--kills N] [--only off,auto,torchrun] [--json FILE]
+
+A worker is killed; the figures are the seconds until the last of the four workers has done its first all_reduce, and
+its first step, in the next attempt. Under `auto` a worker is killed when all standbys are ready. Also: 500 steps beside
+no standby and beside four that wait; the memory that one has alone, and the CPU time that it uses while it waits. The
+torch is the newest if build-support/setup-newest-torch has been run, else Debian's.
+"""
+
+import argparse
+import json
+import os
+import re
+import select
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import launchers
+
+WORKER = os.path.join(launchers.HERE, "ddp_worker.py")
+WORLD = 4
+LIMIT = 120  # seconds for one attempt
+LOOPS = 5  # of 500 steps
+
+
+class Lines:
+    """The reports of the workers. A line is (attempt, rank, what, seconds)."""
+
+    def __init__(self, folder):
+        self.path = os.path.join(folder, "pipe")
+        os.mkfifo(self.path)
+        self.pipe = os.open(self.path, os.O_RDWR)
+        self.rest = b""
+
+    def next(self, deadline):
+        while b"\n" not in self.rest:
+            left = deadline - time.monotonic()
+            if left <= 0 or not select.select([self.pipe], [], [], left)[0]:
+                raise launchers.TooLong(LIMIT)
+            self.rest += os.read(self.pipe, 65536)
+        line, _, self.rest = self.rest.partition(b"\n")
+        attempt, rank, what, seconds = line.decode().split()
+        return int(attempt), int(rank), what, float(seconds)
+
+    def attempt(self, number):
+        """The moments of an attempt's workers: {what: {rank: seconds}}, when all have stepped."""
+        seen = {}
+        deadline = time.monotonic() + LIMIT
+        while len(seen.get("stepped", {})) < WORLD:
+            attempt, rank, what, seconds = self.next(deadline)
+            if attempt >= number:
+                seen.setdefault(what.partition(":")[0], {})[rank] = seconds
+                if what.startswith("pid:"):
+                    seen.setdefault("pids", {})[rank] = int(what[4:])
+        return seen
+
+    def loops(self, count):
+        """How long rank 0 took for 500 steps, `count` times from now on."""
+        deadline = time.monotonic() + LIMIT
+        while select.select([self.pipe], [], [], 0)[0]:
+            self.next(deadline)
+        found = []
+        while len(found) < count:
+            _, rank, what, seconds = self.next(deadline)
+            if rank == 0 and what == "500":
+                found.append(seconds)
+        return found
+
+
+def await_standbys(log, count):
+    """The pids of the standbys, when `count` have been ready since the last start, and the memory that one has."""
+    deadline = time.monotonic() + LIMIT
+    while time.monotonic() < deadline:
+        with open(log) as file:
+            text = file.read()
+        since = text[text.rfind("began in a standby") + 1 :]
+        ready = re.findall(r"a standby worker is ready pid=(\d+) .*private_bytes=(\d+)", since)
+        newest = dict(ready)
+        if len(newest) >= count:
+            return [int(pid) for pid in newest], max(int(memory) for memory in newest.values())
+        time.sleep(0.05)
+    raise launchers.TooLong(LIMIT)
+
+
+def cpu_seconds(pids):
+    ticks = 0
+    for pid in pids:
+        with open(f"/proc/{pid}/stat") as stat:
+            ticks += sum(map(int, stat.read().rpartition(")")[2].split()[11:13]))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def command_of(mode, kills):
+    restarts = f"--max-restarts={kills + 1}"
+    if mode == "torchrun":
+        port = launchers.free_port()
+        torchrun = launchers.torchrun(LIMIT)
+        place = ["--rdzv_backend=c10d", f"--rdzv_endpoint=127.0.0.1:{port}", "--rdzv_id=bench"]
+        return [[*torchrun.command, "--nnodes=2", "--nproc_per_node=2", restarts, *place, WORKER]] * 2
+    muster = launchers.muster(LIMIT)
+    flags = ["--nodes-on-this-machine=2", "--nproc-per-node=2", restarts, f"--standby-workers={mode}"]
+    return [[*muster.command, *flags, "--standby-delay=0s", "--log-level=debug", WORKER]]
+
+
+def measure(mode, kills):
+    """{"reduced": [s], "stepped": [s], "500 steps": [s], ...}, or a sentence."""
+    figures = {"reduced": [], "stepped": []}
+    with tempfile.TemporaryDirectory() as folder:
+        lines = Lines(folder)
+        log = os.path.join(folder, "log")
+        environment = {**launchers.muster(LIMIT).environment(), "BENCH_PIPE": lines.path, "TMPDIR": folder}
+        with open(log, "w") as output:
+            launched = [
+                subprocess.Popen(command, env=environment, stdout=output, stderr=output, start_new_session=True)
+                for command in command_of(mode, kills)
+            ]
+        try:
+            seen = lines.attempt(0)
+            for kill in range(kills):
+                if mode == "auto":
+                    pids, figures["private bytes"] = await_standbys(log, WORLD)
+                if kill == 0:
+                    lines.loops(LOOPS)  # standbys import what their workers have imported since
+                    used = cpu_seconds(pids) if mode == "auto" else 0
+                    figures["500 steps"] = lines.loops(LOOPS)
+                    if mode == "auto":
+                        figures["CPU of four that wait"] = cpu_seconds(pids) - used
+                killed = time.monotonic()
+                os.kill(seen["pids"][WORLD - 1], signal.SIGKILL)
+                seen = lines.attempt(kill + 1)
+                for what in ("reduced", "stepped"):
+                    figures[what].append(max(seen[what].values()) - killed)
+        except launchers.TooLong as error:
+            return str(error)
+        finally:
+            for process in launched:
+                process.terminate()
+            for process in launched:
+                process.wait()
+    return figures
+
+
+def text_of(value):
+    if isinstance(value, list):
+        return f"{statistics.median(value):.3f} ({min(value):.3f}-{max(value):.3f}, {len(value)} times)"
+    return f"{value:.2f}" if isinstance(value, float) else str(value)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kills", type=int, default=5)
+    parser.add_argument("--only", default="off,auto,torchrun")
+    parser.add_argument("--json")
+    options = parser.parse_args()
+    print(f"python: {launchers.torch_python()}")
+    results = {}
+    for mode in options.only.split(","):
+        results[mode] = measure(mode, options.kills)
+        if isinstance(results[mode], str):
+            print(f"{mode}: {results[mode]}")
+            continue
+        for what, value in results[mode].items():
+            print(f"{mode}: {what}: {text_of(value)}", flush=True)
+    if options.json:
+        with open(options.json, "w") as file:
+            json.dump(results, file)
+
+
+if __name__ == "__main__":
+    main()
