@@ -4,11 +4,11 @@
 // NUL.
 //
 //   agent -> Python                                     Python -> agent
-//   I  folder of the script, names of modules: import   H  Python runs this code
-//   P  still there?                                     P  yes
+//   I  folder of the script, names of modules: import   H  the process with this pid runs this code
+//   P  still there?                                     P  yes; a text says what a cold start would find changed
 //   S  environment; with it the streams 0, 1 and 2:     N  names of modules that a worker has imported
 //      become the worker                                R  imported so many modules, all that were asked for: ready
-//                                                       U  this process cannot be a standby; a sentence says why
+//                                                       U  this process cannot be a standby: module, what it does
 #pragma once
 
 #include <cstddef>

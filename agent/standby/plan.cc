@@ -28,6 +28,17 @@ constexpr std::string_view kOfRound[] = {"RANK",
                                          "TORCH_NCCL_DEBUG_INFO_TEMP_FILE",
                                          "TORCH_FR_DUMP_TEMP_FILE"};
 
+bool IsOfRound(std::string_view entry) {
+  const std::string_view name = entry.substr(0, entry.find('='));
+  return std::find(std::begin(kOfRound), std::end(kOfRound), name) != std::end(kOfRound);
+}
+
+constexpr size_t kMostImports = 20'000, kLongestName = 512, kMostLeftOut = 32;
+
+bool IsBelow(std::string_view name, std::string_view module) {
+  return name.starts_with(module) && (name.size() == module.size() || name[module.size()] == '.');
+}
+
 }  // namespace
 
 Duration PauseAfter(int failures) {
@@ -45,8 +56,8 @@ Step NextStep(const View& view, Duration delay, TimePoint now) {
     const Seat& seat = view.seats[rank];
     const int local_rank = static_cast<int>(rank);
     switch (seat.standby) {
-      case Seat::Standby::kImporting:
-        return {};  // one at a time
+      case Seat::Standby::kImporting:  // one at a time
+        return now < seat.limit ? Step{Kind::kLater, 0, seat.limit} : Step{Kind::kEnd, local_rank, {}};
       case Seat::Standby::kReady:
         if (seat.imports < view.imports && !more) more = local_rank;
         break;
@@ -78,10 +89,32 @@ std::optional<std::string> WhyNone(const RunOptions& options) {
 std::vector<std::string> LocalPart(const std::vector<std::string>& environment) {
   std::vector<std::string> local;
   for (const std::string& entry : environment) {
-    const std::string_view name = std::string_view(entry).substr(0, entry.find('='));
-    if (std::find(std::begin(kOfRound), std::end(kOfRound), name) == std::end(kOfRound)) local.push_back(entry);
+    if (!IsOfRound(entry)) local.push_back(entry);
   }
   return local;
+}
+
+std::vector<std::string> NamesOfRound(const std::vector<std::string>& environment) {
+  std::vector<std::string> names;
+  for (const std::string& entry : environment) {
+    if (IsOfRound(entry)) names.push_back(entry.substr(0, entry.find('=')));
+  }
+  return names;
+}
+
+void Imports::Add(const std::string& name) {
+  const bool plain = std::all_of(name.begin(), name.end(), [](unsigned char c) { return c > ' ' && c != 0x7f; });
+  if (name.empty() || name.size() > kLongestName || !plain || known_.size() >= kMostImports) return;
+  for (const std::string& module : left_out_) {
+    if (IsBelow(name, module)) return;
+  }
+  if (known_.insert(name).second) names_.push_back(name);
+}
+
+bool Imports::LeaveOut(const std::string& module) {
+  const bool known = !left_out_.insert(module).second;
+  std::erase_if(names_, [&](const std::string& name) { return IsBelow(name, module); });
+  return !known && left_out_.size() <= kMostLeftOut;
 }
 
 std::string ScriptFolder(const RunOptions::Command& command) {

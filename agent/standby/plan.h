@@ -7,7 +7,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "agent/workers/run_options.h"
@@ -24,6 +26,7 @@ inline constexpr int64_t kUnknownMemory = int64_t{512} << 20;
 struct Seat {
   enum class Standby { kNone, kImporting, kReady };
   Standby standby = Standby::kNone;
+  TimePoint limit{};   // until when it may import
   size_t imports = 0;  // how many names it was told
   int failures = 0;    // in a row
   TimePoint failed{};  // the last one
@@ -40,9 +43,9 @@ struct View {
 };
 
 // What to do at `now`. kStart: make a standby for `local_rank`. kMore: name the modules that it has not been told.
-// kLater: nothing before `at`. kNothing: nothing until an event comes.
+// kEnd: give it up, its imports take too long. kLater: nothing before `at`. kNothing: nothing until an event comes.
 struct Step {
-  enum class Kind { kNothing, kLater, kStart, kMore };
+  enum class Kind { kNothing, kLater, kStart, kMore, kEnd };
   Kind kind = Kind::kNothing;
   int local_rank = 0;
   TimePoint at{};
@@ -58,6 +61,23 @@ std::optional<std::string> WhyNone(const RunOptions& options);
 
 // The entries of a worker's environment that are the same in every round.
 std::vector<std::string> LocalPart(const std::vector<std::string>& environment);
+// The names of the others.
+std::vector<std::string> NamesOfRound(const std::vector<std::string>& environment);
+
+// The names of modules that a worker has imported, and those that standbys import. The worker's script may have sent
+// anything. Memory: 10 MB at most.
+class Imports {
+ public:
+  void Add(const std::string& name);  // once; not if it is no name, or is left out
+  // Leaves out `module` and all below it from now on. False: that were too many.
+  bool LeaveOut(const std::string& module);
+  const std::vector<std::string>& names() const { return names_; }
+
+ private:
+  std::vector<std::string> names_;
+  std::set<std::string> known_;     // the same
+  std::set<std::string> left_out_;  // modules, with all below them
+};
 
 // The folder that Python puts at the front of sys.path for this command: that of the script, or the working directory.
 std::string ScriptFolder(const RunOptions::Command& command);

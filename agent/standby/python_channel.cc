@@ -45,6 +45,7 @@ class PythonChannel::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   Status Send(std::string_view frame, const std::vector<int>& descriptors, TimePoint deadline) {
+    if (!socket_.is_open()) return absl::UnavailableError("it has ended");
     std::array<char, CMSG_SPACE(3 * sizeof(int))> control{};
     for (size_t sent = 0; sent < frame.size();) {
       iovec piece{const_cast<char*>(frame.data()) + sent, frame.size() - sent};
@@ -74,15 +75,16 @@ class PythonChannel::Impl : public std::enable_shared_from_this<Impl> {
     return absl::OkStatus();
   }
 
-  bool Answers(TimePoint deadline) {
-    if (!socket_.is_open() || !Send(Encode(Letter::kPing), {}, deadline).ok()) return false;
-    while (ReadyBy(socket_.native_handle(), POLLIN, deadline)) {
-      if (!ReadSome()) return false;
-      for (auto frame = reader_.Next(); frame.ok() && *frame; frame = reader_.Next()) {
-        if ((*frame)->letter == Letter::kPing) return true;
+  Status AwaitAnswer(TimePoint deadline) {
+    for (;;) {
+      MUSTER_ASSIGN_OR_RETURN(std::optional<Frame> frame, reader_.Next());
+      if (frame && frame->letter == Letter::kPing) {
+        return frame->body.empty() ? absl::OkStatus() : absl::FailedPreconditionError(frame->body);
       }
+      if (frame) continue;
+      if (!ReadyBy(socket_.native_handle(), POLLIN, deadline)) return absl::DeadlineExceededError("it does not answer");
+      if (!ReadSome()) return absl::UnavailableError("it has ended");
     }
-    return false;
   }
 
  private:
@@ -133,12 +135,13 @@ StatusOr<std::unique_ptr<PythonChannel>> PythonChannel::Open(boost::asio::io_con
 }
 PythonChannel::~PythonChannel() { impl_->Close(); }
 void PythonChannel::Started() { impl_->Started(); }
-bool PythonChannel::Answers(TimePoint deadline) { return impl_->Answers(deadline); }
+Status PythonChannel::AwaitAnswer(TimePoint deadline) { return impl_->AwaitAnswer(deadline); }
 Status PythonChannel::Send(std::string_view frame, const std::vector<int>& descriptors, TimePoint deadline) {
   return impl_->Send(frame, descriptors, deadline);
 }
 
-PythonStart PythonChannel::StartWith(const std::vector<std::string>& environment, Mode mode, int archive) const {
+PythonStart PythonChannel::StartWith(const std::vector<std::string>& environment, Mode mode, int archive,
+                                     const std::vector<std::string>& of_round) const {
   constexpr std::string_view kPath = "PYTHONPATH=";
   PythonStart start{.descriptors = {archive, impl_->their_end()}};
   const std::string place = fmt::format("/proc/self/fd/{}", archive);
@@ -153,8 +156,9 @@ PythonStart PythonChannel::StartWith(const std::vector<std::string>& environment
     start.environment.push_back(fmt::format("{}{}{}{}", kPath, place, rest.empty() ? "" : ":", rest));
   }
   if (!had_path) start.environment.push_back(fmt::format("{}{}", kPath, place));
-  start.environment.push_back(fmt::format("MUSTER_STANDBY={}:{}:{}:{}", mode == Mode::kLearn ? "learn" : "wait",
-                                          had_path ? "set" : "unset", archive, impl_->their_end()));
+  start.environment.push_back(fmt::format("MUSTER_STANDBY={}:{}:{}:{}:{}", mode == Mode::kLearn ? "learn" : "wait",
+                                          had_path ? "set" : "unset", archive, impl_->their_end(),
+                                          Join(of_round, ",")));
   return start;
 }
 

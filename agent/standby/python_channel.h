@@ -38,15 +38,18 @@ class PythonChannel {
   PythonChannel& operator=(const PythonChannel&) = delete;
 
   // `environment` with what makes a Python that starts with it run sitecustomize.py. `archive`: start_archive.h.
-  PythonStart StartWith(const std::vector<std::string>& environment, Mode mode, int archive) const;
+  // `of_round`: the names of the variables that come with the start.
+  PythonStart StartWith(const std::vector<std::string>& environment, Mode mode, int archive,
+                        const std::vector<std::string>& of_round) const;
   // Call it when the process has been started. Closes this process's copy of its end, and begins to read.
   void Started();
 
   // Sends a frame, with `descriptors` if there are any. Waits for room in the socket until `deadline`.
   Status Send(std::string_view frame, const std::vector<int>& descriptors, TimePoint deadline);
-  // Whether the process answers a ping by `deadline`. Blocks until then; a process that waits answers in microseconds.
-  // Other frames that come meanwhile are lost: call it on a channel that is given up otherwise.
-  bool Answers(TimePoint deadline);
+  // Waits for the answer to a ping that was sent. Blocks until `deadline`; a process that waits answers when it has
+  // looked at its files, after milliseconds. Other frames that come meanwhile are lost: call it on a channel that is
+  // given up otherwise. FailedPrecondition: what it has imported has changed.
+  Status AwaitAnswer(TimePoint deadline);
 
  private:
   class Impl;

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <set>
 
 #include "agent/standby/plan.h"
 #include "agent/standby/python_channel.h"
@@ -23,22 +22,24 @@ namespace {
 
 // How long all standbys of a node together may take to answer before a start. One that is stopped, or that the kernel
 // has swapped out, is replaced by a cold start.
-constexpr Duration kAnswerLimit = std::chrono::milliseconds(250);
+constexpr Duration kAnswerLimit = std::chrono::seconds(1);
 constexpr Duration kSendLimit = std::chrono::seconds(1);
-constexpr size_t kMostImports = 20'000;
+constexpr int kMostTries = 3;  // to learn, since a round may end before its Python has begun
 
 // What a worker has that does not change from round to round.
 struct Likeness {
-  std::vector<std::string> argv, environment;
+  std::vector<std::string> argv, environment, of_round;
   bool operator==(const Likeness&) const = default;
 };
-Likeness LikenessOf(const launcher::WorkerSpec& spec) { return {spec.argv, LocalPart(spec.environment)}; }
+Likeness LikenessOf(const launcher::WorkerSpec& spec) {
+  return {spec.argv, LocalPart(spec.environment), NamesOfRound(spec.environment)};
+}
 
 struct Standby {
   pid_t pid = -1;
   Likeness like;
   Seat seat;
-  TimePoint limit{};  // while it imports
+  bool was_ready = false;
   std::unique_ptr<PythonChannel> channel;
   std::unique_ptr<StandbyOutput> output;
 };
@@ -65,6 +66,9 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
   void Prepare(std::vector<launcher::WorkerSpec>* workers) {
     RoundEnds();
     from_standby_ = 0;
+    learner_.reset();
+    if (!seen_ && tries_ == kMostTries)
+      Off("the workers' Python reads no PYTHONPATH (-E, -I, -S), or is a child of them");
     for (Standby& standby : used_) Discard(standby);  // of a start that failed
     used_.clear();
     if (!view_.on || !OpenArchive()) return;
@@ -75,11 +79,17 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
     for (size_t rank = 0; rank < workers->size(); ++rank) {
       Standby& standby = seats_[rank];
       if (standby.pid == -1) continue;
-      const bool ready = standby.seat.standby == Seat::Standby::kReady && standby.like == likenesses_[rank] &&
-                         standby.channel->Answers(deadline);
-      if (ready) {
+      const bool fits = standby.was_ready && standby.like == likenesses_[rank];  // it may import what came since
+      if (!fits || !standby.channel->Send(Encode(Letter::kPing), {}, deadline).ok()) Discard(standby);
+    }
+    for (size_t rank = 0; rank < workers->size(); ++rank) {
+      Standby& standby = seats_[rank];
+      if (standby.pid == -1) continue;
+      if (const Status answer = standby.channel->AwaitAnswer(deadline); answer.ok()) {
         UseStandby(rank, &(*workers)[rank]);
       } else {
+        log::Debug(fmt::format("a standby worker is not used: {}", Message(answer)),
+                   {{"pid", std::to_string(standby.pid)}});
         Discard(standby);
       }
     }
@@ -134,24 +144,33 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
     if (!channel.ok()) return;  // the next round tries again
     learner_ = *std::move(channel);
     worker->marks = worker->environment;
-    PythonStart start = learner_->StartWith(worker->environment, Mode::kLearn, archive_.get());
+    PythonStart start = learner_->StartWith(worker->environment, Mode::kLearn, archive_.get(), {});
     worker->environment = std::move(start.environment);
     worker->kept.insert(worker->kept.end(), start.descriptors.begin(), start.descriptors.end());
+    worker->start = [this](const launcher::ProcessSpec& process) -> StatusOr<pid_t> {
+      MUSTER_ASSIGN_OR_RETURN(learner_pid_, launcher::StartProcess(process));
+      ++tries_;
+      return learner_pid_;
+    };
   }
 
+  // A process that the command starts before its Python, or in place of it, may run sitecustomize.py, too.
+  static bool IsFrom(const Frame& hello, pid_t pid) { return hello.body == std::to_string(pid); }
+
   void OnLearned(const Frame& frame) {
-    if (frame.letter == Letter::kHello) seen_ = true;
-    if (frame.letter != Letter::kNames) return;
-    learned_ = true;
-    if (!options_.standby.imports.empty()) return;
-    for (const std::string& name : SplitParts(frame.body)) Learned(name);
+    if (frame.letter == Letter::kHello) seen_ = seen_ || IsFrom(frame, learner_pid_);
+    if (!seen_) return;
+    if (frame.letter == Letter::kNames) {
+      learned_ = true;
+      if (!options_.standby.imports.empty()) return;
+      for (const std::string& name : SplitParts(frame.body)) Learned(name);
+    }
     Look();
   }
 
   void Learned(const std::string& name) {
-    if (imports_.size() >= kMostImports || !known_.insert(name).second) return;
-    imports_.push_back(name);
-    view_.imports = imports_.size();
+    imports_.Add(name);
+    view_.imports = imports_.names().size();
   }
 
   // --- making standbys ---
@@ -172,6 +191,12 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
         return Make(step.local_rank);
       case Step::Kind::kMore:
         return Tell(seats_[static_cast<size_t>(step.local_rank)]);
+      case Step::Kind::kEnd: {
+        Standby& late = seats_[static_cast<size_t>(step.local_rank)];
+        log::Debug("a standby worker is given up: its imports take too long", {{"pid", std::to_string(late.pid)}});
+        Failed(late);
+        return Look();
+      }
     }
   }
 
@@ -180,7 +205,6 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
     timer_.async_wait([weak = weak_from_this()](boost::system::error_code cancelled) {
       auto self = weak.lock();
       if (!self || cancelled) return;
-      self->EndLateImports();
       self->Look();
     });
   }
@@ -205,43 +229,51 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
     MUSTER_ASSIGN_OR_RETURN(standby->channel, PythonChannel::Open(loop_, std::move(events)));
     MUSTER_ASSIGN_OR_RETURN(standby->output, StandbyOutput::Open(loop_, static_cast<int>(rank)));
     standby->like = likenesses_[rank];
-    PythonStart start = standby->channel->StartWith(standby->like.environment, Mode::kWait, archive_.get());
+    PythonStart start =
+        standby->channel->StartWith(standby->like.environment, Mode::kWait, archive_.get(), standby->like.of_round);
     launcher::ProcessSpec process;
     process.argv = standby->like.argv;
     process.environment = std::move(start.environment);
     process.kept = std::move(start.descriptors);
     process.out = process.err = standby->output->writing();
     MUSTER_ASSIGN_OR_RETURN(standby->pid, launcher::StartProcess(process));
-    reaper_.Watch(standby->pid, [](const launcher::Reaped&) {});  // its channel says that it has ended
+    // Its number may be another process's after that, and a child that it has left may hold the channel open.
+    reaper_.Watch(standby->pid, [weak = weak_from_this(), rank](const launcher::Reaped& reaped) {
+      auto self = weak.lock();
+      if (!self || self->seats_[rank].pid != reaped.pid) return;
+      self->Failed(self->seats_[rank]);
+      self->Look();
+    });
     standby->output->Started();
     standby->channel->Started();
     standby->seat.standby = Seat::Standby::kImporting;
     standby->seat.imports = 0;
-    standby->limit = MonotonicClock::now() + kImportLimit;
-    LookAt(standby->limit);
+    standby->seat.limit = MonotonicClock::now() + kImportLimit;
+    LookAt(standby->seat.limit);
     return absl::OkStatus();
   }
 
   // Names the modules that the standby has not been told.
   void Tell(Standby& standby) {
     std::vector<std::string> parts = {ScriptFolder(options_.command)};
-    parts.insert(parts.end(), imports_.begin() + static_cast<std::ptrdiff_t>(standby.seat.imports), imports_.end());
+    const std::vector<std::string>& names = imports_.names();
+    parts.insert(parts.end(), names.begin() + static_cast<std::ptrdiff_t>(standby.seat.imports), names.end());
     standby.seat.standby = Seat::Standby::kImporting;
-    standby.seat.imports = imports_.size();
-    standby.limit = MonotonicClock::now() + kImportLimit;
-    LookAt(standby.limit);
-    if (!standby.channel->Send(Encode(Letter::kImport, JoinParts(parts)), {}, MonotonicClock::now() + kSendLimit)
-             .ok()) {
-      Failed(standby);
-    }
+    standby.seat.imports = names.size();
+    standby.seat.limit = MonotonicClock::now() + kImportLimit;
+    const std::string frame = Encode(Letter::kImport, JoinParts(parts));
+    if (!standby.channel->Send(frame, {}, MonotonicClock::now() + kSendLimit).ok()) Failed(standby);
+    Look();
   }
 
   void OnFrame(Standby& standby, const Frame& frame) {
     switch (frame.letter) {
       case Letter::kHello:
+        if (!IsFrom(frame, standby.pid)) return Off("another process than the worker's reads Python's settings");
         return Tell(standby);
       case Letter::kReady:
         standby.seat.standby = Seat::Standby::kReady;
+        standby.was_ready = true;
         standby.seat.failures = 0;
         view_.standby_memory = PrivateMemory(standby.pid).value_or(kUnknownMemory);
         log::Debug("a standby worker is ready", {{"pid", std::to_string(standby.pid)},
@@ -249,7 +281,7 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
                                                  {"private_bytes", std::to_string(view_.standby_memory)}});
         return Look();
       case Letter::kUnfit:
-        return Off(frame.body);
+        return Unfit(frame);
       case Letter::kImport:
       case Letter::kPing:
       case Letter::kStart:
@@ -258,12 +290,16 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
     }
   }
 
-  void EndLateImports() {
-    for (Standby& standby : seats_) {
-      if (standby.seat.standby != Seat::Standby::kImporting || MonotonicClock::now() < standby.limit) continue;
-      log::Debug("a standby worker is given up: its imports take too long", {{"pid", std::to_string(standby.pid)}});
-      Failed(standby);
-    }
+  // The other standbys have imported the module, too: all are recreated.
+  void Unfit(const Frame& frame) {
+    const std::string module = frame.body.substr(0, frame.body.find('\0'));
+    const std::string does = frame.body.substr(std::min(frame.body.size(), module.size() + 1));
+    if (module.empty()) return Off("Python's start " + does);
+    if (!imports_.LeaveOut(module)) return Off(fmt::format("importing {} {}, as do many others", module, does));
+    log::Info(fmt::format("standby workers do not import {} from now on: importing it {}", module, does));
+    view_.imports = imports_.names().size();
+    for (Standby& standby : seats_) Discard(standby);
+    Look();
   }
 
   void Failed(Standby& standby) {
@@ -315,10 +351,11 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
   std::vector<Likeness> likenesses_;  // of the workers of the last round, by local rank
   std::vector<Standby> used_;         // by the start under way
   std::unique_ptr<PythonChannel> learner_;
+  pid_t learner_pid_ = -1;
+  int tries_ = 0;
   bool seen_ = false;     // a worker's Python has run sitecustomize.py
   bool learned_ = false;  // from a worker
-  std::vector<std::string> imports_;
-  std::set<std::string> known_;  // the same
+  Imports imports_;
   int from_standby_ = 0;
 };
 

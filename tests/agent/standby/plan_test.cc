@@ -23,7 +23,7 @@ View Quiet(std::vector<Seat> seats) {
   return view;
 }
 Seat Empty() { return {}; }
-Seat Importing() { return {.standby = Is::kImporting, .imports = 5}; }
+Seat Importing() { return {.standby = Is::kImporting, .limit = At(50), .imports = 5}; }
 Seat Ready(size_t imports = 5) { return {.standby = Is::kReady, .imports = imports}; }
 Seat Failed(int times, int second) { return {.failures = times, .failed = At(second)}; }
 Step Start(int local_rank) { return {Kind::kStart, local_rank, {}}; }
@@ -55,7 +55,8 @@ INSTANTIATE_TEST_SUITE_P(
     Rows, StandbyPlan,
     testing::Values(Row{"waits for the delay", Quiet({Empty()}), 3, Later(10)},
                     Row{"begins after it", Quiet({Empty(), Empty()}), 10, Start(0)},
-                    Row{"makes one at a time", Quiet({Importing(), Empty()}), 20, {}},
+                    Row{"makes one at a time", Quiet({Importing(), Empty()}), 20, Later(50)},
+                    Row{"ends one whose imports take too long", Quiet({Ready(), Importing()}), 50, {Kind::kEnd, 1, {}}},
                     Row{"makes the next when one is ready", Quiet({Ready(), Empty()}), 20, Start(1)},
                     Row{"rests when all are ready", Quiet({Ready(), Ready()}), 20, {}},
                     Row{"names new modules to a ready one", Quiet({Ready(), Ready(3)}), 20, More(1)},
@@ -105,6 +106,31 @@ TEST(StandbyEnvironment, LeavesOutWhatComesWithARound) {
   EXPECT_THAT(LocalPart({"A=1", "RANK=3", "LOCAL_RANK=0", "RANKS=4", "MASTER_PORT=1", "PATH=/bin",
                          "TORCHELASTIC_RESTART_COUNT=2", "OMP_NUM_THREADS=1", "MUSTER_ROUND=7"}),
               ElementsAre("A=1", "LOCAL_RANK=0", "RANKS=4", "PATH=/bin", "OMP_NUM_THREADS=1"));
+}
+
+TEST(StandbyEnvironment, NamesWhatComesWithARound) {
+  EXPECT_THAT(NamesOfRound({"A=1", "RANK=3", "LOCAL_RANK=0", "MASTER_PORT=1"}), ElementsAre("RANK", "MASTER_PORT"));
+}
+
+TEST(StandbyImports, AreNamesOnce) {
+  Imports imports;
+  for (const char* name : {"a", "a.b", "a", "", "c\nd", "e f"}) imports.Add(name);
+  imports.Add(std::string(513, 'x'));
+  EXPECT_THAT(imports.names(), ElementsAre("a", "a.b"));
+  for (int number = 0; number < 100'000; ++number) imports.Add(std::to_string(number));
+  EXPECT_EQ(imports.names().size(), 20'000u);
+}
+
+TEST(StandbyImports, LeaveOutAModuleAndAllBelowIt) {
+  Imports imports;
+  for (const char* name : {"a", "a.b", "ab", "c", "c.d", "c.e"}) imports.Add(name);
+  EXPECT_TRUE(imports.LeaveOut("a"));
+  EXPECT_TRUE(imports.LeaveOut("c.d"));
+  imports.Add("a.new");
+  EXPECT_THAT(imports.names(), ElementsAre("ab", "c", "c.e"));
+  EXPECT_FALSE(imports.LeaveOut("a"));  // again: no progress
+  for (int number = 0; number < 30; ++number) EXPECT_TRUE(imports.LeaveOut(std::to_string(number)));
+  EXPECT_FALSE(imports.LeaveOut("one more"));
 }
 
 }  // namespace
