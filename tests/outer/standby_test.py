@@ -104,10 +104,11 @@ class Standbys(MusterCase):
                 "import xmlrpc.client\n"
                 f"exec(open({os.path.join(os.path.dirname(__file__), 'obedient_worker.py')!r}).read())\n"
             )
+        agent = worker = None
         for value in ("first", "second", "third"):
             with open(own, "w") as file:
                 file.write(f"VALUE = {value!r}\n")
-            if value == "first":
+            if worker is None:
                 agent = self.begin("--max-restarts", "2", script, worker=False, imports=None)
             else:
                 worker.tell("exit 1")
