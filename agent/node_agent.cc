@@ -58,10 +58,10 @@ class NodeAgent::Impl {
                 .silent = [this](bool silent) { attendant_->WorkersSilent(silent); }}),
         standbys_(loop_, reaper_, options_),
         watch_(loop_, options_, Sources()) {
-    wiring_.workers = [this, inner = std::move(wiring_.workers)](
-                          const Assignment& assignment,
-                          const AttemptPaths& paths) -> StatusOr<std::vector<launcher::WorkerSpec>> {
-      MUSTER_ASSIGN_OR_RETURN(std::vector<launcher::WorkerSpec> workers, inner(assignment, paths));
+    cold_workers_ = std::move(wiring_.workers);
+    wiring_.workers = [this](const Assignment& assignment,
+                             const AttemptPaths& paths) -> StatusOr<std::vector<launcher::WorkerSpec>> {
+      MUSTER_ASSIGN_OR_RETURN(std::vector<launcher::WorkerSpec> workers, cold_workers_(assignment, paths));
       standbys_.Prepare(&workers);
       return workers;
     };
@@ -98,6 +98,7 @@ class NodeAgent::Impl {
   void StopWorkers(rendezvous::RoundCause cause, bool keep_evidence);
   void ReadyAgain();
   void Ready();
+  void MakeStandbys();
   // --- signals and the end ---
   void AwaitSignal();
   void AwaitForwarded();
@@ -113,6 +114,7 @@ class NodeAgent::Impl {
   RunOptions options_;
   boost::asio::io_context loop_{1};
   Wiring wiring_;
+  decltype(Wiring::workers) cold_workers_;  // as wiring_.workers, but none begins in a standby
   launcher::Reaper reaper_;
   launcher::Console console_;
   NodeCheck check_;
@@ -242,6 +244,7 @@ void NodeAgent::Impl::Join(RendezvousPlace place) {
   attendant_ =
       std::make_unique<rendezvous::Attendant>(loop_, std::move(attendant), place_.coordinator.get(), std::move(events));
   if (Status status = WatchNodesFile(); !status.ok()) return FinishWith(Refused(status));
+  MakeStandbys();
   attendant_->Begin();
 }
 
@@ -403,7 +406,24 @@ void NodeAgent::Impl::Ready() {
   }
   std::vector<WorkerFailure> late = attempt_ ? attempt_->LateFailures() : std::vector<WorkerFailure>();
   for (WorkerFailure& failure : late) OfThisNode(failure);
+  MakeStandbys();
   attendant_->NoWorkerLeft(*port, attempt_ ? attempt_->Progress() : std::nullopt, std::move(late));
+}
+
+// While this node waits for a round. What comes with the round does not matter: any will do.
+void NodeAgent::Impl::MakeStandbys() {
+  if (!standbys_.on()) return;
+  Assignment assignment;
+  assignment.seat.node = self_;
+  AttemptPaths paths;
+  if (attempt_) {
+    assignment = attempt_->assignment();
+    paths = attempt_->paths();
+  } else if (!logs_.root.empty()) {
+    paths.folder = logs_.root + "/attempt";
+    if (options_.hang.on()) paths.flight_recorder = paths.folder;
+  }
+  if (auto workers = cold_workers_(assignment, paths); workers.ok()) standbys_.Wait(*workers);
 }
 
 void NodeAgent::Impl::End(const Verdict& verdict) {

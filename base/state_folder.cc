@@ -26,6 +26,7 @@ StatusOr<std::string> StateFolder(const Environment& environment) {
   return folder + "/muster";
 }
 
+std::string ImportsFolder(std::string_view state) { return fmt::format("{}/imports", state); }
 std::string JobFolder(std::string_view state, std::string_view job) { return fmt::format("{}/jobs/{}", state, job); }
 std::string RunRecordPath(std::string_view job_folder) { return fmt::format("{}/run.json", job_folder); }
 std::string AttemptsFolder(std::string_view job_folder) { return fmt::format("{}/attempts", job_folder); }

@@ -1,4 +1,5 @@
-// The folder for files that outlive a command: jobs of `muster local`, their logs, their volumes. Pure.
+// The folder for files that outlive a command: jobs of `muster local`, their logs, their volumes, and what scripts
+// import. Pure.
 #pragma once
 
 #include <string>
@@ -12,6 +13,9 @@ namespace muster {
 // $XDG_STATE_HOME/muster, else $HOME/.local/state/muster. The path is absolute; the folder may not exist.
 // FailedPrecondition: neither variable is set, or the path is not absolute.
 StatusOr<std::string> StateFolder(const Environment& environment);
+
+// What scripts import (agent/standby/kept_imports.h).
+std::string ImportsFolder(std::string_view state);
 
 // Paths of a local job: its folder in the state folder; below that, the record of its run
 // (local/state/run_record.h), the folder with the records of its agents (docs/attempt-json.md), which has one

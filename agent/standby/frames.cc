@@ -1,5 +1,7 @@
 #include "agent/standby/frames.h"
 
+#include <utility>
+
 #include "base/text.h"
 
 namespace muster::agent::standby {
@@ -14,9 +16,12 @@ bool ComesFromPython(char letter) {
     case Letter::kNames:
     case Letter::kReady:
     case Letter::kUnfit:
+    case Letter::kVersions:
       return true;
     case Letter::kImport:
+    case Letter::kLook:
     case Letter::kStart:
+    case Letter::kStartAndLearn:
       return false;
   }
   return false;
@@ -46,22 +51,27 @@ std::vector<std::string> SplitParts(std::string_view text) {
   return parts;
 }
 
+void FrameReader::Add(std::string_view bytes) {
+  pending_.erase(0, std::exchange(at_, 0));
+  pending_.append(bytes);
+}
+
 StatusOr<std::optional<Frame>> FrameReader::Next() {
-  if (!pending_.empty() && !ComesFromPython(pending_[0])) {
+  const std::string_view rest = std::string_view(pending_).substr(at_);
+  if (!rest.empty() && !ComesFromPython(rest[0])) {
     return absl::InvalidArgumentError(
-        fmt::format("a message of a worker's Python begins with byte {}", static_cast<unsigned char>(pending_[0])));
+        fmt::format("a message of a worker's Python begins with byte {}", static_cast<unsigned char>(rest[0])));
   }
-  if (pending_.size() < kHead) return std::nullopt;
+  if (rest.size() < kHead) return std::nullopt;
   size_t size = 0;
-  for (size_t at = 4; at > 0; --at) size = size << 8 | static_cast<unsigned char>(pending_[at]);
+  for (size_t at = 4; at > 0; --at) size = size << 8 | static_cast<unsigned char>(rest[at]);
   if (size > kLongestBody) {
     return absl::InvalidArgumentError(
         fmt::format("a message of a worker's Python has {} bytes, at most {} are read", size, kLongestBody));
   }
-  if (pending_.size() < kHead + size) return std::nullopt;
-  Frame frame{static_cast<Letter>(pending_[0]), pending_.substr(kHead, size)};
-  pending_.erase(0, kHead + size);
-  return frame;
+  if (rest.size() < kHead + size) return std::nullopt;
+  at_ += kHead + size;
+  return Frame{static_cast<Letter>(rest[0]), std::string(rest.substr(kHead, size))};
 }
 
 }  // namespace muster::agent::standby

@@ -5,9 +5,12 @@
 //
 //   agent -> Python                                     Python -> agent
 //   I  folder of the script, names of modules: import   H  the process with this pid runs this code
+//   L  folder of the script, "script" or "module", its  V  two digests: of what names the script, of the versions of
+//      name: look what it imports (probe.py)               Python and the installed packages
 //   P  still there?                                     P  yes; a text says what a cold start would find changed
-//   S  environment; with it the streams 0, 1 and 2:     N  names of modules that a worker has imported
-//      become the worker                                R  imported so many modules, all that were asked for: ready
+//   S  environment; with it the streams 0, 1 and 2:     N  names of modules that a worker has imported, or that the
+//      become the worker                                   probe has found in the script
+//   T  as S, and go on as a worker that learns          R  imported so many modules, all that were asked for: ready
 //                                                       U  this process cannot be a standby: module, what it does
 #pragma once
 
@@ -23,9 +26,12 @@ namespace muster::agent::standby {
 
 enum class Letter : char {
   kImport = 'I',
+  kLook = 'L',
   kPing = 'P',  // in both directions
   kStart = 'S',
+  kStartAndLearn = 'T',
   kHello = 'H',
+  kVersions = 'V',
   kNames = 'N',
   kReady = 'R',
   kUnfit = 'U',
@@ -48,13 +54,14 @@ std::vector<std::string> SplitParts(std::string_view text);
 // Puts frames together from the pieces that a socket gives. Memory: one frame at most.
 class FrameReader {
  public:
-  void Add(std::string_view bytes) { pending_.append(bytes); }
+  void Add(std::string_view bytes);
   // The next whole frame; nullopt: more bytes are needed. InvalidArgument: a letter that Python does not send, or a
   // body above kLongestBody. The script can write to this socket, so both are possible.
   StatusOr<std::optional<Frame>> Next();
 
  private:
   std::string pending_;
+  size_t at_ = 0;  // of the next frame in `pending_`
 };
 
 }  // namespace muster::agent::standby

@@ -48,32 +48,46 @@ Duration PauseAfter(int failures) {
 }
 
 Step NextStep(const View& view, Duration delay, TimePoint now) {
-  if (!view.on || !view.quiet || view.imports == 0) return {};
+  if (!view.on || !view.quiet) return {};
   if (now < *view.quiet + delay) return {Kind::kLater, 0, *view.quiet + delay};
-  std::optional<int> start, more;  // local ranks
-  std::optional<TimePoint> later;
+  std::optional<Step> due;         // kProbe or kStart
+  std::optional<int> more;         // local rank
+  std::optional<TimePoint> later;  // a limit, or the end of a pause
+  int busy = 0;
+  const auto look_at = [&later](TimePoint when) { later = std::min(later.value_or(when), when); };
   for (size_t rank = 0; rank < view.seats.size(); ++rank) {
     const Seat& seat = view.seats[rank];
     const int local_rank = static_cast<int>(rank);
     switch (seat.standby) {
-      case Seat::Standby::kImporting:  // one at a time
-        return now < seat.limit ? Step{Kind::kLater, 0, seat.limit} : Step{Kind::kEnd, local_rank, {}};
+      case Seat::Standby::kProbing:
+      case Seat::Standby::kImporting:
+      case Seat::Standby::kMore:
+        if (now >= seat.limit) return {Kind::kEnd, local_rank, {}};
+        look_at(seat.limit);
+        ++busy;
+        break;
       case Seat::Standby::kReady:
         if (seat.imports < view.imports && !more) more = local_rank;
         break;
       case Seat::Standby::kNone: {
-        const TimePoint due = seat.failures == 0 ? now : seat.failed + PauseAfter(seat.failures);
-        if (due <= now && !start) start = local_rank;
-        if (due > now && (!later || due < *later)) later = due;
+        if (seat.proven && view.imports == 0) break;
+        const TimePoint pause_ends = seat.failures == 0 ? now : seat.failed + PauseAfter(seat.failures);
+        if (pause_ends > now) {
+          look_at(pause_ends);
+        } else if (!due) {
+          due = Step{seat.proven ? Kind::kStart : Kind::kProbe, local_rank, {}};
+        }
         break;
       }
     }
   }
+  const bool free = busy < view.at_once;
   // A tenth more than one needs stays free: what the job needs for a moment must not end it.
-  const bool room = !view.memory || *view.memory >= view.standby_memory + view.standby_memory / 10;
-  if (start && room) return {Kind::kStart, *start, {}};
-  if (more) return {Kind::kMore, *more, {}};
-  if (start) return {Kind::kLater, 0, now + kFirstPause};
+  const int64_t needed = (busy + 1) * (view.standby_memory + view.standby_memory / 10);
+  const bool room = !view.memory || *view.memory >= needed;
+  if (due && free && room) return *due;
+  if (more && free) return {Kind::kMore, *more, {}};
+  if (due && free) look_at(now + kFirstPause);
   if (later) return {Kind::kLater, 0, *later};
   return {};
 }
@@ -115,6 +129,17 @@ bool Imports::LeaveOut(const std::string& module) {
   const bool known = !left_out_.insert(module).second;
   std::erase_if(names_, [&](const std::string& name) { return IsBelow(name, module); });
   return !known && left_out_.size() <= kMostLeftOut;
+}
+
+std::vector<std::string> ProbeCommand(const std::vector<std::string>& worker) {
+  auto at = std::find(worker.begin(), worker.end(), "-u");
+  if (at == worker.end()) return {};
+  std::vector<std::string> probe(worker.begin(), ++at);
+  probe.insert(probe.end(), {"-c", "pass"});
+  if (at != worker.end() && *at == "-m") ++at;
+  if (at != worker.end()) ++at;  // the script
+  probe.insert(probe.end(), at, worker.end());
+  return probe;
 }
 
 std::string ScriptFolder(const RunOptions::Command& command) {

@@ -1,8 +1,11 @@
 // When a node makes a standby worker, and when it does not. Pure.
 //
 // A standby is a Python process that has imported what the script imports, and becomes the worker of its local rank in
-// the next round. One is made at a time, while a round runs or this node waits for one: never while a start is under
-// way, which needs the CPUs and the memory.
+// the next round. It is made while a round runs, one at a time, or while this node waits for one, one for each CPU: not
+// while a start is under way, which needs the CPUs and the memory.
+//
+// Before the first standby of a local rank comes a probe: the same command line without the script. It shows that this
+// Python runs sitecustomize.py. One that does not would run the script at once.
 #pragma once
 
 #include <cstdint>
@@ -18,18 +21,25 @@
 namespace muster::agent::standby {
 
 inline constexpr Duration kImportLimit = std::chrono::seconds(120);  // for one standby
+inline constexpr Duration kProbeLimit = std::chrono::seconds(60);    // for one probe: a file system may be slow
+// How long a node waits for a round before it begins: a start that follows at once is not slowed down.
+inline constexpr Duration kWaitDelay = std::chrono::milliseconds(200);
 // After a standby that ended by itself or took too long: the pause before the next, doubled each time.
 inline constexpr Duration kFirstPause = std::chrono::seconds(10), kLongestPause = std::chrono::minutes(10);
 // Memory that a standby needs if none has been measured yet: torch 2.15 with DDP takes 115 MB.
 inline constexpr int64_t kUnknownMemory = int64_t{512} << 20;
 
 struct Seat {
-  enum class Standby { kNone, kImporting, kReady };
+  // kMore: was ready, and imports what has become known since.
+  enum class Standby { kNone, kProbing, kImporting, kReady, kMore };
   Standby standby = Standby::kNone;
-  TimePoint limit{};   // until when it may import
-  size_t imports = 0;  // how many names it was told
-  int failures = 0;    // in a row
-  TimePoint failed{};  // the last one
+  bool proven = false;  // by a probe
+  TimePoint limit{};    // until when it may probe or import
+  size_t imports = 0;   // how many names it was told
+  int failures = 0;     // in a row
+  TimePoint failed{};   // the last one
+  // Whether a worker can begin in it.
+  bool ready() const { return standby == Standby::kReady || standby == Standby::kMore; }
   bool operator==(const Seat&) const = default;
 };
 
@@ -38,14 +48,16 @@ struct View {
   std::optional<TimePoint> quiet;           // since when no start is under way; nullopt: one is
   size_t imports = 0;                       // names that are known
   std::vector<Seat> seats;                  // by local rank
+  int at_once = 1;                          // how many may probe or import at a time
   std::optional<int64_t> memory;            // bytes that are free for this container; nullopt: unknown, so enough
   int64_t standby_memory = kUnknownMemory;  // what one takes
 };
 
-// What to do at `now`. kStart: make a standby for `local_rank`. kMore: name the modules that it has not been told.
-// kEnd: give it up, its imports take too long. kLater: nothing before `at`. kNothing: nothing until an event comes.
+// What to do at `now`. kProbe: probe the Python of `local_rank`. kStart: make its standby. kMore: name the modules that
+// it has not been told. kEnd: give it up, it takes too long. kLater: nothing before `at`. kNothing: nothing until an
+// event comes.
 struct Step {
-  enum class Kind { kNothing, kLater, kStart, kMore, kEnd };
+  enum class Kind { kNothing, kLater, kProbe, kStart, kMore, kEnd };
   Kind kind = Kind::kNothing;
   int local_rank = 0;
   TimePoint at{};
@@ -78,6 +90,9 @@ class Imports {
   std::set<std::string> known_;     // the same
   std::set<std::string> left_out_;  // modules, with all below them
 };
+
+// The command line of a worker, `PYTHON -u [-m] script args`, with `-c pass` in place of the script.
+std::vector<std::string> ProbeCommand(const std::vector<std::string>& worker);
 
 // The folder that Python puts at the front of sys.path for this command: that of the script, or the working directory.
 std::string ScriptFolder(const RunOptions::Command& command);

@@ -16,6 +16,22 @@ namespace muster::agent::standby {
 
 using boost::system::error_code;
 
+namespace {
+
+std::string_view NameOf(Mode mode) {
+  switch (mode) {
+    case Mode::kLearn:
+      return "learn";
+    case Mode::kWait:
+      return "wait";
+    case Mode::kProbe:
+      return "probe";
+  }
+  return "";
+}
+
+}  // namespace
+
 class PythonChannel::Impl : public std::enable_shared_from_this<Impl> {
  public:
   Impl(boost::asio::io_context& loop, Events events) : events_(std::move(events)), socket_(loop) {}
@@ -36,6 +52,8 @@ class PythonChannel::Impl : public std::enable_shared_from_this<Impl> {
     error_code ignored;
     socket_.close(ignored);
   }
+
+  void Redirect(Events events) { events_ = std::move(events); }
 
   int their_end() const { return theirs_.get(); }
 
@@ -134,6 +152,7 @@ StatusOr<std::unique_ptr<PythonChannel>> PythonChannel::Open(boost::asio::io_con
   return std::unique_ptr<PythonChannel>(new PythonChannel(std::move(impl)));
 }
 PythonChannel::~PythonChannel() { impl_->Close(); }
+void PythonChannel::Redirect(Events events) { impl_->Redirect(std::move(events)); }
 void PythonChannel::Started() { impl_->Started(); }
 Status PythonChannel::AwaitAnswer(TimePoint deadline) { return impl_->AwaitAnswer(deadline); }
 Status PythonChannel::Send(std::string_view frame, const std::vector<int>& descriptors, TimePoint deadline) {
@@ -156,9 +175,8 @@ PythonStart PythonChannel::StartWith(const std::vector<std::string>& environment
     start.environment.push_back(fmt::format("{}{}{}{}", kPath, place, rest.empty() ? "" : ":", rest));
   }
   if (!had_path) start.environment.push_back(fmt::format("{}{}", kPath, place));
-  start.environment.push_back(fmt::format("MUSTER_STANDBY={}:{}:{}:{}:{}", mode == Mode::kLearn ? "learn" : "wait",
-                                          had_path ? "set" : "unset", archive, impl_->their_end(),
-                                          Join(of_round, ",")));
+  start.environment.push_back(fmt::format("MUSTER_STANDBY={}:{}:{}:{}:{}", NameOf(mode), had_path ? "set" : "unset",
+                                          archive, impl_->their_end(), Join(of_round, ",")));
   return start;
 }
 

@@ -16,7 +16,7 @@
 
 namespace muster::agent::standby {
 
-enum class Mode { kLearn, kWait };  // sitecustomize.py
+enum class Mode { kLearn, kWait, kProbe };  // sitecustomize.py
 
 // What a process needs to run sitecustomize.py: it keeps `descriptors` and has `environment`.
 struct PythonStart {
@@ -41,6 +41,9 @@ class PythonChannel {
   // `of_round`: the names of the variables that come with the start.
   PythonStart StartWith(const std::vector<std::string>& environment, Mode mode, int archive,
                         const std::vector<std::string>& of_round) const;
+  // Calls these from now on.
+  void Redirect(Events events);
+
   // Call it when the process has been started. Closes this process's copy of its end, and begins to read.
   void Started();
 

@@ -8,6 +8,7 @@ NAMES":
          lies in the standard library or in site-packages. It finds nothing itself.
   wait   this process is a standby. It imports the modules that the agent names, and waits for its start. When it
          returns from here, Python runs the script as in any other process. It must not return before: an error ends it.
+  probe  this process has no script. It answers as probe.py says, and ends.
 
 PATH is "set" if there was a PYTHONPATH before. ARCHIVE and SOCKET are descriptors. NAMES, joined by commas, are the
 variables that come with the start. The messages are those of frames.h.
@@ -69,18 +70,19 @@ def spec_of(name):
         return None
 
 
+def is_foreign_place(place):
+    parts = str(place).split(os.sep)
+    library = os.path.dirname(os.__file__)
+    return "site-packages" in parts or "dist-packages" in parts or (str(place) + os.sep).startswith(library + os.sep)
+
+
 def is_foreign(spec):
     """Whether a module is the standard library's or an installed package's, and so not the user's own."""
     origin = getattr(spec, "origin", None)
     if origin in ("built-in", "frozen"):
         return True
     places = [origin] if origin else list(getattr(spec, "submodule_search_locations", None) or [])
-    library = os.path.dirname(os.__file__) + os.sep
-    for place in places:
-        parts = str(place).split(os.sep)
-        if "site-packages" not in parts and "dist-packages" not in parts and not str(place).startswith(library):
-            return False
-    return bool(places)
+    return bool(places) and all(map(is_foreign_place, places))
 
 
 class Learner:
@@ -411,18 +413,35 @@ def wait(channel, names):
             send(channel, b"R", str(count))
         elif letter == b"P":
             send(channel, b"P", find_change(files, origins) or "")
-        elif letter == b"S":
+        elif letter in (b"S", b"T"):
             break
     watcher.end()
-    socket.close()
+    socket.detach()
+    if letter == b"T":
+        learn(channel)
+    else:
+        os.close(channel)
     set_oom_score(oom_score)
     set_environment(split_environment(body))
     take_streams(descriptors, streams)
     return error
 
 
+def answer_probe():
+    try:
+        import probe  # of the archive, before its path is taken away
+
+        channel, _ = take_settings()
+        probe.run(channel, sys.modules["sitecustomize"])
+    finally:
+        os._exit(0)
+
+
 def begin():
-    waits = os.environ["MUSTER_STANDBY"].startswith("wait:")
+    mode = os.environ["MUSTER_STANDBY"].partition(":")[0]
+    if mode == "probe":
+        answer_probe()
+    waits = mode == "wait"
     try:
         channel, names = take_settings()
         if waits:

@@ -1,12 +1,13 @@
 #include "agent/standby/standbys.h"
 
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include "agent/standby/kept_imports.h"
 #include "agent/standby/plan.h"
 #include "agent/standby/python_channel.h"
 #include "agent/standby/standby_output.h"
@@ -35,14 +36,36 @@ Likeness LikenessOf(const launcher::WorkerSpec& spec) {
   return {spec.argv, LocalPart(spec.environment), NamesOfRound(spec.environment)};
 }
 
-struct Standby {
+// A standby or a probe. Destroying it ends the process.
+struct Process {
+  Process() = default;
+  ~Process() {
+    if (pid != -1) kill(-pid, SIGKILL);
+  }
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
   pid_t pid = -1;
   Likeness like;
-  Seat seat;
-  bool was_ready = false;
   std::unique_ptr<PythonChannel> channel;
   std::unique_ptr<StandbyOutput> output;
+  bool closed = false;             // the other end of `channel`
+  std::optional<int> wait_status;  // it has ended
 };
+
+// Of a local rank.
+struct Place {
+  Seat seat;
+  std::unique_ptr<Process> process;  // unless seat.standby is kNone
+};
+
+// The worker that tells what it imports.
+struct Learner {
+  std::unique_ptr<PythonChannel> channel;
+  pid_t pid = -1;
+};
+
+constexpr const char* kNoPath = "the workers' Python reads no PYTHONPATH (-E, -I, -S), or is a child of them";
 
 }  // namespace
 
@@ -52,63 +75,61 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
       : loop_(loop), reaper_(reaper), options_(options), timer_(loop) {
     view_.on = options.standby.wanted && !WhyNone(options);
     if (!view_.on) return;
-    for (const std::string& name : options.standby.imports) Learned(name);
-    seats_.resize(static_cast<size_t>(options.workers.nproc));
+    for (const std::string& name : options.standby.imports) Add(name);
   }
 
   void Close() {
     timer_.cancel();
+    Keep();
     learner_.reset();
-    for (Standby& standby : seats_) Discard(standby);
-    for (Standby& standby : used_) Discard(standby);
+    places_.clear();
+  }
+
+  void Wait(const std::vector<launcher::WorkerSpec>& workers) {
+    if (!view_.on || !OpenArchive()) return;
+    NoteWorkers(workers);
+    waits_ = true;
+    view_.quiet = MonotonicClock::now();
+    Look();
   }
 
   void Prepare(std::vector<launcher::WorkerSpec>* workers) {
     RoundEnds();
     from_standby_ = 0;
     learner_.reset();
-    if (!seen_ && tries_ == kMostTries)
-      Off("the workers' Python reads no PYTHONPATH (-E, -I, -S), or is a child of them");
-    for (Standby& standby : used_) Discard(standby);  // of a start that failed
-    used_.clear();
+    if (!seen_ && tries_ == kMostTries) Off(kNoPath);
     if (!view_.on || !OpenArchive()) return;
-    likenesses_.clear();
-    for (const launcher::WorkerSpec& spec : *workers) likenesses_.push_back(LikenessOf(spec));
-    seats_.resize(workers->size());
+    NoteWorkers(*workers);
     const TimePoint deadline = MonotonicClock::now() + kAnswerLimit;
-    for (size_t rank = 0; rank < workers->size(); ++rank) {
-      Standby& standby = seats_[rank];
-      if (standby.pid == -1) continue;
-      const bool fits = standby.was_ready && standby.like == likenesses_[rank];  // it may import what came since
-      if (!fits || !standby.channel->Send(Encode(Letter::kPing), {}, deadline).ok()) Discard(standby);
+    for (Place& place : places_) {
+      if (!place.process) continue;
+      if (!place.seat.ready() || !place.process->channel->Send(Encode(Letter::kPing), {}, deadline).ok()) Empty(place);
     }
     for (size_t rank = 0; rank < workers->size(); ++rank) {
-      Standby& standby = seats_[rank];
-      if (standby.pid == -1) continue;
-      if (const Status answer = standby.channel->AwaitAnswer(deadline); answer.ok()) {
-        UseStandby(rank, &(*workers)[rank]);
+      Place& place = places_[rank];
+      if (!place.process) continue;
+      if (const Status answer = place.process->channel->AwaitAnswer(deadline); answer.ok()) {
+        UseStandby(place, &(*workers)[rank], rank == 0 && !complete_);
       } else {
         log::Debug(fmt::format("a standby worker is not used: {}", Message(answer)),
-                   {{"pid", std::to_string(standby.pid)}});
-        Discard(standby);
+                   {{"pid", std::to_string(place.process->pid)}});
+        Empty(place);
       }
     }
-    if (!learned_ && !workers->empty() && !workers->front().start) Learn(&workers->front());
+    if (!complete_ && !workers->empty() && !workers->front().start) Learn(&workers->front());
   }
 
   int WorkersRun() {
-    if (learner_) learner_->Started();
-    for (Standby& standby : used_) standby.output.reset();
-    used_.clear();
+    waits_ = false;
     view_.quiet = MonotonicClock::now();
     Look();
     return from_standby_;
   }
 
+  bool on() const { return view_.on; }
   int ready() const {
-    return static_cast<int>(std::count_if(seats_.begin(), seats_.end(), [](const Standby& standby) {
-      return standby.seat.standby == Seat::Standby::kReady;
-    }));
+    return static_cast<int>(
+        std::count_if(places_.begin(), places_.end(), [](const Place& place) { return place.seat.ready(); }));
   }
 
   void RoundEnds() {
@@ -131,69 +152,95 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
   void Off(const std::string& why) {
     if (!std::exchange(view_.on, false)) return;
     log::Warning(fmt::format("no standby workers from now on: {}", why));
-    for (Standby& standby : seats_) Discard(standby);
+    places_.clear();
   }
 
-  // --- learning ---
+  // One place for each worker. A standby that is not like its worker goes.
+  void NoteWorkers(const std::vector<launcher::WorkerSpec>& workers) {
+    likenesses_.clear();
+    for (const launcher::WorkerSpec& worker : workers) likenesses_.push_back(LikenessOf(worker));
+    places_.resize(workers.size());
+    for (size_t rank = 0; rank < places_.size(); ++rank) {
+      Place& place = places_[rank];
+      if (place.process && place.process->like != likenesses_[rank]) Empty(place);
+    }
+  }
+
+  // --- what the script imports ---
 
   void Learn(launcher::WorkerSpec* worker) {
-    PythonChannel::Events events;
-    events.frame = [this](const Frame& frame) { OnLearned(frame); };
-    events.ended = [this](const Status&) { learner_.reset(); };
-    auto channel = PythonChannel::Open(loop_, std::move(events));
+    auto channel = PythonChannel::Open(loop_, LearnerEvents());
     if (!channel.ok()) return;  // the next round tries again
-    learner_ = *std::move(channel);
+    learner_ = Learner{.channel = *std::move(channel)};
     worker->marks = worker->environment;
-    PythonStart start = learner_->StartWith(worker->environment, Mode::kLearn, archive_.get(), {});
+    PythonStart start = learner_->channel->StartWith(worker->environment, Mode::kLearn, archive_.get(), {});
     worker->environment = std::move(start.environment);
     worker->kept.insert(worker->kept.end(), start.descriptors.begin(), start.descriptors.end());
     worker->start = [this](const launcher::ProcessSpec& process) -> StatusOr<pid_t> {
-      MUSTER_ASSIGN_OR_RETURN(learner_pid_, launcher::StartProcess(process));
+      MUSTER_ASSIGN_OR_RETURN(learner_->pid, launcher::StartProcess(process));
+      learner_->channel->Started();
       ++tries_;
-      return learner_pid_;
+      return learner_->pid;
     };
+  }
+
+  PythonChannel::Events LearnerEvents() {
+    return {.frame = [this](const Frame& frame) { OnLearned(frame); },
+            .ended = [this](const Status&) { learner_.reset(); }};
   }
 
   // A process that the command starts before its Python, or in place of it, may run sitecustomize.py, too.
   static bool IsFrom(const Frame& hello, pid_t pid) { return hello.body == std::to_string(pid); }
 
   void OnLearned(const Frame& frame) {
-    if (frame.letter == Letter::kHello) seen_ = seen_ || IsFrom(frame, learner_pid_);
-    if (!seen_) return;
-    if (frame.letter == Letter::kNames) {
-      learned_ = true;
-      if (!options_.standby.imports.empty()) return;
-      for (const std::string& name : SplitParts(frame.body)) Learned(name);
-    }
+    if (frame.letter == Letter::kHello) seen_ = seen_ || IsFrom(frame, learner_->pid);
+    if (!seen_ || frame.letter != Letter::kNames) return;
+    source_ = Source::kWorker;
+    for (const std::string& name : SplitParts(frame.body)) Learned(name);
     Look();
   }
 
   void Learned(const std::string& name) {
+    if (options_.standby.imports.empty()) Add(name);
+  }
+
+  void Add(const std::string& name) {
     imports_.Add(name);
     view_.imports = imports_.names().size();
+  }
+
+  // A worker's list is kept for the next run.
+  void Keep() {
+    if (!facts_ || source_ != Source::kWorker || !options_.standby.imports.empty()) return;
+    if (std::exchange(kept_, imports_.names().size()) == imports_.names().size()) return;
+    if (const Status kept = KeepImports(*facts_, imports_.names()); !kept.ok()) {
+      log::Debug(fmt::format("what the script imports is not kept for its next run: {}", Message(kept)));
+    }
   }
 
   // --- making standbys ---
 
   void Look() {
-    if (!view_.on || !seen_ || !view_.quiet) return;
+    if (!view_.on || !view_.quiet) return;
     view_.seats.clear();
-    for (const Standby& standby : seats_) view_.seats.push_back(standby.seat);
+    for (const Place& place : places_) view_.seats.push_back(place.seat);
     view_.memory = FreeMemory();
-    const TimePoint now = MonotonicClock::now();
-    const Step step = NextStep(view_, options_.standby.delay, now);
+    view_.at_once = waits_ ? cpus_ : 1;
+    const Step step = NextStep(view_, waits_ ? kWaitDelay : options_.standby.delay, MonotonicClock::now());
     switch (step.kind) {
       case Step::Kind::kNothing:
         return;
       case Step::Kind::kLater:
         return LookAt(step.at);
+      case Step::Kind::kProbe:
       case Step::Kind::kStart:
-        return Make(step.local_rank);
+        return Make(static_cast<size_t>(step.local_rank), step.kind == Step::Kind::kProbe);
       case Step::Kind::kMore:
-        return Tell(seats_[static_cast<size_t>(step.local_rank)]);
+        return Tell(places_[static_cast<size_t>(step.local_rank)]);
       case Step::Kind::kEnd: {
-        Standby& late = seats_[static_cast<size_t>(step.local_rank)];
-        log::Debug("a standby worker is given up: its imports take too long", {{"pid", std::to_string(late.pid)}});
+        Place& late = places_[static_cast<size_t>(step.local_rank)];
+        log::Debug("a standby worker is given up: its imports take too long",
+                   {{"pid", std::to_string(late.process->pid)}});
         Failed(late);
         return Look();
       }
@@ -209,82 +256,142 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
     });
   }
 
-  void Make(int local_rank) {
-    const auto rank = static_cast<size_t>(local_rank);
-    Standby& standby = seats_[rank];
-    if (Status status = Begin(rank, &standby); !status.ok()) {
-      log::Debug(fmt::format("a standby for local rank {} cannot be made: {}", local_rank, Message(status)));
-      Failed(standby);
-      Look();
+  void Make(size_t rank, bool probe) {
+    Place& place = places_[rank];
+    if (Status status = Begin(rank, probe); !status.ok()) {
+      log::Debug(fmt::format("a standby for local rank {} cannot be made: {}", rank, Message(status)));
+      Failed(place);
     }
-  }
-
-  Status Begin(size_t rank, Standby* standby) {
-    PythonChannel::Events events;
-    events.frame = [this, rank](const Frame& frame) { OnFrame(seats_[rank], frame); };
-    events.ended = [this, rank](const Status&) {
-      Failed(seats_[rank]);
-      Look();
-    };
-    MUSTER_ASSIGN_OR_RETURN(standby->channel, PythonChannel::Open(loop_, std::move(events)));
-    MUSTER_ASSIGN_OR_RETURN(standby->output, StandbyOutput::Open(loop_, static_cast<int>(rank)));
-    standby->like = likenesses_[rank];
-    PythonStart start =
-        standby->channel->StartWith(standby->like.environment, Mode::kWait, archive_.get(), standby->like.of_round);
-    launcher::ProcessSpec process;
-    process.argv = standby->like.argv;
-    process.environment = std::move(start.environment);
-    process.kept = std::move(start.descriptors);
-    process.out = process.err = standby->output->writing();
-    MUSTER_ASSIGN_OR_RETURN(standby->pid, launcher::StartProcess(process));
-    // Its number may be another process's after that, and a child that it has left may hold the channel open.
-    reaper_.Watch(standby->pid, [weak = weak_from_this(), rank](const launcher::Reaped& reaped) {
-      auto self = weak.lock();
-      if (!self || self->seats_[rank].pid != reaped.pid) return;
-      self->Failed(self->seats_[rank]);
-      self->Look();
-    });
-    standby->output->Started();
-    standby->channel->Started();
-    standby->seat.standby = Seat::Standby::kImporting;
-    standby->seat.imports = 0;
-    standby->seat.limit = MonotonicClock::now() + kImportLimit;
-    LookAt(standby->seat.limit);
-    return absl::OkStatus();
-  }
-
-  // Names the modules that the standby has not been told.
-  void Tell(Standby& standby) {
-    std::vector<std::string> parts = {ScriptFolder(options_.command)};
-    const std::vector<std::string>& names = imports_.names();
-    parts.insert(parts.end(), names.begin() + static_cast<std::ptrdiff_t>(standby.seat.imports), names.end());
-    standby.seat.standby = Seat::Standby::kImporting;
-    standby.seat.imports = names.size();
-    standby.seat.limit = MonotonicClock::now() + kImportLimit;
-    const std::string frame = Encode(Letter::kImport, JoinParts(parts));
-    if (!standby.channel->Send(frame, {}, MonotonicClock::now() + kSendLimit).ok()) Failed(standby);
     Look();
   }
 
-  void OnFrame(Standby& standby, const Frame& frame) {
+  Status Begin(size_t rank, bool probe) {
+    Place& place = places_[rank];
+    place.process = std::make_unique<Process>();
+    Process& made = *place.process;
+    PythonChannel::Events events;
+    events.frame = [this, rank, probe](const Frame& frame) {
+      probe ? OnProbe(places_[rank], frame) : OnStandby(places_[rank], frame);
+    };
+    events.ended = [this, rank](const Status&) { OnEnd(places_[rank], [](Process& ended) { ended.closed = true; }); };
+    MUSTER_ASSIGN_OR_RETURN(made.channel, PythonChannel::Open(loop_, std::move(events)));
+    MUSTER_ASSIGN_OR_RETURN(made.output, StandbyOutput::Open(loop_, static_cast<int>(rank)));
+    made.like = likenesses_[rank];
+    PythonStart start = made.channel->StartWith(made.like.environment, probe ? Mode::kProbe : Mode::kWait,
+                                                archive_.get(), made.like.of_round);
+    launcher::ProcessSpec process;
+    process.argv = probe ? ProbeCommand(made.like.argv) : made.like.argv;
+    process.environment = std::move(start.environment);
+    process.kept = std::move(start.descriptors);
+    process.out = process.err = made.output->writing();
+    MUSTER_ASSIGN_OR_RETURN(made.pid, launcher::StartProcess(process));
+    // Its number may be another process's after that, and a child that it has left may hold the channel open.
+    reaper_.Watch(made.pid, [weak = weak_from_this(), rank](const launcher::Reaped& reaped) {
+      auto self = weak.lock();
+      if (!self || rank >= self->places_.size()) return;
+      Place& place = self->places_[rank];
+      if (!place.process || place.process->pid != reaped.pid) return;
+      self->OnEnd(place, [&reaped](Process& ended) { ended.wait_status = reaped.wait_status; });
+    });
+    made.output->Started();
+    made.channel->Started();
+    place.seat.standby = probe ? Seat::Standby::kProbing : Seat::Standby::kImporting;
+    place.seat.imports = 0;
+    place.seat.limit = MonotonicClock::now() + (probe ? kProbeLimit : kImportLimit);
+    return absl::OkStatus();
+  }
+
+  // The process has ended, or has closed the channel. What a probe has sent is read before its end counts.
+  void OnEnd(Place& place, const std::function<void(Process&)>& note) {
+    Process& process = *place.process;
+    note(process);
+    if (place.seat.standby == Seat::Standby::kProbing) {
+      if (!process.closed || !process.wait_status) return;
+      if (!place.seat.proven && !WIFSIGNALED(*process.wait_status)) return Off(kNoPath);
+      place.seat.proven ? Empty(place) : Failed(place);
+    } else {
+      Failed(place);
+    }
+    Look();
+  }
+
+  void OnProbe(Place& place, const Frame& frame) {
+    switch (frame.letter) {
+      case Letter::kHello: {
+        if (!IsFrom(frame, place.process->pid)) return Off(kNoPath);
+        place.seat.proven = true;
+        const RunOptions::Command& command = options_.command;
+        const std::string look = Encode(
+            Letter::kLook, JoinParts({ScriptFolder(command), command.module ? "module" : "script", command.script}));
+        if (!place.process->channel->Send(look, {}, MonotonicClock::now() + kSendLimit).ok()) Failed(place);
+        return Look();
+      }
+      case Letter::kVersions:
+        return OnFacts(ParseScriptFacts(frame.body));
+      case Letter::kNames:
+        if (source_ > Source::kText) return;
+        source_ = Source::kText;
+        for (const std::string& name : SplitParts(frame.body)) Learned(name);
+        return;
+      case Letter::kReady:
+      case Letter::kUnfit:
+      case Letter::kImport:
+      case Letter::kLook:
+      case Letter::kPing:
+      case Letter::kStart:
+      case Letter::kStartAndLearn:
+        return;
+    }
+  }
+
+  void OnFacts(const StatusOr<ScriptFacts>& facts) {
+    if (facts_ || !facts.ok()) return;
+    facts_ = *facts;
+    if (source_ == Source::kWorker || !options_.standby.imports.empty()) return;
+    const std::vector<std::string> kept = ReadKeptImports(*facts);
+    if (kept.empty()) return;
+    source_ = Source::kLastRun;
+    for (const std::string& name : kept) Learned(name);
+  }
+
+  // Names the modules that the standby has not been told.
+  void Tell(Place& place) {
+    std::vector<std::string> parts = {ScriptFolder(options_.command)};
+    const std::vector<std::string>& names = imports_.names();
+    parts.insert(parts.end(), names.begin() + static_cast<std::ptrdiff_t>(place.seat.imports), names.end());
+    if (place.seat.standby == Seat::Standby::kReady) place.seat.standby = Seat::Standby::kMore;
+    place.seat.imports = names.size();
+    place.seat.limit = MonotonicClock::now() + kImportLimit;
+    const std::string frame = Encode(Letter::kImport, JoinParts(parts));
+    if (!place.process->channel->Send(frame, {}, MonotonicClock::now() + kSendLimit).ok()) Failed(place);
+    Look();
+  }
+
+  void OnStandby(Place& place, const Frame& frame) {
     switch (frame.letter) {
       case Letter::kHello:
-        if (!IsFrom(frame, standby.pid)) return Off("another process than the worker's reads Python's settings");
-        return Tell(standby);
+        if (!IsFrom(frame, place.process->pid)) {
+          return Off("another process than the worker's reads Python's settings");
+        }
+        return Tell(place);
       case Letter::kReady:
-        standby.seat.standby = Seat::Standby::kReady;
-        standby.was_ready = true;
-        standby.seat.failures = 0;
-        view_.standby_memory = PrivateMemory(standby.pid).value_or(kUnknownMemory);
-        log::Debug("a standby worker is ready", {{"pid", std::to_string(standby.pid)},
+        place.seat.standby = Seat::Standby::kReady;
+        place.seat.failures = 0;
+        complete_ = complete_ || (!waits_ && source_ == Source::kWorker);
+        view_.standby_memory = PrivateMemory(place.process->pid).value_or(kUnknownMemory);
+        log::Debug("a standby worker is ready", {{"pid", std::to_string(place.process->pid)},
                                                  {"modules", frame.body},
                                                  {"private_bytes", std::to_string(view_.standby_memory)}});
+        Keep();
         return Look();
       case Letter::kUnfit:
         return Unfit(frame);
+      case Letter::kVersions:
       case Letter::kImport:
+      case Letter::kLook:
       case Letter::kPing:
       case Letter::kStart:
+      case Letter::kStartAndLearn:
       case Letter::kNames:
         return;
     }
@@ -298,73 +405,86 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
     if (!imports_.LeaveOut(module)) return Off(fmt::format("importing {} {}, as do many others", module, does));
     log::Info(fmt::format("standby workers do not import {} from now on: importing it {}", module, does));
     view_.imports = imports_.names().size();
-    for (Standby& standby : seats_) Discard(standby);
+    for (Place& place : places_) {
+      if (place.seat.standby != Seat::Standby::kProbing) Empty(place);
+    }
     Look();
   }
 
-  void Failed(Standby& standby) {
-    const int failures = standby.seat.failures + 1;
-    Discard(standby);
-    standby.seat.failures = failures;
-    standby.seat.failed = MonotonicClock::now();
+  static void Failed(Place& place) {
+    const int failures = place.seat.failures + 1;
+    Empty(place);
+    place.seat.failures = failures;
+    place.seat.failed = MonotonicClock::now();
   }
 
-  void Discard(Standby& standby) {
-    if (standby.pid != -1) kill(-standby.pid, SIGKILL);
-    standby = Standby();
+  static void Empty(Place& place) {
+    place.process.reset();
+    place.seat = Seat{.proven = place.seat.proven};
   }
 
   // --- using them ---
 
-  void UseStandby(size_t rank, launcher::WorkerSpec* worker) {
-    used_.push_back(std::exchange(seats_[rank], Standby()));
-    const size_t place = used_.size() - 1;
-    worker->marks = used_.back().like.environment;
-    worker->start = [this, place,
+  void UseStandby(Place& place, launcher::WorkerSpec* worker, bool learn) {
+    std::shared_ptr<Process> used = std::move(place.process);
+    Empty(place);
+    used->channel->Redirect({});
+    worker->marks = used->like.environment;
+    worker->start = [this, used, learn,
                      environment = worker->environment](const launcher::ProcessSpec& process) -> StatusOr<pid_t> {
-      Standby& standby = used_[place];
       const auto or_inherited = [](int descriptor, int inherited) { return descriptor == -1 ? inherited : descriptor; };
       std::string block;
       for (const std::string& entry : environment) block.append(entry).push_back('\0');
-      const Status sent = standby.channel->Send(
-          Encode(Letter::kStart, block),
-          {or_inherited(process.in, 0), or_inherited(process.out, 1), or_inherited(process.err, 2)},
-          MonotonicClock::now() + kSendLimit);
+      const Status sent =
+          used->channel->Send(Encode(learn ? Letter::kStartAndLearn : Letter::kStart, block),
+                              {or_inherited(process.in, 0), or_inherited(process.out, 1), or_inherited(process.err, 2)},
+                              MonotonicClock::now() + kSendLimit);
       if (!sent.ok()) {
         log::Debug(fmt::format("a standby worker cannot be started: {}", Message(sent)));
-        Discard(standby);
         return launcher::StartProcess(process);
       }
       ++from_standby_;
-      standby.channel.reset();
-      return std::exchange(standby.pid, -1);
+      const pid_t pid = std::exchange(used->pid, -1);
+      if (learn) {
+        used->channel->Redirect(LearnerEvents());
+        learner_ = Learner{std::move(used->channel), pid};
+      }
+      return pid;
     };
   }
+
+  // Where the names come from. A later one is better.
+  enum class Source { kNone, kText, kLastRun, kWorker };
 
   boost::asio::io_context& loop_;
   launcher::Reaper& reaper_;
   const RunOptions& options_;
   boost::asio::steady_timer timer_;
+  const int cpus_ = static_cast<int>(UsableCpus().size());
   Descriptor archive_;
   View view_;
-  std::vector<Standby> seats_;        // by local rank
-  std::vector<Likeness> likenesses_;  // of the workers of the last round, by local rank
-  std::vector<Standby> used_;         // by the start under way
-  std::unique_ptr<PythonChannel> learner_;
-  pid_t learner_pid_ = -1;
+  bool waits_ = false;                // for a round
+  std::vector<Place> places_;         // by local rank
+  std::vector<Likeness> likenesses_;  // of the workers of this round or the next, by local rank
+  std::optional<Learner> learner_;
   int tries_ = 0;
-  bool seen_ = false;     // a worker's Python has run sitecustomize.py
-  bool learned_ = false;  // from a worker
+  bool seen_ = false;      // a worker's Python has run sitecustomize.py
+  bool complete_ = false;  // a worker has told what it imports until standbys were made of it
+  Source source_ = Source::kNone;
   Imports imports_;
+  std::optional<ScriptFacts> facts_;
+  size_t kept_ = 0;  // names, in the file
   int from_standby_ = 0;
 };
 
 Standbys::Standbys(boost::asio::io_context& loop, launcher::Reaper& reaper, const RunOptions& options)
     : impl_(std::make_shared<Impl>(loop, reaper, options)) {}
 Standbys::~Standbys() { impl_->Close(); }
+void Standbys::Wait(const std::vector<launcher::WorkerSpec>& workers) { impl_->Wait(workers); }
 void Standbys::Prepare(std::vector<launcher::WorkerSpec>* workers) { impl_->Prepare(workers); }
 int Standbys::WorkersRun() { return impl_->WorkersRun(); }
 void Standbys::RoundEnds() { impl_->RoundEnds(); }
+bool Standbys::on() const { return impl_->on(); }
 int Standbys::ready() const { return impl_->ready(); }
 
 }  // namespace muster::agent::standby

@@ -5,8 +5,8 @@
 // and limits, and stops before Python looks at the script (sitecustomize.py). It is no worker: it is in no group, its
 // output goes to the debug log, and nothing that happens to it counts as a failure of the job.
 //
-// Only a Python that has been seen to run sitecustomize.py with this command line (as a worker, in Mode::kLearn) gets
-// standbys. One that does not read PYTHONPATH would run the script at once.
+// The modules come from --standby-imports; else from a worker of this script, in this run or its last one
+// (kept_imports.h); else from the script's text (probe.py).
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -24,19 +24,23 @@ namespace muster::agent::standby {
 
 class Standbys {
  public:
-  // Without --standby-workers, or if it is `auto` and WhyNone() finds a reason, all calls do nothing.
+  // Without --standby-workers, or if WhyNone() finds a reason, all calls do nothing.
   Standbys(boost::asio::io_context& loop, launcher::Reaper& reaper, const RunOptions& options);
   ~Standbys();  // ends the standbys (SIGKILL)
   Standbys(const Standbys&) = delete;
   Standbys& operator=(const Standbys&) = delete;
 
+  // This node waits for a round. `workers`: as they will be, but for what comes with the round.
+  void Wait(const std::vector<launcher::WorkerSpec>& workers);
   // A start begins: changes the workers of a round so that each begins in its standby, if it has one that is ready and
-  // fits. One of the others may get the finder that learns the imports. No standby is made until WorkersRun().
+  // fits. The first may get the finder that learns the imports. No standby is made until WorkersRun() or Wait().
   void Prepare(std::vector<launcher::WorkerSpec>* workers);
   // The start is over. Returns how many workers began in a standby.
   int WorkersRun();
-  // A round ends: no standby is made until WorkersRun().
+  // A round ends: no standby is made until Wait() or WorkersRun().
   void RoundEnds();
+  // False: there are no standbys, and will be none.
+  bool on() const;
   // How many standbys are ready.
   int ready() const;
 

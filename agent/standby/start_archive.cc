@@ -45,24 +45,27 @@ constexpr uint32_t kVersion = 20, kStored = 0, kFirstDay = 0x21;  // 1980-01-01,
 
 }  // namespace
 
-// PKZIP's APPNOTE, 4.3: a local header with the file, the central directory, its end.
-std::string ZipOf(std::string_view name, std::string_view content) {
-  const auto size = static_cast<uint32_t>(content.size()), length = static_cast<uint32_t>(name.size());
-  const uint32_t crc = Crc32(content);
-  const auto facts = [&](LittleEndian& zip) {
-    zip.Put(kVersion, 2).Put(0, 2).Put(kStored, 2).Put(0, 2).Put(kFirstDay, 2);  // flags, method, time, date
-    zip.Put(crc, 4).Put(size, 4).Put(size, 4).Put(length, 2).Put(0, 2);          // sizes, name, extra field
-  };
-  LittleEndian zip;
-  zip.Put(kLocalHead, 4);
-  facts(zip);
-  zip.Put(name).Put(content);
-  const auto directory = static_cast<uint32_t>(zip.size());
-  zip.Put(kCentralHead, 4).Put(kVersion, 2);
-  facts(zip);
-  zip.Put(0, 2).Put(0, 2).Put(0, 2).Put(0, 4).Put(0, 4).Put(name);  // comment, disk, attributes, place of the header
-  const uint32_t directory_size = static_cast<uint32_t>(zip.size()) - directory;
-  zip.Put(kEnd, 4).Put(0, 2).Put(0, 2).Put(1, 2).Put(1, 2).Put(directory_size, 4).Put(directory, 4).Put(0, 2);
+// PKZIP's APPNOTE, 4.3: a local header before each file, the central directory, its end.
+std::string ZipOf(const std::vector<std::pair<std::string_view, std::string_view>>& files) {
+  LittleEndian zip, directory;
+  for (const auto& [name, content] : files) {
+    const auto facts = [crc = Crc32(content), size = static_cast<uint32_t>(content.size()),
+                        length = static_cast<uint32_t>(name.size())](LittleEndian& head) {
+      head.Put(kVersion, 2).Put(0, 2).Put(kStored, 2).Put(0, 2).Put(kFirstDay, 2);  // flags, method, time, date
+      head.Put(crc, 4).Put(size, 4).Put(size, 4).Put(length, 2).Put(0, 2);          // sizes, name, extra field
+    };
+    const auto place = static_cast<uint32_t>(zip.size());
+    zip.Put(kLocalHead, 4);
+    facts(zip);
+    zip.Put(name).Put(content);
+    directory.Put(kCentralHead, 4).Put(kVersion, 2);
+    facts(directory);
+    directory.Put(0, 2).Put(0, 2).Put(0, 2).Put(0, 4).Put(place, 4).Put(name);  // comment, disk, attributes
+  }
+  const auto count = static_cast<uint32_t>(files.size()), place = static_cast<uint32_t>(zip.size());
+  const auto size = static_cast<uint32_t>(directory.size());
+  zip.Put(directory.Take());
+  zip.Put(kEnd, 4).Put(0, 2).Put(0, 2).Put(count, 2).Put(count, 2).Put(size, 4).Put(place, 4).Put(0, 2);
   return zip.Take();
 }
 
@@ -70,7 +73,7 @@ StatusOr<Descriptor> OpenStartArchive() {
   constexpr std::string_view kWhat = "preparing standby workers";
   Descriptor memory(static_cast<int>(syscall(SYS_memfd_create, "muster-standby", MFD_CLOEXEC)));
   if (!memory.ok()) return CallStatus(errno, "memfd_create", kWhat);
-  const std::string zip = ZipOf("sitecustomize.py", kSitecustomize);
+  const std::string zip = ZipOf({{"sitecustomize.py", kSitecustomize}, {"probe.py", kProbe}});
   if (write(memory.get(), zip.data(), zip.size()) != static_cast<ssize_t>(zip.size()) ||
       lseek(memory.get(), 0, SEEK_SET) != 0) {
     return ErrnoStatus(errno, kWhat);

@@ -21,6 +21,8 @@ TEST(StateFolder, NeedsAnAbsolutePath) {
   EXPECT_THAT(Message(StateFolder({{"HOME", "h"}}).status()), HasSubstr("HOME: 'h' is not an absolute path"));
 }
 
+TEST(StateFolder, HasAFolderForImports) { EXPECT_EQ(ImportsFolder("/s/muster"), "/s/muster/imports"); }
+
 TEST(StateFolder, HasAFolderForEachJob) {
   const std::string job = JobFolder("/s/muster", "digits");
   EXPECT_EQ(job, "/s/muster/jobs/digits");

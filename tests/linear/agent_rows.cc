@@ -3,6 +3,9 @@
 #include "agent/flags/torchrun_flags.h"
 #include "agent/report/attempt_history.h"
 #include "agent/report/report_page.h"
+#include "agent/standby/frames.h"
+#include "agent/standby/kept_imports.h"
+#include "agent/standby/plan.h"
 #include "agent/watch/preempt_rules.h"
 #include "agent/workers/script_head.h"
 #include "base/text.h"
@@ -10,6 +13,8 @@
 
 namespace muster::agent {
 namespace {
+
+using std::string_view_literals::operator""sv;
 
 void Run(const std::string& text) {
   std::vector<std::string> arguments;
@@ -27,6 +32,17 @@ void Hosts(const std::string& text) {
 }
 
 void Script(const std::string& text) { ReadScriptHead(text); }
+
+void Frames(const std::string& text) {
+  standby::FrameReader reader;
+  reader.Add(text);
+  standby::Imports imports;
+  for (auto next = reader.Next(); next.ok() && *next; next = reader.Next()) {
+    for (const std::string& name : standby::SplitParts((*next)->body)) imports.Add(name);
+  }
+}
+
+void Kept(const std::string& text) { standby::ParseKeptImports(text, "versions"); }
 
 void Notice(const std::string& text) {
   JudgeNotice(200, text);
@@ -87,6 +103,13 @@ const std::vector<LinearRow> kRows = {
      Repeats(R"({"time":"2026-01-01T00:00:00Z","order":"a","done":"b"},)", R"({"kind":"a","name":"b","drills":[)",
              R"({"time":"2026-01-01T00:00:00Z","order":"a","done":"b"}]})"),
      Job},
+    {"standby", "Frames", Repeats("N\3\0\0\0a\0b"sv), Frames},
+    {"standby", "Names", Numbers([](size_t number) {
+       const std::string name = std::to_string(number);
+       return standby::Encode(standby::Letter::kNames, name);
+     }),
+     Frames},
+    {"standby", "Kept", Repeats("name\n", "muster imports 1\nversions\n"), Kept},
     {"preempt", "Events", Repeats(R"({"EventType":"Preempt","Resources":["a"]},)", R"({"Events":[)", "{}]}"), Notice},
     {"preempt", "Words", Repeats("word "), Notice},
     {"preempt", "Url", Repeats("a&wait_for_change=true&", "http://host/?"), Notice},

@@ -221,7 +221,12 @@ class MusterCase(unittest.TestCase):
         if worker:
             command += [WORKER, *script_args]
         environment = clean(
-            **{"MUSTER_TEST_SOCKET": os.path.join(self.dir, "socket"), "PYTHON_EXEC": PYTHON, **(env or {})}
+            **{
+                "MUSTER_TEST_SOCKET": os.path.join(self.dir, "socket"),
+                "PYTHON_EXEC": PYTHON,
+                "XDG_STATE_HOME": os.path.join(self.dir, "state"),
+                **(env or {}),
+            }
         )
         path = os.path.join(self.dir, f"agent-{len(self.agents)}.txt")
         with open(path, "w") as output:

@@ -312,6 +312,45 @@ class Facts(FactsCase):
         self.assertIn(venv, facts["sys.prefix"])
 
 
+class FirstAttempts(FactsCase):
+    """A node that waits for another begins its first attempt in a standby, which goes on to learn."""
+
+    def facts_of_first(self, name, flags, until, **setting):
+        """The facts of the node with rank 0. The other begins when the first has said `until`."""
+        nodes = ("--nnodes", "2", "--master-addr", "127.0.0.1", "--master-port", str(self.free_port()))
+        first = Run(self, name, flags, more=(*nodes, "--node-rank", "0"), **setting)
+        self.wait_for_output(first.agent, until)
+        other = Run(self, "other", ("--standby-workers", "off"), more=(*nodes, "--node-rank", "1"))
+        workers = self.next_of((first, other), {})
+        if until == READY:
+            self.wait_for_output(first.agent, "1 of 1 worker began in a standby")
+        self.end(workers, 0)
+        for run in (first, other):
+            self.assertEqual(run.agent.wait(), 0, run.agent.output())
+        facts = first.facts(0)
+        del facts["DRAWN"]
+        return facts
+
+    def compare_first(self, **setting):
+        warm = self.facts_of_first("warm", ("--standby-workers", "auto"), READY, **setting)
+        cold = self.facts_of_first("cold", ("--standby-workers", "off"), "waiting for", **setting)
+        mine = {name for name in warm if "descriptors: " in name and int(name.split()[-1]) > 199}
+        self.assertIn(len(mine), (2, 3), mine)
+        self.check_same(warm, cold, {*IN_A_STANDBY, *IN_THE_LEARNER, *mine})
+        self.assertLess({*cold["sys.modules"]}, {*warm["sys.modules"]})
+        self.assertEqual(warm["sys.meta_path"], ["Learner", *cold["sys.meta_path"]])
+
+    def test_script(self):
+        self.compare_first()
+
+    def test_module(self):
+        self.compare_first(command=MODULE)
+
+    def test_customize(self):
+        env = {"PYTHONPATH": "FOLDER/lib", "PYTHONUSERBASE": "FOLDER/base"}
+        self.compare_first(env=env, prepare=write_customize)
+
+
 class Versions(FactsCase):
     """Each Python that is here."""
 

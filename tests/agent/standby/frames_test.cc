@@ -56,7 +56,7 @@ TEST(StandbyFrames, RefuseALengthBeforeTheBytesAreThere) {
 
 // As `python3 -m zipfile` writes it, but for times: the local header, the directory and its end.
 TEST(StartArchive, IsAZipOfOneStoredFile) {
-  const std::string zip = ZipOf("a.py", "pass\n");
+  const std::string zip = ZipOf({{"a.py", "pass\n"}});
   const std::string facts = "\x14\0\0\0\0\0\0\0\x21\0\x96\x92\x1a\x0e\5\0\0\0\5\0\0\0\4\0\0\0"s;
   EXPECT_EQ(zip, "PK\3\4"s + facts + "a.pypass\n" + "PK\1\2\x14\0"s + facts + std::string(14, '\0') + "a.py" +
                      "PK\5\6\0\0\0\0\1\0\1\0\x32\0\0\0\x27\0\0\0\0\0"s);

@@ -22,10 +22,13 @@ View Quiet(std::vector<Seat> seats) {
   view.seats = std::move(seats);
   return view;
 }
-Seat Empty() { return {}; }
-Seat Importing() { return {.standby = Is::kImporting, .limit = At(50), .imports = 5}; }
-Seat Ready(size_t imports = 5) { return {.standby = Is::kReady, .imports = imports}; }
-Seat Failed(int times, int second) { return {.failures = times, .failed = At(second)}; }
+Seat Empty() { return {.proven = true}; }
+Seat Unproven() { return {}; }
+Seat Busy(Is standby) { return {.standby = standby, .proven = true, .limit = At(50), .imports = 5}; }
+Seat Importing() { return Busy(Is::kImporting); }
+Seat Ready(size_t imports = 5) { return {.standby = Is::kReady, .proven = true, .imports = imports}; }
+Seat Failed(int times, int second) { return {.proven = true, .failures = times, .failed = At(second)}; }
+Step Probe(int local_rank) { return {Kind::kProbe, local_rank, {}}; }
 Step Start(int local_rank) { return {Kind::kStart, local_rank, {}}; }
 Step More(int local_rank) { return {Kind::kMore, local_rank, {}}; }
 Step Later(int second) { return {Kind::kLater, 0, At(second)}; }
@@ -53,28 +56,41 @@ View With(View view, void (*change)(View&)) {
 
 INSTANTIATE_TEST_SUITE_P(
     Rows, StandbyPlan,
-    testing::Values(Row{"waits for the delay", Quiet({Empty()}), 3, Later(10)},
-                    Row{"begins after it", Quiet({Empty(), Empty()}), 10, Start(0)},
-                    Row{"makes one at a time", Quiet({Importing(), Empty()}), 20, Later(50)},
-                    Row{"ends one whose imports take too long", Quiet({Ready(), Importing()}), 50, {Kind::kEnd, 1, {}}},
-                    Row{"makes the next when one is ready", Quiet({Ready(), Empty()}), 20, Start(1)},
-                    Row{"rests when all are ready", Quiet({Ready(), Ready()}), 20, {}},
-                    Row{"names new modules to a ready one", Quiet({Ready(), Ready(3)}), 20, More(1)},
-                    Row{"makes a missing one first", Quiet({Ready(3), Empty()}), 20, Start(1)},
-                    Row{"pauses after a failure", Quiet({Failed(1, 15)}), 20, Later(25)},
-                    Row{"pauses longer after two", Quiet({Failed(2, 15)}), 20, Later(35)},
-                    Row{"goes on after the pause", Quiet({Failed(1, 15)}), 25, Start(0)},
-                    Row{"makes another meanwhile", Quiet({Failed(1, 15), Empty()}), 20, Start(1)},
-                    Row{"waits for the earlier of two pauses", Quiet({Failed(3, 15), Failed(1, 17)}), 20, Later(27)},
-                    Row{"nothing during a start", With(Quiet({Empty()}), [](View& v) { v.quiet.reset(); }), 20, {}},
-                    Row{"nothing without a list", With(Quiet({Empty()}), [](View& v) { v.imports = 0; }), 20, {}},
-                    Row{"nothing once they are off", With(Quiet({Empty()}), [](View& v) { v.on = false; }), 20, {}},
-                    Row{"needs a tenth more memory than one takes",
-                        With(Quiet({Empty()}), [](View& v) { v.memory = 109, v.standby_memory = 100; }), 20, Later(30)},
-                    Row{"with that memory it begins",
-                        With(Quiet({Empty()}), [](View& v) { v.memory = 110, v.standby_memory = 100; }), 20, Start(0)},
-                    Row{"needs no memory to name modules", With(Quiet({Ready(3)}), [](View& v) { v.memory = 0; }), 20,
-                        More(0)}),
+    testing::Values(
+        Row{"waits for the delay", Quiet({Empty()}), 3, Later(10)},
+        Row{"begins after it", Quiet({Empty(), Empty()}), 10, Start(0)},
+        Row{"probes before it makes one", Quiet({Unproven(), Empty()}), 20, Probe(0)},
+        Row{"probes each local rank", Quiet({Ready(), Unproven()}), 20, Probe(1)},
+        Row{"probes without a list", With(Quiet({Unproven()}), [](View& v) { v.imports = 0; }), 20, Probe(0)},
+        Row{"makes one at a time", Quiet({Importing(), Empty()}), 20, Later(50)},
+        Row{"probes one at a time", Quiet({Busy(Is::kProbing), Empty()}), 20, Later(50)},
+        Row{"ends a probe that takes too long", Quiet({Busy(Is::kProbing)}), 50, {Kind::kEnd, 0, {}}},
+        Row{"makes several at once where it may",
+            With(Quiet({Importing(), Unproven(), Empty()}), [](View& v) { v.at_once = 2; }), 20, Probe(1)},
+        Row{"makes no more than it may",
+            With(Quiet({Importing(), Importing(), Empty()}), [](View& v) { v.at_once = 2; }), 20, Later(50)},
+        Row{"counts the memory of those that import",
+            With(Quiet({Importing(), Empty()}), [](View& v) { v.at_once = 2, v.memory = 219, v.standby_memory = 100; }),
+            20, Later(30)},
+        Row{"counts one that imports more", Quiet({Busy(Is::kMore), Empty()}), 20, Later(50)},
+        Row{"ends one whose imports take too long", Quiet({Ready(), Importing()}), 50, {Kind::kEnd, 1, {}}},
+        Row{"makes the next when one is ready", Quiet({Ready(), Empty()}), 20, Start(1)},
+        Row{"rests when all are ready", Quiet({Ready(), Ready()}), 20, {}},
+        Row{"names new modules to a ready one", Quiet({Ready(), Ready(3)}), 20, More(1)},
+        Row{"makes a missing one first", Quiet({Ready(3), Empty()}), 20, Start(1)},
+        Row{"pauses after a failure", Quiet({Failed(1, 15)}), 20, Later(25)},
+        Row{"pauses longer after two", Quiet({Failed(2, 15)}), 20, Later(35)},
+        Row{"goes on after the pause", Quiet({Failed(1, 15)}), 25, Start(0)},
+        Row{"makes another meanwhile", Quiet({Failed(1, 15), Empty()}), 20, Start(1)},
+        Row{"waits for the earlier of two pauses", Quiet({Failed(3, 15), Failed(1, 17)}), 20, Later(27)},
+        Row{"nothing during a start", With(Quiet({Empty()}), [](View& v) { v.quiet.reset(); }), 20, {}},
+        Row{"nothing without a list", With(Quiet({Empty()}), [](View& v) { v.imports = 0; }), 20, {}},
+        Row{"nothing once they are off", With(Quiet({Empty()}), [](View& v) { v.on = false; }), 20, {}},
+        Row{"needs a tenth more memory than one takes",
+            With(Quiet({Empty()}), [](View& v) { v.memory = 109, v.standby_memory = 100; }), 20, Later(30)},
+        Row{"with that memory it begins",
+            With(Quiet({Empty()}), [](View& v) { v.memory = 110, v.standby_memory = 100; }), 20, Start(0)},
+        Row{"needs no memory to name modules", With(Quiet({Ready(3)}), [](View& v) { v.memory = 0; }), 20, More(0)}),
     [](const auto& row) {
       std::string name = row.param.name;
       std::replace_if(
@@ -110,6 +126,13 @@ TEST(StandbyEnvironment, LeavesOutWhatComesWithARound) {
 
 TEST(StandbyEnvironment, NamesWhatComesWithARound) {
   EXPECT_THAT(NamesOfRound({"A=1", "RANK=3", "LOCAL_RANK=0", "MASTER_PORT=1"}), ElementsAre("RANK", "MASTER_PORT"));
+}
+
+TEST(StandbyProbe, HasNoScript) {
+  EXPECT_THAT(ProbeCommand({"python3", "-u", "train.py", "--lr", "1"}),
+              ElementsAre("python3", "-u", "-c", "pass", "--lr", "1"));
+  EXPECT_THAT(ProbeCommand({"numactl", "--physcpubind=0", "python3", "-u", "-m", "pkg.train", "-u"}),
+              ElementsAre("numactl", "--physcpubind=0", "python3", "-u", "-c", "pass", "-u"));
 }
 
 TEST(StandbyImports, AreNamesOnce) {

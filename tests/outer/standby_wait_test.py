@@ -1,0 +1,240 @@
+"""Standby workers of nodes that wait for a round: what they import, and that the first attempt begins in them."""
+
+import glob
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+
+from muster_case import HERE, main
+from nodes_case import Nodes
+
+READY = r"a standby worker is ready"
+STANDBY = os.path.join(HERE, "..", "..", "agent", "standby")
+
+
+class Waits(Nodes):
+    def setUp(self):
+        super().setUp()
+        self.script = os.path.join(self.dir, "script.py")
+        self.place = self.endpoint()
+
+    def write_script(self, text):
+        with open(self.script, "w") as file:
+            file.write(
+                f"open({os.path.join(self.dir, 'runs')!r}, 'a').write('run\\n')\n"
+                "import sys\n"
+                "print('had imported:', 'xmlrpc.client' in sys.modules, flush=True)\n"
+                f"{textwrap.dedent(text)}\n"
+                f"exec(open({os.path.join(HERE, 'obedient_worker.py')!r}).read())\n"
+            )
+
+    def begin(self, nnodes="2", *arguments, **more):
+        words = ("--standby-workers", "auto", "--standby-delay", "0s", "--log-level", "debug", "--max-restarts", "3")
+        more = {"worker": False, **more}
+        return self.node(self.place, nnodes, *words, *arguments, self.script, **more)
+
+    def kept(self):
+        """The modules that the only file of the state folder names."""
+        (path,) = glob.glob(os.path.join(self.dir, "state", "muster", "imports", "*"))
+        with open(path) as file:
+            first, versions, *names = file.read().splitlines()
+        self.assertEqual((first, len(versions)), ("muster imports 1", 64))
+        return names
+
+    def end(self, agents, workers):
+        for worker in workers:
+            worker.tell("exit 0")
+        for agent in agents:
+            self.assertEqual(agent.wait(), 0, agent.output())
+
+    def pair_with_a_standby(self, *arguments):
+        """Two nodes. The first is ready before the second comes. Returns the agents and their workers."""
+        first = self.begin("2", *arguments)
+        self.wait_for_output(first, READY)
+        second = self.begin("2", *arguments)
+        workers = self.workers(2)
+        self.wait_for_output(first, "1 of 1 worker began in a standby")
+        mine = next(worker for worker in workers if worker.hello["ppid"] == first.pid)
+        self.assertEqual((mine.round, mine.restarts), (0, 0))
+        return (first, second), workers, mine
+
+    def test_the_first_attempt_begins_in_them(self):
+        """The imports are those of the script's text."""
+        self.write_script("import xmlrpc.client")
+        agents, workers, mine = self.pair_with_a_standby()
+        self.wait_for_output(agents[0], "had imported: True")
+        (pid,) = [worker.pid for worker in workers if worker is mine]
+        self.assertIn(f"pid={pid}", agents[0].output())
+        self.end(agents, workers)
+
+    def test_what_a_worker_imports_is_kept_for_the_next_run(self):
+        """Also if it begins in a standby itself: its text does not show everything."""
+        self.write_script("def late():\n    import xmlrpc.client\nlate()")
+        agents, workers, _ = self.pair_with_a_standby()
+        self.wait_for_output(agents[0], "had imported: False")
+        self.end(agents, workers)
+        self.assertIn("xmlrpc.client", self.kept())
+        self.place = self.endpoint()
+        agents, workers, _ = self.pair_with_a_standby()
+        self.wait_for_output(agents[0], "had imported: True")
+        self.end(agents, workers)
+
+    def test_a_list_of_other_packages_is_not_used(self):
+        self.write_script("def late():\n    import xmlrpc.client\nlate()")
+        agents, workers, _ = self.pair_with_a_standby()
+        self.end(agents, workers)
+        (path,) = glob.glob(os.path.join(self.dir, "state", "muster", "imports", "*"))
+        with open(path) as file:
+            text = file.read()
+        for other in (text.replace("\n", "\n0", 1), text[:-1], "", "x" * 3_000_000):
+            with open(path, "w") as file:
+                file.write(other)
+            self.place = self.endpoint()
+            agents, workers, _ = self.pair_with_a_standby()
+            self.wait_for_output(agents[0], "had imported: False")
+            self.end(agents, workers)
+            self.assertIn("xmlrpc.client", self.kept())
+
+    def test_a_spare_node_has_them(self):
+        self.write_script("import xmlrpc.client")
+        agents = [self.begin(), self.begin()]
+        before = {worker.hello["ppid"]: worker for worker in self.workers(2)}
+        spare = self.begin()
+        self.wait_for_output(spare, READY)
+        agents[1].send(signal.SIGKILL)
+        workers = self.round_of(2, 1)
+        self.assertNotIn(spare.pid, before)
+        self.assertEqual({worker.hello["ppid"] for worker in workers}, {agents[0].pid, spare.pid})
+        self.wait_for_output(spare, "1 of 1 worker began in a standby")
+        self.end((agents[0], spare), workers)
+
+    def test_a_node_that_waits_for_another_after_a_failure(self):
+        self.write_script("import xmlrpc.client")
+        agents = [self.begin("2", "--standby-delay", "1h"), self.begin("2", "--standby-delay", "1h")]
+        self.workers(2)
+        agents[1].send(signal.SIGKILL)
+        self.wait_for_output(agents[0], READY)
+        agents[1] = self.begin()
+        workers = self.round_of(2, 1)
+        self.wait_for_output(agents[0], "1 of 1 worker began in a standby")
+        self.end(agents, workers)
+
+    def test_a_python_that_does_not_read_the_path_runs_no_script_early(self):
+        self.write_script("")
+        wrapper = os.path.join(self.dir, "wrapper")
+        for line in ('exec /usr/bin/python3 -E "$@"', '/usr/bin/python3 "$@"; exit $?'):
+            with self.subTest(line):
+                self.place = self.endpoint()
+                open(os.path.join(self.dir, "runs"), "w").close()
+                with open(wrapper, "w") as file:
+                    file.write(f"#!/bin/sh\n{line}\n")
+                os.chmod(wrapper, 0o755)
+                first = self.begin(env={"PYTHON_EXEC": wrapper})
+                self.wait_for_output(first, "no standby workers from now on: the workers' Python reads no PYTHONPATH")
+                self.assertEqual(os.path.getsize(os.path.join(self.dir, "runs")), 0)
+                agents = (first, self.begin(env={"PYTHON_EXEC": wrapper}))
+                self.end(agents, self.workers(2))
+
+    def test_a_script_that_cannot_be_parsed(self):
+        for text in ("def", "\0", "(" * 100_000, "x" * 5_000_000):
+            with self.subTest(text[:3]):
+                self.place = self.endpoint()
+                with open(self.script, "w") as file:
+                    file.write(text)
+                # The node is told to end while it waits: the probe has come to its end.
+                agent = self.begin("2", "--standby-imports", "json")
+                self.wait_for_output(agent, READY)
+                agent.send(signal.SIGTERM)
+                self.assertEqual(agent.wait(), 143, agent.output())
+
+
+class Text(Nodes):
+    """What the probe finds in a script, without importing anything."""
+
+    FILES = {
+        "own/__init__.py": "import json",
+        "own/part.py": "from . import other, sub\nfrom .sub import deep\nfrom ... import no\nfrom .. import no",
+        "own/other.py": "import email.message",
+        "own/sub/__init__.py": "",
+        "own/sub/deep.py": "from ..other import x\nimport wave",
+        "own/__main__.py": "import html.parser",
+        "cycle_a.py": "import cycle_b, csv",
+        "cycle_b.py": "import cycle_a, bz2",
+        "broken.py": "def",
+        "sitecustomize.py": "raise SystemExit('the user\\'s code has run')",
+    }
+    # The text of a script, and the names that are found in it.
+    ROWS = {
+        "import json, email.mime.text": "json email email.mime email.mime.text",
+        "from email import message, no_such": "email email.message",
+        "from email.message import Message as M": "email email.message",
+        "import json as j\nimport json": "json",
+        "import no_such_module\nfrom no_such import x\nimport json.no_such": "json",
+        "try:\n import json\nexcept OSError:\n import csv\nelse:\n import re\nfinally:\n import bz2": "json re bz2",
+        "with open('x') as x:\n import json": "json",
+        "if __name__ == '__main__':\n import json": "json",
+        "if True:\n import json": "",
+        "def f():\n import json\nclass C:\n import csv": "",
+        "import own.part": "json email email.message wave",
+        "from own import part": "json email email.message wave",
+        "import cycle_a": "bz2 csv",
+        "import broken, json": "json",
+        "from . import x\nimport json": "json",
+        "import sys, _thread": "sys _thread",
+        "é": "",
+        "def": "",
+        "": "",
+    }
+
+    def setUp(self):
+        super().setUp()
+        for name, text in self.FILES.items():
+            path = os.path.join(self.dir, "code", name)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w") as file:
+                file.write(text)
+        self.script = os.path.join(self.dir, "code", "script.py")
+        program = textwrap.dedent(f"""
+            import importlib.util, os, sys, types
+            sys.dont_write_bytecode = True
+            def load(name):
+                text = open(os.path.join({STANDBY!r}, name + ".py")).read()
+                module = types.ModuleType(name)
+                exec(text.replace("\\nfailed = begin()", "\\nfailed = None"), module.__dict__)
+                return module
+            tools, probe = load("sitecustomize"), load("probe")
+            sys.path.insert(0, {os.path.join(self.dir, "code")!r})
+            scan = probe.Scan(tools.find_spec, tools.is_foreign)
+            kind, name = sys.argv[1:]
+            scan.read(name, "") if kind == "script" else scan.read_main(name)
+            print(*scan.names)
+            """)
+        self.program = os.path.join(self.dir, "scan.py")
+        with open(self.program, "w") as file:
+            file.write(program)
+
+    def found(self, kind, name):
+        command = [sys.executable, "-S", "-E", self.program, kind, name]
+        run = subprocess.run(command, stdout=subprocess.PIPE, check=True, cwd=os.path.join(self.dir, "code"))
+        return run.stdout.decode().strip()
+
+    def test_scripts(self):
+        for text, names in self.ROWS.items():
+            with self.subTest(text):
+                with open(self.script, "w", encoding="utf-8") as file:
+                    file.write(text)
+                self.assertEqual(self.found("script", self.script), names)
+
+    def test_modules(self):
+        """Python imports the parents of a module that it runs, not the module."""
+        self.assertEqual(self.found("module", "own.part"), "json email email.message wave")
+        self.assertEqual(self.found("module", "own"), "json html html.parser")
+        self.assertEqual(self.found("module", "no_such"), "")
+        self.assertTrue(self.found("module", "email.message").startswith("email "))
+        self.assertNotIn("email.message", self.found("module", "email.message").split())
+
+
+if __name__ == "__main__":
+    main()
