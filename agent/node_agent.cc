@@ -56,7 +56,7 @@ class NodeAgent::Impl {
         guard_(loop_, reaper_, options_.hang,
                {.hangs = [this](std::vector<WorkerFailure> hangs) { WorkersFailed(std::move(hangs)); },
                 .silent = [this](bool silent) { attendant_->WorkersSilent(silent); }}),
-        standbys_(loop_, reaper_, options_),
+        standbys_(loop_, reaper_, options_, [this](const std::string& imports) { ShareImports(imports); }),
         watch_(loop_, options_, Sources()) {
     cold_workers_ = std::move(wiring_.workers);
     wiring_.workers = [this](const Assignment& assignment,
@@ -99,6 +99,7 @@ class NodeAgent::Impl {
   void ReadyAgain();
   void Ready();
   void MakeStandbys();
+  void ShareImports(const std::string& imports);
   // --- signals and the end ---
   void AwaitSignal();
   void AwaitForwarded();
@@ -241,6 +242,7 @@ void NodeAgent::Impl::Join(RendezvousPlace place) {
     };
   }
   events.all_silent = [this] { guard_.AllSilent(); };
+  events.imports = [this](const std::string& names) { standbys_.Hear(names); };
   attendant_ =
       std::make_unique<rendezvous::Attendant>(loop_, std::move(attendant), place_.coordinator.get(), std::move(events));
   if (Status status = WatchNodesFile(); !status.ok()) return FinishWith(Refused(status));
@@ -424,6 +426,14 @@ void NodeAgent::Impl::MakeStandbys() {
     if (options_.hang.on()) paths.flight_recorder = paths.folder;
   }
   if (auto workers = cold_workers_(assignment, paths); workers.ok()) standbys_.Wait(*workers);
+  if (standbys_.wants_imports()) attendant_->ShareImports("");
+}
+
+// One node of the round tells the others.
+void NodeAgent::Impl::ShareImports(const std::string& imports) {
+  if (attempt_->assignment().node_rank == 0 && imports.size() <= rendezvous::kMaxImports) {
+    attendant_->ShareImports(imports);
+  }
 }
 
 void NodeAgent::Impl::End(const Verdict& verdict) {

@@ -1,6 +1,7 @@
 #include "rendezvous/attendance.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/host_names.h"
 #include "base/not_yet.h"
@@ -74,6 +75,15 @@ class Machine {
     if (s_.silent == event.silent || s_.doing != NodeState::kRunning) return;
     s_.silent = event.silent;
     if (s_.stage == Stage::kAttending) SayBeat();
+  }
+
+  void On(const ShareImports& event) {
+    if (event.names.empty()) {
+      s_.wants_imports = true;
+    } else {
+      s_.imports = event.names;
+    }
+    if (s_.stage == Stage::kAttending && s_.may_share) Send(Imports{event.names});
   }
 
   void On(const Probed& event) {
@@ -394,6 +404,9 @@ class Machine {
     if (welcome.beat_interval > Duration{}) s_.beat_interval = welcome.beat_interval;
     s_.beat_at = now_ + Interval();
     if (!s_.target.empty()) s_.standing_in = false;
+    s_.may_share = welcome.imports;
+    if (s_.may_share && !s_.imports.empty()) Send(Imports{s_.imports});
+    if (s_.may_share && s_.wants_imports) Send(Imports{});
     if (s_.round) SayBeat();  // a stand-in counts the nodes from their first message after the Welcome on
   }
 
@@ -420,7 +433,7 @@ class Machine {
     HearOf(start.assignment.id.term);
     s_.outdated = false;
     s_.doing = NodeState::kRunning;
-    s_.silent = false;
+    s_.silent = s_.wants_imports = false;
     s_.report.reset();
     s_.last_notice.clear();
     out_.reason = start.assignment.reason;
@@ -473,6 +486,11 @@ class Machine {
   }
 
   void Hear(const StatusReport&) {}
+
+  void Hear(const Imports& imports) {
+    if (!std::exchange(s_.wants_imports, false)) return;
+    out_.actions.push_back(GiveImports{imports.names});
+  }
 
   void Again() {
     out_.actions.push_back(HangUp{});

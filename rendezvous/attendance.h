@@ -91,6 +91,9 @@ struct State {
   TimePoint lost_word{};                // `last_word` of the lost coordinator
   std::set<std::string> said;           // reasons told to the user since the last welcome
   std::string last_failure;             // of a dial
+  std::string imports;                  // shown by a worker of this node
+  bool wants_imports = false;           // until a round starts, or they come
+  bool may_share = false;               // the coordinator attended knows Imports
   std::optional<TimePoint> expected;    // the last look_again; a much later event: this process was frozen
 };
 
@@ -116,6 +119,9 @@ struct NoWorkerLeft {  // after Stop or a failure: all workers are gone, the nex
 struct Silence {  // this node's workers have written nothing for the limit, or write again
   bool silent = false;
 };
+struct ShareImports {  // as in Imports: a worker has shown these, or, if empty, this node waits and wants them
+  std::string names;
+};
 struct Probed {  // the answer to Probe; kRefused: refused; kClosed: accepted, and closed later
   std::string name;
   Loss loss = Loss::kUnreachable;
@@ -126,8 +132,8 @@ struct Going {      // SIGTERM here, or a node check that failed
   LeaveCause cause = LeaveCause::kAsked;
 };
 struct Tick {};
-using Event = std::variant<Begin, Connected, Disconnected, Heard, WorkersEnded, NoWorkerLeft, Silence, Probed, Hosting,
-                           Going, Tick>;
+using Event = std::variant<Begin, Connected, Disconnected, Heard, WorkersEnded, NoWorkerLeft, Silence, ShareImports,
+                           Probed, Hosting, Going, Tick>;
 
 // --- actions ---
 struct Dial {  // drop the present connection, connect to this address ("host:port"; "" = local link)
@@ -147,7 +153,10 @@ struct StopRound {  // to the agent: stop the workers of this round, then NoWork
   bool keep_evidence = false;  // as in messages.h
 };
 struct AllSilent {};  // to the agent: on every node of the round, the running workers write nothing
-struct End {          // to the agent: stop the workers, then end with this verdict
+struct GiveImports {  // to the agent, which waits for a round: another node's worker has shown these
+  std::string names;
+};
+struct End {  // to the agent: stop the workers, then end with this verdict
   Verdict verdict;
 };
 struct Say {  // to the user, once per distinct text
@@ -167,7 +176,7 @@ struct Probe {           // open another connection, to `address`; Probed when i
 struct TellDead {  // to the coordinator in this process: this node is gone
   std::string name;
 };
-using Action = std::variant<Dial, Send, HangUp, StartRound, StopRound, AllSilent, End, Say, CoordinateHere,
+using Action = std::variant<Dial, Send, HangUp, StartRound, StopRound, AllSilent, GiveImports, End, Say, CoordinateHere,
                             HostEndpoint, Probe, TellDead>;
 
 struct Effects {

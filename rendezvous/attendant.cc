@@ -155,6 +155,9 @@ class Attendant::Impl : public std::enable_shared_from_this<Impl> {
   void Do(attendance::AllSilent&) {
     if (events_.all_silent) Copy(events_.all_silent)();
   }
+  void Do(attendance::GiveImports& given) {
+    if (events_.imports) Copy(events_.imports)(given.names);
+  }
   void Do(attendance::End& end) {
     StopKnocking();
     if (events_.end) Copy(events_.end)(end.verdict);
@@ -335,6 +338,7 @@ Attendant::~Attendant() { impl_->Drop(); }
 
 std::optional<std::string> Attendant::attended() const { return impl_->attended(); }
 void Attendant::Begin() { impl_->Apply(attendance::Begin{}); }
+void Attendant::ShareImports(const std::string& names) { impl_->Apply(attendance::ShareImports{names}); }
 void Attendant::WorkersSilent(bool silent) { impl_->Apply(attendance::Silence{silent}); }
 void Attendant::WorkersEnded(Report report) { impl_->Apply(attendance::WorkersEnded{std::move(report)}); }
 void Attendant::NoWorkerLeft(int store_port, std::optional<int64_t> progress, std::vector<WorkerFailure> late) {

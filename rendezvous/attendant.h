@@ -34,6 +34,7 @@ struct AttendantEvents {
   // The endpoint refuses connections and may be this machine's: tries to serve it by `coordinator`, true if it does.
   // Empty: the endpoint is not this machine's.
   std::function<bool()> host_endpoint = nullptr;
+  std::function<void(const std::string& names)> imports = nullptr;  // wanted by ShareImports(""); as in Imports
 };
 
 class Attendant {
@@ -51,6 +52,8 @@ class Attendant {
   // The workers have written nothing for the limit of silence, or write again. If they are silent on every node of the
   // round, events.all_silent follows.
   void WorkersSilent(bool silent);
+  // What a worker here has shown: for nodes that wait. Empty: this node waits, and wants events.imports.
+  void ShareImports(const std::string& names);
   void WorkersEnded(Report report);
   void NoWorkerLeft(int store_port, std::optional<int64_t> progress = std::nullopt,
                     std::vector<WorkerFailure> late = {});  // as in Ready; WorkerFailure::late

@@ -45,6 +45,7 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
         Hangup(far, Refuse{kExitBadConfiguration, "this node introduced itself a second time on one connection"});
         return;
       }
+      if (const auto* imports = std::get_if<Imports>(&message)) return PassOn(id, *far.run, *imports);
       Step(*far.run, PeerSaid{id, message});
       return;
     }
@@ -65,6 +66,7 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
     if (far.run != nullptr) {
       Run& run = *far.run;
       run.followers.erase(id);
+      run.want_imports.erase(id);
       if (run.successor == id) {
         run.successor = 0;
         run.redirect_until = MonotonicClock::now() + kRedirectGrace;
@@ -160,6 +162,8 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
     std::unordered_set<PeerId> followers;
     asio::steady_timer follow_timer;
     bool follow_armed = false;
+    Imports imports;  // the last that a node has sent
+    std::unordered_set<PeerId> want_imports;
     // Another agent coordinates this run: all peers are sent there.
     std::optional<Redirect> redirect;
     PeerId successor = 0;                     // the stream of its Supersede; 0: none
@@ -314,6 +318,20 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
     run.successor = id;
   }
 
+  // Decides nothing about the run. A node that has got a round learns by itself.
+  void PassOn(PeerId from, Run& run, const Imports& imports) {
+    if (imports.names.empty()) {
+      run.want_imports.insert(from);
+    } else {
+      run.imports = imports;
+    }
+    if (run.imports.names.empty()) return;
+    for (const PeerId id : std::exchange(run.want_imports, {})) {
+      const Far& far = peers_.at(id);
+      if (far.role == Role::kNode) far.peer->Send(run.imports);
+    }
+  }
+
   // Sends all peers of the run to the new coordinator, and forgets everything decided here.
   void SendOn(Run& run, const Redirect& redirect) {
     run.redirect = redirect;
@@ -323,6 +341,7 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
     sent_on.insert(sent_on.end(), run.followers.begin(), run.followers.end());
     run.nodes.clear();
     run.followers.clear();
+    run.want_imports.clear();
     for (PeerId node : sent_on) {
       auto found = peers_.find(node);
       if (found == peers_.end()) continue;
@@ -343,6 +362,7 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
       if (const auto* send = std::get_if<rendezvous::Send>(&action)) {
         auto found = peers_.find(send->peer);
         if (found != peers_.end() && found->second.role != Role::kClosed) found->second.peer->Send(send->message);
+        if (std::holds_alternative<rendezvous::Start>(send->message)) run.want_imports.erase(send->peer);
       } else if (const auto* close = std::get_if<rendezvous::Close>(&action)) {
         auto found = peers_.find(close->peer);
         if (found == peers_.end()) continue;

@@ -12,6 +12,8 @@
 //         <--------------------- Start(next) | Finish(Verdict)
 //   Leave ---------------------> I am going (SIGTERM): do not wait for me
 //   Doubt ---------------------> I do not hear you: I look for another coordinator
+//   Imports -------------------> what the script imports; empty: I wait for a round, and want to know
+//         <--------------------- Imports           once, when a node has said it
 //   Beat <---------------------> nothing new, I live; the coordinator answers each with a Beat
 #pragma once
 
@@ -72,6 +74,13 @@ struct Leave {
 struct Doubt {
   bool operator==(const Doubt&) const = default;
 };
+// What the script imports, as a worker of one node has shown: standby workers of nodes that wait import it, too. A node
+// sends it only if the Welcome allows it, since older coordinators do not know it.
+inline constexpr size_t kMaxImports = size_t{512} << 10;
+struct Imports {
+  std::string names;  // joined by NUL, at most kMaxImports bytes; the receiver checks them
+  bool operator==(const Imports&) const = default;
+};
 // From `muster status`, which is not a node. The answer is a StatusReport: one, or with `follow` one at every change.
 struct Inspect {
   std::string run_id;  // empty: the only run there is
@@ -86,12 +95,13 @@ struct Supersede {
   bool operator==(const Supersede&) const = default;
 };
 
-using NodeMessage = std::variant<Hello, Beat, Ready, Report, Leave, Doubt, Inspect, Supersede>;
+using NodeMessage = std::variant<Hello, Beat, Ready, Report, Leave, Doubt, Inspect, Supersede, Imports>;
 
 struct Welcome {
   uint64_t term = 0;
   Duration beat_interval{};  // how often the node must be heard
   std::string coordinator;   // version, for people
+  bool imports = false;      // it takes Imports and passes them on
   bool operator==(const Welcome&) const = default;
 };
 struct Start {
@@ -150,6 +160,7 @@ struct StatusReport {
   bool operator==(const StatusReport&) const = default;
 };
 
-using CoordinatorMessage = std::variant<Welcome, Beat, Start, Stop, Finish, Refuse, Redirect, Notice, StatusReport>;
+using CoordinatorMessage =
+    std::variant<Welcome, Beat, Start, Stop, Finish, Refuse, Redirect, Notice, StatusReport, Imports>;
 
 }  // namespace muster::rendezvous

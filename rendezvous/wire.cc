@@ -204,6 +204,7 @@ struct NodeWriter {
     to.mutable_supersede()->set_term(from.term);
     to.mutable_supersede()->set_address(Name(from.address));
   }
+  void operator()(const Imports& from) { to.mutable_imports()->set_names(from.names); }
 };
 
 struct CoordinatorWriter {
@@ -212,6 +213,7 @@ struct CoordinatorWriter {
     to.mutable_welcome()->set_term(from.term);
     to.mutable_welcome()->set_beat_interval_ms(Millis(from.beat_interval));
     to.mutable_welcome()->set_coordinator(Printable(from.coordinator, kMaxName));
+    to.mutable_welcome()->set_imports(from.imports);
   }
   void operator()(const Beat& from) { Put(from, to.mutable_beat()); }
   void operator()(const Start& from) { Put(from.assignment, to.mutable_start()->mutable_assignment()); }
@@ -235,6 +237,7 @@ struct CoordinatorWriter {
   }
   void operator()(const Notice& from) { to.mutable_notice()->set_text(Text(from.text)); }
   void operator()(const StatusReport& from) { Put(from, to.mutable_status()); }
+  void operator()(const Imports& from) { to.mutable_imports()->set_names(from.names); }
 };
 
 }  // namespace

@@ -252,6 +252,13 @@ class Reader {
     return ready;
   }
 
+  Imports Get(const v1::Imports& from) {
+    if (from.names().size() > kMaxImports) {
+      Wrong(fmt::format("imports: {} bytes, at most {} are allowed", from.names().size(), kMaxImports));
+    }
+    return {from.names()};
+  }
+
   NodeMessage Get(const v1::FromNode& from) {
     switch (from.message_case()) {
       case v1::FromNode::kHello:
@@ -271,6 +278,8 @@ class Reader {
       case v1::FromNode::kSupersede:
         return Supersede{Identifier("run id", from.supersede().run_id()), Term(from.supersede().term()),
                          Identifier("address", from.supersede().address())};
+      case v1::FromNode::kImports:
+        return Get(from.imports());
       case v1::FromNode::MESSAGE_NOT_SET:
         break;
     }
@@ -282,7 +291,7 @@ class Reader {
     switch (from.message_case()) {
       case v1::FromCoordinator::kWelcome:
         return Welcome{Term(from.welcome().term()), Time("beat interval", from.welcome().beat_interval_ms()),
-                       Printable(from.welcome().coordinator(), kMaxName)};
+                       Printable(from.welcome().coordinator(), kMaxName), from.welcome().imports()};
       case v1::FromCoordinator::kBeat:
         return Get(from.beat());
       case v1::FromCoordinator::kStart:
@@ -301,6 +310,8 @@ class Reader {
         return Notice{Printable(from.notice().text(), kMaxText)};
       case v1::FromCoordinator::kStatus:
         return Get(from.status());
+      case v1::FromCoordinator::kImports:
+        return Get(from.imports());
       case v1::FromCoordinator::MESSAGE_NOT_SET:
         break;
     }

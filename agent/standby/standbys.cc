@@ -71,8 +71,9 @@ constexpr const char* kNoPath = "the workers' Python reads no PYTHONPATH (-E, -I
 
 class Standbys::Impl : public std::enable_shared_from_this<Impl> {
  public:
-  Impl(boost::asio::io_context& loop, launcher::Reaper& reaper, const RunOptions& options)
-      : loop_(loop), reaper_(reaper), options_(options), timer_(loop) {
+  Impl(boost::asio::io_context& loop, launcher::Reaper& reaper, const RunOptions& options,
+       std::function<void(const std::string&)> learned)
+      : loop_(loop), reaper_(reaper), options_(options), learned_(std::move(learned)), timer_(loop) {
     view_.on = options.standby.wanted && !WhyNone(options);
     if (!view_.on) return;
     for (const std::string& name : options.standby.imports) Add(name);
@@ -92,6 +93,12 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
     view_.quiet = MonotonicClock::now();
     Look();
   }
+
+  void Hear(const std::string& names) {
+    if (wants_imports()) Take(Source::kOtherNode, names);
+    Look();
+  }
+  bool wants_imports() const { return view_.on && source_ < Source::kOtherNode && options_.standby.imports.empty(); }
 
   void Prepare(std::vector<launcher::WorkerSpec>* workers) {
     RoundEnds();
@@ -138,6 +145,9 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
   }
 
  private:
+  // Where the names come from. A later one is better.
+  enum class Source { kNone, kText, kLastRun, kOtherNode, kWorker };
+
   bool OpenArchive() {
     if (archive_.ok()) return true;
     auto archive = OpenStartArchive();
@@ -195,13 +205,15 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
   void OnLearned(const Frame& frame) {
     if (frame.letter == Letter::kHello) seen_ = seen_ || IsFrom(frame, learner_->pid);
     if (!seen_ || frame.letter != Letter::kNames) return;
-    source_ = Source::kWorker;
-    for (const std::string& name : SplitParts(frame.body)) Learned(name);
+    Take(Source::kWorker, frame.body);
     Look();
   }
 
-  void Learned(const std::string& name) {
-    if (options_.standby.imports.empty()) Add(name);
+  // `names` are joined by NUL.
+  void Take(Source source, std::string_view names) {
+    source_ = std::max(source_, source);
+    if (!options_.standby.imports.empty()) return;
+    for (const std::string& name : SplitParts(names)) Add(name);
   }
 
   void Add(const std::string& name) {
@@ -329,9 +341,7 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
       case Letter::kVersions:
         return OnFacts(ParseScriptFacts(frame.body));
       case Letter::kNames:
-        if (source_ > Source::kText) return;
-        source_ = Source::kText;
-        for (const std::string& name : SplitParts(frame.body)) Learned(name);
+        if (source_ <= Source::kText) Take(Source::kText, frame.body);
         return;
       case Letter::kReady:
       case Letter::kUnfit:
@@ -347,11 +357,8 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
   void OnFacts(const StatusOr<ScriptFacts>& facts) {
     if (facts_ || !facts.ok()) return;
     facts_ = *facts;
-    if (source_ == Source::kWorker || !options_.standby.imports.empty()) return;
-    const std::vector<std::string> kept = ReadKeptImports(*facts);
-    if (kept.empty()) return;
-    source_ = Source::kLastRun;
-    for (const std::string& name : kept) Learned(name);
+    if (!wants_imports()) return;
+    if (const auto kept = ReadKeptImports(*facts); !kept.empty()) Take(Source::kLastRun, JoinParts(kept));
   }
 
   // Names the modules that the standby has not been told.
@@ -377,7 +384,10 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
       case Letter::kReady:
         place.seat.standby = Seat::Standby::kReady;
         place.seat.failures = 0;
-        complete_ = complete_ || (!waits_ && source_ == Source::kWorker);
+        if (!waits_ && source_ == Source::kWorker) {
+          complete_ = true;
+          learned_(JoinParts(imports_.names()));
+        }
         view_.standby_memory = PrivateMemory(place.process->pid).value_or(kUnknownMemory);
         log::Debug("a standby worker is ready", {{"pid", std::to_string(place.process->pid)},
                                                  {"modules", frame.body},
@@ -453,12 +463,10 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
     };
   }
 
-  // Where the names come from. A later one is better.
-  enum class Source { kNone, kText, kLastRun, kWorker };
-
   boost::asio::io_context& loop_;
   launcher::Reaper& reaper_;
   const RunOptions& options_;
+  const std::function<void(const std::string&)> learned_;
   boost::asio::steady_timer timer_;
   const int cpus_ = static_cast<int>(UsableCpus().size());
   Descriptor archive_;
@@ -477,10 +485,13 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
   int from_standby_ = 0;
 };
 
-Standbys::Standbys(boost::asio::io_context& loop, launcher::Reaper& reaper, const RunOptions& options)
-    : impl_(std::make_shared<Impl>(loop, reaper, options)) {}
+Standbys::Standbys(boost::asio::io_context& loop, launcher::Reaper& reaper, const RunOptions& options,
+                   std::function<void(const std::string&)> learned)
+    : impl_(std::make_shared<Impl>(loop, reaper, options, std::move(learned))) {}
 Standbys::~Standbys() { impl_->Close(); }
 void Standbys::Wait(const std::vector<launcher::WorkerSpec>& workers) { impl_->Wait(workers); }
+void Standbys::Hear(const std::string& names) { impl_->Hear(names); }
+bool Standbys::wants_imports() const { return impl_->wants_imports(); }
 void Standbys::Prepare(std::vector<launcher::WorkerSpec>* workers) { impl_->Prepare(workers); }
 int Standbys::WorkersRun() { return impl_->WorkersRun(); }
 void Standbys::RoundEnds() { impl_->RoundEnds(); }

@@ -5,12 +5,14 @@
 // and limits, and stops before Python looks at the script (sitecustomize.py). It is no worker: it is in no group, its
 // output goes to the debug log, and nothing that happens to it counts as a failure of the job.
 //
-// The modules come from --standby-imports; else from a worker of this script, in this run or its last one
-// (kept_imports.h); else from the script's text (probe.py).
+// The modules come from --standby-imports; else from a worker of this script, here or on another node, in this run or
+// its last one (kept_imports.h); else from the script's text (probe.py).
 #pragma once
 
 #include <boost/asio/io_context.hpp>
+#include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "agent/workers/run_options.h"
@@ -24,14 +26,19 @@ namespace muster::agent::standby {
 
 class Standbys {
  public:
-  // Without --standby-workers, or if WhyNone() finds a reason, all calls do nothing.
-  Standbys(boost::asio::io_context& loop, launcher::Reaper& reaper, const RunOptions& options);
+  // Without --standby-workers, or if WhyNone() finds a reason, all calls do nothing. `learned` is called in a round
+  // when a standby has imported what its worker has shown, with all names, joined by NUL.
+  Standbys(boost::asio::io_context& loop, launcher::Reaper& reaper, const RunOptions& options,
+           std::function<void(const std::string& names)> learned);
   ~Standbys();  // ends the standbys (SIGKILL)
   Standbys(const Standbys&) = delete;
   Standbys& operator=(const Standbys&) = delete;
 
   // This node waits for a round. `workers`: as they will be, but for what comes with the round.
   void Wait(const std::vector<launcher::WorkerSpec>& workers);
+  // What a worker on another node has shown, joined by NUL. Worth asking for if wants_imports().
+  void Hear(const std::string& names);
+  bool wants_imports() const;
   // A start begins: changes the workers of a round so that each begins in its standby, if it has one that is ready and
   // fits. The first may get the finder that learns the imports. No standby is made until WorkersRun() or Wait().
   void Prepare(std::vector<launcher::WorkerSpec>* workers);

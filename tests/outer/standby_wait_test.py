@@ -110,6 +110,22 @@ class Waits(Nodes):
         self.wait_for_output(spare, "1 of 1 worker began in a standby")
         self.end((agents[0], spare), workers)
 
+    def test_a_spare_node_hears_what_workers_import(self):
+        """It is on another machine: it shares no folder with them. Also if the coordinator is gone meanwhile."""
+        self.write_script("def late():\n    import xmlrpc.client\nlate()")
+        for end in (0, 1):
+            with self.subTest(killed=end):
+                self.place = self.endpoint()
+                nodes = [self.begin(), self.begin()]
+                self.workers(2)
+                spare = self.begin(env={"XDG_STATE_HOME": os.path.join(self.dir, f"other-{end}")})
+                self.wait_for_output(spare, READY + ".*modules=[2-9]")  # the text alone has one
+                nodes[end].send(signal.SIGKILL)
+                workers = self.round_of(2, 1)
+                self.wait_for_output(spare, "1 of 1 worker began in a standby")
+                self.wait_for_output(spare, "had imported: True")
+                self.end((nodes[1 - end], spare), workers)
+
     def test_a_node_that_waits_for_another_after_a_failure(self):
         self.write_script("import xmlrpc.client")
         agents = [self.begin("2", "--standby-delay", "1h"), self.begin("2", "--standby-delay", "1h")]

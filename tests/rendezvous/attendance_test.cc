@@ -481,6 +481,43 @@ TEST_F(Attendance, ARefusalEndsIt) {
   EXPECT_EQ(ends[0].reason, "nnodes 1:2 and 2:2");
 }
 
+TEST_F(Attendance, AsksForImportsUntilARoundStarts) {
+  Do(ShareImports{""});
+  Do(Begin{});
+  Do(Connected{});
+  Hear(Welcome{1, seconds(5), "old"});
+  EXPECT_TRUE(Told<Imports>().empty()) << "an older coordinator does not know them";
+  Do(Disconnected{Loss::kClosed, "reset"});
+  while (Dialled() == "none") Next();
+  Do(Connected{});
+  Hear(Welcome{1, seconds(5), "test", true});
+  EXPECT_EQ(Told<Imports>().at(0), Imports{});
+  Hear(Imports{"json"});
+  EXPECT_EQ(All<GiveImports>().at(0).names, "json");
+  Hear(Imports{"json"});
+  EXPECT_TRUE(All<GiveImports>().empty()) << "given already";
+  Do(ShareImports{""});
+  EXPECT_EQ(Told<Imports>().at(0), Imports{});
+  Hear(Start{Round(0)});
+  Hear(Imports{"json"});
+  EXPECT_TRUE(All<GiveImports>().empty()) << "it does not wait any more";
+}
+
+TEST_F(Attendance, TellsEachCoordinatorWhatItImports) {
+  Do(Begin{});
+  Do(Connected{});
+  Do(ShareImports{"json"});
+  EXPECT_TRUE(Told<Imports>().empty());
+  Hear(Welcome{1, seconds(5), "test", true});
+  EXPECT_EQ(Told<Imports>().at(0), Imports{"json"});
+  Do(ShareImports{"csv"});
+  EXPECT_EQ(Told<Imports>().at(0), Imports{"csv"});
+  Hear(Redirect{2, "y:1"});
+  Do(Connected{});
+  Hear(Welcome{2, seconds(5), "test", true});
+  EXPECT_EQ(Told<Imports>().at(0), Imports{"csv"});
+}
+
 TEST_F(Attendance, NoticesAreSaidOnce) {
   Attend();
   Hear(Notice{"waiting"});

@@ -208,6 +208,27 @@ TEST_F(CoordinatorTest, StrangersAreRefusedWithBothValues) {
   UntilHeard<Refuse>(*disagreeing, "refusal");
 }
 
+TEST_F(CoordinatorTest, PassesImportsOnToNodesThatWantThem) {
+  Serve();
+  auto a = Dial(Greeting("a", Job(1, 1)));
+  UntilHeard<Start>(*a, "start");
+  auto early = Dial(Greeting("b", Job(1, 1)));
+  UntilHeard<Welcome>(*early, "welcome");
+  EXPECT_TRUE(early->Find<Welcome>()->imports);
+  early->link->Send(Imports{});
+  auto silent = Dial(Greeting("c", Job(1, 1)));
+  UntilHeard<Welcome>(*silent, "welcome");
+  a->link->Send(Imports{"json"});
+  UntilHeard<Imports>(*early, "what a imports");
+  EXPECT_EQ(early->Find<Imports>()->names, "json");
+  auto late = Dial(Greeting("d", Job(1, 1)));
+  UntilHeard<Welcome>(*late, "welcome");
+  late->link->Send(Imports{});
+  UntilHeard<Imports>(*late, "what a imports");
+  EXPECT_EQ(silent->Find<Imports>(), nullptr);
+  EXPECT_EQ(a->Find<Imports>(), nullptr);
+}
+
 TEST_F(CoordinatorTest, InspectAnswersOnceOrFollows) {
   Serve();
   auto nobody = Dial(Inspect{});

@@ -97,11 +97,11 @@ Hello SomeHello() {
 }
 
 TEST(Wire, EveryNodeMessageComesBackAsItWas) {
-  for (const NodeMessage& message :
-       std::vector<NodeMessage>{SomeHello(), Beat{}, Beat{{1, 2}}, Beat{{1, 2}, true}, Ready{{1, 2}, 4000},
-                                Ready{{1, 2}, 4000, -7}, SomeReport(), Report{{0, -1}, {}, {}, {}}, Leave{"stopped"},
-                                Leave{"unfit", LeaveCause::kUnhealthy}, Leave{"preempted", LeaveCause::kPreempted},
-                                Doubt{}, Inspect{"job-7", true}, Inspect{}, Supersede{"job-7", 4, "10.0.0.2:29400"}}) {
+  for (const NodeMessage& message : std::vector<NodeMessage>{
+           SomeHello(), Beat{}, Beat{{1, 2}}, Beat{{1, 2}, true}, Ready{{1, 2}, 4000}, Ready{{1, 2}, 4000, -7},
+           SomeReport(), Report{{0, -1}, {}, {}, {}}, Leave{"stopped"}, Leave{"unfit", LeaveCause::kUnhealthy},
+           Leave{"preempted", LeaveCause::kPreempted}, Doubt{}, Inspect{"job-7", true}, Inspect{},
+           Supersede{"job-7", 4, "10.0.0.2:29400"}, Imports{}, Imports{std::string("a\0b.c", 5)}}) {
     StatusOr<NodeMessage> again = wire::DecodeFromNode(wire::Encode(message));
     ASSERT_TRUE(again.ok()) << again.status();
     EXPECT_EQ(*again, message) << message.index();
@@ -114,9 +114,10 @@ TEST(Wire, EveryCoordinatorMessageComesBackAsItWas) {
   status.nodes.push_back({"worker-1", "pod-1", "spare", std::nullopt, 8, 18, milliseconds(0)});
   Verdict verdict{137, "the budget is gone", SomeFailure(), {SomeFailure()}, true};
   for (const CoordinatorMessage& message : std::vector<CoordinatorMessage>{
-           Welcome{3, milliseconds(5000), "0.1.0"}, Beat{}, Beat{{3, 17}, true}, Start{SomeAssignment()},
-           Stop{{3, 17}, "a worker failed"}, Stop{{3, 17}, "a hang", RoundCause::kFailure, true}, Finish{3, verdict},
-           Finish{1, {}}, Refuse{78, "no"}, Redirect{4, "10.0.0.2:29400"}, Notice{"waiting"}, status}) {
+           Welcome{3, milliseconds(5000), "0.1.0"}, Welcome{3, milliseconds(5000), "0.1.0", true}, Imports{"json"},
+           Beat{}, Beat{{3, 17}, true}, Start{SomeAssignment()}, Stop{{3, 17}, "a worker failed"},
+           Stop{{3, 17}, "a hang", RoundCause::kFailure, true}, Finish{3, verdict}, Finish{1, {}}, Refuse{78, "no"},
+           Redirect{4, "10.0.0.2:29400"}, Notice{"waiting"}, status}) {
     StatusOr<CoordinatorMessage> again = wire::DecodeFromCoordinator(wire::Encode(message));
     ASSERT_TRUE(again.ok()) << again.status();
     EXPECT_EQ(*again, message) << message.index();
@@ -141,6 +142,13 @@ TEST(Wire, ProtocolOneIsTheseBytes) {
   EXPECT_EQ(wire::Encode(CoordinatorMessage(Beat{})), bytes("\x12\x00"));
   EXPECT_EQ(wire::Encode(CoordinatorMessage(Welcome{1, std::chrono::seconds(5), "v"})),
             bytes("\x0a\x08\x08\x01\x10\x88'\x1a\x01v"));
+  // An agent that does not know the last field sends no Imports.
+  EXPECT_EQ(wire::Encode(CoordinatorMessage(Welcome{1, std::chrono::seconds(5), "v", true})),
+            bytes("\x0a\x0a\x08\x01\x10\x88'\x1a\x01v\x20\x01"));
+  EXPECT_EQ(wire::Encode(NodeMessage(Imports{"a"})), bytes("\x4a\x03\x0a\x01"
+                                                           "a"));
+  EXPECT_EQ(wire::Encode(CoordinatorMessage(Imports{"a"})), bytes("\x52\x03\x0a\x01"
+                                                                  "a"));
   EXPECT_EQ(wire::Encode(CoordinatorMessage(Stop{{1, 0}, "x"})), bytes("\x22\x07\x0a\x02\x08\x01\x12\x01x"));
   // An agent that does not know the last fields ignores them.
   EXPECT_EQ(wire::Encode(CoordinatorMessage(Stop{{1, 0}, "x", RoundCause::kFailure, true})),
@@ -156,6 +164,10 @@ TEST(Wire, GarbageIsAnErrorThatSaysSo) {
     EXPECT_EQ(wire::DecodeFromNode(bytes).status().code(), absl::StatusCode::kInvalidArgument) << bytes;
     EXPECT_EQ(wire::DecodeFromCoordinator(bytes).status().code(), absl::StatusCode::kInvalidArgument) << bytes;
   }
+  EXPECT_THAT(
+      std::string(Message(
+          wire::DecodeFromNode(wire::Encode(NodeMessage(Imports{std::string(kMaxImports + 1, 'a')}))).status())),
+      HasSubstr("imports: 524289 bytes, at most 524288"));
   std::string huge(wire::kMaxFromNode + 1, '\0');
   EXPECT_THAT(std::string(Message(wire::DecodeFromNode(huge).status())), HasSubstr("at most"));
 }

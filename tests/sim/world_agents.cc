@@ -23,7 +23,7 @@ std::string Show(const NodeMessage& message) {
   if (const auto* report = std::get_if<Report>(&message)) {
     return fmt::format("Report({}, {} failures)", Show(report->round), report->failures.size());
   }
-  const char* names[] = {"Hello", "Beat", "Ready", "Report", "Leave", "Doubt", "Inspect", "Supersede"};
+  const char* names[] = {"Hello", "Beat", "Ready", "Report", "Leave", "Doubt", "Inspect", "Supersede", "Imports"};
   return names[message.index()];
 }
 
