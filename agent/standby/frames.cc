@@ -16,6 +16,7 @@ bool ComesFromPython(char letter) {
     case Letter::kNames:
     case Letter::kReady:
     case Letter::kUnfit:
+    case Letter::kEnd:
     case Letter::kVersions:
       return true;
     case Letter::kImport:

@@ -12,6 +12,8 @@
 //      become the worker                                   probe has found in the script
 //   T  as S, and go on as a worker that learns          R  imported so many modules, all that were asked for: ready
 //                                                       U  this process cannot be a standby: module, what it does
+//                                                       E  nor can one that imports it and what comes after it: the
+//                                                       same
 #pragma once
 
 #include <cstddef>
@@ -35,6 +37,7 @@ enum class Letter : char {
   kNames = 'N',
   kReady = 'R',
   kUnfit = 'U',
+  kEnd = 'E',
 };
 
 struct Frame {

@@ -116,13 +116,27 @@ std::vector<std::string> NamesOfRound(const std::vector<std::string>& environmen
   return names;
 }
 
-void Imports::Add(const std::string& name) {
-  const bool plain = std::all_of(name.begin(), name.end(), [](unsigned char c) { return c > ' ' && c != 0x7f; });
-  if (name.empty() || name.size() > kLongestName || !plain || known_.size() >= kMostImports) return;
+void Imports::Add(const std::string& entry) {
+  constexpr std::string_view kEnd = "=end:";
+  const bool plain = std::all_of(entry.begin(), entry.end(), [](unsigned char c) { return c > ' ' && c != 0x7f; });
+  if (entry.empty() || entry.size() > kLongestName || !plain || names_.size() >= kMostImports || !end_.empty()) return;
   for (const std::string& module : left_out_) {
-    if (IsBelow(name, module)) return;
+    if (IsBelow(entry, module)) return;
   }
-  if (known_.insert(name).second) names_.push_back(name);
+  if (entry.starts_with(kEnd)) end_ = entry.substr(kEnd.size());
+  const bool counts = entry[0] == '=' ? names_.empty() || names_.back() != entry : known_.insert(entry).second;
+  if (counts) names_.push_back(entry);
+}
+
+void Imports::EndAt(const std::string& module, const std::string& what) {
+  names_.erase(std::find(names_.begin(), names_.end(), module), names_.end());
+  end_ = what;
+}
+
+void Imports::Clear() {
+  names_.clear();
+  known_.clear();
+  end_.clear();
 }
 
 bool Imports::LeaveOut(const std::string& module) {

@@ -76,19 +76,27 @@ std::vector<std::string> LocalPart(const std::vector<std::string>& environment);
 // The names of the others.
 std::vector<std::string> NamesOfRound(const std::vector<std::string>& environment);
 
-// The names of modules that a worker has imported, and those that standbys import. The worker's script may have sent
-// anything. Memory: 10 MB at most.
+// The modules that a worker has imported and that standbys import, in order, with the entries of learner.py. The
+// worker's script may have sent anything. Memory: 10 MB at most.
 class Imports {
  public:
-  void Add(const std::string& name);  // once; not if it is no name, or is left out
+  // A name counts once; not if it is not a name, is left out, or comes after "=end:".
+  void Add(const std::string& entry);
+  // Leaves out `module` and all that comes after it. `what`: as end().
+  void EndAt(const std::string& module, const std::string& what);
+  // Forgets all entries, not what is left out.
+  void Clear();
   // Leaves out `module` and all below it from now on. False: that were too many.
   bool LeaveOut(const std::string& module);
   const std::vector<std::string>& names() const { return names_; }
+  // What the script changes, so that nothing imported later counts; empty: nothing.
+  const std::string& end() const { return end_; }
 
  private:
   std::vector<std::string> names_;
   std::set<std::string> known_;     // the same
   std::set<std::string> left_out_;  // modules, with all below them
+  std::string end_;
 };
 
 // The command line of a worker, `PYTHON -u [-m] script args`, with `-c pass` in place of the script.

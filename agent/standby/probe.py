@@ -31,17 +31,38 @@ def is_main(test):
     return isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and test.left.id == "__name__"
 
 
+def changes_nothing(statement):
+    """Whether the imports after a statement see what they would see without it."""
+    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return not statement.decorator_list
+    if isinstance(statement, ast.If):
+        return isinstance(statement.test, ast.Name) and statement.test.id == "TYPE_CHECKING"
+    if isinstance(statement, ast.Assign):
+        targets, value = statement.targets, statement.value
+    elif isinstance(statement, ast.AnnAssign):
+        targets, value = [statement.target], statement.value
+    elif isinstance(statement, ast.Expr):
+        targets, value = [], statement.value
+    else:
+        return isinstance(statement, ast.Pass)
+    active = (ast.Call, ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)
+    return all(isinstance(target, ast.Name) for target in targets) and not (
+        value and any(isinstance(node, active) for node in ast.walk(value))
+    )
+
+
 class Scan:
     """Names of installed modules, in the order in which the script and its own modules import them.
 
-    A module counts that is imported in any case: at the top of a file, in a `try` or `with`, or where the file is
-    `__main__`; not in a function, nor under another condition.
+    A module counts that is imported in any case: at the top of a file, in a `try`, or where the file is `__main__`. The
+    first statement that may change what an import sees ends it.
     """
 
     def __init__(self, find_spec, is_foreign):
         self.find_spec, self.is_foreign = find_spec, is_foreign
         self.names = []
         self.seen = set()
+        self.ended = False
 
     def read(self, path, package):
         try:
@@ -50,21 +71,23 @@ class Scan:
             if len(text) <= LONGEST_FILE:
                 self.walk(ast.parse(text, path).body, package)
         except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
-            pass  # the script's run will say so
+            self.ended = True  # the script's run will say so
 
     def walk(self, statements, package):
         for statement in statements:
+            if self.ended:
+                return
             if isinstance(statement, ast.Import):
                 for alias in statement.names:
                     self.add(alias.name)
             elif isinstance(statement, ast.ImportFrom):
                 self.add_from(statement, package)
-            elif isinstance(statement, ast.With):
-                self.walk(statement.body, package)
             elif isinstance(statement, ast.Try):
                 self.walk(statement.body + statement.orelse + statement.finalbody, package)
             elif isinstance(statement, ast.If) and is_main(statement.test):
                 self.walk(statement.body, package)
+            elif not changes_nothing(statement):
+                self.ended = True
 
     def add_from(self, statement, package):
         base = statement.module or ""
@@ -81,7 +104,7 @@ class Scan:
 
     def add(self, name):
         """A module, after its parents."""
-        if name in self.seen or len(self.seen) >= MOST_MODULES:
+        if self.ended or name in self.seen or len(self.seen) >= MOST_MODULES:
             return
         self.seen.add(name)
         parent = name.rpartition(".")[0]

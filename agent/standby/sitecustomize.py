@@ -4,10 +4,11 @@ The agent starts `PYTHON -u script args` with this file, in a zip archive in mem
 the module `site` imports it as sitecustomize. The variable MUSTER_STANDBY has five fields, "MODE:PATH:ARCHIVE:SOCKET:
 NAMES":
 
-  learn  this process is a worker. A finder at the front of sys.meta_path sends the name of each imported module that
-         lies in the standard library or in site-packages. It finds nothing itself.
+  learn  this process is a worker. A finder at the front of sys.meta_path sends the names of imported modules
+         (learner.py).
   wait   this process is a standby. It imports the modules that the agent names, and waits for its start. When it
          returns from here, Python runs the script as in any other process. It must not return before: an error ends it.
+         What an import does is watched (watcher.py).
   probe  this process has no script. It answers as probe.py says, and ends.
 
 PATH is "set" if there was a PYTHONPATH before. ARCHIVE and SOCKET are descriptors. NAMES, joined by commas, are the
@@ -85,38 +86,6 @@ def is_foreign(spec):
     return bool(places) and all(map(is_foreign_place, places))
 
 
-class Learner:
-    """A finder that finds nothing. A module that was looked for is sent when it is in sys.modules."""
-
-    def __init__(self, channel):
-        self.channel = channel
-        self.socket = os.fstat(channel)
-        self.process = os.getpid()
-        self.pending = []
-
-    def find_spec(self, name, path=None, target=None):
-        if self.process == os.getpid():
-            self.send()
-            self.pending.append(name)
-        return None
-
-    def send(self):
-        """In the order of the look-ups: what a module does before it imports another may matter to that."""
-        pending, self.pending = self.pending, []
-        names = []
-        for name in pending:
-            spec = spec_of(name)
-            if spec is not None and is_foreign(spec):
-                names.append(name)
-        if names:
-            try:
-                if os.path.samestat(self.socket, os.fstat(self.channel)):  # the script has not closed it
-                    return send(self.channel, b"N", "\0".join(names))
-            except OSError:
-                pass  # the agent listens no more
-            self.process = -1
-
-
 def send(channel, letter, text=""):
     body = text.encode("utf-8", "surrogateescape")
     message = letter + len(body).to_bytes(4, "little") + body
@@ -124,140 +93,13 @@ def send(channel, letter, text=""):
         message = message[os.write(channel, message) :]
 
 
-def learn(channel):
-    sys.meta_path.insert(0, Learner(channel))
-    send(channel, b"H", str(os.getpid()))
-
-
-class Watcher:
-    """Ends the process and tells the agent why, when an import does what only the script may do."""
-
-    def __init__(self, channel, names):
-        self.channel = channel
-        self.module = ""  # that is being imported
-        self.folder = None  # that is to stay at the front of sys.path
-        self.descriptors = self.list_descriptors()
-        self.state = self.list_state()
-        self.methods = self.watch_environment({*names, *map(os.fsencode, names)})
-
-    def unfit(self, why):
-        send(self.channel, b"U", self.module + "\0" + why)
-        os._exit(0)
-
-    def watch_environment(self, names):
-        """Calls unfit() when a variable of `names`, which this process does not have yet, is looked for."""
-        kind = type(os.environ)
-        methods = {method: getattr(kind, method) for method in ("__getitem__", "__delitem__")}
-
-        def watched(method):
-            def look(environment, name):
-                if name in names:
-                    self.unfit("reads " + os.fsdecode(name))
-                return method(environment, name)
-
-            return look
-
-        for name, method in methods.items():
-            setattr(kind, name, watched(method))
-        return methods
-
-    def end(self):
-        for name, method in self.methods.items():
-            setattr(type(os.environ), name, method)
-        if sys.path[:1] == [self.folder]:
-            del sys.path[0]  # Python puts it there itself
-
-    @staticmethod
-    def list_descriptors():
-        found = {}
-        for number in os.listdir("/proc/self/fd"):
-            try:
-                found[number] = os.readlink("/proc/self/fd/" + number)
-            except OSError:
-                pass  # that of the listing itself
-        return found
-
-    @staticmethod
-    def list_state():
-        with open("/proc/self/status") as status, open("/proc/self/limits") as limits:
-            masks = [line.split()[1] for line in status if line.startswith(("SigBlk", "SigIgn", "SigCgt"))]
-            signals = [int(mask, 16) & ~(3 << 31) for mask in masks]  # without glibc's own, for threads: 32 and 33
-            here = os.stat(".")
-            return {
-                "signals": signals,
-                "limits": limits.read(),
-                "the working directory": (here.st_dev, here.st_ino),
-            }
-
-    def check_descriptors(self):
-        for number, target in self.list_descriptors().items():
-            if self.descriptors.get(number) == target:
-                continue
-            if target.startswith(("/dev/nvidia", "/dev/kfd", "/dev/dri", "/dev/infiniband", "socket:")):
-                self.unfit("opens " + target)
-            if target in (self.descriptors.get("1"), self.descriptors.get("2")):
-                self.unfit("copies the descriptor of an output")  # the worker has others
-            if target.startswith("/") and not target.startswith(("/dev/", "/proc/")) and self.is_written(number):
-                self.unfit("opens %s for writing" % target)
-            self.descriptors[number] = target
-
-    @staticmethod
-    def is_written(number):
-        try:
-            with open("/proc/self/fdinfo/" + number) as info:
-                flags = [line for line in info if line.startswith("flags:")]
-        except OSError:
-            return False
-        return bool(flags) and int(flags[0].split()[1], 8) & os.O_ACCMODE != os.O_RDONLY
-
-    def check(self):
-        self.check_descriptors()
-        for what, value in self.list_state().items():
-            if value != self.state[what]:
-                self.unfit("changes " + what)
-        if self.folder is not None and sys.path[:1] != [self.folder]:
-            self.unfit("changes the front of sys.path")
-        for task in os.listdir("/proc/self/task"):
-            try:
-                with open("/proc/self/task/%s/children" % task) as children:
-                    left = children.read().split()
-            except OSError:
-                continue
-            if left:
-                self.unfit("starts a process, %s" % left[0])
-
-
-def find_spec(name):
+def find_spec(name, but=None):
     for finder in sys.meta_path:
-        find = getattr(finder, "find_spec", None)
+        find = getattr(finder, "find_spec", None) if finder is not but else None
         spec = find(name, None) if find else None
         if spec is not None:
             return spec
     return None
-
-
-def import_all(names, watcher):
-    """Imports `names`, but for those that belong to the user. Returns how many were imported."""
-    own = {}  # by the first part of a name: whether the module is the user's, or is not there
-    count = 0
-    for name in names:
-        if name in sys.modules:
-            continue
-        first = name.partition(".")[0]
-        if first not in own:
-            spec = find_spec(first)
-            own[first] = spec is None or not is_foreign(spec)
-        if own[first]:
-            continue
-        watcher.module = name
-        try:
-            __import__(name)
-        except (Exception, SystemExit) as error:  # a second try, by the script, may find half a module
-            watcher.unfit("raises %s: %s" % (type(error).__name__, error))
-        count += 1
-        watcher.check()
-    watcher.module = ""
-    return count
 
 
 def stamp_of(path):
@@ -383,7 +225,7 @@ def set_oom_score(text):
         pass
 
 
-def wait(channel, names):
+def wait(channel, names, learner, watcher):
     """Returns when the process is to be the worker: customize()'s error."""
     import _socket
     import site
@@ -393,7 +235,8 @@ def wait(channel, names):
         oom_score = score.read()
     set_oom_score("1000")  # the kernel takes a standby first
     streams = {1: sys.stdout, 2: sys.stderr}
-    watcher = Watcher(channel, names)
+    tools = sys.modules["sitecustomize"]
+    watcher = watcher.Watcher(channel, names, tools)
     error = customize()
     if site.ENABLE_USER_SITE:
         site.execusercustomize()  # Python imports it only once
@@ -405,10 +248,9 @@ def wait(channel, names):
         letter, body, descriptors = take_message(socket)
         if letter == b"I":
             folder, _, text = body.partition(b"\0")
-            if watcher.folder is None and not getattr(sys.flags, "safe_path", False):
-                watcher.folder = os.fsdecode(folder)
-                sys.path.insert(0, watcher.folder)  # as in a worker: it may have a module that hides an installed one
-            count = import_all(text.decode("utf-8", "replace").split("\0") if text else [], watcher)
+            if watcher.path is None:
+                watcher.begin(os.fsdecode(folder))
+            count = watcher.import_all(text.decode("utf-8", "surrogateescape").split("\0") if text else [])
             files, origins = list_files()
             send(channel, b"R", str(count))
         elif letter == b"P":
@@ -417,13 +259,13 @@ def wait(channel, names):
             break
     watcher.end()
     socket.detach()
-    if letter == b"T":
-        learn(channel)
-    else:
-        os.close(channel)
     set_oom_score(oom_score)
     set_environment(split_environment(body))
     take_streams(descriptors, streams)
+    if letter == b"T":
+        sys.meta_path.insert(0, learner.Learner(channel, tools))
+    else:
+        os.close(channel)
     return error
 
 
@@ -443,15 +285,22 @@ def begin():
         answer_probe()
     waits = mode == "wait"
     try:
+        import learner  # of the archive, before its path is taken away
+        import watcher
+
+        del sys.modules["learner"], sys.modules["watcher"]
         channel, names = take_settings()
         if waits:
-            return wait(channel, names)
-        learn(channel)
+            return wait(channel, names, learner, watcher)
     except BaseException:
         if waits:
             os._exit(1)  # else Python would run the script now
         raise
-    return customize()
+    send(channel, b"H", str(os.getpid()))
+    tools = sys.modules["sitecustomize"]
+    error = customize()
+    sys.meta_path.insert(0, learner.Learner(channel, tools))
+    return error
 
 
 failed = begin()

@@ -209,11 +209,20 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
     Look();
   }
 
-  // `names` are joined by NUL.
+  // `names` are joined by NUL. A worker here shows them bit by bit, in order: they replace the others.
   void Take(Source source, std::string_view names) {
-    source_ = std::max(source_, source);
+    const bool better = source > std::exchange(source_, source);
     if (!options_.standby.imports.empty()) return;
+    if (better && !imports_.names().empty()) {
+      imports_.Clear();
+      EmptyStandbys();
+    }
+    const bool went_on = imports_.end().empty();
     for (const std::string& name : SplitParts(names)) Add(name);
+    if (went_on && !imports_.end().empty()) {
+      log::Info(
+          fmt::format("standby workers leave out what the script imports after it has changed {}", imports_.end()));
+    }
   }
 
   void Add(const std::string& name) {
@@ -345,6 +354,7 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
         return;
       case Letter::kReady:
       case Letter::kUnfit:
+      case Letter::kEnd:
       case Letter::kImport:
       case Letter::kLook:
       case Letter::kPing:
@@ -395,6 +405,7 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
         Keep();
         return Look();
       case Letter::kUnfit:
+      case Letter::kEnd:
         return Unfit(frame);
       case Letter::kVersions:
       case Letter::kImport:
@@ -412,13 +423,24 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
     const std::string module = frame.body.substr(0, frame.body.find('\0'));
     const std::string does = frame.body.substr(std::min(frame.body.size(), module.size() + 1));
     if (module.empty()) return Off("Python's start " + does);
-    if (!imports_.LeaveOut(module)) return Off(fmt::format("importing {} {}, as do many others", module, does));
-    log::Info(fmt::format("standby workers do not import {} from now on: importing it {}", module, does));
+    if (frame.letter == Letter::kEnd) {
+      imports_.EndAt(module, does);
+      log::Info(
+          fmt::format("standby workers import neither {} nor what comes after it: importing it {}", module, does));
+    } else if (imports_.LeaveOut(module)) {
+      log::Info(fmt::format("standby workers do not import {} from now on: importing it {}", module, does));
+    } else {
+      return Off(fmt::format("importing {} {}, as do many others", module, does));
+    }
     view_.imports = imports_.names().size();
+    EmptyStandbys();
+    Look();
+  }
+
+  void EmptyStandbys() {
     for (Place& place : places_) {
       if (place.seat.standby != Seat::Standby::kProbing) Empty(place);
     }
-    Look();
   }
 
   static void Failed(Place& place) {

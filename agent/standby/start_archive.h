@@ -1,5 +1,5 @@
-// A zip archive in memory with the modules sitecustomize and probe, which Python imports from a path of /proc/self/fd:
-// nothing is written to a disk, so that it works on a read-only root and as any user.
+// A zip archive in memory with the modules sitecustomize, learner, watcher and probe, which Python imports from a path
+// of /proc/self/fd: nothing is written to a disk, so that it works on a read-only root and as any user.
 #pragma once
 
 #include <string>

@@ -1,5 +1,6 @@
 """Standby workers and what users have on their machines: the second attempt sees what a cold start would see."""
 
+import glob
 import json
 import os
 import re
@@ -7,8 +8,12 @@ import signal
 import stat
 import subprocess
 import textwrap
+import threading
+import time
 
-from muster_case import HERE, MusterCase, main, wait_gone
+from muster_case import DEADLINE, HERE, MusterCase, main, wait_gone
+
+from standby_test import OF_ROUND
 
 READY = r"a standby worker is ready"
 # A module's way to tell where it is imported.
@@ -93,14 +98,6 @@ class Imports(StandbyCase):
         "umask": ("import os; os.umask(0o27)", "os.umask(0)"),
         "locale": ("import locale; locale.setlocale(locale.LC_ALL, 'C.UTF-8')", "__import__('locale').setlocale(0)"),
         "warnings": ("import warnings; warnings.simplefilter('error')", "repr(__import__('warnings').filters[0])"),
-        "start method": (
-            "import multiprocessing; multiprocessing.set_start_method('spawn')",
-            "__import__('multiprocessing').get_start_method()",
-        ),
-        "logging": (
-            "import logging; logging.basicConfig(level=5)",
-            "[__import__('logging').root.level, __import__('logging').root.handlers[0].stream is sys.stderr]",
-        ),
         "thread": (
             "import threading; threading.Thread(target=threading.Event().wait, daemon=True).start()",
             "__import__('threading').active_count()",
@@ -133,6 +130,14 @@ class Imports(StandbyCase):
         "reads TORCHELASTIC_MAX_RESTARTS": (
             "import os; most = os.getenvb(b'TORCHELASTIC_MAX_RESTARTS').decode()",
             "sys.modules['module_m'].most",
+        ),
+        "changes the start method of multiprocessing": (
+            "import multiprocessing; multiprocessing.set_start_method('spawn')",
+            "__import__('multiprocessing').get_start_method()",
+        ),
+        "changes the root logger": (
+            "import logging; logging.basicConfig(level=5)",
+            "[__import__('logging').root.level, __import__('logging').root.handlers[0].stream is sys.stderr]",
         ),
         "changes the front of sys.path": ("import sys; sys.path.insert(0, '/inserted')", "sys.path"),
         "changes the working directory": ("import os; os.chdir('/')", "os.getcwd()"),
@@ -178,6 +183,150 @@ class Imports(StandbyCase):
                 self.assertEqual(len(said), 1, agent.output())
                 self.assertIn(f"module_m from now on: importing it {name.strip()}", said[0])
                 self.wait_for_output(agent, "1 of 1 worker began in a standby")
+
+
+class Script(StandbyCase):
+    """What a script does before it imports is in force for the import. So it is in a standby, or the worker imports."""
+
+    # Lines before `import module_m`; the module; whether standbys import it; what the log says.
+    ROWS = {
+        "a variable that the module reads": (
+            "import os; os.environ['X_HOME'] = '/data'",
+            "import os; VALUE = os.environ.get('X_HOME', 'default')",
+            False,
+            "do not import module_m from now on: importing it reads X_HOME",
+        ),
+        "a variable that it removes": (
+            "import os; del os.environ['GIVEN']",
+            "import os; VALUE = os.getenvb(b'GIVEN') is None",
+            False,
+            "do not import module_m from now on: importing it reads GIVEN",
+        ),
+        "a variable that no module reads": ("import os; os.environ['OTHER'] = '1'", "VALUE = 1", True, ""),
+        "a variable of libraries": (
+            "import os; os.environ['OMP_NUM_THREADS'] = '3'",
+            "import ctypes; ctypes.CDLL('libgomp.so.1'); VALUE = 1",
+            False,
+            "neither module_m nor what comes after it: importing it loads a library, after the script has changed",
+        ),
+        "a variable of libraries, and none is loaded": (
+            "import os; os.environ['OMP_NUM_THREADS'] = '3'",
+            "VALUE = 1",
+            True,
+            "",
+        ),
+        "a variable, in a module of its own": (
+            "import own_sets",
+            "import os; VALUE = os.environ.get('X_HOME', 'default')",
+            False,
+            "reads X_HOME",
+        ),
+        "the path of another version": ("import sys; sys.path.insert(0, OTHER)", "VALUE = 'first'", True, ""),
+        "the path of a module that hides another": (
+            "import sys; sys.path.insert(0, HIDES)",
+            "from queue import VALUE",
+            True,
+            "",
+        ),
+        "the end of the path": ("import sys; sys.path.append(HIDES)", "from only_there import VALUE", True, ""),
+        "a path with a space": (
+            "import sys; sys.path.append('/a b')",
+            "VALUE = 1",
+            False,
+            "leave out what the script imports after it has changed path",
+        ),
+        "the working directory": (
+            "import os; os.chdir('/')",
+            "import os; VALUE = os.getcwd()",
+            False,
+            r"leave out what the script imports after it has changed os.getcwd\(\)",
+        ),
+        "the arguments": (
+            "import sys; sys.argv.append('x')",
+            "import sys; VALUE = sys.argv[1:]",
+            False,
+            "leave out what the script imports after it has changed sys.argv",
+        ),
+        "a module that it hides": (
+            "import sys; sys.modules['wave'] = None",
+            "try:\n    import wave\n    VALUE = 1\nexcept ImportError:\n    VALUE = 0",
+            False,
+            "leave out what the script imports after it has changed sys.modules",
+        ),
+        "the logging": (
+            "import logging; logging.basicConfig(level=40)",
+            "import logging; logging.basicConfig(level=10); VALUE = logging.root.level",
+            False,
+            "do not import module_m from now on: importing it changes the root logger",
+        ),
+        "the start method": (
+            "import multiprocessing; multiprocessing.set_start_method('spawn')",
+            "import multiprocessing; VALUE = multiprocessing.get_start_method()",
+            False,
+            "do not import module_m from now on: importing it changes the start method of multiprocessing",
+        ),
+        "the random numbers": (
+            "import random; random.seed(7)",
+            "import random; VALUE = random.random()",
+            False,
+            "do not import module_m from now on: importing it changes the state of random",
+        ),
+        "nothing": ("", "VALUE = 1", True, ""),
+    }
+
+    def test_changes_before_an_import(self):
+        other, hides = os.path.join(self.dir, "other", "site-packages"), os.path.join(self.dir, "hides")
+        self.write(os.path.join(other, "module_m.py"), "VALUE = 'other'")
+        for name, value in (("queue", "own"), ("only_there", "there")):
+            self.write(os.path.join(hides, name + ".py"), f"VALUE = {value!r}")
+        self.write(os.path.join(self.dir, "own_sets.py"), "import os\nos.environ['X_HOME'] = '/data'")
+        for name, (before, module, early, said) in self.ROWS.items():
+            with self.subTest(name):
+                self.write(os.path.join(self.dir, "runs"), "")
+                self.install("module_m", module)
+                self.write_script(
+                    f"import sys\nOTHER, HIDES = {other!r}, {hides!r}\n"
+                    f"early = 'module_m' in sys.modules\n{before}\nimport module_m",
+                    "[early, module_m.VALUE, sys.path, dict(os.environ, **dict.fromkeys(OF_ROUND))]".replace(
+                        "OF_ROUND", repr(sorted(OF_ROUND))
+                    ),
+                )
+                agent = self.begin(imports=None, env={"GIVEN": "x"})
+                (worker,) = self.workers(1)
+                if "neither" in said:
+                    self.wait_for_output(agent, f"(?s){said}.*{READY}")
+                else:
+                    self.wait_for_output(agent, said or READY)
+                    self.await_list("=end:" if "leave out" in said else "subprocess")
+                worker.tell("exit 1")
+                (worker,) = self.workers(1)
+                self.wait_for_output(agent, "1 of 1 worker began in a standby")
+                self.end(agent, [worker])
+                cold, warm = self.facts(agent)
+                self.assertEqual(cold[1:], warm[1:])
+                self.assertEqual((cold[0], warm[0]), (False, early))
+                if not said:
+                    self.assertNotRegex(agent.output(), "do not import|leave out|import neither")
+
+    def await_list(self, last):
+        """Waits until a standby has imported what the worker has named, up to `last`. Then the list is kept."""
+        end, ticker = time.monotonic() + DEADLINE, threading.Event()
+        while time.monotonic() < end:
+            for path in glob.glob(os.path.join(self.dir, "state", "muster", "imports", "*")):
+                with open(path) as file:
+                    if last in file.read():
+                        return os.unlink(path)
+            ticker.wait(0.01)
+        self.fail(f"no list with {last}")
+
+    def test_an_optional_import_that_fails(self):
+        """A package that catches it has done so in the standby, too: it is not tried again."""
+        self.install("needs_more", "import no_such_module\nVALUE = 2")
+        self.install("module_m", "try:\n    import needs_more\nexcept ImportError:\n    needs_more = None\nimport wave")
+        self.write_script("import sys\nearly = 'module_m' in sys.modules\nimport module_m", "early")
+        agent, _ = self.two_attempts(imports=None)
+        self.wait_for_output(agent, "1 of 1 worker began in a standby")
+        self.assertNotIn("do not import", agent.output())
 
 
 class Starts(StandbyCase):

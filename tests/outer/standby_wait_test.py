@@ -23,10 +23,11 @@ class Waits(Nodes):
     def write_script(self, text):
         with open(self.script, "w") as file:
             file.write(
-                f"open({os.path.join(self.dir, 'runs')!r}, 'a').write('run\\n')\n"
                 "import sys\n"
-                "print('had imported:', 'xmlrpc.client' in sys.modules, flush=True)\n"
+                "had = 'xmlrpc.client' in sys.modules\n"
                 f"{textwrap.dedent(text)}\n"
+                f"open({os.path.join(self.dir, 'runs')!r}, 'a').write('run\\n')\n"
+                "print('had imported:', had, flush=True)\n"
                 f"exec(open({os.path.join(HERE, 'obedient_worker.py')!r}).read())\n"
             )
 
@@ -179,6 +180,7 @@ class Text(Nodes):
         "cycle_a.py": "import cycle_b, csv",
         "cycle_b.py": "import cycle_a, bz2",
         "broken.py": "def",
+        "own_sets.py": "import os\nos.environ['A'] = 'b'\nimport wave",
         "sitecustomize.py": "raise SystemExit('the user\\'s code has run')",
     }
     # The text of a script, and the names that are found in it.
@@ -189,14 +191,24 @@ class Text(Nodes):
         "import json as j\nimport json": "json",
         "import no_such_module\nfrom no_such import x\nimport json.no_such": "json",
         "try:\n import json\nexcept OSError:\n import csv\nelse:\n import re\nfinally:\n import bz2": "json re bz2",
-        "with open('x') as x:\n import json": "json",
+        "with open('x') as x:\n import json": "",
         "if __name__ == '__main__':\n import json": "json",
         "if True:\n import json": "",
         "def f():\n import json\nclass C:\n import csv": "",
         "import own.part": "json email email.message wave",
         "from own import part": "json email email.message wave",
         "import cycle_a": "bz2 csv",
-        "import broken, json": "json",
+        "import csv, broken, json": "csv",
+        '"""text"""\nX = [1, -2]\nY: int = 3\nZ: int\ndef f(): pass\nclass C: pass\npass\nimport json': "json",
+        "if TYPE_CHECKING:\n import csv\nimport json": "json",
+        "import csv, os\nos.environ['A'] = 'b'\nimport json": "csv os",
+        "import csv, os\nos.environ.update(A='b')\nimport json": "csv os",
+        "import csv\nx = f()\nimport json": "csv",
+        "import csv, os\nos.environ = {}\nimport json": "csv os",
+        "import csv, os\ndel os.environ['A']\nimport json": "csv os",
+        "import csv, os\n@f\ndef g(): pass\nimport json": "csv os",
+        "import csv\nassert (x := f)\nimport json": "csv",
+        "import csv, own_sets, json": "csv os",
         "from . import x\nimport json": "json",
         "import sys, _thread": "sys _thread",
         "é": "",

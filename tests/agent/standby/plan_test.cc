@@ -144,6 +144,31 @@ TEST(StandbyImports, AreNamesOnce) {
   EXPECT_EQ(imports.names().size(), 20'000u);
 }
 
+TEST(StandbyImports, KeepChangesInOrder) {
+  Imports imports;
+  for (const char* entry : {"a", "=environ:X", "=environ:X", "b", "=environ:X", "a", "=path:/a:/b"}) imports.Add(entry);
+  EXPECT_THAT(imports.names(), ElementsAre("a", "=environ:X", "b", "=environ:X", "=path:/a:/b"));
+  EXPECT_TRUE(imports.LeaveOut("a"));
+  EXPECT_THAT(imports.names(), ElementsAre("=environ:X", "b", "=environ:X", "=path:/a:/b"));
+}
+
+TEST(StandbyImports, EndWhereTheScriptSaysSo) {
+  Imports imports;
+  for (const char* entry : {"a", "=end:sys.argv", "b", "=end:os.getcwd()"}) imports.Add(entry);
+  EXPECT_THAT(imports.names(), ElementsAre("a", "=end:sys.argv"));
+  EXPECT_EQ(imports.end(), "sys.argv");
+  imports.Clear();
+  for (const char* entry : {"a", "b", "c"}) imports.Add(entry);
+  imports.EndAt("b", "loads a library");
+  imports.Add("d");
+  EXPECT_THAT(imports.names(), ElementsAre("a"));
+  EXPECT_EQ(imports.end(), "loads a library");
+  imports.Clear();
+  imports.Add("b");
+  EXPECT_THAT(imports.names(), ElementsAre("b"));
+  EXPECT_EQ(imports.end(), "");
+}
+
 TEST(StandbyImports, LeaveOutAModuleAndAllBelowIt) {
   Imports imports;
   for (const char* name : {"a", "a.b", "ab", "c", "c.d", "c.e"}) imports.Add(name);

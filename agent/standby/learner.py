@@ -1,0 +1,110 @@
+"""Learns what a worker imports: a finder at the front of sys.meta_path that finds nothing itself.
+
+It sends the names of modules of the standard library and of installed packages, in the order of the look-ups: what a
+module does before it imports another may matter to that. A standby imports them before the first line of the script. So
+what the script changes between its imports belongs to the order, and is sent as an entry of its own:
+
+  =environ:NAME   the script has set, changed or removed this variable
+  =path:A:B       it has changed sys.path, to this
+  =end:WHAT       it has changed what no standby can repeat: nothing that is imported later is sent
+
+"The script" is each module that is not installed. What an installed module has changed after the last module that it
+looked for counts as the script's, too: that costs no more than an entry too many.
+"""
+
+import os
+import sys
+
+LONGEST = 512  # characters of an entry; the agent takes no longer one
+
+
+class Learner:
+    def __init__(self, channel, tools):
+        """`tools`: the module sitecustomize."""
+        self.channel, self.tools = channel, tools
+        self.socket = os.fstat(channel)
+        self.process = os.getpid()
+        self.pending = []  # looked for, and not sent yet
+        self.root = ""  # the module that the script has looked for last
+        self.environ, self.path, self.others = self.list_facts()
+        self.hidden = self.list_hidden()
+        self.folder_is_due = True  # Python has not put the script's folder at the front of sys.path
+
+    @staticmethod
+    def list_facts():
+        environ = dict(getattr(os.environ, "_data", os.environ))  # of bytes; a program may have put a dict there
+        try:
+            here = os.getcwd()
+        except OSError:
+            here = None
+        return environ, list(sys.path), {"sys.argv": sys.argv[1:], "os.getcwd()": here}
+
+    @staticmethod
+    def list_hidden():
+        return [name for name, module in list(sys.modules.items()) if module is None]
+
+    def find_spec(self, name, path=None, target=None):
+        if self.process == os.getpid():
+            try:
+                self.note(name)
+            except Exception:  # the program has put something odd into sys: nothing more is learned
+                self.process = -1
+        return None
+
+    def note(self, name):
+        if self.is_importing("site"):  # usercustomize; a standby runs it, too
+            self.environ, self.path, self.others = self.list_facts()
+            return
+        entries = self.take_pending()
+        changes = self.take_changes()
+        if not self.is_importing(self.root):
+            self.root = name
+            entries += changes
+            if self.hidden != self.list_hidden():
+                entries.append("=end:sys.modules")
+        self.send(entries)
+        self.pending.append(name)
+
+    def is_importing(self, name):
+        return getattr(self.tools.spec_of(name), "_initializing", False)
+
+    def take_pending(self):
+        """Those that are in sys.modules by now."""
+        pending, self.pending = self.pending, []
+        names = []
+        for name in pending:
+            spec = self.tools.spec_of(name)
+            if spec is not None and self.tools.is_foreign(spec):
+                names.append(name)
+            elif spec is not None and name == self.root:
+                self.root = ""  # a module of the script's own: what it does, the script does
+        return names
+
+    def take_changes(self):
+        environ, path, others = self.list_facts()
+        changes = []
+        if environ != self.environ:
+            names = [name for name in {*environ, *self.environ} if environ.get(name) != self.environ.get(name)]
+            changes += sorted("=environ:" + os.fsdecode(name) for name in names)
+        if path != self.path and not (self.folder_is_due and path[1:] == self.path):
+            whole = all(isinstance(place, str) and os.pathsep not in place for place in path)
+            changes.append("=path:" + os.pathsep.join(path) if whole else "=end:sys.path")
+        changes += ["=end:" + what for what, value in others.items() if value != self.others[what]]
+        self.environ, self.path, self.others, self.folder_is_due = environ, path, others, False
+        return [change if self.is_plain(change) else "=end:" + change[1:].partition(":")[0] for change in changes]
+
+    @staticmethod
+    def is_plain(text):
+        return len(text.encode("utf-8", "surrogateescape")) <= LONGEST and all(" " < c != "\x7f" for c in text)
+
+    def send(self, entries):
+        if not entries:
+            return
+        try:
+            if os.path.samestat(self.socket, os.fstat(self.channel)):  # the script has not closed it
+                self.tools.send(self.channel, b"N", "\0".join(entries))
+                if not any(entry.startswith("=end:") for entry in entries):
+                    return
+        except OSError:
+            pass  # the agent listens no more
+        self.process = -1

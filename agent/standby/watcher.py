@@ -1,0 +1,208 @@
+"""Imports for a standby, and watches what the imports do.
+
+An import of a standby comes before the script's first line, and before the variables and streams of the round. One that
+depends on these, or does what only the script may do, is the worker's.
+"""
+
+import os
+import sys
+
+# Variables that C code reads when a library is loaded, by their beginnings. No other place sees these looks.
+READ_BY_LIBRARIES = (
+    *("ATEN_", "CUBLAS_", "CUDA_", "CUDNN_", "GLOO_", "GOMP_", "HIP_", "HSA_", "KMP_", "LD_", "MALLOC_", "MKL_"),
+    *("NCCL_", "NVIDIA_", "OMP_", "OPENBLAS_", "PYTORCH_", "TF_", "TORCH_", "UCX_", "XLA_"),
+)
+
+
+class Watcher:
+    """Ends the process and tells the agent why, when an import does what only the script may do.
+
+    While it imports, it is a finder that finds nothing, and notes what has been looked for."""
+
+    def __init__(self, channel, names, tools):
+        """`names`: variables that this process does not have yet. `tools`: the module sitecustomize."""
+        self.channel, self.tools = channel, tools
+        self.module = ""  # that is being imported
+        self.folder = None  # that is to stay at the front of sys.path
+        self.path = None  # sys.path as a worker's Python has it before it adds `folder`
+        self.given = []  # the sys.path that was set last
+        self.added = []  # by imports, before that
+        self.looked = set()  # names of modules
+        self.libraries = None  # that are loaded; None: it does not matter
+        self.read_by_libraries = ""  # a variable that the script has changed
+        self.names = {*names, *map(os.fsencode, names)}
+        self.descriptors = self.list_descriptors()
+        self.state = self.list_state()
+        self.methods = self.watch_environment(self.names)
+
+    def find_spec(self, name, path=None, target=None):
+        self.looked.add(name)
+        return None
+
+    def begin(self, folder):
+        self.path = list(sys.path)
+        if not getattr(sys.flags, "safe_path", False):
+            self.folder = folder
+            sys.path.insert(0, folder)  # as in a worker: it may have a module that hides an installed one
+        self.given = list(sys.path)
+
+    def follow(self, entry):
+        """The script has changed something here (learner.py)."""
+        kind, _, value = entry[1:].partition(":")
+        if kind == "environ":
+            self.names |= {value, os.fsencode(value)}
+            if value.startswith(READ_BY_LIBRARIES):
+                self.libraries, self.read_by_libraries = self.list_libraries(), value
+        elif kind == "path" and sys.path != value.split(os.pathsep):  # else an import has done the same here
+            self.take_added()
+            self.given = value.split(os.pathsep)
+            sys.path[:] = self.given + [place for place in self.added if place not in self.given]
+            self.folder = sys.path[0]
+
+    def take_added(self):
+        """What imports have added to sys.path since it was set."""
+        whole = sys.path[: len(self.given)] == self.given
+        self.added += sys.path[len(self.given) :] if whole else [place for place in sys.path if place not in self.given]
+
+    def unfit(self, why, ends=False):
+        """`ends`: no module that the script imports later can be imported, either."""
+        self.tools.send(self.channel, b"E" if ends else b"U", self.module + "\0" + why)
+        os._exit(0)
+
+    def watch_environment(self, names):
+        """Calls unfit() when a variable of `names`, which this process does not have yet, is looked for."""
+        kind = type(os.environ)
+        methods = {method: getattr(kind, method) for method in ("__getitem__", "__delitem__")}
+
+        def watched(method):
+            def look(environment, name):
+                if name in names:
+                    self.unfit("reads " + os.fsdecode(name))
+                return method(environment, name)
+
+            return look
+
+        for name, method in methods.items():
+            setattr(kind, name, watched(method))
+        return methods
+
+    def end(self):
+        for name, method in self.methods.items():
+            setattr(type(os.environ), name, method)
+        if self.path is not None and self.given[1:] != self.path:
+            self.take_added()
+            sys.path[:] = self.path + self.added
+        elif sys.path[:1] == [self.folder]:
+            del sys.path[0]  # Python puts it there itself
+
+    @staticmethod
+    def list_descriptors():
+        found = {}
+        for number in os.listdir("/proc/self/fd"):
+            try:
+                found[number] = os.readlink("/proc/self/fd/" + number)
+            except OSError:
+                pass  # that of the listing itself
+        return found
+
+    @staticmethod
+    def list_state():
+        with open("/proc/self/status") as status, open("/proc/self/limits") as limits:
+            masks = [line.split()[1] for line in status if line.startswith(("SigBlk", "SigIgn", "SigCgt"))]
+            signals = [int(mask, 16) & ~(3 << 31) for mask in masks]  # without glibc's own, for threads: 32 and 33
+            here = os.stat(".")
+            root = getattr(sys.modules.get("logging"), "root", None)
+            contexts = getattr(sys.modules.get("multiprocessing.context"), "_default_context", None)
+            return {
+                "signals": signals,
+                "limits": limits.read(),
+                "the working directory": (here.st_dev, here.st_ino),
+                # What a script does only if no import has done it before, or that it may do before the import.
+                "the root logger": (root.level, list(map(id, root.handlers))) if root else (30, []),
+                "the start method of multiprocessing": getattr(contexts, "_actual_context", None) is not None,
+                "the state of random": getattr(sys.modules.get("random"), "getstate", lambda: None)(),
+            }
+
+    @staticmethod
+    def list_libraries():
+        with open("/proc/self/maps") as maps:
+            return {line.split()[-1] for line in maps if ".so" in line and "/lib-dynload/" not in line}
+
+    def check_descriptors(self):
+        for number, target in self.list_descriptors().items():
+            if self.descriptors.get(number) == target:
+                continue
+            if target.startswith(("/dev/nvidia", "/dev/kfd", "/dev/dri", "/dev/infiniband", "socket:")):
+                self.unfit("opens " + target)
+            if target in (self.descriptors.get("1"), self.descriptors.get("2")):
+                self.unfit("copies the descriptor of an output")  # the worker has others
+            if target.startswith("/") and not target.startswith(("/dev/", "/proc/")) and self.is_written(number):
+                self.unfit("opens %s for writing" % target)
+            self.descriptors[number] = target
+
+    @staticmethod
+    def is_written(number):
+        try:
+            with open("/proc/self/fdinfo/" + number) as info:
+                flags = [line for line in info if line.startswith("flags:")]
+        except OSError:
+            return False
+        return bool(flags) and int(flags[0].split()[1], 8) & os.O_ACCMODE != os.O_RDONLY
+
+    def check(self):
+        self.check_descriptors()
+        for what, value in self.list_state().items():
+            if self.state[what] is None:
+                self.state[what] = value  # the module random has come
+            if value != self.state[what]:
+                self.unfit("changes " + what)
+        if self.libraries is not None and self.list_libraries() != self.libraries:
+            self.unfit("loads a library, after the script has changed " + self.read_by_libraries, ends=True)
+        if self.folder is not None and sys.path[:1] != [self.folder]:
+            self.unfit("changes the front of sys.path")
+        for task in os.listdir("/proc/self/task"):
+            try:
+                with open("/proc/self/task/%s/children" % task) as children:
+                    left = children.read().split()
+            except OSError:
+                continue
+            if left:
+                self.unfit("starts a process, %s" % left[0])
+
+    def import_all(self, entries):
+        """Imports the modules, but for those that belong to the user. Returns how many were imported."""
+        sys.meta_path.insert(0, self)
+        own = {}  # by the first part of a name: whether the module is the user's, or is not there
+        count = 0
+        for name in entries:
+            if name.startswith("="):
+                self.follow(name)
+                own.clear()
+                continue
+            if name in sys.modules or self.has_failed(name):
+                continue
+            first = name.partition(".")[0]
+            if first not in own:
+                spec = self.tools.find_spec(first, but=self)
+                own[first] = spec is None or not self.tools.is_foreign(spec)
+            if own[first]:
+                continue
+            self.module = name
+            try:
+                __import__(name)
+            except (Exception, SystemExit) as error:  # a second try, by the script, may find half a module
+                self.unfit("raises %s: %s" % (type(error).__name__, error))
+            count += 1
+            self.check()
+        self.module = ""
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
+        return count
+
+    def has_failed(self, name):
+        """Whether an import has looked for the module or a parent of it, and has done without it."""
+        while name:
+            if name in self.looked and name not in sys.modules:
+                return True
+            name = name.rpartition(".")[0]
+        return False
