@@ -236,7 +236,7 @@ def wait(channel, names, learner, watcher):
     set_oom_score("1000")  # the kernel takes a standby first
     streams = {1: sys.stdout, 2: sys.stderr}
     tools = sys.modules["sitecustomize"]
-    watcher = watcher.Watcher(channel, names, tools)
+    watcher = watcher.Watcher(socket, names, tools)
     error = customize()
     if site.ENABLE_USER_SITE:
         site.execusercustomize()  # Python imports it only once
@@ -286,9 +286,12 @@ def begin():
     waits = mode == "wait"
     try:
         import learner  # of the archive, before its path is taken away
-        import watcher
 
-        del sys.modules["learner"], sys.modules["watcher"]
+        del sys.modules["learner"]
+        if waits:
+            import watcher
+
+            del sys.modules["watcher"]
         channel, names = take_settings()
         if waits:
             return wait(channel, names, learner, watcher)

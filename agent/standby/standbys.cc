@@ -21,9 +21,10 @@
 namespace muster::agent::standby {
 namespace {
 
-// How long all standbys of a node together may take to answer before a start. One that is stopped, or that the kernel
-// has swapped out, is replaced by a cold start.
-constexpr Duration kAnswerLimit = std::chrono::seconds(1);
+// How long all standbys of a node together may take to answer before a start: they look at each file that they have
+// imported, some thousands, and finish the import of a module. One that is stopped, or that the kernel has swapped out,
+// is replaced by a cold start.
+constexpr Duration kAnswerLimit = std::chrono::seconds(2);
 constexpr Duration kSendLimit = std::chrono::seconds(1);
 constexpr int kMostTries = 3;  // to learn, since a round may end before its Python has begun
 

@@ -4,6 +4,7 @@ An import of a standby comes before the script's first line, and before the vari
 depends on these, or does what only the script may do, is the worker's.
 """
 
+import _socket
 import os
 import sys
 
@@ -19,9 +20,9 @@ class Watcher:
 
     While it imports, it is a finder that finds nothing, and notes what has been looked for."""
 
-    def __init__(self, channel, names, tools):
+    def __init__(self, socket, names, tools):
         """`names`: variables that this process does not have yet. `tools`: the module sitecustomize."""
-        self.channel, self.tools = channel, tools
+        self.socket, self.channel, self.tools = socket, socket.fileno(), tools
         self.module = ""  # that is being imported
         self.folder = None  # that is to stay at the front of sys.path
         self.path = None  # sys.path as a worker's Python has it before it adds `folder`
@@ -30,6 +31,7 @@ class Watcher:
         self.looked = set()  # names of modules
         self.libraries = None  # that are loaded; None: it does not matter
         self.read_by_libraries = ""  # a variable that the script has changed
+        self.watches = True
         self.names = {*names, *map(os.fsencode, names)}
         self.descriptors = self.list_descriptors()
         self.state = self.list_state()
@@ -45,6 +47,16 @@ class Watcher:
             self.folder = folder
             sys.path.insert(0, folder)  # as in a worker: it may have a module that hides an installed one
         self.given = list(sys.path)
+        if sys.argv[0] != "-m":
+            self.set_main(os.path.abspath(sys.argv[0]) if sys.version_info >= (3, 9) else sys.argv[0])
+
+    @staticmethod
+    def set_main(path):
+        """Libraries ask for __main__.__file__ to find out whether they are in a script. Python sets it itself later."""
+        if path is not None:
+            sys.modules["__main__"].__file__ = path
+        elif hasattr(sys.modules.get("__main__"), "__file__"):
+            del sys.modules["__main__"].__file__
 
     def follow(self, entry):
         """The script has changed something here (learner.py)."""
@@ -72,23 +84,26 @@ class Watcher:
     def watch_environment(self, names):
         """Calls unfit() when a variable of `names`, which this process does not have yet, is looked for."""
         kind = type(os.environ)
-        methods = {method: getattr(kind, method) for method in ("__getitem__", "__delitem__")}
 
-        def watched(method):
+        def watch(method):
             def look(environment, name):
-                if name in names:
+                if self.watches and name in names:
                     self.unfit("reads " + os.fsdecode(name))
                 return method(environment, name)
 
-            return look
+            return method, look
 
-        for name, method in methods.items():
-            setattr(kind, name, watched(method))
+        methods = {name: watch(getattr(kind, name)) for name in ("__getitem__", "__delitem__")}
+        for name, (_, look) in methods.items():
+            setattr(kind, name, look)
         return methods
 
     def end(self):
-        for name, method in self.methods.items():
-            setattr(type(os.environ), name, method)
+        self.watches = False  # a module may have kept a method
+        for name, (method, look) in self.methods.items():
+            if getattr(type(os.environ), name) is look:  # else a module has put its own there
+                setattr(type(os.environ), name, method)
+        self.set_main(None)
         if self.path is not None and self.given[1:] != self.path:
             self.take_added()
             sys.path[:] = self.path + self.added
@@ -194,10 +209,18 @@ class Watcher:
                 self.unfit("raises %s: %s" % (type(error).__name__, error))
             count += 1
             self.check()
+            if self.has_question():  # the agent wants to start it: the worker imports the rest
+                break
         self.module = ""
         if self in sys.meta_path:
             sys.meta_path.remove(self)
         return count
+
+    def has_question(self):
+        try:
+            return self.socket.recv(1, _socket.MSG_PEEK | _socket.MSG_DONTWAIT) == b"P"
+        except BlockingIOError:
+            return False
 
     def has_failed(self, name):
         """Whether an import has looked for the module or a parent of it, and has done without it."""

@@ -114,6 +114,21 @@ class Imports(StandbyCase):
             ),
             "type(sys.stdout).__name__",
         ),
+        "keeps a function of os.environ": (
+            "import os; get = os.environ.__getitem__; also = type(os.environ).__getitem__",
+            "[sys.modules['module_m'].get('RANK'), sys.modules['module_m'].also(os.environ, 'WORLD_SIZE')]",
+        ),
+        "replaces a function of os.environ": (
+            (
+                "import os\nold = type(os.environ).__getitem__\n"
+                "type(os.environ).__getitem__ = lambda self, name: 'x' if name == 'MAGIC' else old(self, name)"
+            ),
+            "[os.environ.get('MAGIC'), os.environ['RANK']]",
+        ),
+        "asks whether it is in a script": (
+            "import os, sys; main = sys.modules['__main__']; path = os.path.basename(main.__file__)",
+            "[sys.modules['module_m'].path, sys.modules['__main__'].__file__ == sys.argv[0]]",
+        ),
         "prints a lot": ("import sys; print('x' * 10_000_000); sys.stderr.write('y' * 100_000)", "1"),
     }
     # What a standby cannot do for the worker: the module is left to it.
@@ -318,6 +333,38 @@ class Script(StandbyCase):
                         return os.unlink(path)
             ticker.wait(0.01)
         self.fail(f"no list with {last}")
+
+    def test_a_failure_while_a_standby_imports_more(self):
+        """It begins with what it has, and the worker imports the rest."""
+        gate = os.path.join(self.dir, "gate")
+        os.mkfifo(gate)
+        self.install("module_x", "")
+        self.install(
+            "module_l",
+            f"""
+            import os, select, sys
+            if {STANDBY}:  # until the agent asks something
+                watcher = next(finder for finder in sys.meta_path if hasattr(finder, "socket"))
+                os.write(2, b"imports more.")
+                select.select([watcher.socket], [], [])
+            """,
+        )
+        self.write_script(
+            "import sys\nbegan = [name in sys.modules for name in ('wave', 'module_l', 'module_x')]\nimport wave\n"
+            f"if open({os.path.join(self.dir, 'runs')!r}).read() == 'run\\n': open({gate!r}).read()\n"
+            "import module_l, module_x",
+            "began",
+        )
+        agent = self.begin(imports=None)
+        self.wait_for_output(agent, READY)
+        open(gate, "w").close()
+        (worker,) = self.workers(1)
+        self.wait_for_output(agent, "a standby worker printed.*imports more")
+        worker.tell("exit 1")
+        (worker,) = self.workers(1)
+        self.wait_for_output(agent, "1 of 1 worker began in a standby")
+        self.end(agent, [worker])
+        self.assertEqual(self.facts(agent), [[False] * 3, [True, True, False]])
 
     def test_an_optional_import_that_fails(self):
         """A package that catches it has done so in the standby, too: it is not tried again."""
