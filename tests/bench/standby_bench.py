@@ -1,12 +1,13 @@
 #!/usr/bin/python3
 """What a restart costs a DDP training of 2 nodes x 2 workers: cold, from standbys, and under torchrun.
 
-    tests/bench/standby_bench.py [--kills N] [--only off,auto,torchrun] [--json FILE]
+    tests/bench/standby_bench.py [--kills N] [--only off,auto,spare,torchrun] [--json FILE]
 
 A worker is killed; the figures are the seconds until the last of the four workers has done its first all_reduce, and
-its first step, in the next attempt. Under `auto` a worker is killed when all standbys are ready. Also: 500 steps beside
-no standby and beside four that wait; the memory that one has alone, and the CPU time that it uses while it waits. The
-torch is the newest if build-support/setup-newest-torch has been run, else Debian's.
+its first step, in the next attempt. Under `auto` a worker is killed when all standbys are ready. Under `spare` a node
+is killed, with its agent, and a third one that has waited takes its place. Also: 500 steps beside no standby and beside
+four that wait; the memory that one has alone, and the CPU time that it uses while it waits. The torch is the newest if
+build-support/setup-newest-torch has been run, else Debian's.
 """
 
 import argparse
@@ -111,6 +112,74 @@ def command_of(mode, kills):
     return [[*muster.command, *flags, "--standby-delay=0s", "--log-level=debug", WORKER]]
 
 
+def ready_in(log):
+    with open(log) as file:
+        return len(re.findall(r"a standby worker is ready", file.read()))
+
+
+def await_quiet(logs, each):
+    """Waits until each log has told of `each` standbys, and nothing more for a second."""
+    deadline = time.monotonic() + LIMIT
+    before = None
+    while time.monotonic() < deadline:
+        now = [ready_in(log) for log in logs]
+        if min(now) >= each and now == before:
+            return
+        before = now
+        time.sleep(1)
+    raise launchers.TooLong(LIMIT)
+
+
+def measure_spare(kills):
+    """As measure(). The first node stays: it holds the endpoint."""
+    figures = {"reduced": [], "stepped": []}
+    with tempfile.TemporaryDirectory() as folder:
+        lines = Lines(folder)
+        muster = launchers.muster(LIMIT)
+        place = ["--rdzv-backend=c10d", f"--rdzv-endpoint=127.0.0.1:{launchers.free_port()}", "--rdzv-id=bench"]
+        flags = ["--nnodes=2", "--nproc-per-node=2", f"--max-restarts={kills + 1}", *place]
+        flags += ["--standby-workers=auto", "--standby-delay=0s", "--log-level=debug"]
+        nodes = {}  # by the agent's pid
+
+        def begin():
+            log = os.path.join(folder, f"log-{len(os.listdir(folder))}")
+            environment = {**muster.environment(), "BENCH_PIPE": lines.path, "TMPDIR": folder}
+            environment["XDG_STATE_HOME"] = log + "-state"  # as on another machine
+            with open(log, "w") as output:
+                command = [*muster.command, *flags, WORKER]
+                node = subprocess.Popen(command, env=environment, stdout=output, stderr=output, start_new_session=True)
+            nodes[node.pid] = (node, log)
+            return node.pid
+
+        try:
+            stays = begin()
+            begin()
+            seen = lines.attempt(0)
+            for kill in range(kills):
+                begin()
+                await_quiet([log for _, log in nodes.values()], 2)
+                (lost,) = {parent_of(pid) for pid in seen["pids"].values()} - {stays}
+                killed = time.monotonic()
+                os.kill(lost, signal.SIGKILL)
+                nodes.pop(lost)[0].wait()
+                seen = lines.attempt(kill + 1)
+                for what in ("reduced", "stepped"):
+                    figures[what].append(max(seen[what].values()) - killed)
+        except launchers.TooLong as error:
+            return str(error)
+        finally:
+            for node, _ in nodes.values():
+                node.terminate()
+            for node, _ in nodes.values():
+                node.wait()
+    return figures
+
+
+def parent_of(pid):
+    with open(f"/proc/{pid}/stat") as stat:
+        return int(stat.read().rpartition(")")[2].split()[1])
+
+
 def measure(mode, kills):
     """{"reduced": [s], "stepped": [s], "500 steps": [s], ...}, or a sentence."""
     figures = {"reduced": [], "stepped": []}
@@ -158,13 +227,13 @@ def text_of(value):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=5)
-    parser.add_argument("--only", default="off,auto,torchrun")
+    parser.add_argument("--only", default="off,auto,spare,torchrun")
     parser.add_argument("--json")
     options = parser.parse_args()
     print(f"python: {launchers.torch_python()}")
     results = {}
     for mode in options.only.split(","):
-        results[mode] = measure(mode, options.kills)
+        results[mode] = measure_spare(options.kills) if mode == "spare" else measure(mode, options.kills)
         if isinstance(results[mode], str):
             print(f"{mode}: {results[mode]}")
             continue
