@@ -33,9 +33,10 @@ class Watcher:
         self.read_by_libraries = ""  # a variable that the script has changed
         self.watches = True
         self.names = {*names, *map(os.fsencode, names)}
+        self.of_script = set()  # variables that it changes
         self.descriptors = self.list_descriptors()
         self.state = self.list_state()
-        self.methods = self.watch_environment(self.names)
+        self.methods = self.watch_environment()
 
     def find_spec(self, name, path=None, target=None):
         self.looked.add(name)
@@ -62,7 +63,7 @@ class Watcher:
         """The script has changed something here (learner.py)."""
         kind, _, value = entry[1:].partition(":")
         if kind == "environ":
-            self.names |= {value, os.fsencode(value)}
+            self.of_script |= {value, os.fsencode(value)}
             if value.startswith(READ_BY_LIBRARIES):
                 self.libraries, self.read_by_libraries = self.list_libraries(), value
         elif kind == "path" and sys.path != value.split(os.pathsep):  # else an import has done the same here
@@ -81,14 +82,16 @@ class Watcher:
         self.tools.send(self.channel, b"E" if ends else b"U", self.module + "\0" + why)
         os._exit(0)
 
-    def watch_environment(self, names):
-        """Calls unfit() when a variable of `names`, which this process does not have yet, is looked for."""
+    def watch_environment(self):
+        """Calls unfit() when a variable is looked for that this process does not have yet."""
         kind = type(os.environ)
 
         def watch(method):
             def look(environment, name):
-                if self.watches and name in names:
+                if self.watches and name in self.names:
                     self.unfit("reads " + os.fsdecode(name))
+                if self.watches and name in self.of_script:  # many modules may look for it, one after the other
+                    self.unfit("reads %s, after the script has changed it" % os.fsdecode(name), ends=True)
                 return method(environment, name)
 
             return method, look

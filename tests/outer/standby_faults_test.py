@@ -209,13 +209,13 @@ class Script(StandbyCase):
             "import os; os.environ['X_HOME'] = '/data'",
             "import os; VALUE = os.environ.get('X_HOME', 'default')",
             False,
-            "do not import module_m from now on: importing it reads X_HOME",
+            "neither module_m nor what comes after it: importing it reads X_HOME, after the script has changed it",
         ),
         "a variable that it removes": (
             "import os; del os.environ['GIVEN']",
             "import os; VALUE = os.getenvb(b'GIVEN') is None",
             False,
-            "do not import module_m from now on: importing it reads GIVEN",
+            "neither module_m nor what comes after it: importing it reads GIVEN, after the script has changed it",
         ),
         "a variable that no module reads": ("import os; os.environ['OTHER'] = '1'", "VALUE = 1", True, ""),
         "a variable of libraries": (
@@ -234,7 +234,7 @@ class Script(StandbyCase):
             "import own_sets",
             "import os; VALUE = os.environ.get('X_HOME', 'default')",
             False,
-            "reads X_HOME",
+            "neither module_m nor what comes after it: importing it reads X_HOME, after the script has changed it",
         ),
         "the path of another version": ("import sys; sys.path.insert(0, OTHER)", "VALUE = 'first'", True, ""),
         "the path of a module that hides another": (
