@@ -108,6 +108,7 @@ void AddVariables(const Json& pod, const AgentUse& use, Json* container) {
     if (use.no_progress_limit > 0) {
       wanted.push_back(EnvValue("MUSTER_NO_PROGRESS_LIMIT", fmt::format("{}", use.no_progress_limit)));
     }
+    if (!use.standby.empty()) wanted.push_back(EnvValue("MUSTER_STANDBY_WORKERS", use.standby));
   }
   const Json* grace = FindField(pod, "terminationGracePeriodSeconds");
   if (grace != nullptr && grace->is_number_integer() && *grace != kUsualGrace && *grace > 0) {

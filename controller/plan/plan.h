@@ -19,7 +19,10 @@ inline constexpr int kTrainerPort = 29500;
 inline constexpr int kAgentHttpPort = 29480;   // /healthz, /readyz, /metrics: the agent's default in a pod
 inline constexpr int kAgentRshPort = 29522;    // `muster rsh`: the agent's default
 inline constexpr int kDefaultMaxRestarts = 6;  // with the agent, if neither job nor runtime gives a budget
-inline constexpr char kAgentAnnotation[] = "muster.dev/agent";  // on the TrainJob or the runtime: "off"
+// On the TrainJob, its runtime or a PyTorchJob: "off" or "on".
+inline constexpr char kAgentAnnotation[] = "muster.dev/agent";
+// On the same objects: "auto" or "off", for MUSTER_STANDBY_WORKERS (docs/standby.md).
+inline constexpr char kStandbyAnnotation[] = "muster.dev/standby-workers";
 
 // On a Job, or on a pod of a PyTorchJob with RestartScope::kJob: the budget left when the object was made.
 inline constexpr char kRestartsLeftAnnotation[] = "muster.dev/restarts-left";

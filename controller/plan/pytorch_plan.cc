@@ -47,6 +47,7 @@ class Planner {
     MUSTER_ASSIGN_OR_RETURN(const std::string_view scope, ChoiceOf(job_.meta, kRestartAnnotation, "pod", "job"));
     plan_.restart = scope.empty() ? options_.restart : scope == "job" ? RestartScope::kJob : RestartScope::kPod;
     MUSTER_ASSIGN_OR_RETURN(const std::string_view agent, ChoiceOf(job_.meta, kAgentAnnotation, "on", "off"));
+    MUSTER_ASSIGN_OR_RETURN(standby_, ChoiceOf(job_.meta, kStandbyAnnotation, "auto", "off"));
     plan_.has_master = job_.Find(ReplicaType::kMaster) != nullptr;
     plan_.elastic = job_.elastic.has_value();
     plan_.pods_are_ranks = plan_.has_master && ParseInt(job_.processes_per_node).value_or(1) == 1;
@@ -201,6 +202,7 @@ class Planner {
     AgentUse use;
     // Decides which failures the agent restarts in the pod. Under Always, the kubelet restarts after a success.
     use.policy = replicas->restart == RestartPolicy::kExitCode ? RestartPolicy::kExitCode : RestartPolicy::kOnFailure;
+    use.standby = standby_;
     use.probe = false;  // as in v1: a running pod without a probe of its own is ready
     const bool is_torchrun = TorchrunOf(*place.container) != Torchrun::kNone;
     MUSTER_ASSIGN_OR_RETURN(replicas->agent, PutAgent(place, options_.agent, use, &plan_.notices));
@@ -238,6 +240,7 @@ class Planner {
   const PyTorchOptions& options_;
   PyTorchPlan plan_;
   std::vector<Json> templates_;  // of the pods of each of plan_.replicas
+  std::string_view standby_;     // of kStandbyAnnotation
   int master_port_ = kPyTorchPort, worker_port_ = kPyTorchPort;
 };
 

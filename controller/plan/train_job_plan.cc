@@ -9,6 +9,7 @@
 #include "controller/api/limits.h"
 #include "controller/api/reasons.h"
 #include "controller/plan/agent.h"
+#include "controller/plan/choice.h"
 #include "controller/plan/elastic.h"
 #include "controller/plan/frameworks/framework.h"
 #include "controller/plan/initializers.h"
@@ -198,6 +199,8 @@ class Planner {
 
   Status PlanAgents() {
     MUSTER_ASSIGN_OR_RETURN(const bool wants_agent, WantsAgent(job_, runtime_));
+    MUSTER_ASSIGN_OR_RETURN(const std::string_view standby,
+                            ChoiceOf(job_, runtime_, kStandbyAnnotation, "auto", "off"));
     ReplicatedJob* first = FirstTrainer(draft_);
     if (first == nullptr) {
       plan_.max_restarts = runtime_.failure ? runtime_.failure->max_restarts : 0;
@@ -209,7 +212,8 @@ class Planner {
     for (ReplicatedJob& of : draft_.jobs) {
       const auto found = draft_.agents.find(of.name);
       if (of.step != Step::kTrainer && found == draft_.agents.end()) continue;
-      AgentUse use = found == draft_.agents.end() ? AgentUse() : found->second;
+      // No torchrun runs in the pods of a framework that uses the agent in its own way.
+      AgentUse use = found == draft_.agents.end() ? AgentUse{.standby = std::string(standby)} : found->second;
       RestartPolicy& policy = restart_[of.name];
       const bool for_any = policy == RestartPolicy::kOwn && AnyFailureRestarts();
       if (for_any) use.no_progress_limit = kNoProgressLimit;

@@ -303,6 +303,37 @@ class Flags(LocalCase):
                 self.assertIn(message, self.run_job(plain_job("wrong", "true"), code=78, arguments=arguments))
 
 
+# Stays in its first attempt.
+WAITS = """import os, signal
+if os.environ["TORCHELASTIC_RESTART_COUNT"] == "0":
+    signal.pause()
+print("rank", os.environ["RANK"], "goes on", flush=True)
+"""
+
+
+class Standbys(LocalCase):
+    """An annotation asks for them. A drill kills rank 0 once a standby is ready."""
+
+    def run_with(self, job, more=""):
+        name = "metadata: {name: warm"
+        job = job.replace(name, f"{name}, annotations: {{muster.dev/standby-workers: auto{more}}}")
+        arguments = ["--procs", "1", "--kill", "rank:0@a standby worker is ready"]
+        for setting in ("MUSTER_STANDBY_DELAY=0s", "MUSTER_STANDBY_IMPORTS=json", "MUSTER_LOG_LEVEL=debug"):
+            arguments += ["--env", setting]
+        said = self.run_job(job, arguments=arguments)
+        self.assertIn("1 of 1 worker began in a standby", said)
+        return sorted(re.findall(r"rank (\d) goes on", said))
+
+    def test_of_a_train_job(self):
+        job = train_job("warm", f"[torchrun, {self.file('waits.py', WAITS)}]", nodes=1)
+        self.assertEqual(self.run_with(job), ["0"])
+
+    def test_of_a_pytorch_job(self):
+        """Of one pod: with more, a standby may be ready before there is a rank."""
+        job = pytorch_job("warm", f"[torchrun, {self.file('waits.py', WAITS)}]").partition("    Worker: ")[0]
+        self.assertEqual(self.run_with(job, more=", muster.dev/restart: job"), ["0"])
+
+
 # Rank 0 stays in each epoch that is named until a drill ends its life; rank 1 ends after it. So both are there for a
 # drill.
 EPOCHS = """import os, signal, sys

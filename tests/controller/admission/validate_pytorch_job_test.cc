@@ -249,6 +249,8 @@ TEST(ValidatePyTorchJob, WhatCannotBePlanned) {
   Json job = JobOf("Worker: {" + kPods + "}");
   job["metadata"]["annotations"] = {{"muster.dev/restart", "sometimes"}};
   EXPECT_EQ(Said(Created(job)), "403 metadata.annotations.muster.dev/restart: 'sometimes' is neither pod nor job");
+  job["metadata"]["annotations"] = {{"muster.dev/standby-workers", "2"}};
+  EXPECT_EQ(Said(Created(job)), "403 metadata.annotations.muster.dev/standby-workers: '2' is neither auto nor off");
 }
 
 // A job that breaks rules may exist already, since its definition may be older than the webhook.

@@ -98,7 +98,7 @@ TEST(ValidateRuntime, EachMistakeIsSaid) {
               ::testing::AllOf(HasSubstr("always must be 1"), HasSubstr("must contain the required container")));
 }
 
-TEST(ValidateRuntime, WarnsOfDeprecationAndUnknownTargets) {
+TEST(ValidateRuntime, WarnsOfDeprecationAndOfWhatCannotBePlanned) {
   const Json deprecated =
       RuntimeOf(Job("node", "trainer"), "", "{metadata: {labels: {trainer.kubeflow.org/support: deprecated}}}");
   EXPECT_THAT(Created(deprecated).warnings,
@@ -109,6 +109,11 @@ TEST(ValidateRuntime, WarnsOfDeprecationAndUnknownTargets) {
       RuntimeOf(Job("node", "trainer"), "",
                 "{spec: {mlPolicy: {torch: {envInjection: {targets: [{jobName: x, containerNames: [b]}]}}}}}");
   EXPECT_THAT(Created(targets).warnings, ElementsAre(HasSubstr("there is no job 'x'")));
+  const Json word =
+      RuntimeOf(Job("node", "trainer"), "", "{metadata: {annotations: {muster.dev/standby-workers: always}}}");
+  EXPECT_THAT(Created(word).warnings,
+              ElementsAre(HasSubstr("a TrainJob that adds nothing to this runtime would be refused: runtime 'runtime': "
+                                    "metadata.annotations.muster.dev/standby-workers: 'always' is neither auto")));
 }
 
 TEST(ValidateRuntime, UpdatesThatLeaveTheSpecPass) {

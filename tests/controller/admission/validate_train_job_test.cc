@@ -102,6 +102,8 @@ TEST(ValidateTrainJob, WhatIsNotCreated) {
   EXPECT_THAT(Said(Created(TrainJobOf("{trainer: {numNodes: 5}}"), &kElastic)),
               HasSubstr("403 spec.trainer.numNodes: 5 is not between minNodes 1 and maxNodes 4"));
   EXPECT_THAT(Said(Created(TrainJobOf("{}", "{metadata: {name: a.b}}"))), HasSubstr("422 metadata.name: 'a.b'"));
+  EXPECT_EQ(Said(Created(TrainJobOf("{}", "{metadata: {annotations: {muster.dev/standby-workers: always}}}"))),
+            "403 metadata.annotations.muster.dev/standby-workers: 'always' is neither auto nor off");
 }
 
 TEST(ValidateTrainJob, TheRuntimeMustBeThere) {

@@ -31,6 +31,10 @@ WRONG = {
         {"metadata.annotations": {"muster.dev/agent": "perhaps"}},
         "metadata.annotations.muster.dev/agent: 'perhaps' is neither on nor off",
     ),
+    "standbys": (
+        {"metadata.annotations": {"muster.dev/standby-workers": "2"}},
+        "metadata.annotations.muster.dev/standby-workers: '2' is neither auto nor off",
+    ),
     "a" * 56: ({}, "is too long: the Service"),
     # The API server's refusal of a pod.
     "image": ({CONTAINERS: [{"name": "pytorch"}]}, "image"),

@@ -282,6 +282,38 @@ TEST(Agent, KnowsGraceAndMessage) {
   }
 }
 
+TEST(Agent, ItsStandbyWorkersAreAskedForByAnAnnotation) {
+  const std::string own = "muster.dev/standby-workers", automatic = "{" + own + ": auto}", off = "{" + own + ": 'off'}";
+  const std::string by_user = "{command: [torchrun], env: [{name: MUSTER_STANDBY_WORKERS, value: mine}]}";
+  const std::string by_name = "{trainer: {env: [{name: MUSTER_STANDBY_WORKERS, value: mine}]}}";
+  struct Row {
+    std::string name, of_job, of_runtime, spec, policy, container, value;
+  };
+  for (const Row& row : std::vector<Row>{
+           {"nobody asks", "{}", "{}", "{}", "{torch: {}}", kCommand, "-"},
+           {"the job", automatic, "{}", "{}", "{torch: {}}", kCommand, "auto"},
+           {"the runtime", "{}", automatic, "{}", "{torch: {}}", kCommand, "auto"},
+           {"the job wins", off, automatic, "{}", "{torch: {}}", kCommand, "off"},
+           {"the job wins over off", automatic, off, "{}", "{torch: {}}", kCommand, "auto"},
+           {"the runtime's container has the variable", automatic, "{}", "{}", "{torch: {}}", by_user, "mine"},
+           {"the job has the variable", "{}", automatic, by_name, "{torch: {}}", kCommand, "mine"},
+           {"a script may start torchrun", automatic, "{}", "{}", "{numNodes: 1}", "{command: [./a.sh]}", "auto"},
+           {"no torchrun", automatic, "{}", "{}", "{jax: {}}", "{command: [python3, a.py]}", "-"},
+           {"no command", automatic, "{}", "{}", "{torch: {}}", "{}", "-"},
+           {"no agent", automatic, "{muster.dev/agent: 'off'}", "{}", "{torch: {}}", kCommand, "-"},
+       }) {
+    SCOPED_TRACE(row.name);
+    const TrainJobPlan plan =
+        PlanOf(JobWith(row.spec, row.of_job),
+               TrainerRuntime({.policy = row.policy, .container = row.container, .annotations = row.of_runtime}));
+    EXPECT_EQ(EnvOf(ContainerOf(plan.jobs[0]), "MUSTER_STANDBY_WORKERS"), row.value);
+  }
+  const std::string wrong = "{" + own + ": always}",
+                    why = "metadata.annotations." + own + ": 'always' is neither auto nor off";
+  EXPECT_EQ(Refusal(JobWith("{}", wrong), TrainerRuntime()), why);
+  EXPECT_EQ(Refusal(JobWith(), TrainerRuntime({.annotations = wrong})), "runtime 'runtime': " + why);
+}
+
 TEST(Agent, ACommandThatIsTheAgentStays) {
   const TrainJobPlan plan = PlanOf(JobWith(), TrainerRuntime({.container = "{command: [/opt/muster, exec, --, x]}"}));
   EXPECT_TRUE(plan.jobs[0].agent);

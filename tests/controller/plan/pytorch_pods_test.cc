@@ -164,6 +164,27 @@ TEST(PyTorchPods, TheAgentRunsTheCommand) {
   }
 }
 
+TEST(PyTorchPods, StandbyWorkersAreAskedForByAnAnnotation) {
+  struct Row {
+    const char *what, *annotations, *container, *value;
+  };
+  const Row rows[] = {
+      {"nobody asks", "{}", kTorchrun, "-"},
+      {"auto", "{muster.dev/standby-workers: auto}", kTorchrun, "auto"},
+      {"off", "{muster.dev/standby-workers: \"off\"}", kTorchrun, "off"},
+      {"a variable of the container", "{muster.dev/standby-workers: auto}",
+       "{command: [torchrun], env: [{name: MUSTER_STANDBY_WORKERS, value: mine}]}", "mine"},
+      {"no agent", "{muster.dev/standby-workers: auto, muster.dev/agent: \"off\"}", kTorchrun, "-"},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.what);
+    const PlannedPyTorch planned({.annotations = row.annotations, .container = row.container});
+    for (const ReplicaType type : {kMaster, kWorker}) {
+      EXPECT_EQ(EnvOf(At(planned.Pod(type, 0), "/spec/containers/0"), "MUSTER_STANDBY_WORKERS"), row.value);
+    }
+  }
+}
+
 TEST(PyTorchPods, ATokenWhereSeveralAgentsMeet) {
   const PyTorchParts alone{.workers = 0, .container = kTorchrun};
   const PyTorchParts elastic{.master = false, .workers = 1, .spec = "{elasticPolicy: {}}", .container = kTorchrun};
@@ -234,6 +255,8 @@ TEST(PyTorchPods, AnnotationsAndTheDefaultScope) {
               HasSubstr("metadata.annotations.muster.dev/restart: 'round' is neither pod nor job"));
   EXPECT_THAT(PyTorchRefusal({.annotations = "{muster.dev/agent: \"true\"}"}),
               HasSubstr("metadata.annotations.muster.dev/agent: 'true' is neither on nor off"));
+  EXPECT_THAT(PyTorchRefusal({.annotations = "{muster.dev/standby-workers: always}"}),
+              HasSubstr("metadata.annotations.muster.dev/standby-workers: 'always' is neither auto nor off"));
 }
 
 TEST(PyTorchPods, WhatTheAgentNeedsItselfIsRefusedWithTheRemedy) {
