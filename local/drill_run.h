@@ -16,8 +16,9 @@ namespace muster::local {
 struct DrillTarget {
   const Json& pod;
   PodRun& run;
-  int number;        // of the node
-  bool own_network;  // its host has a network of its own, in `network`
+  int number;            // of the node
+  bool own_network;      // its host has a network of its own, in `network`
+  std::string attempts;  // folder of its agent's records
 };
 
 // OK: `done` says what was done to whom. Else the error says why nothing was done.

@@ -262,8 +262,12 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
       place.environment.push_back(fmt::format("MUSTER_RSH_LISTEN={}:{}", address, kAgentRshPort));
     }
     // torchrun's --log-dir, unless the job sets one. The report of the run is made from the files there.
-    place.environment.push_back(fmt::format("PET_LOG_DIR={}/{}", AttemptsFolder(options_.folder), NameOf(pod)));
+    place.environment.push_back(fmt::format("PET_LOG_DIR={}", AttemptsOf(pod)));
     return place;
+  }
+
+  std::string AttemptsOf(const Json& pod) const {
+    return fmt::format("{}/{}", AttemptsFolder(options_.folder), NameOf(pod));
   }
 
   StatusOr<PodProgram> ProgramOfPod(const Json& pod, const PodPlace& place) {
@@ -382,7 +386,7 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
     for (const Json* pod : world_->List("Pod")) {
       const auto found = pods_.find(UidOf(*pod));
       if (found == pods_.end()) continue;
-      targets.push_back({*pod, *found->second.run, options_.nodes.Of(*pod), HasOwnNetwork(*pod)});
+      targets.push_back({*pod, *found->second.run, options_.nodes.Of(*pod), HasOwnNetwork(*pod), AttemptsOf(*pod)});
     }
     CarryOutDrill(drill, targets, context_.network,
                   [weak = weak_from_this(), said = drill.said](const Status& status, const std::string& done) {

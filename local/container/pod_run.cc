@@ -23,7 +23,6 @@
 #include "local/container/forced_exit.h"
 #include "local/container/host_paths.h"
 #include "local/container/probe_run.h"
-#include "local/container/process_tree.h"
 #include "local/container/sandbox.h"
 #include "local/pod/lifecycle.h"
 #include "local/state/job_logs.h"
@@ -149,14 +148,13 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
     changed_ = [] {};
   }
 
-  bool Signal(std::string_view name, int signal, const std::vector<std::string>& entries) {
-    const pid_t pid = Find(name, entries);
+  bool Signal(std::string_view name, int signal, const Sought& sought) {
+    const pid_t pid = Find(name, sought);
     return pid > 0 && kill(pid, signal) == 0;
   }
 
-  absl::Status EndWith(std::string_view name, int code, const std::vector<std::string>& entries,
-                       std::function<void(absl::Status)> done) {
-    const pid_t pid = Find(name, entries);
+  absl::Status EndWith(std::string_view name, int code, const Sought& sought, std::function<void(absl::Status)> done) {
+    const pid_t pid = Find(name, sought);
     if (pid <= 0) return absl::NotFoundError("there is no such process");
     return ForceExit(context_.reaper, pid, code, std::move(done));
   }
@@ -174,11 +172,11 @@ class PodRun::Impl : public std::enable_shared_from_this<Impl> {
     std::unique_ptr<ProbeRun> probes;
   };
 
-  pid_t Find(std::string_view name, const std::vector<std::string>& entries) const {
+  pid_t Find(std::string_view name, const Sought& sought) const {
     for (size_t i = 0; i < cycle_.size(); ++i) {
       if (cycle_.Program(i).name != name || !runs_[i].group) continue;
       for (const pid_t command : Commands(i)) {
-        const pid_t pid = entries.empty() ? command : FindBelow(command, entries);
+        const pid_t pid = sought.entries.empty() ? command : FindBelow(command, sought);
         if (pid > 0) return pid;
       }
     }
@@ -450,12 +448,12 @@ StatusOr<std::unique_ptr<PodRun>> PodRun::Start(const PodContext& context, PodPr
 
 void PodRun::Stop() { impl_->Stop(); }
 void PodRun::Kill() { impl_->Kill(); }
-bool PodRun::Signal(std::string_view name, int signal, const std::vector<std::string>& entries) {
-  return impl_->Signal(name, signal, entries);
+bool PodRun::Signal(std::string_view name, int signal, const Sought& sought) {
+  return impl_->Signal(name, signal, sought);
 }
-absl::Status PodRun::EndWith(std::string_view name, int code, const std::vector<std::string>& entries,
+absl::Status PodRun::EndWith(std::string_view name, int code, const Sought& sought,
                              std::function<void(absl::Status)> done) {
-  return impl_->EndWith(name, code, entries, std::move(done));
+  return impl_->EndWith(name, code, sought, std::move(done));
 }
 bool PodRun::over() const { return impl_->over(); }
 Json PodRun::Status(const Json& old) const { return impl_->Status(old); }

@@ -18,6 +18,7 @@
 #include "launcher/reaper.h"
 #include "local/container/agent_files.h"
 #include "local/container/limits.h"
+#include "local/container/process_tree.h"
 #include "local/network/pod_network.h"
 #include "local/pod/program.h"
 
@@ -63,12 +64,11 @@ class PodRun {
   void Stop();
   // Stops the pod with SIGKILL at once.
   void Kill();
-  // Sends `signal` to the command of the container `name`, or to the process below it that was started with all of
-  // `entries` ("RANK=3"). False: there is no such process.
-  bool Signal(std::string_view name, int signal, const std::vector<std::string>& entries = {});
+  // Sends `signal` to the process below the command of the container `name` that is `sought`; without entries, to the
+  // command itself. False: there is no such process.
+  bool Signal(std::string_view name, int signal, const Sought& sought = {});
   // Makes the same process end with `code`, as ForceExit() does (forced_exit.h). NotFound: there is no such process.
-  absl::Status EndWith(std::string_view name, int code, const std::vector<std::string>& entries,
-                       std::function<void(absl::Status)> done);
+  absl::Status EndWith(std::string_view name, int code, const Sought& sought, std::function<void(absl::Status)> done);
   // True if no container runs, and none starts again.
   bool over() const;
   // The whole status of the pod. `old`: the previous status.

@@ -10,7 +10,13 @@ namespace muster::local {
 
 std::vector<pid_t> ChildrenOf(pid_t pid);
 
-// The nearest descendant of `top` that was started with all of `entries` ("KEY=VALUE"); 0: there is none.
-pid_t FindBelow(pid_t top, const std::vector<std::string>& entries);
+// A process that is looked for.
+struct Sought {
+  std::vector<std::string> entries;  // it was started with all of these ("KEY=VALUE")
+  pid_t inside = 0;                  // its pid in its own PID namespace; 0: any
+};
+
+// The nearest descendant of `top` that fits; 0: there is none.
+pid_t FindBelow(pid_t top, const Sought& sought);
 
 }  // namespace muster::local

@@ -303,9 +303,9 @@ class Flags(LocalCase):
                 self.assertIn(message, self.run_job(plain_job("wrong", "true"), code=78, arguments=arguments))
 
 
-# Stays in its first attempt.
-WAITS = """import os, signal
-if os.environ["TORCHELASTIC_RESTART_COUNT"] == "0":
+# Stays in its first attempts, as many as are named.
+WAITS = """import os, signal, sys
+if int(os.environ["TORCHELASTIC_RESTART_COUNT"]) < int(sys.argv[1]):
     signal.pause()
 print("rank", os.environ["RANK"], "goes on", flush=True)
 """
@@ -314,10 +314,10 @@ print("rank", os.environ["RANK"], "goes on", flush=True)
 class Standbys(LocalCase):
     """An annotation asks for them. A drill kills rank 0 once a standby is ready."""
 
-    def run_with(self, job, more=""):
+    def run_with(self, job, *drills, more=""):
         name = "metadata: {name: warm"
         job = job.replace(name, f"{name}, annotations: {{muster.dev/standby-workers: auto{more}}}")
-        arguments = ["--procs", "1", "--kill", "rank:0@a standby worker is ready"]
+        arguments = ["--procs", "1", "--kill", "rank:0@a standby worker is ready", *drills]
         for setting in ("MUSTER_STANDBY_DELAY=0s", "MUSTER_STANDBY_IMPORTS=json", "MUSTER_LOG_LEVEL=debug"):
             arguments += ["--env", setting]
         said = self.run_job(job, arguments=arguments)
@@ -325,12 +325,13 @@ class Standbys(LocalCase):
         return sorted(re.findall(r"rank (\d) goes on", said))
 
     def test_of_a_train_job(self):
-        job = train_job("warm", f"[torchrun, {self.file('waits.py', WAITS)}]", nodes=1)
-        self.assertEqual(self.run_with(job), ["0"])
+        """A second drill finds the worker that began in a standby, whose process was started without a rank."""
+        job = train_job("warm", f"[torchrun, {self.file('waits.py', WAITS)}, '2']", nodes=1)
+        self.assertEqual(self.run_with(job, "--kill", "rank:0@1 of 1 worker began in a standby"), ["0"])
 
     def test_of_a_pytorch_job(self):
         """Of one pod: with more, a standby may be ready before there is a rank."""
-        job = pytorch_job("warm", f"[torchrun, {self.file('waits.py', WAITS)}]").partition("    Worker: ")[0]
+        job = pytorch_job("warm", f"[torchrun, {self.file('waits.py', WAITS)}, '1']").partition("    Worker: ")[0]
         self.assertEqual(self.run_with(job, more=", muster.dev/restart: job"), ["0"])
 
 
