@@ -10,6 +10,7 @@
 #include <fstream>
 #include <set>
 
+#include "agent/report/report_text.h"
 #include "agent/start_check.h"
 #include "agent/workers/log_layout.h"
 #include "base/environment.h"
@@ -43,7 +44,8 @@ class Attempt::Impl : public std::enable_shared_from_this<Impl> {
         events_(std::move(events)),
         cause_wait_(loop),
         group_(loop, reaper, console,
-               {.worker_exited = [this](const launcher::ExitRecord& exit) { OnExit(exit); },
+               {.first_output = [this](Duration after, launcher::Console::Stream on) { OnFirstOutput(after, on); },
+                .worker_exited = [this](const launcher::ExitRecord& exit) { OnExit(exit); },
                 .all_gone = [this] { SayGone(); }}) {
     record_.run_id = options.job.run_id;
     record_.version = Version();
@@ -78,6 +80,7 @@ class Attempt::Impl : public std::enable_shared_from_this<Impl> {
 
  private:
   Status MakeFolder();
+  void OnFirstOutput(Duration after, launcher::Console::Stream stream);
   void OnExit(const launcher::ExitRecord& exit);
   bool MayHaveACause() const;
   void AwaitCause();
@@ -152,6 +155,21 @@ Status Attempt::Impl::Start() {
   record_.workers_started_unix_ms = UnixMillis();
   Write();
   return absl::OkStatus();
+}
+
+// What a worker says because it is stopped tells nothing about its start.
+void Attempt::Impl::OnFirstOutput(Duration after, launcher::Console::Stream stream) {
+  if (stopping_) return;
+  record_.first_output_seconds = std::chrono::duration<double>(after).count();
+  Write();
+  std::string said = fmt::format("first output of the workers {} after their start, on {}",
+                                 FormatSeconds(*record_.first_output_seconds),
+                                 stream == launcher::Console::Stream::kOut ? "stdout" : "stderr");
+  if (record_.standby_workers > 0) {
+    said += fmt::format("; {} of {} from standby", record_.standby_workers,
+                        Counted(record_.assignment.seat.node.slots, "worker"));
+  }
+  record_.assignment.id.number > 0 ? log::Info(said) : log::Debug(said);
 }
 
 void Attempt::Impl::OnExit(const launcher::ExitRecord& exit) {
@@ -357,6 +375,7 @@ void Attempt::JobEnded(int exit_code, const std::string& reason) { impl_->JobEnd
 const AttemptPaths& Attempt::paths() const { return impl_->paths(); }
 bool Attempt::Ended(int local_rank) const { return impl_->Ended(local_rank); }
 std::optional<TimePoint> Attempt::LastOutput() const { return impl_->group().LastOutput(); }
+std::optional<double> Attempt::FirstOutputSeconds() const { return impl_->record().first_output_seconds; }
 std::vector<EvidenceTarget> Attempt::EvidenceTargets() const { return impl_->EvidenceTargets(); }
 std::vector<WorkerFailure> Attempt::LateFailures() const { return impl_->LateFailures(); }
 WorkerFailure Attempt::HangFailure(int local_rank, const std::string& evidence) {

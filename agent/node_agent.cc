@@ -149,6 +149,7 @@ WatchSources NodeAgent::Impl::Sources() {
   WatchSources sources;
   sources.workers_running = [this] { return attempt_ ? attempt_->workers_running() : 0; };
   sources.standbys_ready = [this] { return standbys_.ready(); };
+  sources.first_output_seconds = [this] { return attempt_ ? attempt_->FirstOutputSeconds() : std::nullopt; };
   sources.store = [this] { return store_.get(); };
   sources.attended = [this] {
     std::optional<std::string> address = attendant_ ? attendant_->attended() : std::nullopt;

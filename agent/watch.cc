@@ -119,6 +119,7 @@ class Watch::Impl {
     metrics.commit = Commit();
     metrics.workers_running = sources_.workers_running();
     metrics.standby_workers = sources_.standbys_ready();
+    metrics.first_output_seconds = sources_.first_output_seconds();
     metrics.process = LookAtProcess(process_);
     const store::StoreServer* store = sources_.store();
     if (store != nullptr || had_store_) metrics.store = past_;
@@ -134,8 +135,12 @@ class Watch::Impl {
 
   void SendStatus(const http::Server::Answer& answer) {
     auto send = [this, answer](const StatusOr<rendezvous::StatusReport>& report) {
-      std::string json = report.ok() ? StatusJson(*report, "coordinator")
-                                     : StatusJson(ledger_.OwnView(), "node", Message(report.status()));
+      const std::optional<double> first_output_seconds = sources_.first_output_seconds();
+      const std::string json =
+          report.ok() ? StatusJson(*report, {.source = "coordinator", .first_output_seconds = first_output_seconds})
+                      : StatusJson(ledger_.OwnView(), {.source = "node",
+                                                       .source_reason = Message(report.status()),
+                                                       .first_output_seconds = first_output_seconds});
       answer({200, "application/json", json + "\n"});
     };
     const WatchSources::Attended attended = sources_.attended();
@@ -177,7 +182,7 @@ StatusOr<std::unique_ptr<http::Server>> WatchServer(boost::asio::io_context& loo
     inquiry->Ask("", coordinator, {}, kInquiryLimit,
                  [inquiry, answer](const StatusOr<rendezvous::StatusReport>& report) {
                    if (!report.ok()) return answer(Plain(404, std::string(Message(report.status()))));
-                   answer({200, "application/json", StatusJson(*report, "coordinator") + "\n"});
+                   answer({200, "application/json", StatusJson(*report, {.source = "coordinator"}) + "\n"});
                  });
   };
   return OpenPort(loop, wanted, std::move(routes));

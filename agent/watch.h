@@ -23,7 +23,8 @@ namespace muster::agent {
 struct WatchSources {
   std::function<int()> workers_running;
   std::function<int()> standbys_ready;
-  std::function<const store::StoreServer*()> store;  // nullptr: there is none now
+  std::function<std::optional<double>()> first_output_seconds;  // of the last attempt (attempt.h)
+  std::function<const store::StoreServer*()> store;             // nullptr: there is none now
   struct Attended {
     bool any = false;     // this node attends a coordinator now
     std::string address;  // then; empty: `local`

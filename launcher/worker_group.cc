@@ -117,6 +117,7 @@ class WorkerGroup::Impl : public std::enable_shared_from_this<Impl> {
     });
     SharedFiles shared;
     const auto oom_kills = oom_.Read();
+    started_ = MonotonicClock::now();
     for (const WorkerSpec& spec : specs) {
       Status status = StartOne(spec, oom_kills, shared);
       if (status.ok()) continue;
@@ -207,7 +208,9 @@ class WorkerGroup::Impl : public std::enable_shared_from_this<Impl> {
     worker.oom_kills = oom_kills;
     worker.started = MonotonicClock::now();
     MUSTER_ASSIGN_OR_RETURN(worker.pid, spec.start ? spec.start(process) : StartProcess(process));
-    worker.output->Started();
+    worker.output->Started([weak = weak_from_this()](Console::Stream stream) {
+      if (auto self = weak.lock()) self->OnFirstByte(stream);
+    });
     const size_t position = workers_.size();
     reaper_.Watch(worker.pid, [weak = weak_from_this(), position](const Reaped& reaped) {
       auto self = weak.lock();
@@ -221,6 +224,12 @@ class WorkerGroup::Impl : public std::enable_shared_from_this<Impl> {
     }
     workers_.push_back(std::move(worker));
     return absl::OkStatus();
+  }
+
+  // The first byte of one stream of one worker.
+  void OnFirstByte(Console::Stream stream) {
+    if (std::exchange(has_output_, true) || !events_.first_output) return;
+    events_.first_output(MonotonicClock::now() - started_, stream);
   }
 
   // After Ctrl-Z the shell gets its terminal back; `fg` then continues this process and the worker.
@@ -435,6 +444,8 @@ class WorkerGroup::Impl : public std::enable_shared_from_this<Impl> {
   LogFiles files_;
   std::vector<Worker> workers_;
   std::vector<ExitRecord> records_;
+  TimePoint started_{};      // the first worker
+  bool has_output_ = false;  // a worker has written to a pipe
   std::shared_ptr<void> sweeps_;
   Phase phase_ = Phase::kRunning;
   TimePoint kill_at_{};

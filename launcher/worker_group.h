@@ -45,6 +45,9 @@ struct WorkerSpec {
 };
 
 struct WorkerGroupEvents {
+  // The first output of any worker came through a pipe (StreamSpec::observed), on `stream`, so long after the start of
+  // the first worker. At most once, before worker_exited of its writer. It must not destroy the group.
+  std::function<void(Duration after, Console::Stream stream)> first_output;
   // A worker ended by itself (not after Stop). All its output has been read, including the last line before _exit.
   std::function<void(const ExitRecord&)> worker_exited;
   // No process of any worker's group is left, the console has all output, and the files are written or given up, which

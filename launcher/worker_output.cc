@@ -60,7 +60,8 @@ class WorkerOutput::Stream : public std::enable_shared_from_this<Stream> {
 
   int for_worker() const { return for_worker_; }
 
-  void Started() {
+  void Started(std::function<void(Console::Stream)> first_byte) {
+    first_byte_ = std::move(first_byte);
     if (owned_) close(for_worker_);
     owned_ = false;
     for_worker_ = -1;
@@ -157,6 +158,7 @@ class WorkerOutput::Stream : public std::enable_shared_from_this<Stream> {
       got = read(pipe_.native_handle(), buffer, sizeof buffer);
     } while (got == -1 && errno == EINTR);
     if (got > 0) {
+      if (!last_byte_) first_byte_(target_);
       last_byte_ = MonotonicClock::now();
       const std::string_view bytes(buffer, got);
       if (spec_.keep_tail) recent_.Add(bytes, *last_byte_);
@@ -276,6 +278,7 @@ class WorkerOutput::Stream : public std::enable_shared_from_this<Stream> {
   asio::posix::stream_descriptor pipe_;
   std::shared_ptr<LogFile> file_;
   std::shared_ptr<LogFile> filtered_;
+  std::function<void(Console::Stream)> first_byte_;
   std::optional<TimePoint> last_byte_;
   bool held_back_ = false;  // the pipe has bytes, but the console or the files have no room
   int for_worker_ = -1;
@@ -307,9 +310,9 @@ StatusOr<std::unique_ptr<WorkerOutput>> WorkerOutput::Open(asio::io_context& loo
 int WorkerOutput::out() const { return out_->for_worker(); }
 int WorkerOutput::err() const { return err_->for_worker(); }
 
-void WorkerOutput::Started() {
-  out_->Started();
-  err_->Started();
+void WorkerOutput::Started(const std::function<void(Console::Stream)>& first_byte) {
+  out_->Started(first_byte);
+  err_->Started(first_byte);
 }
 
 void WorkerOutput::WorkerEnded() {

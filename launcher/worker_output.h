@@ -3,6 +3,7 @@
 #pragma once
 
 #include <boost/asio/io_context.hpp>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -30,8 +31,10 @@ class WorkerOutput {
   int out() const;
   int err() const;
 
-  // Call it when the worker has its descriptors. Closes this process's copies and starts to read.
-  void Started();
+  // Call it when the worker has its descriptors. Closes this process's copies and starts to read. `first_byte` is
+  // called once for each stream that goes through a pipe, before its first bytes are copied; it must not destroy this
+  // object.
+  void Started(const std::function<void(Console::Stream)>& first_byte);
   // Call it when the worker has been reaped. Reads what is in the pipes now and ends the last line. Does not wait for
   // other processes that still hold the pipes, but goes on reading for them.
   void WorkerEnded();

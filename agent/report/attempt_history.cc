@@ -267,6 +267,7 @@ StatusOr<AttemptRecord> ParseAttemptRecord(std::string_view text) {
   record.started_unix_ms = ReadMoment(fields, "started_unix_ms").value_or(0);
   record.workers_started_unix_ms = ReadMoment(fields, "workers_started_unix_ms");
   record.standby_workers = ReadCount(fields, "standby_workers");
+  record.first_output_seconds = fields.Real("first_output_seconds", 0, kLongestSeconds);
   record.stopping_unix_ms = ReadMoment(fields, "stopping_unix_ms");
   record.ended_unix_ms = ReadMoment(fields, "ended_unix_ms");
   MUSTER_RETURN_IF_ERROR(fields.status());

@@ -75,6 +75,7 @@ std::string ToJson(const AttemptRecord& record) {
   json["started_unix_ms"] = record.started_unix_ms;
   json["workers_started_unix_ms"] = OrNull(record.workers_started_unix_ms);
   json["standby_workers"] = record.standby_workers;
+  json["first_output_seconds"] = OrNull(record.first_output_seconds);
   json["stopping_unix_ms"] = OrNull(record.stopping_unix_ms);
   json["ended_unix_ms"] = OrNull(record.ended_unix_ms);
   json["reason"] = record.end_reason.empty() ? Json(nullptr) : Json(record.end_reason);

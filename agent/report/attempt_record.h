@@ -1,8 +1,8 @@
 // attempt.json: which workers ran in one attempt, when, and why it ended. One per attempt and node, beside its logs.
 //
-// Written at the start, when the workers run, at the end, and when the job is decided. Each time it is replaced as a
-// whole (temporary name, then rename), so that no reader sees a half file, even if the agent is killed. Read by `muster
-// report`, the demo and people; docs/attempt-json.md has the fields.
+// Written at the start, when the workers run, at their first output, at the end, and when the job is decided. Each time
+// it is replaced as a whole (temporary name, then rename), so that no reader sees a half file, even if the agent is
+// killed. Read by `muster report`, the demo and people; docs/attempt-json.md has the fields.
 #pragma once
 
 #include <optional>
@@ -32,11 +32,12 @@ struct AttemptRecord {
   std::string start_reason;     // why this round was made
   int64_t started_unix_ms = 0;  // the round reached this node
   std::optional<int64_t> workers_started_unix_ms;
-  std::optional<int64_t> stopping_unix_ms;  // a worker failed, or the stop arrived
-  std::optional<int64_t> ended_unix_ms;     // no worker was left
-  std::string end_reason;                   // empty while it runs
-  std::vector<int64_t> pids;                // by local rank
-  int standby_workers = 0;                  // of these, how many began in a standby (standby/standbys.h)
+  std::optional<int64_t> stopping_unix_ms;     // a worker failed, or the stop arrived
+  std::optional<int64_t> ended_unix_ms;        // no worker was left
+  std::string end_reason;                      // empty while it runs
+  std::vector<int64_t> pids;                   // by local rank
+  int standby_workers = 0;                     // of these, how many began in a standby (standby/standbys.h)
+  std::optional<double> first_output_seconds;  // of any worker, since the start of the first; nullopt: none was seen
   std::vector<launcher::ExitRecord> exits;
   std::optional<JobResult> job;  // nullopt: not decided, or this node had ended before
   struct Hang {

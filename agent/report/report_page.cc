@@ -262,6 +262,10 @@ std::string AttemptRow(const RunSummary& run, const AttemptSummary& attempt) {
   }
   int64_t stop = attempt.stopping.value_or(attempt.ended);
   std::string ran = attempt.workers_started ? FormatSpan(stop - *attempt.workers_started) : "not at all";
+  if (attempt.first_output_seconds) {
+    ran += fmt::format("<br><span class=\"muted\">first output after {}</span>",
+                       FormatSeconds(*attempt.first_output_seconds));
+  }
   std::string why = Reason(attempt.end_reason.empty() ? "no end recorded" : attempt.end_reason);
   if (!attempt.end_reason.empty() && attempt.not_ended > 0) {
     why += fmt::format(" <span class=\"muted\">(no end recorded on {})</span>", Counted(attempt.not_ended, "node"));

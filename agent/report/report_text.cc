@@ -1,6 +1,7 @@
 #include "agent/report/report_text.h"
 
 #include <algorithm>
+#include <cmath>
 #include <ctime>
 
 #include "base/text.h"
@@ -88,6 +89,8 @@ std::string FormatSpan(int64_t millis) {
   if (millis < kDay) return fmt::format("{} h {:02} min", millis / kHour, millis % kHour / kMinute);
   return fmt::format("{} d {} h", millis / kDay, millis % kDay / kHour);
 }
+
+std::string FormatSeconds(double seconds) { return FormatSpan(std::llround(seconds * kSecond)); }
 
 std::string FormatMoment(int64_t unix_millis) {
   std::time_t seconds = unix_millis / kSecond;

@@ -17,6 +17,8 @@ std::string LastPart(std::string_view text, size_t limit);
 
 // "450 ms", "1.25 s", "12.3 s", "4 min 05 s", "3 h 12 min", "2 d 4 h".
 std::string FormatSpan(int64_t millis);
+// The same of a span of seconds, rounded to milliseconds.
+std::string FormatSeconds(double seconds);
 // "2026-11-21 19:34:12 UTC"; "" outside the years 1970 to 9999.
 std::string FormatMoment(int64_t unix_millis);
 // "1.5 GiB", "12 MiB".

@@ -113,6 +113,9 @@ AttemptSummary SummarizeRound(Files nodes) {
     const AttemptRecord& record = file->record;
     workers += record.assignment.seat.node.slots;
     attempt.standby_workers += record.standby_workers;
+    if (auto first = record.first_output_seconds) {
+      attempt.first_output_seconds = std::min(attempt.first_output_seconds.value_or(*first), *first);
+    }
     attempt.started = std::min(attempt.started, record.started_unix_ms);
     if (attempt.workers_started && record.workers_started_unix_ms) {
       attempt.workers_started = std::max(*attempt.workers_started, *record.workers_started_unix_ms);
@@ -250,6 +253,7 @@ Json AttemptJson(const AttemptSummary& attempt) {
   for (const AttemptFile* file : attempt.nodes) json["nodes"].push_back(AssignmentOf(file).seat.node.name);
   json["world_size"] = attempt.world_size;
   json["standby_workers"] = attempt.standby_workers;
+  json["first_output_seconds"] = OrNull(attempt.first_output_seconds);
   json["restart_count"] = attempt.restart_count;
   json["started_unix_ms"] = attempt.started;
   json["workers_started_unix_ms"] = OrNull(attempt.workers_started);

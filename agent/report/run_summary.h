@@ -33,7 +33,8 @@ struct AttemptSummary {
   std::vector<const AttemptFile*> nodes;  // by node rank; only nodes whose logs are here
   int node_count = 0;
   int world_size = 0;
-  int standby_workers = 0;  // workers that began in a standby
+  int standby_workers = 0;                     // workers that began in a standby
+  std::optional<double> first_output_seconds;  // the shortest of the nodes'
   int restart_count = 0;
   int64_t started = 0;
   std::optional<int64_t> workers_started;  // on every node whose logs are here; nullopt: called off before

@@ -116,6 +116,11 @@ std::string ToExposition(const Metrics& m) {
   page.One("muster_workers_running", "gauge", "Workers of this node that run now.", m.workers_running);
   page.One("muster_standby_workers", "gauge", "Standby workers of this node that are ready now.", m.standby_workers);
   page.One("muster_standby_starts_total", "counter", "Workers of this node that began in a standby.", m.standby_starts);
+  if (m.first_output_seconds) {
+    page.One("muster_first_output_seconds", "gauge",
+             "Time from the start of this node's workers in the last round to their first output.",
+             *m.first_output_seconds);
+  }
   page.One("muster_world_size", "gauge", "Workers of the whole job in the last round.", m.world_size);
   page.One("muster_nodes", "gauge", "Nodes of the job in the last round.", m.nodes);
   if (m.store) {

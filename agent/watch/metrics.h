@@ -53,10 +53,11 @@ struct Metrics {
   int restarts_allowed = 0;
   RestartHistogram time_to_restart;
   double time_lost_seconds = 0;
-  int workers = 0;              // of this node in a round
-  int workers_running = 0;      // now
-  int standby_workers = 0;      // that are ready now
-  uint64_t standby_starts = 0;  // workers of this node that began in a standby
+  int workers = 0;                             // of this node in a round
+  int workers_running = 0;                     // now
+  int standby_workers = 0;                     // that are ready now
+  uint64_t standby_starts = 0;                 // workers of this node that began in a standby
+  std::optional<double> first_output_seconds;  // of the last round's workers, since their start; nullopt: none yet
   int world_size = 0;
   int nodes = 0;
   std::optional<StoreMetrics> store;  // if this node has served a store

@@ -6,8 +6,7 @@
 
 namespace muster::agent {
 
-std::string StatusJson(const rendezvous::StatusReport& report, std::string_view source,
-                       std::string_view source_reason) {
+std::string StatusJson(const rendezvous::StatusReport& report, const StatusAnswer& answer) {
   nlohmann::ordered_json json;
   json["run_id"] = report.run_id;
   json["phase"] = report.phase;
@@ -32,8 +31,9 @@ std::string StatusJson(const rendezvous::StatusReport& report, std::string_view 
     if (!line.remark.empty()) node["remark"] = line.remark;
     json["nodes"].push_back(std::move(node));
   }
-  if (!source.empty()) json["source"] = source;
-  if (!source_reason.empty()) json["source_reason"] = source_reason;
+  if (!answer.source.empty()) json["source"] = answer.source;
+  if (!answer.source_reason.empty()) json["source_reason"] = answer.source_reason;
+  if (answer.first_output_seconds) json["first_output_seconds"] = *answer.first_output_seconds;
   return WriteJson(json);
 }
 

@@ -1,6 +1,7 @@
 // The facts about a run as text: the output of `muster status` and the answer of /status. Pure.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -8,10 +9,15 @@
 
 namespace muster::agent {
 
-// One JSON object in one line, without line feed (docs/rendezvous.md has the fields). If not empty, `source` (who
-// reported) and `source_reason` (why not the coordinator) are added (docs/watching.md).
-std::string StatusJson(const rendezvous::StatusReport& report, std::string_view source = "",
-                       std::string_view source_reason = "");
+// What the answer of /status has beside the report (docs/watching.md); what is empty is left out.
+struct StatusAnswer {
+  std::string_view source;                     // who reported
+  std::string_view source_reason;              // why not the coordinator
+  std::optional<double> first_output_seconds;  // of the node that answers
+};
+
+// One JSON object in one line, without line feed (docs/rendezvous.md has the fields).
+std::string StatusJson(const rendezvous::StatusReport& report, const StatusAnswer& answer = {});
 
 // For people; several lines.
 std::string StatusTable(const rendezvous::StatusReport& report);

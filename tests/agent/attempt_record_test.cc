@@ -66,6 +66,18 @@ TEST(AttemptRecord, TheJobsEndIsReadBack) {
   EXPECT_EQ(ParseAttemptRecord(ToJson(record))->job, record.job);
 }
 
+TEST(AttemptRecord, TheFirstOutputIsReadBack) {
+  AttemptRecord record = TwoWorkers();
+  auto json = nlohmann::json::parse(ToJson(record));
+  EXPECT_TRUE(json["first_output_seconds"].is_null());
+  EXPECT_EQ(ParseAttemptRecord(ToJson(record))->first_output_seconds, std::nullopt);
+  json.erase("first_output_seconds");  // an older version's
+  EXPECT_EQ(ParseAttemptRecord(json.dump())->first_output_seconds, std::nullopt);
+  record.first_output_seconds = 0.034512345;
+  EXPECT_EQ(nlohmann::json::parse(ToJson(record))["first_output_seconds"], 0.034512345);
+  EXPECT_EQ(ParseAttemptRecord(ToJson(record))->first_output_seconds, 0.034512345);
+}
+
 TEST(AttemptRecord, IsReplacedAsAWhole) {
   std::string folder = (std::filesystem::temp_directory_path() / "muster_record_XXXXXX").string();
   ASSERT_NE(mkdtemp(folder.data()), nullptr);

@@ -17,6 +17,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/text.h"
@@ -90,7 +91,11 @@ class Harness : public testing::Test {
   Status Start(const std::vector<WorkerSpec>& specs) {
     exits_.clear();
     gone_ = 0;
+    first_outputs_.clear();
     WorkerGroupEvents events;
+    events.first_output = [this](Duration after, Console::Stream stream) {
+      first_outputs_.emplace_back(after, stream);
+    };
     events.worker_exited = [this](const ExitRecord& record) {
       exits_.push_back(record);
       if (on_exit_) on_exit_(record);
@@ -136,6 +141,7 @@ class Harness : public testing::Test {
   std::unique_ptr<Console> console_;
   std::unique_ptr<WorkerGroup> group_;
   std::vector<ExitRecord> exits_;
+  std::vector<std::pair<Duration, Console::Stream>> first_outputs_;
   std::function<void(const ExitRecord&)> on_exit_;
   int gone_ = 0;
 };

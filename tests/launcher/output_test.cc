@@ -31,6 +31,7 @@ TEST_F(OutputTest, InheritedStreamsAreOurs) {
   dup2(saved, 1);
   close(saved);
   EXPECT_EQ(ConsoleOut(), "direct\n");
+  EXPECT_TRUE(first_outputs_.empty());  // the agent does not see them
 }
 
 TEST_F(OutputTest, NeitherFileNorConsoleIsNull) {
@@ -54,6 +55,37 @@ TEST_F(OutputTest, ObservedStreamsGoThroughPipesAndTellTheLastByte) {
   ASSERT_TRUE(UntilGone());
   EXPECT_EQ(Out(), "late\n");
   EXPECT_GT(group_->LastOutput(), first);
+}
+
+TEST_F(OutputTest, TheFirstOutputIsToldOnce) {
+  MakeFifo("go");
+  MakeFifo("later");
+  const std::vector<WorkerSpec> specs = {
+      Shell(fmt::format("read x < {}; echo second; echo third >&2", Path("later")), 0),
+      Shell(fmt::format("read x < {}; echo first >&2; echo more", Path("go")), 1),
+  };
+  const TimePoint before = MonotonicClock::now();
+  ASSERT_TRUE(Start(specs).ok());
+  const TimePoint started = MonotonicClock::now();
+  EXPECT_TRUE(first_outputs_.empty());
+  const TimePoint let_go = MonotonicClock::now();
+  std::ofstream(Path("go")) << "now\n";
+  ASSERT_TRUE(UntilFile(Path("err.1")));
+  ASSERT_EQ(first_outputs_.size(), 1u);
+  EXPECT_GE(first_outputs_[0].first, let_go - started);
+  EXPECT_LE(first_outputs_[0].first, MonotonicClock::now() - before);
+  EXPECT_EQ(first_outputs_[0].second, Console::Stream::kErr);
+  std::ofstream(Path("later")) << "now\n";
+  ASSERT_TRUE(UntilGone());
+  EXPECT_EQ(Err(0), "third\n");
+  EXPECT_EQ(first_outputs_.size(), 1u);
+}
+
+TEST_F(OutputTest, TheFirstOutputIsToldBeforeTheEndOfItsWriter) {
+  size_t told = 0;
+  on_exit_ = [&](const ExitRecord&) { told = first_outputs_.size(); };
+  RunOne(Shell("echo only"));
+  EXPECT_EQ(told, 1u);
 }
 
 TEST_F(OutputTest, TheLastWordsAreKept) {

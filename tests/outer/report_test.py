@@ -9,6 +9,7 @@ import signal
 import stat
 import subprocess
 import tempfile
+import time
 import unittest
 
 from muster_case import DEADLINE, MUSTER, MusterCase, main
@@ -42,6 +43,7 @@ def record(place=0, attempt=0, nodes=2, workers=2, ended=True, **more):
         "start_reason": f"all {nodes} nodes are ready",
         "started_unix_ms": started,
         "workers_started_unix_ms": started + 100,
+        "first_output_seconds": 245.0,  # 4 min 05 s
         "stopping_unix_ms": None,
         "ended_unix_ms": None,
         "reason": None,
@@ -130,6 +132,48 @@ class Reports(Case):
         self.assertEqual([sorted(attempt["nodes"]) for attempt in run["attempts"]], [["node-0", "node-1"]] * 2)
         self.assertEqual(run["attempts"][0]["failures"][0]["rank"], 3)
         self.assertGreater(run["lost_ms"], 0)
+
+    def test_what_the_start_of_each_attempt_cost(self):
+        logs = os.path.join(self.dir, "logs")
+        agent = self.start(
+            "--nproc-per-node",
+            "2",
+            "--max-restarts",
+            "2",
+            "--log-dir",
+            logs,
+            "--redirects",
+            "3",
+        )
+
+        def recorded(attempt):
+            (facts,) = [facts for path, facts in self.attempts(logs).items() if path.endswith(f"attempt_{attempt}")]
+            return facts["first_output_seconds"]
+
+        dying, staying = self.workers(2)
+        staying.ask("ignore SIGTERM")
+        dying.tell("exit 3")
+        staying.ask("asked SIGTERM")
+        staying.ask("print because of the stop")
+        staying.tell("exit 0")
+        for attempt, command, stream in ((1, "print first", "stdout"), (2, "error first", "stderr")):
+            first, second = self.workers(2)
+            came = time.monotonic()
+            self.assertIsNone(recorded(attempt))
+            waited = time.monotonic() - came
+            second.ask(command)
+            self.wait_for_output(agent, rf"first output of the workers \d.* m?s after their start, on {stream}\n")
+            self.assertGreaterEqual(recorded(attempt), waited)
+            first.ask("error later")
+            first.tell("exit 3" if attempt == 1 else "exit 0")
+        second.tell("exit 0")
+        self.assertEqual(agent.wait(), 0)
+        (run,) = json.loads(report(logs, "--json").stdout)["runs"]
+        told = [attempt["first_output_seconds"] for attempt in run["attempts"]]
+        self.assertEqual(told, [recorded(attempt) for attempt in range(3)])
+        self.assertIsNone(told[0])
+        self.assertEqual(agent.output().count("first output"), 2)
+        self.assertEqual(report(logs, "-o", "-").stdout.count("first output after"), 2)
 
     def test_a_run_that_failed(self):
         logs = os.path.join(self.dir, "logs")

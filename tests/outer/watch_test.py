@@ -136,6 +136,23 @@ class Watching(WatchCase):
             worker.tell("exit 0")
         self.assertEqual(agent.wait(), 0)
 
+    def test_the_first_output(self):
+        agent = self.start("--max-restarts", "1", "--http-port", "127.0.0.1:0", "--log-level", "debug")
+        port = self.port_of(agent)
+        for attempt in range(2):
+            (worker,) = self.workers(1)
+            came = time.monotonic()
+            self.assertNotIn("muster_first_output_seconds", self.scrape(port))
+            self.assertNotIn("first_output_seconds", self.status(port))
+            waited = time.monotonic() - came
+            worker.ask("error first")
+            self.wait_for_output(agent, rf"(?s)(first output of the workers .*){{{attempt + 1}}}")
+            seconds = self.scrape(port)["muster_first_output_seconds"]
+            self.assertGreaterEqual(seconds, waited)
+            self.assertEqual(self.status(port)["first_output_seconds"], seconds)
+            worker.tell("exit 0" if attempt else "exit 3")
+        self.assertEqual(agent.wait(), 0)
+
     def test_not_ready_while_workers_stop(self):
         agent = self.start("--standalone", "--nproc-per-node", "2", "--max-restarts", "1", "--http-port", "127.0.0.1:0")
         port = self.port_of(agent)

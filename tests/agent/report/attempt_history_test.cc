@@ -83,6 +83,7 @@ TEST(ParseAttemptRecord, GivesBackWhatWasWritten) {
   record.exits[0].stderr_reason = "one";
   record.exits[0].lived = std::chrono::milliseconds(1500);
   record.standby_workers = 2;
+  record.first_output_seconds = 0.034;
   auto parsed = ParseAttemptRecord(ToJson(record));
   ASSERT_TRUE(parsed.ok()) << parsed.status();
   EXPECT_EQ(ToJson(*parsed), ToJson(record));
@@ -146,6 +147,8 @@ TEST(ParseAttemptRecord, SaysWhatIsWrong) {
        "'stderr_tail' is not a list of texts"},
       {R"({"run_id": "j", "node": "a", "round": 0, "started_unix_ms": 1, "workers": [{"exit_code": 1, "lived_seconds": 1e99}]})",
        "'lived_seconds' is not a number from 0"},
+      {R"({"run_id": "j", "node": "a", "round": 0, "started_unix_ms": 1, "first_output_seconds": -1})",
+       "'first_output_seconds' is not a number from 0"},
       {R"({"run_id": "j", "node": "a", "round": 0, "started_unix_ms": 1, "job": 3})", "'job' is not an object"},
       {R"({"run_id": "j", "node": "a", "round": 0, "started_unix_ms": 1, "job": {"class": "fatal"}})",
        "job: 'exit_code' is not there"},

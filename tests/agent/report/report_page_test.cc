@@ -101,6 +101,8 @@ TEST(ReportText, SpansHaveTwoUnitsAtMost) {
   EXPECT_EQ(FormatSpan(245'000), "4 min 05 s");
   EXPECT_EQ(FormatSpan(3 * 3'600'000 + 12 * 60'000), "3 h 12 min");
   EXPECT_EQ(FormatSpan(52 * 3'600'000), "2 d 4 h");
+  EXPECT_EQ(FormatSeconds(0.0296), "30 ms");
+  EXPECT_EQ(FormatSeconds(1.25), "1.25 s");
   EXPECT_EQ(FormatMoment(1'700'000'000'000), "2023-11-14 22:13:20 UTC");
   EXPECT_EQ(FormatMoment(-1), "");
 }
@@ -144,6 +146,22 @@ TEST(ReportPage, SaysHowManyWorkersBeganInAStandby) {
   EXPECT_THAT(page, HasSubstr(">4 <span class=\"muted\">(3 from standby)</span><"));
   EXPECT_EQ(Count(page, "from standby"), 1u);
   EXPECT_THAT(ToJson(runs, {}), HasSubstr("\"standby_workers\": 3"));
+}
+
+TEST(ReportPage, SaysWhenTheFirstOutputCame) {
+  std::vector<AttemptFile> files = Job(2, 2, 2);  // both nodes of attempt 0, then of attempt 1
+  EXPECT_THAT(ReportPage("logs", Summarize(files), {}), Not(HasSubstr("first output")));
+  EXPECT_EQ(Count(ToJson(Summarize(files), {}), "\"first_output_seconds\": null"), 2u);
+  files[0].record.first_output_seconds = 4.1;
+  files[2].record.first_output_seconds = 0.25;
+  files[3].record.first_output_seconds = 0.0304;
+  const std::vector<RunSummary> runs = Summarize(files);
+  EXPECT_EQ(runs.at(0).attempts.at(0).first_output_seconds, 4.1);  // a node that saw no output does not count
+  EXPECT_EQ(runs[0].attempts.at(1).first_output_seconds, 0.0304);
+  const std::string page = ReportPage("logs", runs, {});
+  EXPECT_EQ(Count(page, "<br><span class=\"muted\">first output after 4.10 s</span>"), 1u);
+  EXPECT_EQ(Count(page, "<br><span class=\"muted\">first output after 30 ms</span>"), 1u);
+  EXPECT_THAT(ToJson(runs, {}), HasSubstr("\"first_output_seconds\": 0.0304,"));
 }
 
 TEST(ReportPage, AJobOfMusterLocal) {

@@ -33,9 +33,18 @@ TEST(Metrics, ABucketHoldsItsBound) {
   EXPECT_THAT(text, HasSubstr("_seconds_count 5\n"));
 }
 
+TEST(Metrics, TheFirstOutputIsThereWhenItCame) {
+  Metrics metrics;
+  EXPECT_THAT(ToExposition(metrics), Not(HasSubstr("first_output")));
+  metrics.first_output_seconds = 0.0345;
+  EXPECT_THAT(ToExposition(metrics),
+              HasSubstr("# TYPE muster_first_output_seconds gauge\nmuster_first_output_seconds 0.0345\n"));
+}
+
 TEST(Metrics, EveryLineIsASampleOrSaysWhatFollows) {
   Metrics metrics;
   metrics.restarts = {{"fatal", 1}, {"peer", 0}};
+  metrics.first_output_seconds = 1.5;
   EXPECT_THAT(ToExposition(metrics), Not(HasSubstr("muster_store")));
   metrics.store = StoreMetrics{.operations = 12'345'678'901, .connections = 3, .accepted = 4, .violations = 5};
   std::string text = ToExposition(metrics);
