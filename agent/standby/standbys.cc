@@ -479,6 +479,7 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
       ++from_standby_;
       const pid_t pid = std::exchange(used->pid, -1);
       if (learn) {
+        seen_ = true;  // as a standby
         used->channel->Redirect(LearnerEvents());
         learner_ = Learner{std::move(used->channel), pid};
       }

@@ -8,10 +8,11 @@ import _socket
 import os
 import sys
 
-# Variables that C code reads when a library is loaded, by their beginnings. No other place sees these looks.
+# Variables that C code may read when a library is loaded, by their beginnings: no other place sees these looks. NCCL,
+# gloo and the drivers of GPUs read theirs at their first use.
 READ_BY_LIBRARIES = (
-    *("ATEN_", "CUBLAS_", "CUDA_", "CUDNN_", "GLOO_", "GOMP_", "HIP_", "HSA_", "KMP_", "LD_", "MALLOC_", "MKL_"),
-    *("NCCL_", "NVIDIA_", "OMP_", "OPENBLAS_", "PYTORCH_", "TF_", "TORCH_", "UCX_", "XLA_"),
+    *("ATEN_", "CUBLAS_", "CUDNN_", "GOMP_", "KMP_", "LD_", "MALLOC_", "MKL_", "OMP_", "OPENBLAS_", "PYTORCH_", "TF_"),
+    *("TORCH_", "XLA_"),
 )
 
 

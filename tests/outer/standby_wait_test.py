@@ -31,8 +31,8 @@ class Waits(Nodes):
                 f"exec(open({os.path.join(HERE, 'obedient_worker.py')!r}).read())\n"
             )
 
-    def begin(self, nnodes="2", *arguments, **more):
-        words = ("--standby-workers", "auto", "--standby-delay", "0s", "--log-level", "debug", "--max-restarts", "3")
+    def begin(self, nnodes="2", *arguments, standby="auto", **more):
+        words = ("--standby-workers", standby, "--standby-delay", "0s", "--log-level", "debug", "--max-restarts", "3")
         more = {"worker": False, **more}
         return self.node(self.place, nnodes, *words, *arguments, self.script, **more)
 
@@ -51,10 +51,11 @@ class Waits(Nodes):
             self.assertEqual(agent.wait(), 0, agent.output())
 
     def pair_with_a_standby(self, *arguments):
-        """Two nodes. The first is ready before the second comes. Returns the agents and their workers."""
+        """Two nodes. The first is ready before the second comes, which has none. Returns the agents, their workers, and
+        that of the first."""
         first = self.begin("2", *arguments)
         self.wait_for_output(first, READY)
-        second = self.begin("2", *arguments)
+        second = self.begin("2", *arguments, standby="off")
         workers = self.workers(2)
         self.wait_for_output(first, "1 of 1 worker began in a standby")
         mine = next(worker for worker in workers if worker.hello["ppid"] == first.pid)
