@@ -7,7 +7,8 @@ them.
 Without its dependencies the wheel is a download of 0.5 GB, with them of 2.9 GB. For each library that torch/lib/*.so
 names as NEEDED and that is not on this machine, the script makes a shared object of that soname in nvidia/cu13/lib,
 which is on the wheel's own RPATH. The object defines every symbol (with its version) that torch needs from the library;
-each function returns 100, CUDA's "no device". torch itself is not changed; torch.cuda.is_available() is False.
+each function returns 100, CUDA's "no device"; one whose name ends in String or Name returns a text. torch itself is not
+changed; torch.cuda.is_available() is False.
 """
 
 import collections
@@ -58,7 +59,9 @@ def write_stand_in(folder, soname, symbols):
     names = sorted({name for group in symbols.values() for name in group})
     source = os.path.join(folder, soname + ".c")
     with open(source, "w") as out:
-        out.writelines(f"int {name}(void) {{ return 100; }}\n" for name in names)
+        for name in names:
+            kind, value = ("char *", '"no device"') if name.endswith(("String", "Name")) else ("int ", "100")
+            out.write(f"{kind}{name}(void) {{ return {value}; }}\n")
     script = os.path.join(folder, soname + ".map")
     with open(script, "w") as out:
         for version, group in sorted(symbols.items()):
