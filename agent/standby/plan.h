@@ -26,7 +26,7 @@ inline constexpr Duration kProbeLimit = std::chrono::seconds(60);    // for one 
 inline constexpr Duration kWaitDelay = std::chrono::milliseconds(200);
 // After a standby that ended by itself or took too long: the pause before the next, doubled each time.
 inline constexpr Duration kFirstPause = std::chrono::seconds(10), kLongestPause = std::chrono::minutes(10);
-// Memory that a standby needs if none has been measured yet: torch 2.15 with DDP takes 115 MB.
+// Memory that a standby needs if none has been measured yet: torch 2.15 with DDP takes 245 MB.
 inline constexpr int64_t kUnknownMemory = int64_t{512} << 20;
 
 struct Seat {
