@@ -87,7 +87,7 @@ def flat(facts, above=""):
 class Run:
     """One agent with its folder."""
 
-    def __init__(self, case, name, flags, command=None, more=(), python=PYTHON, env=None, prepare=None, prefix=()):
+    def __init__(self, case, name, flags, command=None, more=(), python=PYTHON, env=None, prepare=None, limit=""):
         self.name = name
         self.folder = os.path.join(tempfile.mkdtemp(prefix="run-", dir=case.dir), name)
         os.mkdir(self.folder)
@@ -105,7 +105,8 @@ class Run:
             *("an argument", "--flag"),
             worker=False,
             stdin=stdin,
-            prefix=prefix,
+            # The place in the output is never 0: there Python would write the mark of a Unicode text.
+            prefix=("/bin/sh", "-c", f'{limit} echo; exec "$@"', "sh"),
             cwd=self.folder,
             env={"FACTS_FOLDER": self.folder, "PYTHON_EXEC": python, "TMPDIR": case.dir, **env},
         )
@@ -278,7 +279,7 @@ class Facts(FactsCase):
 
     def test_few_descriptors(self):
         """The limit is below the number that the learner's descriptor has: it then takes one of the script's."""
-        self.compare(prefix=("/bin/sh", "-c", 'ulimit -n 100; exec "$@"', "sh"), learner=False)
+        self.compare(limit="ulimit -n 100;", learner=False)
 
     def test_variables(self):
         for name, value in (

@@ -11,7 +11,7 @@ import textwrap
 import threading
 import time
 
-from muster_case import DEADLINE, HERE, MusterCase, main, wait_gone
+from muster_case import DEADLINE, HERE, MusterCase, main, sanitized, wait_gone
 
 from standby_test import OF_ROUND
 
@@ -597,7 +597,8 @@ for finder in sys.meta_path:
                 (worker,) = self.workers(1)
                 with open(f"/proc/{agent.pid}/status") as status:
                     (peak,) = [int(line.split()[1]) for line in status if line.startswith("VmHWM")]
-                self.assertLess(peak, 200_000)
+                if not sanitized():  # a sanitizer keeps freed memory
+                    self.assertLess(peak, 200_000)
                 self.end(agent, [worker])
                 self.assertEqual(self.runs(), 2)
 
