@@ -36,6 +36,10 @@ class Workers::Impl : public std::enable_shared_from_this<Impl> {
     for (const std::string& address : options_.addresses) Add(address, true);
     for (const std::string& address : options_.of_this_machine) Add(address, false);
   }
+  size_t reached() const {
+    return static_cast<size_t>(
+        std::count_if(workers_.begin(), workers_.end(), [](const Worker& one) { return one.met; }));
+  }
   void SendVerdict(const Verdict& verdict, Duration limit, std::function<void(std::vector<std::string>)> done);
   void Close();
 
@@ -207,6 +211,7 @@ Workers::Workers(asio::io_context& loop, net::GrpcQueue& queue, net::Resolver& r
   impl_->Begin();
 }
 Workers::~Workers() { impl_->Close(); }
+size_t Workers::reached() const { return impl_->reached(); }
 void Workers::SendVerdict(const Verdict& verdict, Duration limit, std::function<void(std::vector<std::string>)> done) {
   impl_->SendVerdict(verdict, limit, std::move(done));
 }

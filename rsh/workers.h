@@ -45,6 +45,9 @@ class Workers {
   // not hear the verdict; it is called once, never from within this call.
   void SendVerdict(const Verdict& verdict, Duration limit, std::function<void(std::vector<std::string> deaf)> done);
 
+  // How many workers have answered by now, also if they are gone again.
+  size_t reached() const;
+
  private:
   class Impl;
   std::shared_ptr<Impl> impl_;

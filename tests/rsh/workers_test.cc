@@ -34,7 +34,10 @@ class WorkersTest : public SessionHarness {
     });
     EXPECT_FALSE(deaf_);
   }
-  // Waits until `count` launchers have said hello.
+  bool UntilReached(size_t count) {
+    return Until([&] { return workers_->reached() >= count; });
+  }
+  // Waits until `count` launchers have said hello. A launcher may not have heard the answer yet.
   bool UntilMet(size_t count) {
     return Until([&] { return said_.size() >= count; });
   }
@@ -105,7 +108,7 @@ TEST_F(WorkersTest, OneOnThisMachineThatWentIsNamed) {
   auto one = Serve();
   const int port = one->port();
   Attend({}, {}, {port});
-  ASSERT_TRUE(UntilMet(1));
+  ASSERT_TRUE(UntilReached(1));
   one.reset();
   ASSERT_TRUE(Until([this] { return !lost_.empty(); }));
   SendVerdict(7, seconds(2));
@@ -119,7 +122,7 @@ TEST_F(WorkersTest, OneThatComesBackHears) {
   auto one = Serve();
   options.port = one->port();
   Attend({options.port});
-  ASSERT_TRUE(UntilMet(1));
+  ASSERT_TRUE(UntilReached(1));
   one.reset();
   ASSERT_TRUE(Until([this] { return !lost_.empty(); }));
   EXPECT_THAT(lost_, ElementsAre(Address(options.port)));
