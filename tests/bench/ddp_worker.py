@@ -11,11 +11,13 @@ import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
+# The loss of a node is no restart that torchrun's variable counts.
+ATTEMPT = os.environ.get("MUSTER_ROUND", os.environ["TORCHELASTIC_RESTART_COUNT"])
 pipe = os.open(os.environ["BENCH_PIPE"], os.O_WRONLY)
 
 
 def report(what, seconds):
-    words = (os.environ["TORCHELASTIC_RESTART_COUNT"], os.environ["RANK"], what, repr(seconds))
+    words = (ATTEMPT, os.environ["RANK"], what, repr(seconds))
     os.write(pipe, (" ".join(words) + "\n").encode())
 
 

@@ -118,7 +118,7 @@ def ready_in(log):
 
 
 def await_quiet(logs, each):
-    """Waits until each log has told of `each` standbys, and nothing more for a second."""
+    """Waits until each log has told of `each` standbys, and of nothing more for longer than an import takes."""
     deadline = time.monotonic() + LIMIT
     before = None
     while time.monotonic() < deadline:
@@ -126,7 +126,7 @@ def await_quiet(logs, each):
         if min(now) >= each and now == before:
             return
         before = now
-        time.sleep(1)
+        time.sleep(8)
     raise launchers.TooLong(LIMIT)
 
 
@@ -153,6 +153,7 @@ def measure_spare(kills):
 
         try:
             stays = begin()
+            await_quiet([nodes[stays][1]], 2)
             begin()
             seen = lines.attempt(0)
             for kill in range(kills):
