@@ -92,11 +92,16 @@ def await_standbys(log, count):
     raise launchers.TooLong(LIMIT)
 
 
+def stat_of(pid):
+    """The fields of /proc/PID/stat after the name of the program: state, parent, ..."""
+    with open(f"/proc/{pid}/stat") as stat:
+        return stat.read().rpartition(")")[2].split()
+
+
 def cpu_seconds(pids):
     ticks = 0
     for pid in pids:
-        with open(f"/proc/{pid}/stat") as stat:
-            ticks += sum(map(int, stat.read().rpartition(")")[2].split()[11:13]))
+        ticks += sum(map(int, stat_of(pid)[11:13]))
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
@@ -110,6 +115,23 @@ def command_of(mode, kills):
     muster = launchers.muster(LIMIT)
     flags = ["--nodes-on-this-machine=2", "--nproc-per-node=2", restarts, f"--standby-workers={mode}"]
     return [[*muster.command, *flags, "--standby-delay=0s", "--log-level=debug", WORKER]]
+
+
+def kill_and_measure(pid, lines, attempt, figures):
+    """Kills the process, notes what passed until the next attempt had reduced and stepped, and returns its moments."""
+    killed = time.monotonic()
+    os.kill(pid, signal.SIGKILL)
+    seen = lines.attempt(attempt)
+    for what in ("reduced", "stepped"):
+        figures[what].append(max(seen[what].values()) - killed)
+    return seen
+
+
+def end(processes):
+    for process in processes:
+        process.terminate()
+    for process in processes:
+        process.wait()
 
 
 def ready_in(log):
@@ -159,26 +181,14 @@ def measure_spare(kills):
             for kill in range(kills):
                 begin()
                 await_quiet([log for _, log in nodes.values()], 2)
-                (lost,) = {parent_of(pid) for pid in seen["pids"].values()} - {stays}
-                killed = time.monotonic()
-                os.kill(lost, signal.SIGKILL)
+                (lost,) = {int(stat_of(pid)[1]) for pid in seen["pids"].values()} - {stays}
+                seen = kill_and_measure(lost, lines, kill + 1, figures)
                 nodes.pop(lost)[0].wait()
-                seen = lines.attempt(kill + 1)
-                for what in ("reduced", "stepped"):
-                    figures[what].append(max(seen[what].values()) - killed)
         except launchers.TooLong as error:
             return str(error)
         finally:
-            for node, _ in nodes.values():
-                node.terminate()
-            for node, _ in nodes.values():
-                node.wait()
+            end([node for node, _ in nodes.values()])
     return figures
-
-
-def parent_of(pid):
-    with open(f"/proc/{pid}/stat") as stat:
-        return int(stat.read().rpartition(")")[2].split()[1])
 
 
 def measure(mode, kills):
@@ -204,18 +214,11 @@ def measure(mode, kills):
                     figures["500 steps"] = lines.loops(LOOPS)
                     if mode == "auto":
                         figures["CPU of four that wait"] = cpu_seconds(pids) - used
-                killed = time.monotonic()
-                os.kill(seen["pids"][WORLD - 1], signal.SIGKILL)
-                seen = lines.attempt(kill + 1)
-                for what in ("reduced", "stepped"):
-                    figures[what].append(max(seen[what].values()) - killed)
+                seen = kill_and_measure(seen["pids"][WORLD - 1], lines, kill + 1, figures)
         except launchers.TooLong as error:
             return str(error)
         finally:
-            for process in launched:
-                process.terminate()
-            for process in launched:
-                process.wait()
+            end(launched)
     return figures
 
 
