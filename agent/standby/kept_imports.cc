@@ -63,12 +63,9 @@ std::vector<std::string> ParseKeptImports(std::string_view text, std::string_vie
   const std::string head = fmt::format("{}\n{}\n", kFirstLine, versions);
   if (!text.starts_with(head) || text.size() > kLongestFile || !text.ends_with('\n')) return {};
   text.remove_prefix(head.size());
-  std::vector<std::string> names;
-  for (size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
-    names.emplace_back(text.substr(0, end));
-    text.remove_prefix(end + 1);
-  }
-  return names;
+  if (text.empty()) return {};
+  const std::vector<std::string_view> lines = Split(text.substr(0, text.size() - 1), '\n');
+  return {lines.begin(), lines.end()};
 }
 
 std::vector<std::string> ReadKeptImports(const ScriptFacts& facts) {
