@@ -56,7 +56,9 @@ class NodeAgent::Impl {
         guard_(loop_, reaper_, options_.hang,
                {.hangs = [this](std::vector<WorkerFailure> hangs) { WorkersFailed(std::move(hangs)); },
                 .silent = [this](bool silent) { attendant_->WorkersSilent(silent); }}),
-        standbys_(loop_, reaper_, options_, [this](const std::string& imports) { ShareImports(imports); }),
+        standbys_(loop_, reaper_, options_,
+                  {.learned = [this](const std::string& imports) { ShareImports(imports); },
+                   .prepared = [this] { attendant_->Prepares(false); }}),
         watch_(loop_, options_, Sources()) {
     cold_workers_ = std::move(wiring_.workers);
     wiring_.workers = [this](const Assignment& assignment,
@@ -248,6 +250,7 @@ void NodeAgent::Impl::Join(RendezvousPlace place) {
       std::make_unique<rendezvous::Attendant>(loop_, std::move(attendant), place_.coordinator.get(), std::move(events));
   if (Status status = WatchNodesFile(); !status.ok()) return FinishWith(Refused(status));
   MakeStandbys();
+  attendant_->Prepares(standbys_.preparing());
   attendant_->Begin();
 }
 

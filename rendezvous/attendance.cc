@@ -77,6 +77,12 @@ class Machine {
     if (s_.stage == Stage::kAttending) SayBeat();
   }
 
+  void On(const Prepares& event) {
+    if (s_.preparing == event.preparing || s_.round) return;
+    s_.preparing = event.preparing;
+    if (Talking()) SayBeat();
+  }
+
   void On(const ShareImports& event) {
     if (event.names.empty()) {
       s_.wants_imports = true;
@@ -186,6 +192,7 @@ class Machine {
     hello.resume = s_.round;
     hello.report = s_.report;
     hello.term = s_.known_term;
+    hello.preparing = s_.preparing;
     return hello;
   }
 
@@ -203,7 +210,7 @@ class Machine {
 
   void SayBeat() {
     ++s_.unanswered;
-    Send(Beat{s_.round ? s_.round->id : RoundId{}, s_.silent});
+    Send(Beat{s_.round ? s_.round->id : RoundId{}, s_.silent, s_.preparing});
     s_.beat_at = now_ + Interval();
   }
 
@@ -433,7 +440,7 @@ class Machine {
     HearOf(start.assignment.id.term);
     s_.outdated = false;
     s_.doing = NodeState::kRunning;
-    s_.silent = s_.wants_imports = false;
+    s_.silent = s_.wants_imports = s_.preparing = false;
     s_.report.reset();
     s_.last_notice.clear();
     out_.reason = start.assignment.reason;

@@ -91,6 +91,7 @@ struct State {
   TimePoint lost_word{};                // `last_word` of the lost coordinator
   std::set<std::string> said;           // reasons told to the user since the last welcome
   std::string last_failure;             // of a dial
+  bool preparing = false;               // as in Hello
   std::string imports;                  // shown by a worker of this node
   bool wants_imports = false;           // until a round starts, or they come
   bool may_share = false;               // the coordinator attended knows Imports
@@ -119,6 +120,9 @@ struct NoWorkerLeft {  // after Stop or a failure: all workers are gone, the nex
 struct Silence {  // this node's workers have written nothing for the limit, or write again
   bool silent = false;
 };
+struct Prepares {  // as in Hello
+  bool preparing = false;
+};
 struct ShareImports {  // as in Imports: a worker has shown these, or, if empty, this node waits and wants them
   std::string names;
 };
@@ -132,8 +136,8 @@ struct Going {      // SIGTERM here, or a node check that failed
   LeaveCause cause = LeaveCause::kAsked;
 };
 struct Tick {};
-using Event = std::variant<Begin, Connected, Disconnected, Heard, WorkersEnded, NoWorkerLeft, Silence, ShareImports,
-                           Probed, Hosting, Going, Tick>;
+using Event = std::variant<Begin, Connected, Disconnected, Heard, WorkersEnded, NoWorkerLeft, Silence, Prepares,
+                           ShareImports, Probed, Hosting, Going, Tick>;
 
 // --- actions ---
 struct Dial {  // drop the present connection, connect to this address ("host:port"; "" = local link)

@@ -52,6 +52,8 @@ class Attendant {
   // The workers have written nothing for the limit of silence, or write again. If they are silent on every node of the
   // round, events.all_silent follows.
   void WorkersSilent(bool silent);
+  // Whether this node waits for its first round and its standby workers import meanwhile.
+  void Prepares(bool preparing);
   // What a worker here has shown: for nodes that wait. Empty: this node waits, and wants events.imports.
   void ShareImports(const std::string& names);
   void WorkersEnded(Report report);

@@ -95,6 +95,7 @@ void Machine::ScheduleLook() {
     const bool waits = s_.given.wanted_nodes && s_.counts.ready > 0 && s_.last_arrival;
     if (waits && now_ < *s_.last_arrival + options().last_call)
       look = Earlier(look, *s_.last_arrival + options().last_call);
+    if (s_.take_in_by) look = Earlier(look, *s_.take_in_by);
   } else if (s_.phase == Phase::kReforming) {
     TimePoint until = *s_.waiting.since + options().join_timeout;
     look = Earlier(look, s_.reforming.heard.until && *s_.reforming.heard.until > now_
@@ -114,6 +115,7 @@ void Machine::Count(State& state, const Member& member, int sign) {
   if (living) counts.living += sign;
   if (living && member.leaving) counts.leaving += sign;
   if (living && member.ready && !member.leaving) counts.ready += sign;
+  if (living && member.ready && !member.leaving && member.preparing) counts.preparing += sign;
   if (living && member.in_round) counts.seated_living += sign;
   if (living && member.in_round && member.leaving) counts.seated_leaving += sign;
   if (living && member.in_round && !member.ready && !member.leaving) counts.seated_busy += sign;
@@ -168,9 +170,11 @@ void Machine::Said(PeerId peer, const NodeMessage& message) {
   if (const auto* beat = std::get_if<Beat>(&message)) {
     member->knows = std::max(member->knows, beat->round);
     bool quiet = beat->silent && beat->round == s_.round.id;
-    if (quiet != member->quiet) {
+    bool preparing = beat->preparing && !member->in_round;
+    if (quiet != member->quiet || preparing != member->preparing) {
       Change change(s_, *member);
       member->quiet = quiet;
+      member->preparing = preparing;
     }
     SendTo(peer, quiet && AllQuiet() ? Beat{s_.round.id, true} : Beat{});
   } else if (const auto* ready = std::get_if<Ready>(&message)) {
@@ -195,8 +199,10 @@ bool Machine::StillEarly(Hello& hello, const NodeMessage& message) {
     if (report->late()) return true;
     hello.report = *report;
     hello.state = report->failures.empty() ? NodeState::kSucceeded : NodeState::kStopping;
+  } else if (const auto* beat = std::get_if<Beat>(&message)) {
+    hello.preparing = beat->preparing;
   } else {
-    return std::holds_alternative<Beat>(message);
+    return false;
   }
   return true;
 }

@@ -65,6 +65,7 @@ struct Member {
   bool in_round = false;             // has a seat in `State::round`
   bool leaving = false;              // said Leave: never seated again, forgotten when its stream ends
   bool ready = false;                // no worker is left; may be seated
+  bool preparing = false;            // as in Hello; false in a round
   std::optional<Report> report;      // for the current round
   std::optional<int64_t> progress;   // of its workers in that round, if they were stopped (Ready)
   int rank = -1;                     // node rank in `State::round`; -1: not in it
@@ -163,6 +164,7 @@ struct State {
     int seated_busy = 0;     // connected, in the round, not ready, not leaving: the next round waits for them
     int succeeded = 0;       // in the round and done with 0, connected or not
     int quiet = 0;           // in the round, running, and its workers write nothing
+    int preparing = 0;       // ready and preparing
     int living = 0;          // connected
     int leaving = 0;         // connected, said Leave
   };
@@ -171,6 +173,7 @@ struct State {
   std::map<int, std::string> indexes;             // node name by index (options.indexed)
   std::multimap<TimePoint, PeerId> listen_until;  // when to check whether a stream is silent; one entry per stream
   SilentNodes silent;
+  std::optional<TimePoint> take_in_by;          // newcomers wait until then for others that are preparing
   std::optional<TimePoint> expected;            // the last look_again; a much later event: this process was frozen
   std::optional<TimePoint> grace_until;         // after a freeze: no round starts, no node counts as silent before
   std::vector<std::pair<PeerId, Hello>> early;  // early Hellos (see above)

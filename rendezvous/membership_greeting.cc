@@ -207,6 +207,7 @@ void Machine::Connect(Member& member, PeerId peer, const Hello& hello, bool fres
     member.node = hello.node;
     member.last_heard = now_;
     member.leaving = false;
+    member.preparing = hello.preparing && !member.in_round;
     if (!member.in_round) {
       member.state = hello.state;
       member.ready = hello.state == NodeState::kIdle;
@@ -329,14 +330,20 @@ void Machine::NewcomerReady(Member& member) {
   s_.last_arrival = now_;
   TakeIn();
   if (s_.phase != Phase::kRunning) return;
+  SendTo(member.peer, Notice{WhyItWaits(member)});
+}
+
+// For a node that is ready while a round runs without it.
+std::string Machine::WhyItWaits(const Member& member) const {
   const std::string number = fmt::format("round {}", s_.round.id.number);
   const std::string why = !HasRoom() ? fmt::format("{} has all its {}", number, Counted(s_.round.seats.size(), "node"))
-                          : s_.counts.succeeded != 0 ? fmt::format("{} is about to succeed", number)
-                          : options().scale_up != ScaleUp::kNow
-                              ? "the job takes new nodes in at its next restart"
+                          : s_.counts.succeeded != 0            ? fmt::format("{} is about to succeed", number)
+                          : options().scale_up != ScaleUp::kNow ? "the job takes new nodes in at its next restart"
+                          : member.preparing
+                              ? fmt::format("{} takes it in once its standby workers are ready", number)
                               : fmt::format("{} takes new nodes in once all {} are there, or after {}", number,
                                             Counted(WantedNodes(), "node"), Seconds(options().last_call));
-  SendTo(member.peer, Notice{fmt::format("{}; {} waits as a spare", why, NodeName(member.node))});
+  return fmt::format("{}; {} waits as a spare", why, NodeName(member.node));
 }
 
 }  // namespace muster::rendezvous

@@ -58,6 +58,7 @@ class Machine {
   void RefuseContender(Member& holder);
   void Refuse(PeerId peer, std::string reason);
   void NewcomerReady(Member& member);
+  std::string WhyItWaits(const Member& member) const;
 
   // membership.cc: messages of nodes, loss of nodes
   bool AllQuiet() const;
@@ -84,6 +85,7 @@ class Machine {
   // membership_roster.cc: the start of a round
   int WantedNodes() const;  // max nodes if no number was set (Want)
   bool HasRoom() const;     // the round has fewer nodes than are wanted
+  bool GoesOn() const;      // a node of the last round lives and stays
   void TakeIn();            // stops the round for the nodes that came while it runs
   void BeginGathering(const Why& why);
   void Gather();

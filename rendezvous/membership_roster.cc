@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <iterator>
 #include <limits>
+#include <tuple>
 #include <utility>
 
 #include "base/text.h"
@@ -12,6 +13,8 @@ namespace muster::rendezvous {
 namespace {
 
 constexpr size_t kNamesShown = 16;  // of nodes, in a sentence
+// How long newcomers wait for others that are preparing: about as long as imports may take from a network file system.
+constexpr Duration kPreparingLimit = std::chrono::seconds(60);
 
 // Nodes without an index come after those with one.
 int IndexOf(const Member& member) { return member.node.index.value_or(std::numeric_limits<int>::max()); }
@@ -36,18 +39,28 @@ void Machine::Want(int nodes) {
 
 bool Machine::HasRoom() const { return static_cast<int>(s_.round.seats.size()) < WantedNodes() && !options().indexed; }
 
+bool Machine::GoesOn() const { return s_.round.id.number >= 0 && s_.counts.seated_living > s_.counts.seated_leaving; }
+
 // Stops the round if nodes wait and there is room; the next round takes all of them. If the wanted number is known, it
-// waits until that many are there, or last_call has passed: else each newcomer would interrupt the others.
+// waits until that many are there, or last_call has passed: else each newcomer would interrupt the others. It does not
+// stop for nodes that are preparing: until they are done, the job goes on. Others wait for them, up to a limit.
 void Machine::TakeIn() {
   const State::Counts& counts = s_.counts;
-  if (s_.phase != Phase::kRunning || counts.ready == 0 || counts.succeeded != 0 || !HasRoom()) return;
+  const int prepared = counts.ready - counts.preparing;
+  const auto take_in_by = std::exchange(s_.take_in_by, std::nullopt);
+  if (s_.phase != Phase::kRunning || prepared == 0 || counts.succeeded != 0 || !HasRoom()) return;
   if (options().scale_up != ScaleUp::kNow) return;
   const int there = counts.ready + counts.seated_busy;
   const bool in_time = s_.last_arrival && now_ < *s_.last_arrival + options().last_call;
   if (s_.given.wanted_nodes && there < WantedNodes() && in_time) return;
-  std::string who = Counted(counts.ready, "node");
+  if (counts.preparing > 0) {
+    const TimePoint limit = take_in_by.value_or(now_ + kPreparingLimit);
+    if (now_ < limit) return void(s_.take_in_by = limit);
+  }
+  std::string who = Counted(prepared, "node");
   for (const auto& [name, member] : s_.members) {
-    if (counts.ready == 1 && member.peer != 0 && member.ready && !member.leaving) who = NodeName(member.node);
+    const bool joins = member.peer != 0 && member.ready && !member.leaving && !member.preparing;
+    if (prepared == 1 && joins) who = NodeName(member.node);
   }
   BeginStopping({fmt::format("scaling up: {} joined", who)}, "");
 }
@@ -65,9 +78,8 @@ bool Machine::MayStart() {
   // After a freeze of this process another node may coordinate, and its message may not have been read yet.
   if (s_.grace_until && now_ < *s_.grace_until) return false;
   if (counts.ready < options().min_nodes) return false;
-  bool goes_on = s_.round.id.number >= 0 && counts.seated_living > counts.seated_leaving;
   bool full = counts.ready >= WantedNodes();
-  if (!full && !goes_on && s_.last_arrival && now_ < *s_.last_arrival + options().last_call) return false;
+  if (!full && !GoesOn() && s_.last_arrival && now_ < *s_.last_arrival + options().last_call) return false;
   // A round does not start with a node that has missed two beats: it must be heard or lost first.
   TimePoint heard = now_ - options().heartbeat_timeout * 2 / 3;
   return std::none_of(s_.members.begin(), s_.members.end(), [&](const auto& entry) {
@@ -162,7 +174,8 @@ std::string Machine::WhoIsMissing() const {
                      names.empty() ? std::string() : ": " + List(names, names.size()), refused);
 }
 
-// The nodes that take part: the last round's nodes before others, then by index, then by arrival.
+// The nodes that take part: the last round's nodes before others, then those that are preparing last, then by index,
+// then by arrival. A job that goes on, and has enough nodes, does not wait for the imports of one that is preparing.
 std::vector<Member*> Machine::Choose() {
   std::vector<Member*> ready;
   ready.reserve(static_cast<size_t>(s_.counts.ready));
@@ -172,9 +185,11 @@ std::vector<Member*> Machine::Choose() {
   size_t max = static_cast<size_t>(options().max_nodes);
   std::sort(ready.begin(), ready.end(), [](const Member* a, const Member* b) {
     if (a->in_round != b->in_round) return a->in_round;
-    return std::pair(IndexOf(*a), a->arrival) < std::pair(IndexOf(*b), b->arrival);
+    return std::tuple(a->preparing, IndexOf(*a), a->arrival) < std::tuple(b->preparing, IndexOf(*b), b->arrival);
   });
   if (ready.size() > max) ready.resize(max);
+  const auto min = static_cast<size_t>(options().min_nodes);
+  while (GoesOn() && ready.size() > min && ready.back()->preparing) ready.pop_back();
   return ready;
 }
 
@@ -272,7 +287,7 @@ void Machine::StartRound(const Why& why) {
     {
       Change change(s_, member);
       member.in_round = true;
-      member.ready = false;
+      member.ready = member.preparing = false;
       member.state = NodeState::kRunning;
       member.rank = static_cast<int>(rank);
       member.runs = s_.round.id;
@@ -281,8 +296,7 @@ void Machine::StartRound(const Why& why) {
   }
   for (auto& [name, member] : s_.members) {
     if (member.in_round || member.peer == 0 || !member.ready || member.leaving) continue;
-    SendTo(member.peer, Notice{fmt::format("round {} has all its {}; {} waits as a spare", s_.round.id.number,
-                                           Counted(s_.round.seats.size(), "node"), NodeName(member.node))});
+    SendTo(member.peer, Notice{WhyItWaits(member)});
   }
   Because(s_.round.reason);
 }

@@ -28,7 +28,8 @@ const char* StateName(const State& state, const Member& member) {
   if (member.leaving) return "leaving";
   if (member.in_round && member.state == NodeState::kSucceeded) return "succeeded";
   if (member.peer == 0) return "lost";
-  if (member.ready) return state.phase == Phase::kRunning ? "spare" : "waiting";
+  if (member.ready && state.phase != Phase::kRunning) return "waiting";
+  if (member.ready) return member.preparing ? "preparing" : "spare";
   if (state.phase != Phase::kRunning || !member.in_round) return "stopping";
   return "running";
 }

@@ -42,6 +42,9 @@ struct Hello {
   std::optional<Assignment> resume;  // the last round this node was in: a coordinator without memory re-forms it
   std::optional<Report> report;      // if its workers of `resume` have ended and no answer to that came
   uint64_t term = 0;                 // the highest it has heard of: two stand-ins must not claim the same term
+  // It waits for its first round, and its standby workers import meanwhile: it can start, but a round that runs without
+  // it need not stop for it yet. Its beats say so, too, and one says at once when that is over.
+  bool preparing = false;
   bool operator==(const Hello&) const = default;
 };
 struct Beat {
@@ -50,6 +53,7 @@ struct Beat {
   // From a node: its workers in that round have written nothing for the limit (--hang-log-timeout). From the
   // coordinator: that holds for every node of the round whose workers still run.
   bool silent = false;
+  bool preparing = false;  // from a node: as in Hello
   bool operator==(const Beat&) const = default;
 };
 // No worker of this node is left; it can start the next round, with this store.
@@ -137,7 +141,7 @@ struct Notice {
 struct StatusLine {
   std::string node;
   std::string host;
-  std::string state;  // waiting, running, succeeded, stopping, spare, leaving, lost
+  std::string state;  // waiting, running, succeeded, stopping, preparing, spare, leaving, lost
   std::optional<int> rank;
   int slots = 0;
   int64_t pid = 0;

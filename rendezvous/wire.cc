@@ -138,6 +138,7 @@ void Put(const Hello& from, v1::Hello* to) {
   if (from.resume) Put(*from.resume, to->mutable_resume());
   if (from.report) Put(*from.report, to->mutable_report());
   to->set_term(from.term);
+  if (from.preparing) to->set_preparing(true);
 }
 
 void Put(const Verdict& from, v1::Verdict* to) {
@@ -177,6 +178,7 @@ void Put(const StatusReport& from, v1::StatusReport* to) {
 void Put(const Beat& from, v1::Beat* to) {
   if (from.round != RoundId{}) Put(from.round, to->mutable_round());
   if (from.silent) to->set_silent(true);
+  if (from.preparing) to->set_preparing(true);
 }
 
 struct NodeWriter {

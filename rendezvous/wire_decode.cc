@@ -198,6 +198,7 @@ class Reader {
     if (from.has_resume()) hello.resume = Get(from.resume());
     if (from.has_report()) hello.report = Get(from.report());
     hello.term = Term(from.term());
+    hello.preparing = from.preparing();
     return hello;
   }
 
@@ -243,6 +244,7 @@ class Reader {
     Beat beat;
     if (from.has_round()) beat.round = Get(from.round());
     beat.silent = from.silent();
+    beat.preparing = from.preparing();
     return beat;
   }
 

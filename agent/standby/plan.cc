@@ -92,6 +92,13 @@ Step NextStep(const View& view, Duration delay, TimePoint now) {
   return {};
 }
 
+bool IsPrepared(const View& view, const Step& step, Duration delay, TimePoint now) {
+  if (!view.on) return true;
+  if (!view.quiet || now < *view.quiet + delay) return false;
+  if (step.kind != Kind::kNothing && step.kind != Kind::kLater) return false;
+  return std::none_of(view.seats.begin(), view.seats.end(), [](const Seat& seat) { return seat.busy(); });
+}
+
 std::optional<std::string> WhyNone(const RunOptions& options) {
   if (options.wire != Wire::kTorch) return "the command is not one of torchrun's";
   if (options.command.no_python || options.command.run_path) return "the command is not a Python script or module";

@@ -40,6 +40,10 @@ struct Seat {
   TimePoint failed{};   // the last one
   // Whether a worker can begin in it.
   bool ready() const { return standby == Standby::kReady || standby == Standby::kMore; }
+  // A process of it probes or imports.
+  bool busy() const {
+    return standby == Standby::kProbing || standby == Standby::kImporting || standby == Standby::kMore;
+  }
   bool operator==(const Seat&) const = default;
 };
 
@@ -64,6 +68,9 @@ struct Step {
   bool operator==(const Step&) const = default;
 };
 Step NextStep(const View& view, Duration delay, TimePoint now);
+
+// Whether nothing is left to import, or nothing can be imported now. `step`: NextStep() of the same.
+bool IsPrepared(const View& view, const Step& step, Duration delay, TimePoint now);
 
 // The pause after so many failures in a row, at least 1.
 Duration PauseAfter(int failures);

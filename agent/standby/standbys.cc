@@ -72,9 +72,8 @@ constexpr const char* kNoPath = "the workers' Python reads no PYTHONPATH (-E, -I
 
 class Standbys::Impl : public std::enable_shared_from_this<Impl> {
  public:
-  Impl(boost::asio::io_context& loop, launcher::Reaper& reaper, const RunOptions& options,
-       std::function<void(const std::string&)> learned)
-      : loop_(loop), reaper_(reaper), options_(options), learned_(std::move(learned)), timer_(loop) {
+  Impl(boost::asio::io_context& loop, launcher::Reaper& reaper, const RunOptions& options, Events events)
+      : loop_(loop), reaper_(reaper), options_(options), events_(std::move(events)), timer_(loop) {
     view_.on = options.standby.wanted && !WhyNone(options);
     if (!view_.on) return;
     for (const std::string& name : options.standby.imports) Add(name);
@@ -90,7 +89,7 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
   void Wait(const std::vector<launcher::WorkerSpec>& workers) {
     if (!view_.on || !OpenArchive()) return;
     NoteWorkers(workers);
-    waits_ = true;
+    waits_ = preparing_ = true;
     view_.quiet = MonotonicClock::now();
     Look();
   }
@@ -99,6 +98,7 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
     if (wants_imports()) Take(Source::kOtherNode, names);
     Look();
   }
+  bool preparing() const { return preparing_; }
   bool wants_imports() const { return view_.on && source_ < Source::kOtherNode && options_.standby.imports.empty(); }
 
   void Prepare(std::vector<launcher::WorkerSpec>* workers) {
@@ -141,6 +141,7 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   void RoundEnds() {
+    preparing_ = false;
     view_.quiet.reset();
     timer_.cancel();
   }
@@ -164,6 +165,7 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
     if (!std::exchange(view_.on, false)) return;
     log::Warning(fmt::format("no standby workers from now on: {}", why));
     places_.clear();
+    Prepared();
   }
 
   // One place for each worker. A standby that is not like its worker goes.
@@ -248,7 +250,10 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
     for (const Place& place : places_) view_.seats.push_back(place.seat);
     view_.memory = FreeMemory();
     view_.at_once = waits_ ? cpus_ : 1;
-    const Step step = NextStep(view_, waits_ ? kWaitDelay : options_.standby.delay, MonotonicClock::now());
+    const Duration delay = waits_ ? kWaitDelay : options_.standby.delay;
+    const TimePoint now = MonotonicClock::now();
+    const Step step = NextStep(view_, delay, now);
+    if (IsPrepared(view_, step, delay, now)) Prepared();
     switch (step.kind) {
       case Step::Kind::kNothing:
         return;
@@ -267,6 +272,10 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
         return Look();
       }
     }
+  }
+
+  void Prepared() {
+    if (std::exchange(preparing_, false)) events_.prepared();
   }
 
   void LookAt(TimePoint when) {
@@ -397,7 +406,7 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
         place.seat.failures = 0;
         if (!waits_ && source_ == Source::kWorker) {
           complete_ = true;
-          learned_(JoinParts(imports_.names()));
+          events_.learned(JoinParts(imports_.names()));
         }
         view_.standby_memory = PrivateMemory(place.process->pid).value_or(kUnknownMemory);
         log::Debug("a standby worker is ready", {{"pid", std::to_string(place.process->pid)},
@@ -490,12 +499,13 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
   boost::asio::io_context& loop_;
   launcher::Reaper& reaper_;
   const RunOptions& options_;
-  const std::function<void(const std::string&)> learned_;
+  const Events events_;
   boost::asio::steady_timer timer_;
   const int cpus_ = static_cast<int>(UsableCpus().size());
   Descriptor archive_;
   View view_;
   bool waits_ = false;                // for a round
+  bool preparing_ = false;            // waits_, and something is left to import
   std::vector<Place> places_;         // by local rank
   std::vector<Likeness> likenesses_;  // of the workers of this round or the next, by local rank
   std::optional<Learner> learner_;
@@ -509,13 +519,13 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
   int from_standby_ = 0;
 };
 
-Standbys::Standbys(boost::asio::io_context& loop, launcher::Reaper& reaper, const RunOptions& options,
-                   std::function<void(const std::string&)> learned)
-    : impl_(std::make_shared<Impl>(loop, reaper, options, std::move(learned))) {}
+Standbys::Standbys(boost::asio::io_context& loop, launcher::Reaper& reaper, const RunOptions& options, Events events)
+    : impl_(std::make_shared<Impl>(loop, reaper, options, std::move(events))) {}
 Standbys::~Standbys() { impl_->Close(); }
 void Standbys::Wait(const std::vector<launcher::WorkerSpec>& workers) { impl_->Wait(workers); }
 void Standbys::Hear(const std::string& names) { impl_->Hear(names); }
 bool Standbys::wants_imports() const { return impl_->wants_imports(); }
+bool Standbys::preparing() const { return impl_->preparing(); }
 void Standbys::Prepare(std::vector<launcher::WorkerSpec>* workers) { impl_->Prepare(workers); }
 int Standbys::WorkersRun() { return impl_->WorkersRun(); }
 void Standbys::RoundEnds() { impl_->RoundEnds(); }

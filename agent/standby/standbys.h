@@ -26,10 +26,14 @@ namespace muster::agent::standby {
 
 class Standbys {
  public:
-  // Without --standby-workers, or if WhyNone() finds a reason, all calls do nothing. `learned` is called in a round
-  // when a standby has imported what its worker has shown, with all names, joined by NUL.
-  Standbys(boost::asio::io_context& loop, launcher::Reaper& reaper, const RunOptions& options,
-           std::function<void(const std::string& names)> learned);
+  struct Events {
+    // In a round: a standby has imported what its worker has shown. All names, joined by NUL.
+    std::function<void(const std::string& names)> learned;
+    // After Wait(): nothing is left to import, or it cannot be imported.
+    std::function<void()> prepared;
+  };
+  // Without --standby-workers, or if WhyNone() finds a reason, all calls do nothing.
+  Standbys(boost::asio::io_context& loop, launcher::Reaper& reaper, const RunOptions& options, Events events);
   ~Standbys();  // ends the standbys (SIGKILL)
   Standbys(const Standbys&) = delete;
   Standbys& operator=(const Standbys&) = delete;
@@ -39,6 +43,8 @@ class Standbys {
   // What a worker on another node has shown, joined by NUL. Worth asking for if wants_imports().
   void Hear(const std::string& names);
   bool wants_imports() const;
+  // This node waits, and events.prepared is to come.
+  bool preparing() const;
   // A start begins: changes the workers of a round so that each begins in its standby, if it has one that is ready and
   // fits. The first may get the finder that learns the imports. No standby is made until WorkersRun() or Wait().
   void Prepare(std::vector<launcher::WorkerSpec>* workers);

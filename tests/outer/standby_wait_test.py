@@ -7,7 +7,7 @@ import subprocess
 import sys
 import textwrap
 
-from muster_case import HERE, main
+from muster_case import DEADLINE, HERE, MUSTER, main
 from nodes_case import Nodes
 
 READY = r"a standby worker is ready"
@@ -127,6 +127,46 @@ class Waits(Nodes):
                 self.wait_for_output(spare, "1 of 1 worker began in a standby")
                 self.wait_for_output(spare, "had imported: True")
                 self.end((nodes[1 - end], spare), workers)
+
+    def slow_import(self):
+        """The name of a module whose import waits until somebody opens the file for writing; its folder, as variables;
+        the file."""
+        folder = os.path.join(self.dir, "modules", "site-packages")
+        os.makedirs(folder)
+        gate = os.path.join(self.dir, "gate")
+        os.mkfifo(gate)
+        with open(os.path.join(folder, "slow.py"), "w") as file:
+            file.write(f"open({gate!r}).close()\n")
+        return "slow", {"PYTHONPATH": folder}, gate
+
+    def test_a_node_that_joins_is_taken_in_when_they_are_ready(self):
+        """Until then the others go on."""
+        self.write_script("import xmlrpc.client")
+        elastic = ("1:2", "--rdzv-conf", "last_call_timeout=0")
+        first = self.begin(*elastic)
+        (old,) = self.workers(1)
+        slow, env, gate = self.slow_import()
+        joining = self.begin(*elastic, "--standby-imports", f"xmlrpc.client,{slow}", env=env)
+        self.wait_for_output(joining, "round 0 takes it in once its standby workers are ready")
+        status = subprocess.run([MUSTER, "status", self.place], capture_output=True, text=True, timeout=DEADLINE)
+        self.assertIn("preparing", status.stdout)
+        self.assertNotIn("scaling up", first.output())
+        with open(gate, "w"):
+            pass
+        workers = self.round_of(2, 1)
+        self.assertNotIn(old.pid, [worker.pid for worker in workers])
+        self.wait_for_output(joining, "1 of 1 worker began in a standby")
+        self.wait_for_output(joining, "had imported: True")
+        self.end((first, joining), workers)
+
+    def test_a_job_that_stands_still_does_not_wait_for_its_imports(self):
+        self.write_script("import xmlrpc.client")
+        agents = [self.begin(), self.begin()]
+        self.workers(2)
+        agents[1].send(signal.SIGKILL)
+        slow, env, _ = self.slow_import()
+        agents[1] = self.begin("2", "--standby-imports", slow, env=env)
+        self.end(agents, self.round_of(2, 1))
 
     def test_a_node_that_waits_for_another_after_a_failure(self):
         self.write_script("import xmlrpc.client")

@@ -503,6 +503,23 @@ TEST_F(Attendance, AsksForImportsUntilARoundStarts) {
   EXPECT_TRUE(All<GiveImports>().empty()) << "it does not wait any more";
 }
 
+TEST_F(Attendance, SaysThatItIsPreparingUntilItHasPreparedOrARoundStarts) {
+  Do(Prepares{true});
+  Do(Begin{});
+  Do(Connected{});
+  EXPECT_TRUE(Told<Hello>().at(0).preparing);
+  Hear(Welcome{1, seconds(5), "test"});
+  Do(Prepares{false});
+  EXPECT_EQ(Told<Beat>().at(0), (Beat{{}, false, false}));
+  Do(Prepares{false});
+  EXPECT_TRUE(Told<Beat>().empty()) << "once is enough";
+  Do(Prepares{true});
+  EXPECT_EQ(Told<Beat>().at(0), (Beat{{}, false, true}));
+  Hear(Start{Round(0)});
+  Do(Prepares{true});
+  EXPECT_FALSE(state.preparing) << "in a round, or between two, nobody waits for it";
+}
+
 TEST_F(Attendance, TellsEachCoordinatorWhatItImports) {
   Do(Begin{});
   Do(Connected{});

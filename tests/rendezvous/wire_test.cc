@@ -93,15 +93,16 @@ Report SomeReport() { return {{3, 17}, {SomeFailure(), SomeFailure()}, milliseco
 
 Hello SomeHello() {
   return {kRendezvousProtocol,  "0.1.0",          "job-7",      SomeNode(), SomeOptions(),
-          NodeState::kStopping, SomeAssignment(), SomeReport(), 5};
+          NodeState::kStopping, SomeAssignment(), SomeReport(), 5,          true};
 }
 
 TEST(Wire, EveryNodeMessageComesBackAsItWas) {
   for (const NodeMessage& message : std::vector<NodeMessage>{
-           SomeHello(), Beat{}, Beat{{1, 2}}, Beat{{1, 2}, true}, Ready{{1, 2}, 4000}, Ready{{1, 2}, 4000, -7},
-           SomeReport(), Report{{0, -1}, {}, {}, {}}, Leave{"stopped"}, Leave{"unfit", LeaveCause::kUnhealthy},
-           Leave{"preempted", LeaveCause::kPreempted}, Doubt{}, Inspect{"job-7", true}, Inspect{},
-           Supersede{"job-7", 4, "10.0.0.2:29400"}, Imports{}, Imports{std::string("a\0b.c", 5)}}) {
+           SomeHello(), Beat{}, Beat{{1, 2}}, Beat{{1, 2}, true}, Beat{{}, false, true}, Ready{{1, 2}, 4000},
+           Ready{{1, 2}, 4000, -7}, SomeReport(), Report{{0, -1}, {}, {}, {}}, Leave{"stopped"},
+           Leave{"unfit", LeaveCause::kUnhealthy}, Leave{"preempted", LeaveCause::kPreempted}, Doubt{},
+           Inspect{"job-7", true}, Inspect{}, Supersede{"job-7", 4, "10.0.0.2:29400"}, Imports{},
+           Imports{std::string("a\0b.c", 5)}}) {
     StatusOr<NodeMessage> again = wire::DecodeFromNode(wire::Encode(message));
     ASSERT_TRUE(again.ok()) << again.status();
     EXPECT_EQ(*again, message) << message.index();

@@ -157,6 +157,7 @@ class World {
   const uint64_t seed_;
   const bool tracing_;
   Random random_;
+  Random preparations_{~seed_};  // of standby workers
   TimePoint now_{std::chrono::seconds(1000)};
   TimePoint calm_;  // when the faults end
   uint64_t sequence_ = 0;

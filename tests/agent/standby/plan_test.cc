@@ -98,6 +98,23 @@ INSTANTIATE_TEST_SUITE_P(
       return name;
     });
 
+TEST(StandbyPreparation, EndsWhenNothingIsLeftToImportOrCanBe) {
+  const auto prepared = [](const View& view, int now) {
+    return IsPrepared(view, NextStep(view, kDelay, At(now)), kDelay, At(now));
+  };
+  EXPECT_FALSE(prepared(Quiet({Unproven()}), 3)) << "it has not begun";
+  EXPECT_FALSE(prepared(Quiet({Unproven()}), 20)) << "a probe is due";
+  EXPECT_FALSE(prepared(Quiet({Busy(Is::kProbing)}), 20));
+  EXPECT_FALSE(prepared(Quiet({Ready(), Importing()}), 20));
+  EXPECT_FALSE(prepared(Quiet({Ready(), Busy(Is::kMore)}), 20));
+  EXPECT_FALSE(prepared(Quiet({Ready(), Ready(3)}), 20)) << "one has names to be told";
+  EXPECT_TRUE(prepared(Quiet({Ready(), Ready()}), 20));
+  EXPECT_TRUE(prepared(Quiet({Ready(), Failed(1, 15)}), 20));
+  EXPECT_TRUE(prepared(With(Quiet({Empty()}), [](View& v) { v.imports = 0; }), 20)) << "nothing to import";
+  EXPECT_TRUE(prepared(With(Quiet({Ready(), Empty()}), [](View& v) { v.memory = 0; }), 20)) << "no memory";
+  EXPECT_TRUE(prepared(With(Quiet({Empty()}), [](View& v) { v.on = false; }), 20));
+}
+
 TEST(StandbyPause, DoublesUpToALimit) {
   EXPECT_EQ(PauseAfter(1), seconds(10));
   EXPECT_EQ(PauseAfter(4), seconds(80));

@@ -1,0 +1,126 @@
+// Membership: a newcomer whose standby workers still import. A round that runs without it does not stop for it yet.
+#include "tests/rendezvous/stage.h"
+
+namespace muster::rendezvous {
+namespace {
+
+Hello Preparing(Stage& s, const std::string& name) {
+  Hello hello = s.Greeting(name);
+  hello.preparing = true;
+  return hello;
+}
+const Beat kPreparing{{}, false, true}, kPrepared{};
+
+Stage Running(int min, int max, std::vector<std::string> names) {
+  JobOptions options = Job(min, max, 3);
+  options.last_call = {};
+  Stage s(options);
+  for (const std::string& name : names) s.Join(name);
+  s.Wait(milliseconds(1));
+  return s;
+}
+std::string StateOf(Stage& s, const std::string& name) {
+  for (const StatusLine& line : Describe(s.state, s.now).nodes) {
+    if (line.node == name) return line.state;
+  }
+  return "none";
+}
+
+TEST(PreparingNodes, AreTakenInWhenTheyHavePrepared) {
+  Stage s = Running(1, 2, {"a"});
+  s.Join(Preparing(s, "b"));
+  EXPECT_FALSE(s.Stopped("a"));
+  EXPECT_EQ(StateOf(s, "b"), "preparing");
+  EXPECT_EQ(s.LastNotice("b"),
+            "round 0 takes it in once its standby workers are ready; node b (host host-b) waits as a spare");
+  s.Says("b", kPreparing);
+  EXPECT_FALSE(s.Stopped("a"));
+  s.Says("b", kPrepared);
+  EXPECT_EQ(s.Told<Stop>("a").at(0).reason, "scaling up: node b (host host-b) joined");
+  s.Ready("a");
+  EXPECT_EQ(s.Roster(), "a b");
+}
+
+TEST(PreparingNodes, OneThatIsLostIsNotWaitedFor) {
+  Stage s = Running(1, 3, {"a"});
+  s.Join(Preparing(s, "b"));
+  s.Join("c");
+  EXPECT_FALSE(s.Stopped("a")) << "c waits for b, so that the round stops once";
+  s.Closes("b");
+  EXPECT_EQ(s.Told<Stop>("a").at(0).reason, "scaling up: node c (host host-c) joined");
+}
+
+TEST(PreparingNodes, AreWaitedForUpToALimit) {
+  Stage s = Running(1, 3, {"a"});
+  s.Join("c");
+  ASSERT_TRUE(s.Stopped("a"));
+  s.Ready("a");
+  EXPECT_EQ(s.Roster(), "a c");
+  s.Join(Preparing(s, "b"));
+  s.Closes("c");
+  s.Ready("a");
+  EXPECT_EQ(s.Roster(), "a") << "the restart does not wait for b's imports";
+  EXPECT_EQ(s.LastNotice("b"),
+            "round 2 takes it in once its standby workers are ready; node b (host host-b) waits as a spare");
+  s.Join("c");
+  for (int n = 0; n < 59; ++n) {
+    s.now += seconds(1);
+    for (const char* name : {"a", "c"}) s.Beats(name);
+    s.Says("b", kPreparing);
+  }
+  EXPECT_EQ(s.Told<Stop>("a").size(), 2u);
+  s.Wait(seconds(1));
+  EXPECT_EQ(s.Told<Stop>("a").size(), 3u);
+  EXPECT_EQ(s.Told<Stop>("a").back().reason, "scaling up: node c (host host-c) joined");
+  s.Ready("a");
+  EXPECT_EQ(s.Roster(), "a c") << "b still imports";
+}
+
+TEST(PreparingNodes, TakePartIfTheJobNeedsThem) {
+  Stage first(Job(2, 2));
+  first.Join(Preparing(first, "a"));
+  first.Join(Preparing(first, "b"));
+  EXPECT_EQ(first.Roster(), "a b") << "no worker runs that could go on meanwhile";
+
+  Stage s = Running(2, 2, {"a", "b"});
+  s.Closes("b");
+  s.Ready("a");
+  s.Join(Preparing(s, "c"));
+  EXPECT_EQ(s.Roster(), "a c") << "the job stands still without it";
+}
+
+TEST(PreparingNodes, ThoseThatHavePreparedComeFirst) {
+  Stage s = Running(2, 2, {"a", "b"});
+  s.Join(Preparing(s, "c"));
+  EXPECT_EQ(s.LastNotice("c"), "round 0 has all its 2 nodes; node c (host host-c) waits as a spare");
+  s.Join("d");
+  s.Closes("b");
+  s.Ready("a");
+  EXPECT_EQ(s.Roster(), "a d");
+}
+
+TEST(PreparingNodes, JoinTogetherWhenTheWantedNumberHasPrepared) {
+  Stage s = Running(1, 4, {"a"});
+  s.Do(Wanted{3});
+  s.Join(Preparing(s, "b"));
+  s.Join(Preparing(s, "c"));
+  s.Says("b", kPrepared);
+  EXPECT_FALSE(s.Stopped("a"));
+  s.Says("c", kPrepared);
+  EXPECT_EQ(s.Told<Stop>("a").at(0).reason, "scaling up: 2 nodes joined");
+}
+
+// A beat that was sent before the Start arrived.
+TEST(PreparingNodes, ANodeInARoundIsNotOneOfThem) {
+  Stage s(Job(1, 2, 3));
+  s.Join(Preparing(s, "a"));
+  s.Join(Preparing(s, "b"));
+  s.Says("b", kPreparing);
+  s.Fails("a", 137);
+  s.Ready("a");
+  s.Ready("b");
+  EXPECT_EQ(s.Roster(), "a b");
+}
+
+}  // namespace
+}  // namespace muster::rendezvous
