@@ -199,7 +199,7 @@ bool TakeEndpoint(boost::asio::io_context& loop, const RunOptions::Job& job, con
                                                        ServingEndpoint(job, credentials, place->address, place->keep));
   if (!service.ok()) return false;  // another agent of this machine was faster
   place->endpoint_service = *std::move(service);
-  place->coordinator->SetPlace(place->control_address, false);
+  place->coordinator->TakeEndpoint(JoinHostPort(place->address, job.endpoint.port));
   SayIfOpen(credentials, EndpointOpenTo(job, place->address), job.endpoint.port, kProtectedBy);
   return true;
 }

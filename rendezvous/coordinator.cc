@@ -115,6 +115,11 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
     on_call_ = on_call;
   }
 
+  void TakeEndpoint(const std::string& endpoint) {
+    on_call_ = false;
+    taken_endpoint_ = endpoint;
+  }
+
   void Drain(Duration limit, std::function<void()> done) {
     drained_ = std::move(done);
     if (remote_ == 0) return Drained();
@@ -201,6 +206,7 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
     state.given.self_node = options_.self_node;
     state.given.endpoint_hint = options_.endpoint_hint;
     state.given.on_call = on_call_;
+    state.given.taken_endpoint = taken_endpoint_;
     state.given.wanted_nodes = wanted_nodes_;
     return state;
   }
@@ -456,6 +462,7 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
   asio::io_context& loop_;
   Options options_;
   bool on_call_ = false;
+  std::string taken_endpoint_;
   PeerId next_id_ = 1;
   std::unordered_map<PeerId, Far> peers_;
   size_t remote_ = 0;
@@ -480,6 +487,7 @@ void Coordinator::TurnAway(const std::string& reason) { impl_->TurnAway(reason);
 void Coordinator::Want(int nodes) { impl_->Want(nodes); }
 void Coordinator::KnowDead(const std::string& run_id, const Gone& gone) { impl_->KnowDead(run_id, gone); }
 void Coordinator::Yield(const std::string& run_id, const Redirect& redirect) { impl_->YieldTo(run_id, redirect); }
+void Coordinator::TakeEndpoint(const std::string& endpoint) { impl_->TakeEndpoint(endpoint); }
 void Coordinator::SetPlace(const std::string& address, bool on_call) { impl_->SetPlace(address, on_call); }
 void Coordinator::Drain(Duration limit, std::function<void()> done) { impl_->Drain(limit, std::move(done)); }
 uint64_t Coordinator::TermOf(const std::string& run_id) const { return impl_->TermOf(run_id); }

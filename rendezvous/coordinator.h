@@ -56,6 +56,9 @@ class Coordinator {
   // Sets Options::self_address once this coordinator's port is known. `on_call`: the address is not the job's endpoint,
   // so this coordinator coordinates nothing before TakeOver.
   void SetPlace(const std::string& address, bool on_call);
+  // This process serves the job's endpoint from now on, at `endpoint` ("host:port", numeric), where nobody listened any
+  // more. So the process of a coordinator that was reached there is gone.
+  void TakeEndpoint(const std::string& endpoint);
 
   // Calls `done` on the loop once every peer that is not local has gone (all have heard the end), or after `limit`. One
   // at a time.

@@ -93,6 +93,7 @@ struct State {
     std::optional<int> wanted_nodes;  // how many nodes there are meant to be now (Wanted); empty: not known
     std::string endpoint_hint;        // added when nodes are missing; EndpointHint() in base/host_names.h
     bool on_call = false;             // this agent does not serve the job's endpoint: it coordinates only after StandIn
+    std::string taken_endpoint;       // this agent serves it since nobody listened there; empty: it has not taken it
   };
   Given given;
   std::optional<JobOptions> options;  // of the first Hello

@@ -73,6 +73,8 @@ void Machine::Adopt(const Assignment& newest) {
   for (const Successor& successor : newest.successors) {
     if (successor.node_rank < 0 || successor.node_rank >= newest.node_count) continue;
     s_.round.seats[static_cast<size_t>(successor.node_rank)].node.name = successor.name;
+    const bool served_here = !s_.given.taken_endpoint.empty() && successor.control_address == s_.given.taken_endpoint;
+    if (served_here && successor.name == newest.coordinator_node) s_.reforming.dead.insert(successor.name);
   }
   s_.restarts.count = newest.restart_count;
   s_.term = std::max(s_.term, newest.id.term + 1);  // above a later round that no node here may know of

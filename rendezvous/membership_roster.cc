@@ -48,7 +48,7 @@ void Machine::TakeIn() {
   const State::Counts& counts = s_.counts;
   const int prepared = counts.ready - counts.preparing;
   const auto take_in_by = std::exchange(s_.take_in_by, std::nullopt);
-  if (s_.phase != Phase::kRunning || prepared == 0 || counts.succeeded != 0 || !HasRoom()) return;
+  if (s_.phase != Phase::kRunning || prepared <= 0 || counts.succeeded != 0 || !HasRoom()) return;
   if (options().scale_up != ScaleUp::kNow) return;
   const int there = counts.ready + counts.seated_busy;
   const bool in_time = s_.last_arrival && now_ < *s_.last_arrival + options().last_call;

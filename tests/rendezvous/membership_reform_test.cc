@@ -52,6 +52,28 @@ TEST_F(Reform, GoesOnWithoutTouchingWorkersWhenAllAgree) {
   EXPECT_EQ(s.Seat("a").id, (RoundId{2, 5})) << "the old coordinator may have begun a (1, 5)";
 }
 
+// Its own port was refused first, so that the coordinator's process is gone, and its node's workers with it.
+TEST_F(Reform, OneThatHasTakenTheEndpointDoesNotWaitForTheCoordinatorsNode) {
+  for (const char* address : {"10.0.0.1:29400", "10.0.0.9:4711"}) {
+    s = Stage(Job(1, 3, 3));
+    s.state.given.taken_endpoint = "10.0.0.1:29400";
+    old = OldRound("a");
+    old.seats[0].node.control_address = address;
+    s.Join("spare");
+    Return("b");
+    EXPECT_EQ(s.state.phase, Phase::kReforming) << "c may run";
+    Return("c");
+    if (address == s.state.given.taken_endpoint) {
+      EXPECT_EQ(s.Told<Stop>("b").at(0).reason, "node a was lost together with the coordinator");
+      s.Ready("b");
+      s.Ready("c");
+      EXPECT_EQ(s.Roster(), "spare b c");
+    } else {
+      EXPECT_EQ(s.state.phase, Phase::kReforming) << "a stand-in coordinated the job, at another address";
+    }
+  }
+}
+
 TEST_F(Reform, AStandInKeepsWhatItsDriverSaid) {
   s.state.given.endpoint_hint = "the endpoint is localhost";
   s.Do(Wanted{2});
