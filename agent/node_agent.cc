@@ -58,7 +58,7 @@ class NodeAgent::Impl {
                 .silent = [this](bool silent) { attendant_->WorkersSilent(silent); }}),
         standbys_(loop_, reaper_, options_,
                   {.learned = [this](const std::string& imports) { ShareImports(imports); },
-                   .prepared = [this] { attendant_->Prepares(false); }}),
+                   .preparing = [this](bool preparing) { attendant_->Prepares(preparing); }}),
         watch_(loop_, options_, Sources()) {
     cold_workers_ = std::move(wiring_.workers);
     wiring_.workers = [this](const Assignment& assignment,
@@ -245,12 +245,12 @@ void NodeAgent::Impl::Join(RendezvousPlace place) {
     };
   }
   events.all_silent = [this] { guard_.AllSilent(); };
+  events.prepare = [this] { standbys_.Hurry(); };
   events.imports = [this](const std::string& names) { standbys_.Hear(names); };
   attendant_ =
       std::make_unique<rendezvous::Attendant>(loop_, std::move(attendant), place_.coordinator.get(), std::move(events));
   if (Status status = WatchNodesFile(); !status.ok()) return FinishWith(Refused(status));
   MakeStandbys();
-  attendant_->Prepares(standbys_.preparing());
   attendant_->Begin();
 }
 

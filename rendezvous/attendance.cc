@@ -78,7 +78,7 @@ class Machine {
   }
 
   void On(const Prepares& event) {
-    if (s_.preparing == event.preparing || s_.round) return;
+    if (s_.preparing == event.preparing) return;
     s_.preparing = event.preparing;
     if (Talking()) SayBeat();
   }
@@ -423,6 +423,7 @@ class Machine {
   }
 
   void Hear(const Notice& notice) {
+    if (notice.prepare && s_.doing == NodeState::kRunning) out_.actions.push_back(PrepareNow{});
     if (notice.text == s_.last_notice) return;
     s_.last_notice = notice.text;
     out_.reason = notice.text;
@@ -440,7 +441,7 @@ class Machine {
     HearOf(start.assignment.id.term);
     s_.outdated = false;
     s_.doing = NodeState::kRunning;
-    s_.silent = s_.wants_imports = s_.preparing = false;
+    s_.silent = s_.wants_imports = false;
     s_.report.reset();
     s_.last_notice.clear();
     out_.reason = start.assignment.reason;

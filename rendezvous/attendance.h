@@ -157,6 +157,8 @@ struct StopRound {  // to the agent: stop the workers of this round, then NoWork
   bool keep_evidence = false;  // as in messages.h
 };
 struct AllSilent {};  // to the agent: on every node of the round, the running workers write nothing
+struct PrepareNow {   // to the agent: make the standby workers now, a node waits to join
+};
 struct GiveImports {  // to the agent, which waits for a round: another node's worker has shown these
   std::string names;
 };
@@ -180,8 +182,8 @@ struct Probe {           // open another connection, to `address`; Probed when i
 struct TellDead {  // to the coordinator in this process: this node is gone
   std::string name;
 };
-using Action = std::variant<Dial, Send, HangUp, StartRound, StopRound, AllSilent, GiveImports, End, Say, CoordinateHere,
-                            HostEndpoint, Probe, TellDead>;
+using Action = std::variant<Dial, Send, HangUp, StartRound, StopRound, AllSilent, PrepareNow, GiveImports, End, Say,
+                            CoordinateHere, HostEndpoint, Probe, TellDead>;
 
 struct Effects {
   std::vector<Action> actions;

@@ -155,6 +155,9 @@ class Attendant::Impl : public std::enable_shared_from_this<Impl> {
   void Do(attendance::AllSilent&) {
     if (events_.all_silent) Copy(events_.all_silent)();
   }
+  void Do(attendance::PrepareNow&) {
+    if (events_.prepare) Copy(events_.prepare)();
+  }
   void Do(attendance::GiveImports& given) {
     if (events_.imports) Copy(events_.imports)(given.names);
   }

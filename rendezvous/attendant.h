@@ -31,6 +31,7 @@ struct AttendantEvents {
   std::function<void(const Verdict&)> end;                 // the job is decided; last call
   std::function<void(const std::string&)> say;             // one sentence for the user
   std::function<void()> all_silent;                        // on every node, the round's running workers write nothing
+  std::function<void()> prepare = nullptr;                 // a node waits to join: make the standby workers now
   // The endpoint refuses connections and may be this machine's: tries to serve it by `coordinator`, true if it does.
   // Empty: the endpoint is not this machine's.
   std::function<bool()> host_endpoint = nullptr;
@@ -52,7 +53,7 @@ class Attendant {
   // The workers have written nothing for the limit of silence, or write again. If they are silent on every node of the
   // round, events.all_silent follows.
   void WorkersSilent(bool silent);
-  // Whether this node waits for its first round and its standby workers import meanwhile.
+  // Whether this node makes standby workers, and they are not ready yet.
   void Prepares(bool preparing);
   // What a worker here has shown: for nodes that wait. Empty: this node waits, and wants events.imports.
   void ShareImports(const std::string& names);

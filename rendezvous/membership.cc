@@ -116,11 +116,13 @@ void Machine::Count(State& state, const Member& member, int sign) {
   if (living && member.leaving) counts.leaving += sign;
   if (living && member.ready && !member.leaving) counts.ready += sign;
   if (living && member.ready && !member.leaving && member.preparing) counts.preparing += sign;
+  const bool running = member.in_round && member.state == NodeState::kRunning;
+  if (living && running && !member.leaving && member.preparing) counts.seated_preparing += sign;
   if (living && member.in_round) counts.seated_living += sign;
   if (living && member.in_round && member.leaving) counts.seated_leaving += sign;
   if (living && member.in_round && !member.ready && !member.leaving) counts.seated_busy += sign;
   if (member.in_round && member.state == NodeState::kSucceeded) counts.succeeded += sign;
-  if (member.in_round && member.state == NodeState::kRunning && member.quiet) counts.quiet += sign;
+  if (running && member.quiet) counts.quiet += sign;
 }
 
 // True if the workers of every node that still runs some write nothing. For a single node that may be normal; if all
@@ -170,11 +172,10 @@ void Machine::Said(PeerId peer, const NodeMessage& message) {
   if (const auto* beat = std::get_if<Beat>(&message)) {
     member->knows = std::max(member->knows, beat->round);
     bool quiet = beat->silent && beat->round == s_.round.id;
-    bool preparing = beat->preparing && !member->in_round;
-    if (quiet != member->quiet || preparing != member->preparing) {
+    if (quiet != member->quiet || beat->preparing != member->preparing) {
       Change change(s_, *member);
       member->quiet = quiet;
-      member->preparing = preparing;
+      member->preparing = beat->preparing;
     }
     SendTo(peer, quiet && AllQuiet() ? Beat{s_.round.id, true} : Beat{});
   } else if (const auto* ready = std::get_if<Ready>(&message)) {

@@ -65,7 +65,8 @@ struct Member {
   bool in_round = false;             // has a seat in `State::round`
   bool leaving = false;              // said Leave: never seated again, forgotten when its stream ends
   bool ready = false;                // no worker is left; may be seated
-  bool preparing = false;            // as in Hello; false in a round
+  bool preparing = false;            // as in Hello
+  bool hurried = false;              // told to prepare, in this round
   std::optional<Report> report;      // for the current round
   std::optional<int64_t> progress;   // of its workers in that round, if they were stopped (Ready)
   int rank = -1;                     // node rank in `State::round`; -1: not in it
@@ -159,22 +160,23 @@ struct State {
 
   // The rest is written by membership_*.cc only. The counts save a look at all members for every event.
   struct Counts {
-    int ready = 0;           // connected, no worker left, not leaving
-    int seated_living = 0;   // connected, in the round
-    int seated_leaving = 0;  // connected, in the round, said Leave
-    int seated_busy = 0;     // connected, in the round, not ready, not leaving: the next round waits for them
-    int succeeded = 0;       // in the round and done with 0, connected or not
-    int quiet = 0;           // in the round, running, and its workers write nothing
-    int preparing = 0;       // ready and preparing
-    int living = 0;          // connected
-    int leaving = 0;         // connected, said Leave
+    int ready = 0;             // connected, no worker left, not leaving
+    int seated_living = 0;     // connected, in the round
+    int seated_leaving = 0;    // connected, in the round, said Leave
+    int seated_busy = 0;       // connected, in the round, not ready, not leaving: the next round waits for them
+    int succeeded = 0;         // in the round and done with 0, connected or not
+    int quiet = 0;             // in the round, running, and its workers write nothing
+    int preparing = 0;         // ready and preparing
+    int seated_preparing = 0;  // connected, in the round, running and preparing
+    int living = 0;            // connected
+    int leaving = 0;           // connected, said Leave
   };
   Counts counts;
   std::unordered_map<PeerId, std::string> names;  // node name of a stream; of a contender's stream: the member's name
   std::map<int, std::string> indexes;             // node name by index (options.indexed)
   std::multimap<TimePoint, PeerId> listen_until;  // when to check whether a stream is silent; one entry per stream
   SilentNodes silent;
-  std::optional<TimePoint> take_in_by;          // newcomers wait until then for others that are preparing
+  std::optional<TimePoint> take_in_by;          // newcomers wait until then for nodes that are preparing
   std::optional<TimePoint> expected;            // the last look_again; a much later event: this process was frozen
   std::optional<TimePoint> grace_until;         // after a freeze: no round starts, no node counts as silent before
   std::vector<std::pair<PeerId, Hello>> early;  // early Hellos (see above)

@@ -207,7 +207,7 @@ void Machine::Connect(Member& member, PeerId peer, const Hello& hello, bool fres
     member.node = hello.node;
     member.last_heard = now_;
     member.leaving = false;
-    member.preparing = hello.preparing && !member.in_round;
+    member.preparing = hello.preparing;
     if (!member.in_round) {
       member.state = hello.state;
       member.ready = hello.state == NodeState::kIdle;
@@ -340,7 +340,7 @@ std::string Machine::WhyItWaits(const Member& member) const {
                           : s_.counts.succeeded != 0            ? fmt::format("{} is about to succeed", number)
                           : options().scale_up != ScaleUp::kNow ? "the job takes new nodes in at its next restart"
                           : member.preparing
-                              ? fmt::format("{} takes it in once its standby workers are ready", number)
+                              ? fmt::format("{} takes it in once the standby workers are ready", number)
                               : fmt::format("{} takes new nodes in once all {} are there, or after {}", number,
                                             Counted(WantedNodes(), "node"), Seconds(options().last_call));
   return fmt::format("{}; {} waits as a spare", why, NodeName(member.node));

@@ -87,6 +87,7 @@ class Machine {
   bool HasRoom() const;     // the round has fewer nodes than are wanted
   bool GoesOn() const;      // a node of the last round lives and stays
   void TakeIn();            // stops the round for the nodes that came while it runs
+  void Hurry();             // asks the nodes of the round to make their standby workers now
   void BeginGathering(const Why& why);
   void Gather();
   bool MayStart();

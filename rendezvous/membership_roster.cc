@@ -13,7 +13,7 @@ namespace muster::rendezvous {
 namespace {
 
 constexpr size_t kNamesShown = 16;  // of nodes, in a sentence
-// How long newcomers wait for others that are preparing: about as long as imports may take from a network file system.
+// How long newcomers wait for nodes that are preparing: about as long as imports may take from a network file system.
 constexpr Duration kPreparingLimit = std::chrono::seconds(60);
 
 // Nodes without an index come after those with one.
@@ -42,18 +42,21 @@ bool Machine::HasRoom() const { return static_cast<int>(s_.round.seats.size()) <
 bool Machine::GoesOn() const { return s_.round.id.number >= 0 && s_.counts.seated_living > s_.counts.seated_leaving; }
 
 // Stops the round if nodes wait and there is room; the next round takes all of them. If the wanted number is known, it
-// waits until that many are there, or last_call has passed: else each newcomer would interrupt the others. It does not
-// stop for nodes that are preparing: until they are done, the job goes on. Others wait for them, up to a limit.
+// waits until that many are there, or last_call has passed: else each newcomer would interrupt the others. It also
+// waits up to a limit for standby workers that are not ready yet, of newcomers and of its own nodes: the job goes on
+// meanwhile, and stops for a short time only.
 void Machine::TakeIn() {
   const State::Counts& counts = s_.counts;
-  const int prepared = counts.ready - counts.preparing;
   const auto take_in_by = std::exchange(s_.take_in_by, std::nullopt);
-  if (s_.phase != Phase::kRunning || prepared <= 0 || counts.succeeded != 0 || !HasRoom()) return;
+  if (s_.phase != Phase::kRunning || counts.ready == 0 || counts.succeeded != 0 || !HasRoom()) return;
   if (options().scale_up != ScaleUp::kNow) return;
+  if (counts.seated_preparing > 0) Hurry();
+  const int prepared = counts.ready - counts.preparing;
+  if (prepared == 0) return;
   const int there = counts.ready + counts.seated_busy;
   const bool in_time = s_.last_arrival && now_ < *s_.last_arrival + options().last_call;
   if (s_.given.wanted_nodes && there < WantedNodes() && in_time) return;
-  if (counts.preparing > 0) {
+  if (counts.preparing + counts.seated_preparing > 0) {
     const TimePoint limit = take_in_by.value_or(now_ + kPreparingLimit);
     if (now_ < limit) return void(s_.take_in_by = limit);
   }
@@ -63,6 +66,15 @@ void Machine::TakeIn() {
     if (prepared == 1 && joins) who = NodeName(member.node);
   }
   BeginStopping({fmt::format("scaling up: {} joined", who)}, "");
+}
+
+void Machine::Hurry() {
+  for (auto& [name, member] : s_.members) {
+    if (member.peer == 0 || !member.in_round || !member.preparing || std::exchange(member.hurried, true)) continue;
+    SendTo(member.peer,
+           Notice{fmt::format("round {} stops for new nodes once the standby workers are ready", s_.round.id.number),
+                  true});
+  }
 }
 
 void Machine::BeginGathering(const Why& why) {
@@ -175,7 +187,7 @@ std::string Machine::WhoIsMissing() const {
 }
 
 // The nodes that take part: the last round's nodes before others, then those that are preparing last, then by index,
-// then by arrival. A job that goes on, and has enough nodes, does not wait for the imports of one that is preparing.
+// then by arrival. A job that goes on, and has enough nodes, does not wait for the imports of a newcomer.
 std::vector<Member*> Machine::Choose() {
   std::vector<Member*> ready;
   ready.reserve(static_cast<size_t>(s_.counts.ready));
@@ -189,7 +201,7 @@ std::vector<Member*> Machine::Choose() {
   });
   if (ready.size() > max) ready.resize(max);
   const auto min = static_cast<size_t>(options().min_nodes);
-  while (GoesOn() && ready.size() > min && ready.back()->preparing) ready.pop_back();
+  while (GoesOn() && ready.size() > min && ready.back()->preparing && !ready.back()->in_round) ready.pop_back();
   return ready;
 }
 
@@ -287,7 +299,7 @@ void Machine::StartRound(const Why& why) {
     {
       Change change(s_, member);
       member.in_round = true;
-      member.ready = member.preparing = false;
+      member.ready = member.hurried = false;
       member.state = NodeState::kRunning;
       member.rank = static_cast<int>(rank);
       member.runs = s_.round.id;

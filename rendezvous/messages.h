@@ -42,8 +42,8 @@ struct Hello {
   std::optional<Assignment> resume;  // the last round this node was in: a coordinator without memory re-forms it
   std::optional<Report> report;      // if its workers of `resume` have ended and no answer to that came
   uint64_t term = 0;                 // the highest it has heard of: two stand-ins must not claim the same term
-  // It waits for its first round, and its standby workers import meanwhile: it can start, but a round that runs without
-  // it need not stop for it yet. Its beats say so, too, and one says at once when that is over.
+  // It makes standby workers, and they are not ready yet: a round that is to stop for a newcomer had better wait. Its
+  // beats say so, too, and one says at once when that changes.
   bool preparing = false;
   bool operator==(const Hello&) const = default;
 };
@@ -136,6 +136,7 @@ struct Redirect {
 };
 struct Notice {
   std::string text;
+  bool prepare = false;  // a node waits to join the round: make the standby workers now
   bool operator==(const Notice&) const = default;
 };
 struct StatusLine {

@@ -237,7 +237,10 @@ struct CoordinatorWriter {
     to.mutable_redirect()->set_term(from.term);
     to.mutable_redirect()->set_address(Name(from.address));
   }
-  void operator()(const Notice& from) { to.mutable_notice()->set_text(Text(from.text)); }
+  void operator()(const Notice& from) {
+    to.mutable_notice()->set_text(Text(from.text));
+    if (from.prepare) to.mutable_notice()->set_prepare(true);
+  }
   void operator()(const StatusReport& from) { Put(from, to.mutable_status()); }
   void operator()(const Imports& from) { to.mutable_imports()->set_names(from.names); }
 };

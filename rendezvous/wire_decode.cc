@@ -309,7 +309,7 @@ class Reader {
       case v1::FromCoordinator::kRedirect:
         return Redirect{Term(from.redirect().term()), Identifier("address", from.redirect().address())};
       case v1::FromCoordinator::kNotice:
-        return Notice{Printable(from.notice().text(), kMaxText)};
+        return Notice{Printable(from.notice().text(), kMaxText), from.notice().prepare()};
       case v1::FromCoordinator::kStatus:
         return Get(from.status());
       case v1::FromCoordinator::kImports:

@@ -89,7 +89,8 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
   void Wait(const std::vector<launcher::WorkerSpec>& workers) {
     if (!view_.on || !OpenArchive()) return;
     NoteWorkers(workers);
-    waits_ = preparing_ = true;
+    waits_ = true;
+    SetPreparing(true);
     view_.quiet = MonotonicClock::now();
     Look();
   }
@@ -98,7 +99,6 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
     if (wants_imports()) Take(Source::kOtherNode, names);
     Look();
   }
-  bool preparing() const { return preparing_; }
   bool wants_imports() const { return view_.on && source_ < Source::kOtherNode && options_.standby.imports.empty(); }
 
   void Prepare(std::vector<launcher::WorkerSpec>* workers) {
@@ -128,10 +128,17 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   int WorkersRun() {
-    waits_ = false;
+    waits_ = hurries_ = false;
+    SetPreparing(view_.on);
     view_.quiet = MonotonicClock::now();
     Look();
     return from_standby_;
+  }
+
+  void Hurry() {
+    if (!view_.on || !view_.quiet) return;
+    hurries_ = true;
+    Look();
   }
 
   bool on() const { return view_.on; }
@@ -141,7 +148,6 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   void RoundEnds() {
-    preparing_ = false;
     view_.quiet.reset();
     timer_.cancel();
   }
@@ -165,7 +171,7 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
     if (!std::exchange(view_.on, false)) return;
     log::Warning(fmt::format("no standby workers from now on: {}", why));
     places_.clear();
-    Prepared();
+    SetPreparing(false);
   }
 
   // One place for each worker. A standby that is not like its worker goes.
@@ -249,11 +255,11 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
     view_.seats.clear();
     for (const Place& place : places_) view_.seats.push_back(place.seat);
     view_.memory = FreeMemory();
-    view_.at_once = waits_ ? cpus_ : 1;
-    const Duration delay = waits_ ? kWaitDelay : options_.standby.delay;
+    view_.at_once = waits_ || hurries_ ? cpus_ : 1;
+    const Duration delay = hurries_ ? Duration::zero() : waits_ ? kWaitDelay : options_.standby.delay;
     const TimePoint now = MonotonicClock::now();
     const Step step = NextStep(view_, delay, now);
-    if (IsPrepared(view_, step, delay, now)) Prepared();
+    if (IsPrepared(view_, step, delay, now)) SetPreparing(false);
     switch (step.kind) {
       case Step::Kind::kNothing:
         return;
@@ -274,8 +280,8 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
     }
   }
 
-  void Prepared() {
-    if (std::exchange(preparing_, false)) events_.prepared();
+  void SetPreparing(bool preparing) {
+    if (std::exchange(preparing_, preparing) != preparing) events_.preparing(preparing);
   }
 
   void LookAt(TimePoint when) {
@@ -405,7 +411,7 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
         place.seat.standby = Seat::Standby::kReady;
         place.seat.failures = 0;
         if (!waits_ && source_ == Source::kWorker) {
-          complete_ = true;
+          complete_ = MonotonicClock::now() >= *view_.quiet + options_.standby.delay;  // else it may import more
           events_.learned(JoinParts(imports_.names()));
         }
         view_.standby_memory = PrivateMemory(place.process->pid).value_or(kUnknownMemory);
@@ -505,7 +511,8 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
   Descriptor archive_;
   View view_;
   bool waits_ = false;                // for a round
-  bool preparing_ = false;            // waits_, and something is left to import
+  bool hurries_ = false;              // asked to make them now
+  bool preparing_ = false;            // something is left to import
   std::vector<Place> places_;         // by local rank
   std::vector<Likeness> likenesses_;  // of the workers of this round or the next, by local rank
   std::optional<Learner> learner_;
@@ -525,9 +532,9 @@ Standbys::~Standbys() { impl_->Close(); }
 void Standbys::Wait(const std::vector<launcher::WorkerSpec>& workers) { impl_->Wait(workers); }
 void Standbys::Hear(const std::string& names) { impl_->Hear(names); }
 bool Standbys::wants_imports() const { return impl_->wants_imports(); }
-bool Standbys::preparing() const { return impl_->preparing(); }
 void Standbys::Prepare(std::vector<launcher::WorkerSpec>* workers) { impl_->Prepare(workers); }
 int Standbys::WorkersRun() { return impl_->WorkersRun(); }
+void Standbys::Hurry() { impl_->Hurry(); }
 void Standbys::RoundEnds() { impl_->RoundEnds(); }
 bool Standbys::on() const { return impl_->on(); }
 int Standbys::ready() const { return impl_->ready(); }

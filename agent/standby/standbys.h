@@ -29,8 +29,8 @@ class Standbys {
   struct Events {
     // In a round: a standby has imported what its worker has shown. All names, joined by NUL.
     std::function<void(const std::string& names)> learned;
-    // After Wait(): nothing is left to import, or it cannot be imported.
-    std::function<void()> prepared;
+    // From Wait() or WorkersRun() on, until nothing is left to import, or it cannot be imported.
+    std::function<void(bool preparing)> preparing;
   };
   // Without --standby-workers, or if WhyNone() finds a reason, all calls do nothing.
   Standbys(boost::asio::io_context& loop, launcher::Reaper& reaper, const RunOptions& options, Events events);
@@ -43,13 +43,13 @@ class Standbys {
   // What a worker on another node has shown, joined by NUL. Worth asking for if wants_imports().
   void Hear(const std::string& names);
   bool wants_imports() const;
-  // This node waits, and events.prepared is to come.
-  bool preparing() const;
   // A start begins: changes the workers of a round so that each begins in its standby, if it has one that is ready and
   // fits. The first may get the finder that learns the imports. No standby is made until WorkersRun() or Wait().
   void Prepare(std::vector<launcher::WorkerSpec>* workers);
   // The start is over. Returns how many workers began in a standby.
   int WorkersRun();
+  // In a round: makes the standbys now, as many at once as while the node waits for a round.
+  void Hurry();
   // A round ends: no standby is made until Wait() or WorkersRun().
   void RoundEnds();
   // False: there are no standbys, and will be none.

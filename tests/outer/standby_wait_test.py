@@ -147,7 +147,7 @@ class Waits(Nodes):
         (old,) = self.workers(1)
         slow, env, gate = self.slow_import()
         joining = self.begin(*elastic, "--standby-imports", f"xmlrpc.client,{slow}", env=env)
-        self.wait_for_output(joining, "round 0 takes it in once its standby workers are ready")
+        self.wait_for_output(joining, "round 0 takes it in once the standby workers are ready")
         status = subprocess.run([MUSTER, "status", self.place], capture_output=True, text=True, timeout=DEADLINE)
         self.assertIn("preparing", status.stdout)
         self.assertNotIn("scaling up", first.output())

@@ -503,7 +503,7 @@ TEST_F(Attendance, AsksForImportsUntilARoundStarts) {
   EXPECT_TRUE(All<GiveImports>().empty()) << "it does not wait any more";
 }
 
-TEST_F(Attendance, SaysThatItIsPreparingUntilItHasPreparedOrARoundStarts) {
+TEST_F(Attendance, SaysWhetherItIsPreparing) {
   Do(Prepares{true});
   Do(Begin{});
   Do(Connected{});
@@ -515,9 +515,15 @@ TEST_F(Attendance, SaysThatItIsPreparingUntilItHasPreparedOrARoundStarts) {
   EXPECT_TRUE(Told<Beat>().empty()) << "once is enough";
   Do(Prepares{true});
   EXPECT_EQ(Told<Beat>().at(0), (Beat{{}, false, true}));
+  Hear(Notice{"a node joins", true});
+  EXPECT_TRUE(All<PrepareNow>().empty()) << "it does so anyway while it waits";
   Hear(Start{Round(0)});
-  Do(Prepares{true});
-  EXPECT_FALSE(state.preparing) << "in a round, or between two, nobody waits for it";
+  Hear(Notice{"a node joins", true});
+  EXPECT_EQ(All<PrepareNow>().size(), 1u);
+  Hear(Notice{"a node joins", true});
+  EXPECT_EQ(All<PrepareNow>().size(), 1u) << "a new coordinator may not know that another has asked";
+  Do(Prepares{false});
+  EXPECT_EQ(Told<Beat>().at(0), (Beat{{1, 0}, false, false}));
 }
 
 TEST_F(Attendance, TellsEachCoordinatorWhatItImports) {

@@ -1,4 +1,4 @@
-// Membership: a newcomer whose standby workers still import. A round that runs without it does not stop for it yet.
+// Membership: nodes whose standby workers still import. A round does not stop for a newcomer until they are ready.
 #include "tests/rendezvous/stage.h"
 
 namespace muster::rendezvous {
@@ -32,7 +32,7 @@ TEST(PreparingNodes, AreTakenInWhenTheyHavePrepared) {
   EXPECT_FALSE(s.Stopped("a"));
   EXPECT_EQ(StateOf(s, "b"), "preparing");
   EXPECT_EQ(s.LastNotice("b"),
-            "round 0 takes it in once its standby workers are ready; node b (host host-b) waits as a spare");
+            "round 0 takes it in once the standby workers are ready; node b (host host-b) waits as a spare");
   s.Says("b", kPreparing);
   EXPECT_FALSE(s.Stopped("a"));
   s.Says("b", kPrepared);
@@ -61,7 +61,7 @@ TEST(PreparingNodes, AreWaitedForUpToALimit) {
   s.Ready("a");
   EXPECT_EQ(s.Roster(), "a") << "the restart does not wait for b's imports";
   EXPECT_EQ(s.LastNotice("b"),
-            "round 2 takes it in once its standby workers are ready; node b (host host-b) waits as a spare");
+            "round 2 takes it in once the standby workers are ready; node b (host host-b) waits as a spare");
   s.Join("c");
   for (int n = 0; n < 59; ++n) {
     s.now += seconds(1);
@@ -110,16 +110,43 @@ TEST(PreparingNodes, JoinTogetherWhenTheWantedNumberHasPrepared) {
   EXPECT_EQ(s.Told<Stop>("a").at(0).reason, "scaling up: 2 nodes joined");
 }
 
-// A beat that was sent before the Start arrived.
-TEST(PreparingNodes, ANodeInARoundIsNotOneOfThem) {
+TEST(PreparingNodes, OfTheRoundAreHurriedAndWaitedFor) {
+  Stage s(Job(1, 3, 3));
+  for (const char* name : {"a", "b"}) s.Join(Preparing(s, name));
+  s.Join("old");
+  s.Closes("old");
+  for (const char* name : {"a", "b"}) s.Ready(name);
+  ASSERT_EQ(s.Roster(), "a b");
+  s.Says("a", kPreparing);
+  s.Says("b", kPreparing);
+  const auto hurried = [&](const std::string& name) {
+    const auto notices = s.Told<Notice>(name);
+    return std::count_if(notices.begin(), notices.end(), [](const Notice& notice) { return notice.prepare; });
+  };
+  EXPECT_EQ(hurried("a"), 0) << "nobody waits";
+  s.Says("b", kPrepared);
+  s.Join(Preparing(s, "c"));
+  EXPECT_EQ(hurried("a"), 1);
+  EXPECT_EQ(hurried("b"), 0) << "its standbys are ready";
+  EXPECT_EQ(s.LastNotice("a"), "round 1 stops for new nodes once the standby workers are ready");
+  s.Says("c", kPrepared);
+  EXPECT_FALSE(s.Stopped("a") && s.Told<Stop>("a").size() > 1);
+  s.Says("a", kPreparing);
+  EXPECT_EQ(hurried("a"), 1) << "once is enough";
+  s.Says("a", kPrepared);
+  EXPECT_EQ(s.Told<Stop>("a").back().reason, "scaling up: node c (host host-c) joined");
+  for (const char* name : {"a", "b"}) s.Ready(name);
+  EXPECT_EQ(s.Roster(), "a b c");
+}
+
+TEST(PreparingNodes, OfTheRoundTakePartInTheNext) {
   Stage s(Job(1, 2, 3));
-  s.Join(Preparing(s, "a"));
-  s.Join(Preparing(s, "b"));
+  for (const char* name : {"a", "b"}) s.Join(Preparing(s, name));
   s.Says("b", kPreparing);
   s.Fails("a", 137);
   s.Ready("a");
   s.Ready("b");
-  EXPECT_EQ(s.Roster(), "a b");
+  EXPECT_EQ(s.Roster(), "a b") << "the restart does not wait for them, nor leave them out";
 }
 
 }  // namespace

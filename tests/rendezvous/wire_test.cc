@@ -116,9 +116,9 @@ TEST(Wire, EveryCoordinatorMessageComesBackAsItWas) {
   Verdict verdict{137, "the budget is gone", SomeFailure(), {SomeFailure()}, true};
   for (const CoordinatorMessage& message : std::vector<CoordinatorMessage>{
            Welcome{3, milliseconds(5000), "0.1.0"}, Welcome{3, milliseconds(5000), "0.1.0", true}, Imports{"json"},
-           Beat{}, Beat{{3, 17}, true}, Start{SomeAssignment()}, Stop{{3, 17}, "a worker failed"},
-           Stop{{3, 17}, "a hang", RoundCause::kFailure, true}, Finish{3, verdict}, Finish{1, {}}, Refuse{78, "no"},
-           Redirect{4, "10.0.0.2:29400"}, Notice{"waiting"}, status}) {
+           Beat{}, Beat{{3, 17}, true}, Notice{"node c waits", true}, Start{SomeAssignment()},
+           Stop{{3, 17}, "a worker failed"}, Stop{{3, 17}, "a hang", RoundCause::kFailure, true}, Finish{3, verdict},
+           Finish{1, {}}, Refuse{78, "no"}, Redirect{4, "10.0.0.2:29400"}, Notice{"waiting"}, status}) {
     StatusOr<CoordinatorMessage> again = wire::DecodeFromCoordinator(wire::Encode(message));
     ASSERT_TRUE(again.ok()) << again.status();
     EXPECT_EQ(*again, message) << message.index();

@@ -76,11 +76,8 @@ int World::Spawn(const std::string& name, const std::string& address, bool coord
   state.self.address = fmt::format("{}{}", '9' - name[1], name);  // another order than that of the names
   state.self.pid = id;
   After(random_.Between(milliseconds(0), milliseconds(200)), id, [this](Process& p) { Attend(p, at::Begin{}); });
-  if (preparations_.Chance(0.5)) {  // its standby workers import
-    state.preparing = true;
-    After(preparations_.Between(milliseconds(0), milliseconds(20'000)), id,
-          [this](Process& p) { Attend(p, at::Prepares{false}); });
-  }
+  process.makes_standbys = state.preparing = preparations_.Chance(0.5);
+  if (process.makes_standbys) Prepare(process, seconds(20));
   return id;
 }
 

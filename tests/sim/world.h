@@ -103,6 +103,7 @@ class World {
     int round_lineage = -1;
     uint64_t life = 0;
     bool stopping = false;
+    bool makes_standbys = false;
   };
   struct Lineage {
     RoundId id;
@@ -146,6 +147,7 @@ class World {
   void Knock(Process& process);
   void StartWorkers(Process& process, const Assignment& assignment);
   void EndWorkers(Process& process, int code, bool consequence);
+  void Prepare(Process& process, Duration most);  // standby workers
   void StopWorkers(Process& process);
   void ExitWhenDone(int process, TimePoint since);
 

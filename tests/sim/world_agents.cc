@@ -298,6 +298,8 @@ void World::Attend(Process& process, const at::Event& event) {
       if (result_.exit_code < 0) result_.exit_code = end->verdict.exit_code;
       if (process.workers) StopWorkers(process);
       ExitWhenDone(id, now_);
+    } else if (std::holds_alternative<at::PrepareNow>(action)) {
+      Prepare(process, seconds(2));
     } else if (const auto* probe = std::get_if<at::Probe>(&action)) {
       ProbeOut(process, probe->name, probe->address);
     } else if (const auto* dead = std::get_if<at::TellDead>(&action)) {
@@ -397,6 +399,10 @@ void World::Knock(Process& process) {
   Put(c, 0, Conn::Item{false, NodeMessage(Supersede{"job", process.membership.term, process.address}), {}});
 }
 
+void World::Prepare(Process& process, Duration most) {
+  After(preparations_.Between(Duration{}, most), process.id, [this](Process& p) { Attend(p, at::Prepares{false}); });
+}
+
 void World::StartWorkers(Process& process, const Assignment& assignment) {
   if (process.workers) Violate(fmt::format("{} starts a round with workers left", process.name));
   if (assignment.id <= process.round) Violate("a node went back in rounds");
@@ -413,6 +419,10 @@ void World::StartWorkers(Process& process, const Assignment& assignment) {
     if (!Whole(process.round_lineage) || !Whole(other.round_lineage)) continue;
     Violate(fmt::format("two halves: {} runs {}, {} runs {}", process.name, Show(process.round), other.name,
                         Show(other.round)));
+  }
+  if (process.makes_standbys) {
+    After(Duration{}, process.id, [this](Process& p) { Attend(p, at::Prepares{true}); });
+    Prepare(process, seconds(20));
   }
   bool fails = now_ < calm_ && random_.Chance(failure_rate_);
   Duration lives = fails ? random_.Between(milliseconds(1), work_)
