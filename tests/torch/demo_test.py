@@ -61,7 +61,7 @@ class Demo(unittest.TestCase):
         full = [
             row for row in rows if (row[2], row[3]) == ("2", "4")
         ]  # one node may have trained alone while the other was away
-        self.assertEqual((len(full), full[0][4], full[-1][5]), (3, "1", "24"), said)
+        self.assertEqual((len(full), full[0][4], full[-1][5]), (3, "1", "40"), said)
         for cost in (r"rank 1.*SIGSEGV", r"node digits-node-0-1 was lost"):
             self.assertRegex("\n".join(table), cost)
         page = re.search(r"^report: (\S+)$", said, re.MULTILINE)[1]
@@ -70,7 +70,7 @@ class Demo(unittest.TestCase):
 
     def test_ended_from_outside_it_leaves_nothing(self):
         demo = self.start()
-        line = next((line for line in demo.stdout if re.search(r"epoch +1/24", line)), None)
+        line = next((line for line in demo.stdout if re.search(r"epoch +1/40", line)), None)
         self.assertIsNotNone(line)
         demo.send_signal(signal.SIGTERM)
         said = demo.communicate(timeout=torch_test.DEADLINE)[0]
