@@ -67,6 +67,13 @@ def torch_python():
     return "/usr/bin/python3" if subprocess.run(["/usr/bin/python3", "-c", code]).returncode == 0 else None
 
 
+def venv_python(name):
+    """The python of a venv of build-support/setup-venv, or None: it cannot be set up."""
+    setup = os.path.join(ROOT, "build-support", "setup-venv")
+    made = subprocess.run([setup, name], stdout=subprocess.PIPE, text=True)
+    return os.path.join(made.stdout.strip(), "python") if made.returncode == 0 else None
+
+
 def torchrun(limit):
     """None if there is no torch here."""
     python = torch_python()

@@ -1,13 +1,15 @@
 #!/usr/bin/python3
 """What a restart costs a DDP training of 2 nodes x 2 workers: cold, from standbys, and under torchrun.
 
-    tests/bench/standby_bench.py [--kills N] [--only off,auto,spare,torchrun] [--json FILE]
+    tests/bench/standby_bench.py [--kills N] [--only off,auto,spare,torchrun] [--transformers] [--json FILE]
 
 A worker is killed; the figures are the seconds until the last of the four workers has done its first all_reduce, and
 its first step, in the next attempt. Under `auto` a worker is killed when all standbys are ready. Under `spare` a node
-is killed, with its agent, and a third one that has waited takes its place. Also: 500 steps beside no standby and beside
-four that wait; the memory that one has alone, and the CPU time that it uses while it waits. The torch is the newest if
-build-support/setup-newest-torch has been run, else Debian's.
+is killed, with its agent, and a third one that has waited takes its place. Also: the memory that a standby has alone,
+the CPU time that it uses while it waits, and 500 steps beside four of them over 500 steps beside none, in pairs: they
+are killed between the two, and made again 10 s later. The torch is the newest if
+build-support/setup-newest-torch has been run, else Debian's. With --transformers the script also imports transformers,
+datasets and accelerate, and trains a small GPT-2; their venv is set up in the cache.
 """
 
 import argparse
@@ -30,7 +32,7 @@ import launchers
 WORKER = os.path.join(launchers.HERE, "ddp_worker.py")
 WORLD = 4
 LIMIT = 120  # seconds for one attempt
-LOOPS = 5  # of 500 steps
+PAIRS = 6
 
 
 class Lines:
@@ -77,12 +79,14 @@ class Lines:
         return found
 
 
-def await_standbys(log, count):
-    """The pids of the standbys, when `count` have been ready since the last start, and the memory that one has."""
+def await_standbys(log, count, begin=0):
+    """The pids of the standbys, when `count` have been ready since the last start, and the memory that one has.
+
+    What the log has before the byte `begin` does not count."""
     deadline = time.monotonic() + LIMIT
     while time.monotonic() < deadline:
-        with open(log) as file:
-            text = file.read()
+        with open(log, "rb") as file:
+            text = file.read()[begin:].decode(errors="replace")
         since = text[text.rfind("began in a standby") + 1 :]
         ready = re.findall(r"a standby worker is ready pid=(\d+) .*private_bytes=(\d+)", since)
         newest = dict(ready)
@@ -105,16 +109,21 @@ def cpu_seconds(pids):
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
-def command_of(mode, kills):
+def command_of(mode, kills, worker):
     restarts = f"--max-restarts={kills + 1}"
     if mode == "torchrun":
         port = launchers.free_port()
         torchrun = launchers.torchrun(LIMIT)
         place = ["--rdzv_backend=c10d", f"--rdzv_endpoint=127.0.0.1:{port}", "--rdzv_id=bench"]
-        return [[*torchrun.command, "--nnodes=2", "--nproc_per_node=2", restarts, *place, WORKER]] * 2
+        return [[*torchrun.command, "--nnodes=2", "--nproc_per_node=2", restarts, *place, *worker]] * 2
     muster = launchers.muster(LIMIT)
     flags = ["--nodes-on-this-machine=2", "--nproc-per-node=2", restarts, f"--standby-workers={mode}"]
-    return [[*muster.command, *flags, "--standby-delay=0s", "--log-level=debug", WORKER]]
+    return [[*muster.command, *flags, "--standby-delay=0s", "--log-level=debug", *worker]]
+
+
+def environment_of(lines, folder, python):
+    given = {"BENCH_PIPE": lines.path, "TMPDIR": folder, "PYTHON_EXEC": python}
+    return {**launchers.muster(LIMIT).environment(), **given}
 
 
 def kill_and_measure(pid, lines, attempt, figures):
@@ -152,7 +161,7 @@ def await_quiet(logs, each):
     raise launchers.TooLong(LIMIT)
 
 
-def measure_spare(kills):
+def measure_spare(kills, worker, python):
     """As measure(). The first node stays: it holds the endpoint."""
     figures = {"reduced": [], "stepped": []}
     with tempfile.TemporaryDirectory() as folder:
@@ -165,10 +174,10 @@ def measure_spare(kills):
 
         def begin():
             log = os.path.join(folder, f"log-{len(os.listdir(folder))}")
-            environment = {**muster.environment(), "BENCH_PIPE": lines.path, "TMPDIR": folder}
+            environment = environment_of(lines, folder, python)
             environment["XDG_STATE_HOME"] = log + "-state"  # as on another machine
             with open(log, "w") as output:
-                command = [*muster.command, *flags, WORKER]
+                command = [*muster.command, *flags, *worker]
                 node = subprocess.Popen(command, env=environment, stdout=output, stderr=output, start_new_session=True)
             nodes[node.pid] = (node, log)
             return node.pid
@@ -191,29 +200,43 @@ def measure_spare(kills):
     return figures
 
 
-def measure(mode, kills):
+def measure_cost(log, pids, lines):
+    """What standbys that wait cost the workers."""
+    lines.loops(2)  # they import what their workers have imported since
+    used = cpu_seconds(pids)
+    lines.loops(2)
+    figures = {"CPU of four that wait": cpu_seconds(pids) - used, "500 steps, with over without": []}
+    for _ in range(PAIRS):
+        (beside,) = lines.loops(2)[1:]
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+        mark = os.path.getsize(log)
+        (alone,) = lines.loops(2)[1:]
+        figures["500 steps, with over without"].append(beside / alone)
+        pids, _ = await_standbys(log, WORLD, mark)
+        lines.loops(2)
+    return figures
+
+
+def measure(mode, kills, worker, python):
     """{"reduced": [s], "stepped": [s], "500 steps": [s], ...}, or a sentence."""
     figures = {"reduced": [], "stepped": []}
     with tempfile.TemporaryDirectory() as folder:
         lines = Lines(folder)
         log = os.path.join(folder, "log")
-        environment = {**launchers.muster(LIMIT).environment(), "BENCH_PIPE": lines.path, "TMPDIR": folder}
+        environment = environment_of(lines, folder, python)
         with open(log, "w") as output:
             launched = [
                 subprocess.Popen(command, env=environment, stdout=output, stderr=output, start_new_session=True)
-                for command in command_of(mode, kills)
+                for command in command_of(mode, kills, worker)
             ]
         try:
             seen = lines.attempt(0)
             for kill in range(kills):
                 if mode == "auto":
                     pids, figures["private bytes"] = await_standbys(log, WORLD)
-                if kill == 0:
-                    lines.loops(LOOPS)  # standbys import what their workers have imported since
-                    used = cpu_seconds(pids) if mode == "auto" else 0
-                    figures["500 steps"] = lines.loops(LOOPS)
-                    if mode == "auto":
-                        figures["CPU of four that wait"] = cpu_seconds(pids) - used
+                if kill == 0 and mode == "auto":
+                    figures.update(measure_cost(log, pids, lines))
                 seen = kill_and_measure(seen["pids"][WORLD - 1], lines, kill + 1, figures)
         except launchers.TooLong as error:
             return str(error)
@@ -232,12 +255,18 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=5)
     parser.add_argument("--only", default="off,auto,spare,torchrun")
+    parser.add_argument("--transformers", action="store_true")
     parser.add_argument("--json")
     options = parser.parse_args()
-    print(f"python: {launchers.torch_python()}")
+    python = launchers.venv_python("training-frameworks") if options.transformers else launchers.torch_python()
+    worker = [WORKER, "transformers"] if options.transformers else [WORKER]
+    print(f"python: {python}")
     results = {}
     for mode in options.only.split(","):
-        results[mode] = measure_spare(options.kills) if mode == "spare" else measure(mode, options.kills)
+        if mode == "spare":
+            results[mode] = measure_spare(options.kills, worker, python)
+        else:
+            results[mode] = measure(mode, options.kills, worker, python)
         if isinstance(results[mode], str):
             print(f"{mode}: {results[mode]}")
             continue

@@ -208,13 +208,6 @@ def standbys_of(agent):
     return found
 
 
-def python_of(venv):
-    """The python of a venv, or None: it cannot be set up."""
-    setup = os.path.join(launchers.ROOT, "build-support", "setup-venv")
-    made = subprocess.run([setup, venv], stdout=subprocess.PIPE, text=True)
-    return os.path.join(made.stdout.strip(), "python") if made.returncode == 0 else None
-
-
 def differences(calm, cold, warm):
     """Sentences about what is not as it must be. `calm`: the run without a failure."""
     found = []
@@ -293,7 +286,7 @@ def main():
     for program in options.only.split(","):
         if program not in FRAMEWORKS:
             raise SystemExit(f"'{program}' is not a program: choose among {', '.join(FRAMEWORKS)}")
-        python = python_of(FRAMEWORKS[program])
+        python = launchers.venv_python(FRAMEWORKS[program])
         if python is None:
             print(
                 f"SKIPPED: {program}: the venv {FRAMEWORKS[program]} could not be set up", file=sys.stderr, flush=True
