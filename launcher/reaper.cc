@@ -35,9 +35,7 @@ class Reaper::Impl : public std::enable_shared_from_this<Impl> {
           "orphaned processes cannot be adopted (prctl(PR_SET_CHILD_SUBREAPER): {}): some may outlive their worker",
           strerror(errno)));
     }
-    sigset_t child;
-    sigemptyset(&child);
-    sigaddset(&child, SIGCHLD);
+    const sigset_t child = ChildSignal();
     pthread_sigmask(SIG_BLOCK, &child, nullptr);
     signal(SIGCHLD, SIG_DFL);  // if it is inherited as ignored, the kernel reaps children itself
     Descriptor descriptor(signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK));
@@ -101,7 +99,31 @@ class Reaper::Impl : public std::enable_shared_from_this<Impl> {
     return handle;
   }
 
+  // A process of a group whose parent has ended is a child of this process, a subreaper.
+  void AwaitGroups(const std::vector<pid_t>& groups, TimePoint deadline) {
+    const sigset_t child = ChildSignal();
+    for (pid_t group : groups) {
+      for (Reaped reaped; reaped.pid != -1;) {  // -1: no child is in the group
+        if (Wait(-group, &reaped)) {
+          Notify(reaped);
+        } else if (reaped.pid == 0) {
+          const Duration left = deadline - MonotonicClock::now();
+          if (left <= Duration::zero()) return;
+          const timespec limit{left / std::chrono::seconds(1), (left % std::chrono::seconds(1)).count()};
+          sigtimedwait(&child, nullptr, &limit);  // a signal that came after Wait() is pending
+        }
+      }
+    }
+  }
+
  private:
+  static sigset_t ChildSignal() {
+    sigset_t child;
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    return child;
+  }
+
   struct Watched {
     std::function<void(const Reaped&)> done;
     std::function<void(int)> stopped;
@@ -208,6 +230,7 @@ Reaper::~Reaper() { impl_->Close(); }
 void Reaper::Watch(pid_t pid, std::function<void(const Reaped&)> done) { impl_->Watch(pid, std::move(done)); }
 void Reaper::WatchStops(pid_t pid, std::function<void(int)> stopped) { impl_->WatchStops(pid, std::move(stopped)); }
 std::shared_ptr<void> Reaper::AfterSweep(std::function<void()> check) { return impl_->AfterSweep(std::move(check)); }
+void Reaper::AwaitGroups(const std::vector<pid_t>& groups, TimePoint deadline) { impl_->AwaitGroups(groups, deadline); }
 std::vector<pid_t> Reaper::watched() const { return impl_->WatchedPids(); }
 
 }  // namespace muster::launcher

@@ -15,6 +15,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/status.h"
 
 namespace muster::launcher {
@@ -41,6 +42,11 @@ class Reaper {
   // Calls `check` after every sweep that reaped a process, so that callers can check whether a group is empty.
   // Destroying the returned handle ends the calls.
   std::shared_ptr<void> AfterSweep(std::function<void()> check);
+
+  // Blocks until no child of this process is in the process groups `groups`, or until `deadline`. Reaps them, and calls
+  // `done` of those that are watched. For the end of this process, after SIGKILL: what is left then becomes a child of
+  // whoever started this process.
+  void AwaitGroups(const std::vector<pid_t>& groups, TimePoint deadline);
 
   // The watched pids that are not reaped yet.
   std::vector<pid_t> watched() const;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <boost/asio/steady_timer.hpp>
+#include <set>
 
 #include "agent/standby/kept_imports.h"
 #include "agent/standby/plan.h"
@@ -26,7 +27,8 @@ namespace {
 // is replaced by a cold start.
 constexpr Duration kAnswerLimit = std::chrono::seconds(2);
 constexpr Duration kSendLimit = std::chrono::seconds(1);
-constexpr int kMostTries = 3;  // to learn, since a round may end before its Python has begun
+constexpr Duration kEndLimit = std::chrono::seconds(2);  // for all of them together, after SIGKILL
+constexpr int kMostTries = 3;                            // to learn, since a round may end before its Python has begun
 
 // What a worker has that does not change from round to round.
 struct Likeness {
@@ -84,6 +86,7 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
     Keep();
     learner_.reset();
     places_.clear();
+    reaper_.AwaitGroups({left_.begin(), left_.end()}, MonotonicClock::now() + kEndLimit);
   }
 
   void Wait(const std::vector<launcher::WorkerSpec>& workers) {
@@ -322,10 +325,13 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
     process.kept = std::move(start.descriptors);
     process.out = process.err = made.output->writing();
     MUSTER_ASSIGN_OR_RETURN(made.pid, launcher::StartProcess(process));
+    left_.insert(made.pid);
     // Its number may be another process's after that, and a child that it has left may hold the channel open.
     reaper_.Watch(made.pid, [weak = weak_from_this(), rank](const launcher::Reaped& reaped) {
       auto self = weak.lock();
-      if (!self || rank >= self->places_.size()) return;
+      if (!self) return;
+      self->left_.erase(reaped.pid);
+      if (rank >= self->places_.size()) return;
       Place& place = self->places_[rank];
       if (!place.process || place.process->pid != reaped.pid) return;
       self->OnEnd(place, [&reaped](Process& ended) { ended.wait_status = reaped.wait_status; });
@@ -493,6 +499,7 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
       }
       ++from_standby_;
       const pid_t pid = std::exchange(used->pid, -1);
+      left_.erase(pid);  // it is a worker now
       if (learn) {
         seen_ = true;  // as a standby
         used->channel->Redirect(LearnerEvents());
@@ -514,6 +521,7 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
   bool hurries_ = false;              // asked to make them now
   bool preparing_ = false;            // something is left to import
   std::vector<Place> places_;         // by local rank
+  std::set<pid_t> left_;              // standbys and probes that are not reaped yet
   std::vector<Likeness> likenesses_;  // of the workers of this round or the next, by local rank
   std::optional<Learner> learner_;
   int tries_ = 0;

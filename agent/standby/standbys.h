@@ -34,7 +34,7 @@ class Standbys {
   };
   // Without --standby-workers, or if WhyNone() finds a reason, all calls do nothing.
   Standbys(boost::asio::io_context& loop, launcher::Reaper& reaper, const RunOptions& options, Events events);
-  ~Standbys();  // ends the standbys (SIGKILL)
+  ~Standbys();  // ends the standbys (SIGKILL), and blocks until they are gone, 2 s at most
   Standbys(const Standbys&) = delete;
   Standbys& operator=(const Standbys&) = delete;
 

@@ -4,7 +4,7 @@ import os
 import re
 import signal
 
-from muster_case import MusterCase, alive, main, wait_gone
+from muster_case import MUSTER, PYTHON, MusterCase, alive, main, wait_gone
 
 READY = r"a standby worker is ready"
 # What a start, and so each attempt, has for itself.
@@ -15,6 +15,18 @@ OF_ROUND = {
     "TORCHELASTIC_ERROR_FILE",
     "TORCHELASTIC_RESTART_COUNT",
 }
+
+# Starts a command as a subreaper (36 is PR_SET_CHILD_SUBREAPER). Fails if another child is left when it has ended.
+SUBREAPER = """
+import ctypes, os, subprocess, sys
+ctypes.CDLL(None).prctl(36, 1)
+code = subprocess.call(sys.argv[1:])
+try:
+    os.waitpid(-1, os.WNOHANG)
+    sys.exit("a process is left")
+except ChildProcessError:
+    sys.exit(code)
+"""
 
 
 class Standbys(MusterCase):
@@ -91,6 +103,16 @@ class Standbys(MusterCase):
                 agent.send(number)
                 agent.wait()
                 self.assertTrue(wait_gone(pid))
+
+    def test_their_agent_waits_for_their_ends(self):
+        """What it left would be an orphan, which an outer `muster exec` stops as one that has left its group."""
+        for prefix in ((PYTHON, "-c", SUBREAPER), (MUSTER, "exec", "--")):
+            with self.subTest(prefix[0]):
+                agent = self.begin("--nproc-per-node", "2", "--max-restarts", "1", prefix=prefix)
+                workers = self.workers(2)
+                self.await_ready(agent, 2)
+                self.end(agent, workers)
+                self.assertNotIn("has left its worker's process group", agent.output())
 
     def test_the_scripts_own_modules_are_left_to_it(self):
         """They are imported by the worker, and a changed one takes effect."""
