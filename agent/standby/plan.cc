@@ -84,8 +84,7 @@ Step NextStep(const View& view, Duration delay, TimePoint now) {
   const bool free = busy < view.at_once;
   // A tenth more than one needs stays free: what the job needs for a moment must not end it.
   const int64_t needed = (busy + 1) * (view.standby_memory + view.standby_memory / 10);
-  const bool room = !view.memory || *view.memory >= needed;
-  if (due && free && room) return *due;
+  if (due && free && view.memory().value_or(needed) >= needed) return *due;
   if (more && free) return {Kind::kMore, *more, {}};
   if (due && free) look_at(now + kFirstPause);
   if (later) return {Kind::kLater, 0, *later};

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -48,12 +49,14 @@ struct Seat {
 };
 
 struct View {
-  bool on = true;                           // standbys are wanted and possible; false for good after kUnfit
-  std::optional<TimePoint> quiet;           // since when no start is under way; nullopt: one is
-  size_t imports = 0;                       // names that are known
-  std::vector<Seat> seats;                  // by local rank
-  int at_once = 1;                          // how many may probe or import at a time
-  std::optional<int64_t> memory;            // bytes that are free for this container; nullopt: unknown, so enough
+  bool on = true;                  // standbys are wanted and possible; false for good after kUnfit
+  std::optional<TimePoint> quiet;  // since when no start is under way; nullopt: one is
+  size_t imports = 0;              // names that are known
+  std::vector<Seat> seats;         // by local rank
+  int at_once = 1;                 // how many may probe or import at a time
+  // Bytes that are free for this container; nullopt: unknown, so enough. Called only if a process is to be made, since
+  // the kernel's answer takes several files.
+  std::function<std::optional<int64_t>()> memory = [] { return std::nullopt; };
   int64_t standby_memory = kUnknownMemory;  // what one takes
 };
 

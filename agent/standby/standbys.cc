@@ -78,6 +78,7 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
       : loop_(loop), reaper_(reaper), options_(options), events_(std::move(events)), timer_(loop) {
     view_.on = options.standby.wanted && !WhyNone(options);
     if (!view_.on) return;
+    view_.memory = [] { return FreeMemory(); };
     for (const std::string& name : options.standby.imports) Add(name);
   }
 
@@ -257,7 +258,6 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
     if (!view_.on || !view_.quiet) return;
     view_.seats.clear();
     for (const Place& place : places_) view_.seats.push_back(place.seat);
-    view_.memory = FreeMemory();
     view_.at_once = waits_ || hurries_ ? cpus_ : 1;
     const Duration delay = hurries_ ? Duration::zero() : waits_ ? kWaitDelay : options_.standby.delay;
     const TimePoint now = MonotonicClock::now();

@@ -28,6 +28,9 @@ Seat Busy(Is standby) { return {.standby = standby, .proven = true, .limit = At(
 Seat Importing() { return Busy(Is::kImporting); }
 Seat Ready(size_t imports = 5) { return {.standby = Is::kReady, .proven = true, .imports = imports}; }
 Seat Failed(int times, int second) { return {.proven = true, .failures = times, .failed = At(second)}; }
+std::function<std::optional<int64_t>()> Free(int64_t memory) {
+  return [memory] { return memory; };
+}
 Step Probe(int local_rank) { return {Kind::kProbe, local_rank, {}}; }
 Step Start(int local_rank) { return {Kind::kStart, local_rank, {}}; }
 Step More(int local_rank) { return {Kind::kMore, local_rank, {}}; }
@@ -70,7 +73,8 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"makes no more than it may",
             With(Quiet({Importing(), Importing(), Empty()}), [](View& v) { v.at_once = 2; }), 20, Later(50)},
         Row{"counts the memory of those that import",
-            With(Quiet({Importing(), Empty()}), [](View& v) { v.at_once = 2, v.memory = 219, v.standby_memory = 100; }),
+            With(Quiet({Importing(), Empty()}),
+                 [](View& v) { v.at_once = 2, v.memory = Free(219), v.standby_memory = 100; }),
             20, Later(30)},
         Row{"counts one that imports more", Quiet({Busy(Is::kMore), Empty()}), 20, Later(50)},
         Row{"ends one whose imports take too long", Quiet({Ready(), Importing()}), 50, {Kind::kEnd, 1, {}}},
@@ -87,10 +91,11 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"nothing without a list", With(Quiet({Empty()}), [](View& v) { v.imports = 0; }), 20, {}},
         Row{"nothing once they are off", With(Quiet({Empty()}), [](View& v) { v.on = false; }), 20, {}},
         Row{"needs a tenth more memory than one takes",
-            With(Quiet({Empty()}), [](View& v) { v.memory = 109, v.standby_memory = 100; }), 20, Later(30)},
+            With(Quiet({Empty()}), [](View& v) { v.memory = Free(109), v.standby_memory = 100; }), 20, Later(30)},
         Row{"with that memory it begins",
-            With(Quiet({Empty()}), [](View& v) { v.memory = 110, v.standby_memory = 100; }), 20, Start(0)},
-        Row{"needs no memory to name modules", With(Quiet({Ready(3)}), [](View& v) { v.memory = 0; }), 20, More(0)}),
+            With(Quiet({Empty()}), [](View& v) { v.memory = Free(110), v.standby_memory = 100; }), 20, Start(0)},
+        Row{"needs no memory to name modules", With(Quiet({Ready(3)}), [](View& v) { v.memory = Free(0); }), 20,
+            More(0)}),
     [](const auto& row) {
       std::string name = row.param.name;
       std::replace_if(
@@ -111,8 +116,24 @@ TEST(StandbyPreparation, EndsWhenNothingIsLeftToImportOrCanBe) {
   EXPECT_TRUE(prepared(Quiet({Ready(), Ready()}), 20));
   EXPECT_TRUE(prepared(Quiet({Ready(), Failed(1, 15)}), 20));
   EXPECT_TRUE(prepared(With(Quiet({Empty()}), [](View& v) { v.imports = 0; }), 20)) << "nothing to import";
-  EXPECT_TRUE(prepared(With(Quiet({Ready(), Empty()}), [](View& v) { v.memory = 0; }), 20)) << "no memory";
+  EXPECT_TRUE(prepared(With(Quiet({Ready(), Empty()}), [](View& v) { v.memory = Free(0); }), 20)) << "no memory";
   EXPECT_TRUE(prepared(With(Quiet({Empty()}), [](View& v) { v.on = false; }), 20));
+}
+
+TEST(StandbyMemory, IsReadOnlyForAProcessToBeMade) {
+  int reads = 0;
+  const auto reads_at = [&](View view, int now) {
+    reads = 0;
+    view.memory = [&reads] { return ++reads, std::nullopt; };
+    NextStep(view, kDelay, At(now));
+    return reads;
+  };
+  EXPECT_EQ(reads_at(Quiet({Empty()}), 20), 1);
+  EXPECT_EQ(reads_at(Quiet({Unproven()}), 20), 1);
+  EXPECT_EQ(reads_at(Quiet({Empty()}), 3), 0);
+  EXPECT_EQ(reads_at(Quiet({Ready(3), Ready()}), 20), 0);
+  EXPECT_EQ(reads_at(Quiet({Importing(), Empty()}), 20), 0);
+  EXPECT_EQ(reads_at(Quiet({Failed(1, 15)}), 20), 0);
 }
 
 TEST(StandbyPause, DoublesUpToALimit) {
