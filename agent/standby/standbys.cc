@@ -100,7 +100,7 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   void Hear(const std::string& names) {
-    if (wants_imports()) Take(Source::kOtherNode, names);
+    if (wants_imports()) Take(Source::kOtherNode, SplitParts(names));
     Look();
   }
   bool wants_imports() const { return view_.on && source_ < Source::kOtherNode && options_.standby.imports.empty(); }
@@ -218,12 +218,12 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
   void OnLearned(const Frame& frame) {
     if (frame.letter == Letter::kHello) seen_ = seen_ || IsFrom(frame, learner_->pid);
     if (!seen_ || frame.letter != Letter::kNames) return;
-    Take(Source::kWorker, frame.body);
+    Take(Source::kWorker, SplitParts(frame.body));
     Look();
   }
 
-  // `names` are joined by NUL. A worker here shows them bit by bit, in order: they replace the others.
-  void Take(Source source, std::string_view names) {
+  // A worker here shows the names bit by bit, in order: they replace the others.
+  void Take(Source source, const std::vector<std::string>& names) {
     const bool better = source > std::exchange(source_, source);
     if (!options_.standby.imports.empty()) return;
     if (better && !imports_.names().empty()) {
@@ -231,7 +231,7 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
       EmptyStandbys();
     }
     const bool went_on = imports_.end().empty();
-    for (const std::string& name : SplitParts(names)) Add(name);
+    for (const std::string& name : names) Add(name);
     if (went_on && !imports_.end().empty()) {
       log::Info(
           fmt::format("standby workers leave out what the script imports after it has changed {}", imports_.end()));
@@ -372,7 +372,7 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
       case Letter::kVersions:
         return OnFacts(ParseScriptFacts(frame.body));
       case Letter::kNames:
-        if (source_ <= Source::kText) Take(Source::kText, frame.body);
+        if (source_ <= Source::kText) Take(Source::kText, SplitParts(frame.body));
         return;
       case Letter::kReady:
       case Letter::kUnfit:
@@ -390,7 +390,7 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
     if (facts_ || !facts.ok()) return;
     facts_ = *facts;
     if (!wants_imports()) return;
-    if (const auto kept = ReadKeptImports(*facts); !kept.empty()) Take(Source::kLastRun, JoinParts(kept));
+    if (const auto kept = ReadKeptImports(*facts); !kept.empty()) Take(Source::kLastRun, kept);
   }
 
   // Names the modules that the standby has not been told.
