@@ -375,6 +375,7 @@ void Attempt::JobEnded(int exit_code, const std::string& reason) { impl_->JobEnd
 const AttemptPaths& Attempt::paths() const { return impl_->paths(); }
 bool Attempt::Ended(int local_rank) const { return impl_->Ended(local_rank); }
 std::optional<TimePoint> Attempt::LastOutput() const { return impl_->group().LastOutput(); }
+int Attempt::standby_workers() const { return impl_->record().standby_workers; }
 std::optional<double> Attempt::FirstOutputSeconds() const { return impl_->record().first_output_seconds; }
 std::vector<EvidenceTarget> Attempt::EvidenceTargets() const { return impl_->EvidenceTargets(); }
 std::vector<WorkerFailure> Attempt::LateFailures() const { return impl_->LateFailures(); }

@@ -52,8 +52,9 @@ class Attempt {
   // Sets the reason this attempt ended with and writes the record for the last time.
   void Close(const std::string& reason);
 
-  // Puts into the record how many workers began in a standby, after Start().
+  // Puts into the record how many workers began in a standby, after Start(). And reads it.
   void BeganInStandby(int workers);
+  int standby_workers() const;
   // Puts the job's end into the record, after Close().
   void JobEnded(int exit_code, const std::string& reason);
 

@@ -151,6 +151,7 @@ WatchSources NodeAgent::Impl::Sources() {
   WatchSources sources;
   sources.workers_running = [this] { return attempt_ ? attempt_->workers_running() : 0; };
   sources.standbys_ready = [this] { return standbys_.ready(); };
+  sources.standby_workers = [this] { return attempt_ ? std::optional(attempt_->standby_workers()) : std::nullopt; };
   sources.first_output_seconds = [this] { return attempt_ ? attempt_->FirstOutputSeconds() : std::nullopt; };
   sources.store = [this] { return store_.get(); };
   sources.attended = [this] {

@@ -135,13 +135,11 @@ class Watch::Impl {
 
   void SendStatus(const http::Server::Answer& answer) {
     auto send = [this, answer](const StatusOr<rendezvous::StatusReport>& report) {
-      const std::optional<double> first_output_seconds = sources_.first_output_seconds();
-      const std::string json =
-          report.ok() ? StatusJson(*report, {.source = "coordinator", .first_output_seconds = first_output_seconds})
-                      : StatusJson(ledger_.OwnView(), {.source = "node",
-                                                       .source_reason = Message(report.status()),
-                                                       .first_output_seconds = first_output_seconds});
-      answer({200, "application/json", json + "\n"});
+      StatusAnswer facts{.source = report.ok() ? "coordinator" : "node",
+                         .standby_workers = sources_.standby_workers(),
+                         .first_output_seconds = sources_.first_output_seconds()};
+      if (!report.ok()) facts.source_reason = Message(report.status());
+      answer({200, "application/json", StatusJson(report.ok() ? *report : ledger_.OwnView(), facts) + "\n"});
     };
     const WatchSources::Attended attended = sources_.attended();
     if (!attended.any) return send(absl::UnavailableError("this node has no coordinator now"));

@@ -23,8 +23,10 @@ namespace muster::agent {
 struct WatchSources {
   std::function<int()> workers_running;
   std::function<int()> standbys_ready;
-  std::function<std::optional<double>()> first_output_seconds;  // of the last attempt (attempt.h)
-  std::function<const store::StoreServer*()> store;             // nullptr: there is none now
+  // Of the last attempt (attempt.h).
+  std::function<std::optional<int>()> standby_workers;
+  std::function<std::optional<double>()> first_output_seconds;
+  std::function<const store::StoreServer*()> store;  // nullptr: there is none now
   struct Attended {
     bool any = false;     // this node attends a coordinator now
     std::string address;  // then; empty: `local`

@@ -33,6 +33,7 @@ std::string StatusJson(const rendezvous::StatusReport& report, const StatusAnswe
   }
   if (!answer.source.empty()) json["source"] = answer.source;
   if (!answer.source_reason.empty()) json["source_reason"] = answer.source_reason;
+  if (answer.standby_workers) json["standby_workers"] = *answer.standby_workers;
   if (answer.first_output_seconds) json["first_output_seconds"] = *answer.first_output_seconds;
   return WriteJson(json);
 }

@@ -11,9 +11,11 @@ namespace muster::agent {
 
 // What the answer of /status has beside the report (docs/watching.md); what is empty is left out.
 struct StatusAnswer {
-  std::string_view source;                     // who reported
-  std::string_view source_reason;              // why not the coordinator
-  std::optional<double> first_output_seconds;  // of the node that answers
+  std::string_view source;         // who reported
+  std::string_view source_reason;  // why not the coordinator
+  // Of the last attempt on the node that answers.
+  std::optional<int> standby_workers;
+  std::optional<double> first_output_seconds;
 };
 
 // One JSON object in one line, without line feed (docs/rendezvous.md has the fields).

@@ -153,6 +153,22 @@ class Watching(WatchCase):
             worker.tell("exit 0" if attempt else "exit 3")
         self.assertEqual(agent.wait(), 0)
 
+    def test_workers_that_began_in_a_standby(self):
+        agent = self.start(
+            *("--max-restarts", "1", "--http-port", "127.0.0.1:0", "--log-level", "debug"),
+            *("--standby-workers", "auto", "--standby-delay", "0s", "--standby-imports", "json,socket"),
+        )
+        port = self.port_of(agent)
+        for attempt in range(2):
+            (worker,) = self.workers(1)
+            self.wait_until_ready(port)
+            self.assertEqual(self.status(port)["standby_workers"], attempt)
+            self.assertEqual(self.scrape(port)["muster_standby_starts_total"], attempt)
+            self.wait_for_output(agent, rf"(?s)(a standby worker is ready.*){{{attempt + 1}}}")
+            self.assertEqual(self.scrape(port)["muster_standby_workers"], 1)
+            worker.tell("exit 0" if attempt else "exit 3")
+        self.assertEqual(agent.wait(), 0)
+
     def test_not_ready_while_workers_stop(self):
         agent = self.start("--standalone", "--nproc-per-node", "2", "--max-restarts", "1", "--http-port", "127.0.0.1:0")
         port = self.port_of(agent)
@@ -221,7 +237,7 @@ class Watching(WatchCase):
         wanted = self.without_time(json.loads(asked.stdout))
         for port in ports:
             told = self.status(port)
-            self.assertEqual(told.pop("source"), "coordinator")
+            self.assertEqual((told.pop("source"), told.pop("standby_workers")), ("coordinator", 0))
             self.assertEqual(self.without_time(told), wanted)
 
         by_node = {worker.node: worker for worker in workers}
