@@ -11,9 +11,9 @@
 #include "agent/log_place.h"
 #include "agent/node_check.h"
 #include "agent/nodes_file.h"
-#include "agent/port_relay.h"
 #include "agent/preempt_notice.h"
 #include "agent/rendezvous_place.h"
+#include "agent/round_store.h"
 #include "agent/standby/standbys.h"
 #include "agent/start_check.h"
 #include "agent/termination_report.h"
@@ -27,7 +27,6 @@
 #include "base/text.h"
 #include "launcher/reaper.h"
 #include "rendezvous/attendant.h"
-#include "rendezvous/store/server.h"
 
 namespace muster::agent {
 namespace {
@@ -38,8 +37,8 @@ using rendezvous::Verdict;
 // How long the agent waits at its end for the coordinator and for the console.
 constexpr auto kFarewell = std::chrono::seconds(2);
 // Descriptors that connections to this node's ports leave free: for the agent's own files; for starting, logging and
-// watching each worker. And, by the store's clients, for nodes that come, and for the port of --watch (32).
-constexpr int kOwnDescriptors = 16, kDescriptorsPerWorker = 12, kDescriptorsToMeet = 64;
+// watching each worker.
+constexpr int kOwnDescriptors = 16, kDescriptorsPerWorker = 12;
 
 }  // namespace
 
@@ -53,6 +52,8 @@ class NodeAgent::Impl {
         check_({loop_, reaper_, console_, options_}, [this](const std::string& reason) { Unhealthy(reason); }),
         signals_(loop_),
         forwarded_(loop_),
+        store_(loop_, options_, KeepDescriptors(),
+               [this](const store::StoreServer& store) { watch_.StoreGoes(store); }),
         guard_(loop_, reaper_, options_.hang,
                {.hangs = [this](std::vector<WorkerFailure> hangs) { WorkersFailed(std::move(hangs)); },
                 .silent = [this](bool silent) { attendant_->WorkersSilent(silent); }}),
@@ -83,7 +84,7 @@ class NodeAgent::Impl {
   Status WatchNodesFile();
   void RequestWantedNodes();
   KeptDescriptors KeepDescriptors() const;
-  StatusOr<int> FreshStore();
+  StatusOr<int> FreshStore();  // its port; 0: this wiring has none
   // --- what the rendezvous says ---
   void StartRound(const Assignment& assignment);
   void StopRound(const rendezvous::attendance::StopRound& stop);
@@ -126,7 +127,7 @@ class NodeAgent::Impl {
   net::Credentials credentials_;
   RendezvousPlace place_;
   std::unique_ptr<rendezvous::Attendant> attendant_;
-  std::unique_ptr<store::StoreServer> store_;
+  RoundStore store_;
   rendezvous::Node self_;
   LogPlace logs_;
   std::unique_ptr<Attempt> attempt_;
@@ -153,7 +154,7 @@ WatchSources NodeAgent::Impl::Sources() {
   sources.standbys_ready = [this] { return standbys_.ready(); };
   sources.standby_workers = [this] { return attempt_ ? std::optional(attempt_->standby_workers()) : std::nullopt; };
   sources.first_output_seconds = [this] { return attempt_ ? attempt_->FirstOutputSeconds() : std::nullopt; };
-  sources.store = [this] { return store_.get(); };
+  sources.store = [this] { return store_.server(); };
   sources.attended = [this] {
     std::optional<std::string> address = attendant_ ? attendant_->attended() : std::nullopt;
     return WatchSources::Attended{address.has_value(), address.value_or(""), place_.coordinator.get(), &credentials_};
@@ -270,38 +271,9 @@ void NodeAgent::Impl::RequestWantedNodes() {
   if (wanted_nodes_ && place_.coordinator) place_.coordinator->Want(*wanted_nodes_);
 }
 
-// Opens an empty store for the next round with rank 0 here; returns its port. A static rank 0 keeps it, as torchrun's.
 StatusOr<int> NodeAgent::Impl::FreshStore() {
   if (!wiring_.store) return 0;
-  bool fixed_port = options_.job.backend == Backend::kStatic && !options_.job.standalone && options_.job.node_rank == 0;
-  if (store_ && fixed_port) {
-    store_->NewKeySpace();
-    return store_->port();
-  }
-  if (store_) watch_.StoreGoes(*store_);
-  store_.reset();
-  store::StoreOptions serving;
-  if (place_.behind_store) {
-    serving.foreign = [this](boost::asio::ip::tcp::socket client, std::string first_bytes) {
-      RelayToLocalPort(loop_, std::move(client), std::move(first_bytes), place_.service->port());
-    };
-  }
-  serving.keep_descriptors = KeepDescriptors();
-  serving.keep_for_ports = kDescriptorsToMeet;
-  int port = fixed_port ? options_.job.endpoint.port : 0;
-  const std::string host = fixed_port ? EndpointOpenTo(options_.job, place_.address) : OpenTo(place_.address);
-  auto store = store::StoreServer::Listen(loop_, host, static_cast<uint16_t>(port), serving);
-  if (!store.ok() && port == 0) return Annotate(store.status(), "cannot open a port for the store");
-  if (!store.ok()) {
-    const Status status =
-        Annotate(store.status(), fmt::format("cannot serve port {} ({})", port, options_.job.port_origin));
-    const std::string holder =
-        fmt::format("`muster status 127.0.0.1:{}` shows the job whose agent holds the port, if one does", port);
-    return absl::IsAlreadyExists(status) ? WithRemedy(status, holder + "; a machine cannot run two nodes of rank 0")
-                                         : status;
-  }
-  store_ = *std::move(store);
-  return store_->port();
+  return store_.Renew(place_);
 }
 
 void NodeAgent::Impl::StartRound(const Assignment& assignment) {
