@@ -309,10 +309,15 @@ void NodeAgent::Impl::StartRound(const Assignment& assignment) {
 
 void NodeAgent::Impl::StopRound(const rendezvous::attendance::StopRound& stop) {
   if (!attempt_ || attempt_->assignment().id != stop.round) return;
+  const bool stops = !stop_reason_.empty();
+  if (attempt_gone_ && stops) return;  // that no worker is left is being said
   watch_.ledger().StopCame(stop.reason, MonotonicClock::now());
-  if (stop_reason_.empty()) stop_reason_ = stop.reason;
+  if (!stops) stop_reason_ = stop.reason;
   if (attempt_gone_) return ReadyAgain();  // the workers had succeeded, but the round is repeated
-  StopWorkers(stop.cause, stop.keep_evidence);
+  if (!stop.grace) return StopWorkers(stop.cause, stop.keep_evidence);
+  standbys_.RoundEnds();
+  guard_.End();
+  attempt_->Stop(SIGTERM, std::min(*stop.grace, wiring_.grace), stop_reason_);
 }
 
 void NodeAgent::Impl::StopWorkers(rendezvous::RoundCause cause, bool keep_evidence) {

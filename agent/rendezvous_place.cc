@@ -16,13 +16,6 @@ namespace ip = boost::asio::ip;
 // How long to find out whether the endpoint is this machine. The attendant resolves the name again by itself.
 constexpr auto kResolveLimit = std::chrono::seconds(5);
 
-bool IsLoopbackText(const std::string& host) {
-  if (host == "localhost") return true;
-  boost::system::error_code error;
-  ip::address address = ip::make_address(host, error);
-  return !error && address.is_loopback();
-}
-
 // The address from which this machine would send to `peer`, by the kernel's routes. No packet is sent.
 std::string AddressTowards(boost::asio::io_context& loop, const ip::address& peer) {
   boost::system::error_code error;
@@ -37,7 +30,7 @@ std::string AddressTowards(boost::asio::io_context& loop, const ip::address& pee
 std::string OwnAddress(boost::asio::io_context& loop, const RunOptions::Job& job,
                        const std::vector<ip::address>& resolved) {
   if (!job.local_addr.empty()) return job.local_addr;
-  if (IsLoopbackText(job.endpoint.host)) return OpenTo(job.endpoint.host);
+  if (IsLoopbackHost(job.endpoint.host)) return OpenTo(job.endpoint.host);
   for (const ip::address& peer : resolved) {
     if (peer.is_loopback()) continue;  // a name of this machine in its own hosts file
     if (std::string own = AddressTowards(loop, peer); !own.empty()) return own;
@@ -74,7 +67,7 @@ void SayIfElsewhere(const std::string& host, const std::vector<std::string>& res
 
 // Logs why a node that dials the endpoint listens, too, if strangers could connect.
 void SayStandingBy(const net::Credentials& credentials, const std::string& host, int port) {
-  if (!credentials.token.empty() || credentials.tls() || IsLoopbackText(host)) return;
+  if (!credentials.token.empty() || credentials.tls() || IsLoopbackHost(host)) return;
   log::Info(
       fmt::format("standing by on port {} of {}, to coordinate the job if its coordinator is lost (without token or "
                   "TLS, as torchrun's ports are; {})",
@@ -178,15 +171,15 @@ void AskForEndpoint(boost::asio::io_context& loop, const RunOptions::Job& job, R
 
 std::string OpenTo(const std::string& address) {
   if (address == "localhost") return "127.0.0.1";
-  return IsLoopbackText(address) ? address : "";
+  return IsLoopbackHost(address) ? address : "";
 }
 
 std::string EndpointOpenTo(const RunOptions::Job& job, const std::string& address) {
-  return OpenTo(IsLoopbackText(job.endpoint.host) ? job.endpoint.host : address);
+  return OpenTo(IsLoopbackHost(job.endpoint.host) ? job.endpoint.host : address);
 }
 
 void SayIfOpen(const net::Credentials& credentials, const std::string& host, int port, std::string_view remedy) {
-  if (!credentials.token.empty() || credentials.tls() || IsLoopbackText(host)) return;
+  if (!credentials.token.empty() || credentials.tls() || IsLoopbackHost(host)) return;
   log::Info(fmt::format("serving the rendezvous on port {} of {}, without token or TLS, as torchrun does; {}", port,
                         host.empty() ? "every address" : host, remedy));
 }

@@ -112,11 +112,13 @@ bool MeansThisMachine(std::string_view host, const MachineNames& machine, const 
   return own(wanted) || std::any_of(resolved.begin(), resolved.end(), own);
 }
 
+bool IsLoopbackHost(std::string_view host) { return host == "localhost" || IsLoopback(ReadAddress(host)); }
+
 std::string EndpointHint(std::string_view host, const MachineNames& machine) {
   std::string name = Lower(host);
   if (name.ends_with('.')) name.pop_back();
   if (name.empty()) return {};
-  if (name == "localhost" || IsLoopback(ReadAddress(name))) {
+  if (IsLoopbackHost(name)) {
     return fmt::format(
         "the endpoint {} leads each machine to itself; if the nodes are on several machines, give each of them the "
         "name or the address of node 0's machine",

@@ -34,6 +34,9 @@ MachineNames ThisMachine();
 bool MeansThisMachine(std::string_view host, const MachineNames& machine,
                       const std::vector<std::string>& resolved = {});
 
+// "localhost" or a loopback address. Pure.
+bool IsLoopbackHost(std::string_view host);
+
 // One clause that says why each machine may take the endpoint `host` for itself, and what to do. Empty if `host` is
 // neither a loopback name or address nor this machine's name. `machine` may be empty. Pure.
 std::string EndpointHint(std::string_view host, const MachineNames& machine);

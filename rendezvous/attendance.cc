@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/host_names.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "rendezvous/attendance_machine.h"
@@ -19,6 +20,8 @@ void Machine::On(const Connected&) {
   s_.stage = Stage::kGreeting;
   s_.linked = true;
   s_.unanswered = 0;
+  s_.leased = false;
+  s_.answered = now_;
   s_.stale.reset();
   s_.dial_until.reset();
   s_.last_heard = now_;
@@ -39,7 +42,7 @@ void Machine::On(const Disconnected& event) {
 void Machine::On(const Heard& event) {
   if (s_.stage != Stage::kGreeting && s_.stage != Stage::kAttending) return;
   s_.last_heard = now_;
-  if (std::holds_alternative<Beat>(event.message)) Answered();
+  if (const auto* beat = std::get_if<Beat>(&event.message)) Answered(*beat);
   if (!s_.stale) s_.last_word = now_;
   std::visit([this](const auto& message) { Hear(message); }, event.message);
 }
@@ -128,6 +131,7 @@ void Machine::CheckDeadlines() {
       DialFailed(Loss::kSilent, detail);
     }
   }
+  FenceWhenDue();
   if (s_.linked) BeatWhenDue();
   if (s_.stage == Stage::kDialling && s_.dial_until && now_ >= *s_.dial_until) {
     out_.actions.push_back(HangUp{});
@@ -145,6 +149,7 @@ void Machine::ScheduleLook() {
     if (s_.linked) look = Earlier(s_.beat_at, s_.last_heard + Limit());
     if (s_.stage == Stage::kDialling) look = Earlier(Earlier(look, s_.dial_until), s_.dial_at);
     if (s_.stage != Stage::kAttending && s_.alone_since) look = Earlier(look, GiveUpAt());
+    if (s_.round && MayHaveWorkers() && s_.leases && !s_.fenced) look = Earlier(look, FenceAt());
   }
   out_.look_again = look;
   s_.expected = look;
@@ -178,16 +183,43 @@ void Machine::BeatWhenDue() {
   SayBeat();
 }
 
-void Machine::Answered() {
+void Machine::Answered(const Beat& beat) {
   s_.unanswered = std::max(0, s_.unanswered - 1);
+  const TimePoint sent{Duration(beat.stamp)};
+  if (sent <= now_) s_.answered = std::max(s_.answered, sent);
+  s_.leased = beat.lease;
+  if (s_.leased) s_.lease = std::max(s_.lease, s_.answered);
   if (!s_.stale) return;
   *s_.stale > 0 ? void(--*s_.stale) : s_.stale.reset();
 }
 
 void Machine::SayBeat() {
   ++s_.unanswered;
-  Send(Beat{s_.round ? s_.round->id : RoundId{}, s_.silent, s_.preparing});
+  Send(Beat{s_.round ? s_.round->id : RoundId{}, s_.silent, s_.preparing, now_.time_since_epoch().count()});
   s_.beat_at = now_ + Interval();
+}
+
+bool Machine::NeedsNoFence() const {
+  std::string host = s_.target.substr(0, s_.target.rfind(':'));
+  if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
+  const bool here = s_.target.empty() ? s_.leased : IsLoopbackHost(host);
+  return here || (s_.coordinator_proven_dead && s_.options.min_nodes == s_.options.max_nodes);
+}
+
+void Machine::FenceWhenDue() {
+  if (!s_.round || !MayHaveWorkers() || !s_.leases || s_.fenced) return;
+  if (NeedsNoFence()) s_.lease = now_;
+  if (now_ < FenceAt()) return;
+  out_.reason =
+      fmt::format("no coordinator has answered for {} s: a round may start without this node", Whole(Limit() * 4 / 5));
+  SayOnce(out_.reason + "; the workers are stopped");
+  StopAtOnce(out_.reason, RoundCause::kMembership);
+}
+
+void Machine::StopAtOnce(const std::string& reason, RoundCause cause) {
+  if (std::exchange(s_.fenced, true)) return;
+  s_.doing = NodeState::kStopping;
+  out_.actions.push_back(StopRound{s_.round->id, reason, cause, false, Limit() / 10});
 }
 
 void Machine::Finished(Verdict verdict) {
@@ -215,6 +247,7 @@ void Machine::Hear(const Welcome& welcome) {
   s_.beat_at = now_ + Interval();
   if (!s_.target.empty()) s_.standing_in = false;
   s_.may_share = welcome.imports;
+  s_.leases = welcome.leases;
   if (s_.may_share && !s_.imports.empty()) Send(Imports{s_.imports});
   if (s_.may_share && s_.wants_imports) Send(Imports{});
   if (s_.round) SayBeat();  // a stand-in counts the nodes from their first message after the Welcome on
@@ -240,10 +273,18 @@ void Machine::Hear(const Start& start) {
     Again();
     return;
   }
+  const bool late = s_.leases && !s_.target.empty() && now_ >= s_.answered + Limit() * 4 / 5;
+  if (late) {  // it has waited in the socket: the round may have gone on without this node
+    Again();
+    return;
+  }
   s_.round = start.assignment;
   HearOf(start.assignment.id.term);
   s_.outdated = false;
   s_.doing = NodeState::kRunning;
+  s_.leased = true;
+  s_.lease = s_.answered;
+  s_.fenced = false;
   s_.silent = s_.wants_imports = false;
   s_.report.reset();
   s_.last_notice.clear();
@@ -255,6 +296,7 @@ void Machine::Hear(const Stop& stop) {
   if (!s_.round || stop.round < s_.round->id) return;
   s_.report.reset();
   if (stop.round > s_.round->id) s_.outdated = true;
+  if ((stop.at_once || s_.outdated) && MayHaveWorkers()) return StopAtOnce(stop.reason, stop.cause);
   if (s_.doing == NodeState::kRunning || s_.doing == NodeState::kSucceeded) {
     s_.doing = NodeState::kStopping;
     out_.reason = stop.reason;

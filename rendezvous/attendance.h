@@ -19,6 +19,11 @@
 //  - Proof: a refused connection proves that the process is in no newer round only while the coordinator cannot have
 //    given this node up: for the heartbeat limit after its last message. Later only a living majority may go on. What
 //    is read after a freeze of this process counts as old until a beat that was sent after the freeze is answered.
+//  - Fencing: a node that hears no coordinator stops its workers before the others may start a round without it. The
+//    coordinator counts a node as lost a heartbeat limit after its last message. So the workers may run for four fifths
+//    of that limit from when a beat was sent that a coordinator has answered, which decides about the round; then they
+//    have a tenth of it to end. Not if the coordinator is on this machine, or if its connection is refused and the
+//    number of nodes is fixed: then the others need this node.
 //  - Going: the node says Leave, and the agent gets End at once. Beats go on until the connection is closed, so that
 //    the node's seat is not given away before its workers have ended.
 //  - Redirect: follow it if its term is above that of the last coordinator attended; after Hello, an equal one too.
@@ -91,6 +96,11 @@ struct State {
   TimePoint lost_word{};                // `last_word` of the lost coordinator
   std::set<std::string> said;           // reasons told to the user since the last welcome
   std::string last_failure;             // of a dial
+  TimePoint answered{};                 // when the last message of this connection was sent that was answered
+  bool leases = false;                  // the coordinator attended last gives leases
+  bool leased = false;                  // its last answer was one
+  TimePoint lease{};                    // no round starts without this node for the heartbeat limit from then on
+  bool fenced = false;                  // the last round's workers were stopped for want of a lease
   bool preparing = false;               // as in Hello
   std::string imports;                  // shown by a worker of this node
   bool wants_imports = false;           // until a round starts, or they come
@@ -154,7 +164,8 @@ struct StopRound {  // to the agent: stop the workers of this round, then NoWork
   RoundId round;
   std::string reason;
   RoundCause cause = RoundCause::kMembership;
-  bool keep_evidence = false;  // as in messages.h
+  bool keep_evidence = false;                    // as in messages.h
+  std::optional<Duration> grace = std::nullopt;  // after that SIGKILL; nullopt: as usual
 };
 struct AllSilent {};  // to the agent: on every node of the round, the running workers write nothing
 struct PrepareNow {   // to the agent: make the standby workers now, a node waits to join

@@ -48,10 +48,16 @@ class Machine {
   Hello Greeting() const;
   void BeatWhenDue();
   // Each beat has one answer, in order. The first answer to a beat from after the freeze shows that messages are new.
-  void Answered();
+  void Answered(const Beat& beat);
   void SayBeat();
   void Finished(Verdict verdict);
   void Finish(int code, const std::string& why) { Finished({code, why, std::nullopt, {}}); }
+  TimePoint FenceAt() const { return s_.lease + Limit() * 4 / 5; }
+  bool MayHaveWorkers() const { return s_.doing == NodeState::kRunning || s_.doing == NodeState::kStopping; }
+  bool NeedsNoFence() const;
+  void FenceWhenDue();
+  // The round may go on elsewhere: the workers get a short time to end, once.
+  void StopAtOnce(const std::string& reason, RoundCause cause);
   void HearOf(uint64_t term) { s_.known_term = std::max(s_.known_term, term); }
   void Hear(const Welcome& welcome);
   void Hear(const Beat& beat);

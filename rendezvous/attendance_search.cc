@@ -158,7 +158,11 @@ void Machine::StandIn() {
   s_.walking.reset();
   s_.standing_in = true;
   out_.reason =
-      fmt::format("the coordinator is {}: this node stands in for it", s_.coordinator_proven_dead ? "gone" : "silent");
+      s_.coordinator_proven_dead
+          ? "the coordinator is gone: this node stands in for it"
+          : fmt::format(
+                "the coordinator is silent: this node takes its place once most of the {} of the round reach it",
+                Counted(static_cast<size_t>(s_.round->node_count), "node"));
   SayOnce(out_.reason);
   out_.actions.push_back(
       CoordinateHere{*s_.round, s_.proof, std::vector<std::string>(s_.dead.begin(), s_.dead.end()), s_.known_term});

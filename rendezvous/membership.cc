@@ -58,8 +58,11 @@ void Machine::Settle() {
       case Phase::kRunning:
         TakeIn();
         if (s_.counts.succeeded == static_cast<int>(s_.round.seats.size())) RoundSucceeded();
+        // Also nodes that have succeeded: the others may begin the round again, by majority.
+        if (s_.phase == Phase::kRunning && CutOff()) BeginStopping({"most nodes fell silent"}, "");
         break;
       case Phase::kStopping:
+        if (CutOff()) StopAtOnce();
         if (s_.counts.seated_busy == 0) {
           Conclude();
         } else if (now_ >= *s_.stopping.since + options().join_timeout) {
@@ -177,7 +180,9 @@ void Machine::Said(PeerId peer, const NodeMessage& message) {
       member->quiet = quiet;
       member->preparing = beat->preparing;
     }
-    SendTo(peer, quiet && AllQuiet() ? Beat{s_.round.id, true} : Beat{});
+    Beat answer{.stamp = beat->stamp, .lease = s_.phase != Phase::kReforming};
+    if (quiet && AllQuiet()) answer.round = s_.round.id, answer.silent = true;
+    SendTo(peer, answer);
   } else if (const auto* ready = std::get_if<Ready>(&message)) {
     HearReady(*member, *ready);
   } else if (const auto* report = std::get_if<Report>(&message)) {

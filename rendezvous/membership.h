@@ -140,6 +140,7 @@ struct State {
   struct Stopping {
     Why why;                     // why the round stops, and then why the next one is made
     bool keep_evidence = false;  // the round stops for a hang: every node notes what its workers do first
+    bool at_once = false;        // the nodes were told so
     std::optional<TimePoint> since;
   };
   Stopping stopping;

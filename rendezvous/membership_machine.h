@@ -73,6 +73,7 @@ class Machine {
 
   // membership_restart.cc: the end of a round
   void BeginStopping(const Why& why, const std::string& except);
+  void StopAtOnce();  // others may begin a round, by majority
   void Conclude();
   void ConcludeFailure();
   void RoundSucceeded();

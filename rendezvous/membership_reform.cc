@@ -111,6 +111,10 @@ void Machine::Collect(Member& member, const Hello& hello) {
   }
   s_.round.seats[static_cast<size_t>(rank)] = told.seat;
   s_.reforming.heard.seats.insert(rank);
+  if (s_.reforming.stands_in && !s_.reforming.proof) {
+    // It may come from a coordinator that has acted until now, and that has given the missing nodes a lease.
+    s_.reforming.heard.until = now_ + options().heartbeat_timeout;
+  }
   s_.reforming.dead.erase(hello.node.name);
   Change change(s_, member);
   member.in_round = true;

@@ -152,6 +152,14 @@ void Machine::BeginStopping(const Why& why, const std::string& except) {
   for (const std::string& name : gone) Forget(name);
 }
 
+void Machine::StopAtOnce() {
+  if (std::exchange(s_.stopping.at_once, true)) return;
+  for (const auto& [name, member] : s_.members) {
+    if (member.peer == 0 || !member.in_round || member.ready) continue;
+    SendTo(member.peer, Stop{s_.round.id, s_.stopping.why.reason, s_.stopping.why.cause, false, true});
+  }
+}
+
 // The node whose failure ended the round is unhealthy and leaves. So the round ended by a change of membership, not by
 // a failure of the job, unless another node failed by itself as well.
 void Machine::Excuse(const std::string& node, const Why& why) {

@@ -17,6 +17,7 @@
 //   Beat <---------------------> nothing new, I live; the coordinator answers each with a Beat
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <variant>
 
@@ -54,6 +55,10 @@ struct Beat {
   // coordinator: that holds for every node of the round whose workers still run.
   bool silent = false;
   bool preparing = false;  // from a node: as in Hello
+  int64_t stamp = 0;  // from a node: its clock when it sent the beat. From the coordinator: that of the beat it answers
+  // From the coordinator: it decides about the node's round. No round starts without the node for the heartbeat limit
+  // from `stamp` on.
+  bool lease = false;
   bool operator==(const Beat&) const = default;
 };
 // No worker of this node is left; it can start the next round, with this store.
@@ -106,6 +111,7 @@ struct Welcome {
   Duration beat_interval{};  // how often the node must be heard
   std::string coordinator;   // version, for people
   bool imports = false;      // it takes Imports and passes them on
+  bool leases = false;       // its beats say lease
   bool operator==(const Welcome&) const = default;
 };
 struct Start {
@@ -117,6 +123,7 @@ struct Stop {
   std::string reason;
   RoundCause cause = RoundCause::kMembership;
   bool keep_evidence = false;  // the job hangs: the node notes what its workers are doing before it stops them
+  bool at_once = false;        // another round may begin elsewhere: the workers get a tenth of the heartbeat limit
   bool operator==(const Stop&) const = default;
 };
 struct Finish {

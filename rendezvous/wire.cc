@@ -179,6 +179,8 @@ void Put(const Beat& from, v1::Beat* to) {
   if (from.round != RoundId{}) Put(from.round, to->mutable_round());
   if (from.silent) to->set_silent(true);
   if (from.preparing) to->set_preparing(true);
+  if (from.lease) to->set_lease(true);
+  if (from.stamp != 0) to->set_stamp(from.stamp);
 }
 
 struct NodeWriter {
@@ -216,6 +218,7 @@ struct CoordinatorWriter {
     to.mutable_welcome()->set_beat_interval_ms(Millis(from.beat_interval));
     to.mutable_welcome()->set_coordinator(Printable(from.coordinator, kMaxName));
     to.mutable_welcome()->set_imports(from.imports);
+    to.mutable_welcome()->set_leases(from.leases);
   }
   void operator()(const Beat& from) { Put(from, to.mutable_beat()); }
   void operator()(const Start& from) { Put(from.assignment, to.mutable_start()->mutable_assignment()); }
@@ -224,6 +227,7 @@ struct CoordinatorWriter {
     to.mutable_stop()->set_reason(Text(from.reason));
     to.mutable_stop()->set_cause(static_cast<int>(from.cause));
     to.mutable_stop()->set_keep_evidence(from.keep_evidence);
+    if (from.at_once) to.mutable_stop()->set_at_once(true);
   }
   void operator()(const Finish& from) {
     to.mutable_finish()->set_term(from.term);

@@ -245,6 +245,8 @@ class Reader {
     if (from.has_round()) beat.round = Get(from.round());
     beat.silent = from.silent();
     beat.preparing = from.preparing();
+    beat.lease = from.lease();
+    beat.stamp = from.stamp();
     return beat;
   }
 
@@ -293,14 +295,15 @@ class Reader {
     switch (from.message_case()) {
       case v1::FromCoordinator::kWelcome:
         return Welcome{Term(from.welcome().term()), Time("beat interval", from.welcome().beat_interval_ms()),
-                       Printable(from.welcome().coordinator(), kMaxName), from.welcome().imports()};
+                       Printable(from.welcome().coordinator(), kMaxName), from.welcome().imports(),
+                       from.welcome().leases()};
       case v1::FromCoordinator::kBeat:
         return Get(from.beat());
       case v1::FromCoordinator::kStart:
         return Start{Get(from.start().assignment())};
       case v1::FromCoordinator::kStop:
         return Stop{Get(from.stop().round()), Printable(from.stop().reason(), kMaxText), Cause(from.stop().cause()),
-                    from.stop().keep_evidence()};
+                    from.stop().keep_evidence(), from.stop().at_once()};
       case v1::FromCoordinator::kFinish:
         return Finish{Term(from.finish().term()), Get(from.finish().verdict())};
       case v1::FromCoordinator::kRefuse:

@@ -1,93 +1,14 @@
 // The state machine of attendance.h, event by event.
 #include "rendezvous/attendance.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "base/text.h"
+#include "tests/rendezvous/attendance_fixture.h"
 
 namespace muster::rendezvous::attendance {
 namespace {
 
-using std::chrono::milliseconds;
-using std::chrono::seconds;
 using testing::AllOf;
 using testing::HasSubstr;
-
-class Attendance : public testing::Test {
- protected:
-  Attendance() {
-    state.run_id = "job";
-    state.endpoint = "a:1";
-    state.self.name = "b";
-    state.self.incarnation = "b-1";
-    state.self.control_address = "b:1";
-    state.options.min_nodes = 1;
-    state.options.max_nodes = 3;
-  }
-  void Do(const Event& event) {
-    Effects effects = Apply(state, event, now);
-    look_again = effects.look_again;
-    actions = effects.actions;
-    for (const auto& action : actions) {
-      if (const auto* say = std::get_if<Say>(&action)) said.push_back(say->text);
-      if (const auto* end = std::get_if<End>(&action)) ends.push_back(end->verdict);
-    }
-  }
-  void Hear(CoordinatorMessage message) { Do(Heard{std::move(message)}); }
-  template <typename T>
-  std::vector<T> All() {
-    std::vector<T> found;
-    for (const auto& action : actions) {
-      if (const auto* match = std::get_if<T>(&action)) found.push_back(*match);
-    }
-    return found;
-  }
-  template <typename T>
-  std::vector<T> Told() {
-    std::vector<T> found;
-    for (const auto& tell : All<Send>()) {
-      if (const auto* match = std::get_if<T>(&tell.message)) found.push_back(*match);
-    }
-    return found;
-  }
-  std::string Dialled() {
-    auto dials = All<Dial>();
-    return dials.empty() ? "none" : dials.back().address;
-  }
-  // Moves the time to the next deadline.
-  void Next() {
-    ASSERT_TRUE(look_again);
-    now = std::max(now, *look_again);
-    Do(Tick{});
-  }
-  Assignment Round(int64_t number, uint64_t term = 1) {
-    Assignment assignment;
-    assignment.id = {term, number};
-    assignment.node_count = 3;
-    assignment.node_rank = 1;
-    assignment.seat.node = state.self;
-    assignment.coordinator_node = "a";
-    assignment.successors = {{0, "a", "a:1"}, {1, "x", "x:1"}, {2, "b", "b:1"}};
-    return assignment;
-  }
-  void Attend() {
-    Do(Begin{});
-    Do(Connected{});
-    Hear(Welcome{1, seconds(5), "test"});
-  }
-  void Run(int64_t number = 0) {
-    Attend();
-    Hear(Start{Round(number)});
-  }
-
-  State state;
-  TimePoint now{seconds(1000)};
-  std::optional<TimePoint> look_again;
-  std::vector<Action> actions;
-  std::vector<std::string> said;
-  std::vector<Verdict> ends;
-};
 
 TEST_F(Attendance, DialsGreetsAndAttends) {
   Do(Begin{});
@@ -244,7 +165,7 @@ TEST_F(Attendance, ARoundFromStartToEnd) {
 TEST_F(Attendance, SilenceIsToldAtOnceAndWithEveryBeat) {
   Run();
   Do(Silence{true});
-  EXPECT_EQ(Told<Beat>().at(0), (Beat{{1, 0}, true}));
+  EXPECT_EQ(ToldBeat(), (Beat{{1, 0}, true}));
   Do(Silence{true});
   EXPECT_TRUE(Told<Beat>().empty()) << "once is enough";
   Hear(Beat{});
@@ -254,7 +175,7 @@ TEST_F(Attendance, SilenceIsToldAtOnceAndWithEveryBeat) {
   Hear(Beat{{1, 0}, true});
   EXPECT_EQ(All<AllSilent>().size(), 1u);
   Do(Silence{false});
-  EXPECT_EQ(Told<Beat>().at(0), (Beat{{1, 0}, false}));
+  EXPECT_EQ(ToldBeat(), (Beat{{1, 0}, false}));
   Hear(Beat{{1, 0}, true});
   EXPECT_TRUE(All<AllSilent>().empty()) << "it writes again";
   Do(Silence{true});
@@ -510,11 +431,11 @@ TEST_F(Attendance, SaysWhetherItIsPreparing) {
   EXPECT_TRUE(Told<Hello>().at(0).preparing);
   Hear(Welcome{1, seconds(5), "test"});
   Do(Prepares{false});
-  EXPECT_EQ(Told<Beat>().at(0), (Beat{{}, false, false}));
+  EXPECT_EQ(ToldBeat(), (Beat{{}, false, false}));
   Do(Prepares{false});
   EXPECT_TRUE(Told<Beat>().empty()) << "once is enough";
   Do(Prepares{true});
-  EXPECT_EQ(Told<Beat>().at(0), (Beat{{}, false, true}));
+  EXPECT_EQ(ToldBeat(), (Beat{{}, false, true}));
   Hear(Notice{"a node joins", true});
   EXPECT_TRUE(All<PrepareNow>().empty()) << "it does so anyway while it waits";
   Hear(Start{Round(0)});
@@ -523,7 +444,7 @@ TEST_F(Attendance, SaysWhetherItIsPreparing) {
   Hear(Notice{"a node joins", true});
   EXPECT_EQ(All<PrepareNow>().size(), 1u) << "a new coordinator may not know that another has asked";
   Do(Prepares{false});
-  EXPECT_EQ(Told<Beat>().at(0), (Beat{{1, 0}, false, false}));
+  EXPECT_EQ(ToldBeat(), (Beat{{1, 0}, false, false}));
 }
 
 TEST_F(Attendance, TellsEachCoordinatorWhatItImports) {

@@ -516,8 +516,9 @@ TEST(Silence, OfAllNodesIsToldToThoseThatAskAndOfSomeIsNot) {
   RoundId round = s.state.round.id;
   auto answer = [&](const std::string& name, bool silent, RoundId of) {
     s.Says(name, Beat{of, silent});
-    std::vector<Beat> told = s.Told<Beat>(name);
-    return told.empty() ? Beat{} : told.back();
+    Beat told = s.Told<Beat>(name).back();
+    EXPECT_TRUE(std::exchange(told.lease, false));
+    return told;
   };
   EXPECT_EQ(answer("a", true, round), Beat{});
   EXPECT_EQ(answer("b", true, round), Beat{});

@@ -98,7 +98,7 @@ Hello SomeHello() {
 
 TEST(Wire, EveryNodeMessageComesBackAsItWas) {
   for (const NodeMessage& message : std::vector<NodeMessage>{
-           SomeHello(), Beat{}, Beat{{1, 2}}, Beat{{1, 2}, true}, Beat{{}, false, true}, Ready{{1, 2}, 4000},
+           SomeHello(), Beat{}, Beat{{1, 2}}, Beat{{1, 2}, true}, Beat{{}, false, true, 17}, Ready{{1, 2}, 4000},
            Ready{{1, 2}, 4000, -7}, SomeReport(), Report{{0, -1}, {}, {}, {}}, Leave{"stopped"},
            Leave{"unfit", LeaveCause::kUnhealthy}, Leave{"preempted", LeaveCause::kPreempted}, Doubt{},
            Inspect{"job-7", true}, Inspect{}, Supersede{"job-7", 4, "10.0.0.2:29400"}, Imports{},
@@ -116,9 +116,11 @@ TEST(Wire, EveryCoordinatorMessageComesBackAsItWas) {
   Verdict verdict{137, "the budget is gone", SomeFailure(), {SomeFailure()}, true};
   for (const CoordinatorMessage& message : std::vector<CoordinatorMessage>{
            Welcome{3, milliseconds(5000), "0.1.0"}, Welcome{3, milliseconds(5000), "0.1.0", true}, Imports{"json"},
-           Beat{}, Beat{{3, 17}, true}, Notice{"node c waits", true}, Start{SomeAssignment()},
-           Stop{{3, 17}, "a worker failed"}, Stop{{3, 17}, "a hang", RoundCause::kFailure, true}, Finish{3, verdict},
-           Finish{1, {}}, Refuse{78, "no"}, Redirect{4, "10.0.0.2:29400"}, Notice{"waiting"}, status}) {
+           Beat{}, Beat{{3, 17}, true}, Beat{{}, false, false, -5, true},
+           Stop{{3, 17}, "silent", RoundCause::kMembership, false, true}, Notice{"node c waits", true},
+           Start{SomeAssignment()}, Stop{{3, 17}, "a worker failed"},
+           Stop{{3, 17}, "a hang", RoundCause::kFailure, true}, Finish{3, verdict}, Finish{1, {}}, Refuse{78, "no"},
+           Redirect{4, "10.0.0.2:29400"}, Notice{"waiting"}, status}) {
     StatusOr<CoordinatorMessage> again = wire::DecodeFromCoordinator(wire::Encode(message));
     ASSERT_TRUE(again.ok()) << again.status();
     EXPECT_EQ(*again, message) << message.index();

@@ -255,6 +255,7 @@ void World::Fault() {
         if (!p.alive) return;
         Note([&] { return fmt::format("process {} goes on", id); });
         p.frozen = false;
+        p.thawed = now_;
         auto held = std::move(p.held);
         p.held.clear();
         for (auto& what : held) what();

@@ -80,6 +80,7 @@ class World {
     bool alive = true;
     bool powered_off = false;
     bool frozen = false;
+    TimePoint thawed{};
     bool ended = false;
     std::vector<std::function<void()>> held;  // while frozen
     // coordinator
@@ -148,11 +149,12 @@ class World {
   void StartWorkers(Process& process, const Assignment& assignment);
   void EndWorkers(Process& process, int code, bool consequence);
   void Prepare(Process& process, Duration most);  // standby workers
-  void StopWorkers(Process& process);
+  void StopWorkers(Process& process, std::optional<Duration> grace = std::nullopt);
   void ExitWhenDone(int process, TimePoint since);
 
   void Kill(Process& process, bool power_off);
   void Fault();
+  void CheckOtherRounds(const Process& process);
   bool Related(int a, int b) const;
   bool Whole(int lineage) const;
 

@@ -284,7 +284,7 @@ void World::Attend(Process& process, const at::Event& event) {
       StartWorkers(process, start->assignment);
     } else if (const auto* stop = std::get_if<at::StopRound>(&action)) {
       if (!process.workers && process.round != stop->round) Violate("Stop of a round that never ran");
-      StopWorkers(process);
+      StopWorkers(process, stop->grace);
     } else if (const auto* end = std::get_if<at::End>(&action)) {
       Note([&] { return fmt::format("   {} ends with {}: {}", id, end->verdict.exit_code, end->verdict.reason); });
       process.ended = true;
@@ -399,6 +399,22 @@ void World::Knock(Process& process) {
   Put(c, 0, Conn::Item{false, NodeMessage(Supersede{"job", process.membership.term, process.address}), {}});
 }
 
+// A round is at work when all its nodes have begun. Then no node has workers of another one, which may write to the
+// same checkpoint, unless it is leaving: it writes its last. A frozen node cannot stop anything.
+void World::CheckOtherRounds(const Process& process) {
+  if (!cuts_ || process.round_lineage < 0 || !Whole(process.round_lineage)) return;
+  for (const Process& other : processes_) {
+    const bool works = other.alive && other.workers && !other.attendance.left && !other.ended;
+    const bool frozen = other.frozen || now_ < other.thawed + options_.heartbeat_timeout / 5;
+    if (!works || frozen || other.round_lineage < 0 || other.round_lineage == process.round_lineage) continue;
+    const bool exempt = lineages_[static_cast<size_t>(other.round_lineage)].amnesiac ||
+                        lineages_[static_cast<size_t>(process.round_lineage)].amnesiac;
+    if (exempt) continue;
+    Violate(fmt::format("round {} is at work while {} has workers of {}", Show(process.round), other.name,
+                        Show(other.round)));
+  }
+}
+
 void World::Prepare(Process& process, Duration most) {
   After(preparations_.Between(Duration{}, most), process.id, [this](Process& p) { Attend(p, at::Prepares{false}); });
 }
@@ -420,6 +436,7 @@ void World::StartWorkers(Process& process, const Assignment& assignment) {
     Violate(fmt::format("two halves: {} runs {}, {} runs {}", process.name, Show(process.round), other.name,
                         Show(other.round)));
   }
+  CheckOtherRounds(process);
   if (process.makes_standbys) {
     After(Duration{}, process.id, [this](Process& p) { Attend(p, at::Prepares{true}); });
     Prepare(process, seconds(20));
@@ -467,25 +484,25 @@ void World::EndWorkers(Process& process, int code, bool consequence) {
         });
 }
 
-void World::StopWorkers(Process& process) {
+void World::StopWorkers(Process& process, std::optional<Duration> grace) {
   process.stopping = true;
   uint64_t life = process.life;
   double slow = process.attendance.left ? 0.5 : 0.1;  // chance of a slow end: a leaving node writes a checkpoint
-  After(random_.Between(milliseconds(0), random_.Chance(slow) ? seconds(20) : milliseconds(300)), process.id,
-        [this, life](Process& p) {
-          if (p.life != life) return;
-          p.workers = false;
-          if (p.attendance.doing == NodeState::kIdle) return;
-          std::vector<WorkerFailure> late;
-          if (random_.Chance(0.1)) {  // a worker had written an error of its own, or fails by the stop
-            late.emplace_back();
-            late[0].node = p.name;
-            late[0].exit_code = 1;
-            late[0].late = true;
-            late[0].consequence = random_.Chance(0.5);
-          }
-          Attend(p, at::NoWorkerLeft{2, {}, std::move(late)});
-        });
+  const Duration took = random_.Between(milliseconds(0), random_.Chance(slow) ? seconds(20) : milliseconds(300));
+  After(std::min(took, grace.value_or(took)), process.id, [this, life](Process& p) {
+    if (p.life != life) return;
+    p.workers = false;
+    if (p.attendance.doing == NodeState::kIdle) return;
+    std::vector<WorkerFailure> late;
+    if (random_.Chance(0.1)) {  // a worker had written an error of its own, or fails by the stop
+      late.emplace_back();
+      late[0].node = p.name;
+      late[0].exit_code = 1;
+      late[0].late = true;
+      late[0].consequence = random_.Chance(0.5);
+    }
+    Attend(p, at::NoWorkerLeft{2, {}, std::move(late)});
+  });
 }
 
 // An agent ends when its workers are gone and, if it coordinates a finished job, the others have hung up (5 s at most).
