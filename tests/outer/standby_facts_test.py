@@ -85,9 +85,12 @@ def flat(facts, above=""):
 
 
 class Run:
-    """One agent with its folder."""
+    """One agent with its folder. `limit`: words of a shell before it. `through`: makes the subcommand and its words of
+    those of `run`."""
 
-    def __init__(self, case, name, flags, command=None, more=(), python=PYTHON, env=None, prepare=None, limit=""):
+    def __init__(
+        self, case, name, flags, command=None, more=(), python=PYTHON, env=None, prepare=None, limit="", through=None
+    ):
         self.name = name
         self.folder = os.path.join(tempfile.mkdtemp(prefix="run-", dir=case.dir), name)
         os.mkdir(self.folder)
@@ -99,10 +102,18 @@ class Run:
             file.write("what stdin brings")
         stdin = open(file.name)
         case.addCleanup(stdin.close)
+        words = ["--max-restarts", "3", "--log-level", "debug", "--log-dir", os.path.join(self.folder, "logs")]
+        words += [
+            *flags,
+            *more,
+            *(command or (os.path.join(self.folder, "standby_facts.py"),)),
+            "an argument",
+            "--flag",
+        ]
+        subcommand, words = through(words) if through else ("run", words)
         self.agent = case.start(
-            *("--max-restarts", "3", "--log-level", "debug", "--log-dir", os.path.join(self.folder, "logs")),
-            *(*flags, *more, *(command or (os.path.join(self.folder, "standby_facts.py"),))),
-            *("an argument", "--flag"),
+            *words,
+            subcommand=subcommand,
             worker=False,
             stdin=stdin,
             # The place in the output is never 0: there Python would write the mark of a Unicode text.
@@ -141,8 +152,9 @@ class FactsCase(MusterCase):
             worker.tell(str(code))
         workers.clear()
 
-    def compare(self, learner=True, but_for=(), **setting):
-        """Runs standby_facts.py with and without standbys. The facts are equal, but for IN_A_STANDBY and `but_for`.
+    def compare(self, learner=True, but_for=(), code=1, **setting):
+        """Runs standby_facts.py with and without standbys; each attempt but the last ends with `code`. The facts are
+        equal, but for IN_A_STANDBY and `but_for`.
 
         Returns the facts of the learner, the standby, and their cold counterparts."""
         standby = Run(self, "warm", ("--standby-workers", "auto", "--standby-delay", "0s"), **setting)
@@ -154,7 +166,7 @@ class FactsCase(MusterCase):
             before = f"restart {attempt - 1} of 3.*" if attempt > 1 else ""
             output = self.wait_for_output(standby.agent, f"(?s){before}{READY}")
             pid = int(re.findall(READY + r".*pid=(\d+)", output)[-1])
-            self.end(workers, 1)
+            self.end(workers, code)
             self.next_of(runs, workers)
             if workers["warm"].pid == pid:
                 break
