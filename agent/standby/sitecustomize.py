@@ -43,10 +43,11 @@ def move_away(channel):
     had = "fcntl" in sys.modules
     import fcntl
 
+    duplicate = 1030  # F_DUPFD_CLOEXEC, which PyPy does not name
     try:
-        far = fcntl.fcntl(channel, fcntl.F_DUPFD_CLOEXEC, 200)
+        far = fcntl.fcntl(channel, duplicate, 200)
     except OSError:  # the limit of descriptors is lower
-        far = fcntl.fcntl(channel, fcntl.F_DUPFD_CLOEXEC, 3)
+        far = fcntl.fcntl(channel, duplicate, 3)
     os.close(channel)
     if not had:
         del sys.modules["fcntl"]
@@ -308,4 +309,5 @@ def begin():
 
 failed = begin()
 if failed is not None:
+    sys.modules.setdefault("sitecustomize", None)  # what imports this removes it: PyPy takes it for granted
     raise failed
