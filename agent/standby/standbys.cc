@@ -76,7 +76,9 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
  public:
   Impl(boost::asio::io_context& loop, launcher::Reaper& reaper, const RunOptions& options, Events events)
       : loop_(loop), reaper_(reaper), options_(options), events_(std::move(events)), timer_(loop) {
-    view_.on = options.standby.wanted && !WhyNone(options);
+    const auto why_none = WhyNone(options);
+    view_.on = options.standby.wanted && !why_none;
+    if (options.standby.wanted && why_none) log::Debug(fmt::format("no standby workers: {}", *why_none));
     if (!view_.on) return;
     view_.memory = [] { return FreeMemory(); };
     for (const std::string& name : options.standby.imports) Add(name);
