@@ -98,7 +98,7 @@ class DeviceCase(MusterCase):
         """Waits until a standby has imported the last name that the worker has told, or the list has ended before."""
 
         def names():
-            for path in glob.glob(os.path.join(self.dir, "state", "muster", "imports", "*")):
+            for path in glob.glob(os.path.join(self.dir, "state", "muster", "imports", "*[!t]")):  # no .part
                 with open(path) as file:
                     yield from file.read().split()
 

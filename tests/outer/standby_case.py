@@ -31,7 +31,7 @@ class StandbyCase(MusterCase):
         """A script that notes each run, imports, prints the value of `facts` as JSON, and obeys."""
         self.write(
             self.script,
-            f"open({os.path.join(self.dir, 'runs')!r}, 'a').write('run\\n')\n"
+            f"with open({os.path.join(self.dir, 'runs')!r}, 'a') as file: file.write('run\\n')\n"
             f"{imports}\n"
             "import json, os, signal, socket, subprocess, sys\n"
             f"os.write(1, ('\\nfacts ' + json.dumps({facts}) + '\\n').encode())\n"  # at once: stderr has another writer
