@@ -1,12 +1,11 @@
 """Standby workers and what users have on their machines: the second attempt sees what a cold start would see."""
 
 import os
-import re
 import signal
 import stat
 import subprocess
 
-from muster_case import main, sanitized, wait_gone
+from muster_case import main, sanitized
 from standby_case import READY, STANDBY, StandbyCase
 
 
@@ -284,35 +283,6 @@ class Many(StandbyCase):
         for worker in workers:
             worker.tell("exit 0")
         agent.wait()
-
-
-class Signals(StandbyCase):
-    def test_at_each_point(self):
-        """A standby that is killed or stopped while it imports or waits: a cold start, and no failure of the job."""
-        gate = os.path.join(self.dir, "gate")
-        for number in (signal.SIGKILL, signal.SIGSTOP, signal.SIGINT, signal.SIGTERM):
-            for at in ("import", "ready"):
-                with self.subTest(number=number, at=at):
-                    self.write(os.path.join(self.dir, "runs"), "")
-                    if at == "import" and not os.path.exists(gate):
-                        os.mkfifo(gate)
-                    wait = f"if {STANDBY}: open({gate!r}).read()" if at == "import" else ""
-                    self.install("module_m", f"import os\nos.write(2, b'pid %d.' % os.getpid())\n{wait}")
-                    self.write_script("import module_m")
-                    agent = self.begin("--max-restarts", "1")
-                    (worker,) = self.workers(1)
-                    if at == "ready":
-                        (pid,) = self.await_ready(agent)
-                    else:
-                        output = self.wait_for_output(agent, r"a standby worker printed.*pid \d+\.")
-                        pid = int(re.search(r"a standby worker printed.*pid (\d+)\.", output)[1])
-                    os.kill(pid, number)
-                    worker.tell("exit 1")
-                    (worker,) = self.workers(1)
-                    self.assertTrue(wait_gone(pid))
-                    self.end(agent, [worker])
-                    self.assertEqual(self.runs(), 2)
-                    self.assertNotIn("began in a standby", agent.output())
 
 
 if __name__ == "__main__":

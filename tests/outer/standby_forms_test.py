@@ -10,7 +10,9 @@ import unittest
 
 from muster_case import MUSTER, PYTHON, main, open_to_all, sanitized
 
-from standby_facts_test import FactsCase
+from container_test import ContainerCase
+from containers import bind
+from standby_facts_test import READY, FactsCase
 
 OTHER_USER = 2000
 RETRYABLE = 222  # a torchrun under `exec` restarts after no other code
@@ -157,7 +159,7 @@ class Prefixes(FormsCase):
         cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
         uv = shutil.which("uv", path=os.pathsep.join([os.path.join(cache, "muster", "uv", "bin"), os.environ["PATH"]]))
         if not uv:
-            raise unittest.SkipTest("SKIPPED: there is no uv; `build-support/setup-venv uv` installs it (50 MB)")
+            raise unittest.SkipTest("SKIPPED: there is no uv; `build-support/setup-venv uv` installs it (63 MB)")
         venv = os.path.join(self.dir, ".venv")
         quiet = {"UV_CACHE_DIR": os.path.join(self.dir, "uv"), "UV_OFFLINE": "1", "UV_PYTHON_DOWNLOADS": "never"}
         subprocess.run([uv, "venv", "-q", "--python", PYTHON, venv], check=True, env={**os.environ, **quiet})
@@ -166,6 +168,39 @@ class Prefixes(FormsCase):
         env = {**self.on_path(), **quiet, "VIRTUAL_ENV": venv}
         facts = self.compare(limit="unset PYTHON_EXEC;", through=run, env=env, code=RETRYABLE)
         self.assertEqual({of_one["sys.prefix"] for of_one in facts}, {repr(venv)})
+
+
+class Pods(ContainerCase):
+    def test_a_torchrun_in_a_shell_on_a_read_only_root(self):
+        """Not as root, and with no home."""
+        folder = os.path.join(self.dir, "code")
+        os.mkdir(folder)
+        gate = os.path.join(folder, "gate")
+        os.mkfifo(gate)
+        with open(os.path.join(folder, "train.py"), "w") as file:
+            file.write(
+                "import os, sys\nearly = 'xmlrpc.client' in sys.modules\nimport xmlrpc.client\n"
+                "attempt = os.environ['TORCHELASTIC_RESTART_COUNT']\nprint(attempt, early, os.getuid(), flush=True)\n"
+                f"if attempt == '0': open('/code/gate').read()\nsys.exit({RETRYABLE} if attempt == '0' else 0)\n"
+            )
+        box = self.box(
+            "debian",
+            *("/muster/bin/muster", "exec", "--", "bash", "-c", "torchrun --max-restarts 1 /code/train.py"),
+            user=OTHER_USER,
+            env=("MUSTER_STANDBY_WORKERS=auto", "MUSTER_STANDBY_DELAY=0s", "MUSTER_LOG_LEVEL=debug"),
+            mounts=[self.installed(), bind(folder, "/code")],
+            memory=1 << 30,
+        )
+        process = self.begin(box)
+        said = ""
+        while READY not in said:
+            line = process.stderr.readline()
+            self.assertTrue(line, said)
+            said += line
+        open(gate, "w").close()
+        out, rest = process.communicate()
+        self.assertEqual((process.returncode, out), (0, f"0 False {OTHER_USER}\n1 True {OTHER_USER}\n"), said + rest)
+        self.assertIn("1 of 1 worker began in a standby", rest)
 
 
 if __name__ == "__main__":
