@@ -9,7 +9,7 @@
 //      name: look what it imports (probe.py)               Python and the installed packages
 //   P  still there?                                     P  yes; a text says what a cold start would find changed
 //   S  environment; with it the streams 0, 1 and 2:     N  names of modules that a worker has imported, or that the
-//      become the worker                                   probe has found in the script
+//      become the worker                                   probe has found in the script, with learner.py's entries
 //   T  as S, and go on as a worker that learns          R  imported so many modules, all that were asked for: ready
 //                                                       U  this process cannot be a standby: module, what it does
 //                                                       E  nor can one that imports it and what comes after it: the

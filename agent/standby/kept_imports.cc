@@ -12,7 +12,7 @@
 namespace muster::agent::standby {
 namespace {
 
-constexpr std::string_view kFirstLine = "muster imports 1";
+constexpr std::string_view kFirstLine = "muster imports 2";
 constexpr size_t kLongestFile = 1 << 20, kMostFiles = 200;
 
 bool IsDigest(std::string_view text) {
@@ -79,8 +79,8 @@ Status KeepImports(const ScriptFacts& facts, const std::vector<std::string>& nam
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) return ErrnoStatus(error.value(), fmt::format("making {}", folder));
-  MUSTER_RETURN_IF_ERROR(
-      ReplaceFile(fmt::format("{}/{}", folder, facts.script), FormatKeptImports(facts.versions, names)));
+  MUSTER_RETURN_IF_ERROR(ReplaceFile(fmt::format("{}/{}", folder, facts.script),
+                                     FormatKeptImports(facts.versions, names), {.mode = 0600}));
   RemoveOldest(folder);
   return absl::OkStatus();
 }

@@ -2,8 +2,9 @@
 //
 // The folder has at most 200 files: the oldest go.
 //
-// The file has lines: "muster imports 1", the digest of the versions, then one name each. A file of another form, of
-// other versions or above 1 MiB counts as none.
+// The file has lines: "muster imports 2", the digest of the versions, then one entry each, as in learner.py. A file of
+// another form, of other versions or above 1 MiB counts as none. Only its owner may read it: entries have marks of
+// values of variables.
 #pragma once
 
 #include <string>

@@ -4,9 +4,12 @@ It sends the names of modules of the standard library and of installed packages,
 module does before it imports another may matter to that. A standby imports them before the first line of the script. So
 what the script changes between its imports belongs to the order, and is sent as an entry of its own:
 
-  =environ:NAME   the script has set, changed or removed this variable
-  =path:A:B       it has changed sys.path, to this
-  =end:WHAT       it has changed what no standby can repeat: nothing that is imported later is sent
+  =environ:NAME=MARK   the script has set this variable, to a value with this mark (sitecustomize.py's mark_of)
+  =environ:NAME        it has removed this variable
+  =file:NAME:PATH      it has begun to import this module of its own
+  =file:               the same, but the name and the path are no entry
+  =path:A:B            it has changed sys.path, to this
+  =end:WHAT            it has changed what no standby can repeat: nothing that is imported later is sent
 
 "The script" is each module that is not installed. What an installed module has changed after the last module that it
 looked for counts as the script's, too: that costs no more than an entry too many.
@@ -14,8 +17,6 @@ looked for counts as the script's, too: that costs no more than an entry too man
 
 import os
 import sys
-
-LONGEST = 512  # characters of an entry; the agent takes no longer one
 
 
 class Learner:
@@ -69,33 +70,34 @@ class Learner:
         return getattr(self.tools.spec_of(name), "_initializing", False)
 
     def take_pending(self):
-        """Those that are in sys.modules by now."""
+        """Entries for those that are in sys.modules by now."""
         pending, self.pending = self.pending, []
-        names = []
+        entries = []
         for name in pending:
             spec = self.tools.spec_of(name)
-            if spec is not None and self.tools.is_foreign(spec):
-                names.append(name)
-            elif spec is not None and name == self.root:
-                self.root = ""  # a module of the script's own: what it does, the script does
-        return names
+            if spec is None:
+                continue
+            if self.tools.is_foreign(spec):
+                entries.append(name)
+                continue
+            entries += self.tools.file_entries(name, spec)
+            if name == self.root:
+                self.root = ""  # what a module of the script's own does, the script does
+        return entries
 
     def take_changes(self):
         environ, path, others = self.list_facts()
         changes = []
         if environ != self.environ:
             names = [name for name in {*environ, *self.environ} if environ.get(name) != self.environ.get(name)]
-            changes += sorted("=environ:" + os.fsdecode(name) for name in names)
+            changes += sorted(self.tools.variable_entry(os.fsdecode(name), environ.get(name)) for name in names)
         if path != self.path and not (self.folder_is_due and path[1:] == self.path):
             whole = all(isinstance(place, str) and os.pathsep not in place for place in path)
-            changes.append("=path:" + os.pathsep.join(path) if whole else "=end:sys.path")
+            change = "=path:" + os.pathsep.join(path) if whole else ""
+            changes.append(change if whole and self.tools.is_plain(change) else "=end:sys.path")
         changes += ["=end:" + what for what, value in others.items() if value != self.others[what]]
         self.environ, self.path, self.others, self.folder_is_due = environ, path, others, False
-        return [change if self.is_plain(change) else "=end:" + change[1:].partition(":")[0] for change in changes]
-
-    @staticmethod
-    def is_plain(text):
-        return len(text.encode("utf-8", "surrogateescape")) <= LONGEST and all(" " < c != "\x7f" for c in text)
+        return changes
 
     def send(self, entries):
         if not entries:

@@ -124,13 +124,15 @@ std::vector<std::string> NamesOfRound(const std::vector<std::string>& environmen
 
 void Imports::Add(const std::string& entry) {
   constexpr std::string_view kEnd = "=end:";
-  const bool plain = std::all_of(entry.begin(), entry.end(), [](unsigned char c) { return c > ' ' && c != 0x7f; });
+  const bool is_name = entry[0] != '=';  // of a module: it has no spaces
+  const bool plain = std::all_of(entry.begin(), entry.end(),
+                                 [is_name](unsigned char c) { return c != 0x7f && (is_name ? c > ' ' : c >= ' '); });
   if (entry.empty() || entry.size() > kLongestName || !plain || names_.size() >= kMostImports || !end_.empty()) return;
   for (const std::string& module : left_out_) {
     if (IsBelow(entry, module)) return;
   }
   if (entry.starts_with(kEnd)) end_ = entry.substr(kEnd.size());
-  const bool counts = entry[0] == '=' ? names_.empty() || names_.back() != entry : known_.insert(entry).second;
+  const bool counts = is_name ? known_.insert(entry).second : names_.empty() || names_.back() != entry;
   if (counts) names_.push_back(entry);
 }
 

@@ -6,29 +6,12 @@ which answers the agent (frames.h) and ends the process. Nothing of the user run
 
 import ast
 import hashlib
-import importlib.machinery
 import os
 import sys
 
-MOST_MODULES = 20_000
-LONGEST_FILE = 4 << 20  # bytes
+import constants  # of the archive
 
-
-def find_without_import(name, find_spec):
-    """The spec of a module. None: there is none. Its parents are not imported."""
-    parts = name.split(".")
-    spec = find_spec(parts[0])
-    for end in range(2, len(parts) + 1):
-        places = getattr(spec, "submodule_search_locations", None)
-        if places is None:
-            return None
-        spec = importlib.machinery.PathFinder.find_spec(".".join(parts[:end]), list(places))
-    return spec
-
-
-def is_main(test):
-    """Whether an expression is `__name__ == "__main__"`."""
-    return isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and test.left.id == "__name__"
+MOST_ENTRIES = 20_000
 
 
 def changes_nothing(statement):
@@ -54,87 +37,76 @@ def changes_nothing(statement):
 class Scan:
     """Names of installed modules, in the order in which the script and its own modules import them.
 
-    A module counts that is imported in any case: at the top of a file, in a `try`, or where the file is `__main__`. The
-    first statement that may change what an import sees ends it.
+    A module counts that is imported in any case: at the top of a file, in a `try`, or where the file is `__main__`. A
+    statement that sets variables to constants, and a module of the script's own, is an entry as in learner.py. The
+    first other statement that may change what an import sees ends it.
     """
 
-    def __init__(self, find_spec, is_foreign):
-        self.find_spec, self.is_foreign = find_spec, is_foreign
-        self.names = []
+    def __init__(self, tools):
+        """`tools`: the module sitecustomize."""
+        self.tools = tools
+        self.entries = []
         self.seen = set()
         self.ended = False
 
     def read(self, path, package):
-        try:
-            with open(path, "rb") as file:
-                text = file.read(LONGEST_FILE + 1)
-            if len(text) <= LONGEST_FILE:
-                self.walk(ast.parse(text, path).body, package)
-        except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
-            self.ended = True  # the script's run will say so
+        tree = constants.read(path)
+        if tree is None:
+            self.ended = True  # the script's run will say why
+        else:
+            self.walk(tree.body, package)
 
     def walk(self, statements, package):
         for statement in statements:
             if self.ended:
                 return
-            if isinstance(statement, ast.Import):
-                for alias in statement.names:
-                    self.add(alias.name)
-            elif isinstance(statement, ast.ImportFrom):
-                self.add_from(statement, package)
+            if isinstance(statement, (ast.Import, ast.ImportFrom)):
+                for name in constants.imported_by(statement, package):
+                    self.add(name)  # if that is a module
             elif isinstance(statement, ast.Try):
                 self.walk(statement.body + statement.orelse + statement.finalbody, package)
-            elif isinstance(statement, ast.If) and is_main(statement.test):
+            elif isinstance(statement, ast.If) and constants.is_main(statement.test):
                 self.walk(statement.body, package)
-            elif not changes_nothing(statement):
+            elif not self.take_constants(constants.stored_by(statement)) and not changes_nothing(statement):
                 self.ended = True
 
-    def add_from(self, statement, package):
-        base = statement.module or ""
-        if statement.level:
-            parents = package.split(".") if package else []
-            if statement.level > len(parents):
-                return
-            parents = parents[: len(parents) - statement.level + 1]
-            base = ".".join(parents + ([base] if base else []))
-        if base:
-            self.add(base)
-            for alias in statement.names:
-                self.add(base + "." + alias.name)  # if that is a module
+    def take_constants(self, stored):
+        if any(name is None or value is None for name, value, _ in stored):
+            return False
+        self.entries += [self.tools.variable_entry(name, value) for name, value, _ in stored]
+        return bool(stored)
 
     def add(self, name):
         """A module, after its parents."""
-        if self.ended or name in self.seen or len(self.seen) >= MOST_MODULES:
+        if self.ended or name in self.seen or len(self.seen) >= MOST_ENTRIES:
             return
         self.seen.add(name)
         parent = name.rpartition(".")[0]
         if parent:
             self.add(parent)
-        spec = find_without_import(name, self.find_spec)
+        spec = self.tools.find_without_import(name)
         if spec is None:
             return
-        if self.is_foreign(spec):
-            self.names.append(name)
+        if self.tools.is_foreign(spec):
+            self.entries.append(name)
         else:
             self.read_module(name, spec)
 
     def read_module(self, name, spec):
+        """One of the script's own."""
+        self.entries += self.tools.file_entries(name, spec)
         is_package = spec.submodule_search_locations is not None
         if spec.origin and spec.origin.endswith(".py"):
             self.read(spec.origin, name if is_package else name.rpartition(".")[0])
 
     def read_main(self, name):
         """A module that Python runs (-m). It is not imported itself, but its parents are."""
-        parent = name.rpartition(".")[0]
-        if parent:
-            self.add(parent)
-        spec = find_without_import(name, self.find_spec)
-        if getattr(spec, "submodule_search_locations", None) is not None:
-            self.add(name)
-            name += ".__main__"
-            spec = find_without_import(name, self.find_spec)
-        if spec is not None:
-            self.read_module(name, spec)
+        name, spec = self.tools.find_main(name)
+        package = name.rpartition(".")[0]
+        if package:
+            self.add(package)
+        if getattr(spec, "origin", None):
+            self.read(spec.origin, package)
 
 
 def digest(parts):
@@ -165,10 +137,10 @@ def run(channel, tools):
         sys.path.insert(0, folder)
     path = os.path.realpath(name) if kind == "script" else os.getcwd()
     tools.send(channel, b"V", digest([kind, name, path]) + "\0" + digest(list_versions(tools.is_foreign_place)))
-    scan = Scan(tools.find_spec, tools.is_foreign)
+    scan = Scan(tools)
     if kind == "script":
         scan.read(name, "")
     else:
         scan.read_main(name)
-    if scan.names:
-        tools.send(channel, b"N", "\0".join(scan.names))
+    if scan.entries:
+        tools.send(channel, b"N", "\0".join(scan.entries[:MOST_ENTRIES]))

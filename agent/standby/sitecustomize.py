@@ -18,6 +18,9 @@ variables that come with the start. The messages are those of frames.h.
 import os
 import sys
 
+LONGEST_ENTRY = 512  # bytes
+MARKS = int.from_bytes(b"muster", "little")  # the key of mark_of()
+
 
 def take_settings():
     """Undoes what the agent did to the environment, to sys.path and to the descriptors.
@@ -101,6 +104,55 @@ def find_spec(name, but=None):
         if spec is not None:
             return spec
     return None
+
+
+def find_without_import(name):
+    """The spec of a module. None: there is none. Its parents are not imported."""
+    from _frozen_importlib_external import PathFinder
+
+    parts = name.split(".")
+    spec = find_spec(parts[0])
+    for end in range(2, len(parts) + 1):
+        places = getattr(spec, "submodule_search_locations", None)
+        if places is None:
+            return None
+        spec = PathFinder.find_spec(".".join(parts[:end]), list(places))
+    return spec
+
+
+def find_main(name):
+    """The name and the spec of what `python -m NAME` runs."""
+    spec = find_without_import(name)
+    if getattr(spec, "submodule_search_locations", None) is not None:
+        name += ".__main__"
+        spec = find_without_import(name)
+    return name, spec
+
+
+def is_plain(entry):
+    """Whether the agent takes this entry of a list (learner.py)."""
+    size = len(entry.encode("utf-8", "surrogateescape"))
+    return size <= LONGEST_ENTRY and all(" " <= c != "\x7f" for c in entry)
+
+
+def mark_of(name, value):
+    """Eight bytes that differ where the value of a variable does. The value may be secret, and stays where it is."""
+    import _imp
+
+    return _imp.source_hash(MARKS, os.fsencode(name) + b"=" + os.fsencode(value)).hex()
+
+
+def variable_entry(name, value):
+    """The entry of a variable that the script sets to `value`. None: it removes it."""
+    entry = "=environ:" + name + ("" if value is None else "=" + mark_of(name, value))
+    return entry if is_plain(entry) else "=end:os.environ"
+
+
+def file_entries(name, spec):
+    """A list with the entry of a module of the script's own. Empty: it is a folder, or an importer has made it."""
+    origin = getattr(spec, "origin", None)
+    entry = "=file:%s:%s" % (name, origin)
+    return [] if origin is None else [entry if is_plain(entry) else "=file:"]
 
 
 def stamp_of(path):
@@ -253,6 +305,7 @@ def wait(channel, names, learner, watcher):
                 watcher.begin(os.fsdecode(folder))
             count = watcher.import_all(text.decode("utf-8", "surrogateescape").split("\0") if text else [])
             files, origins = list_files()
+            files.update(watcher.list_sources())
             send(channel, b"R", str(count))
         elif letter == b"P":
             send(channel, b"P", find_change(files, origins) or "")
@@ -290,9 +343,9 @@ def begin():
 
         del sys.modules["learner"]
         if waits:
-            import watcher
+            import watcher  # and constants
 
-            del sys.modules["watcher"]
+            del sys.modules["watcher"], sys.modules["constants"]
         channel, names = take_settings()
         if waits:
             return wait(channel, names, learner, watcher)

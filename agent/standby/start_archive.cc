@@ -73,8 +73,11 @@ StatusOr<Descriptor> OpenStartArchive() {
   constexpr std::string_view kWhat = "preparing standby workers";
   Descriptor memory(static_cast<int>(syscall(SYS_memfd_create, "muster-standby", MFD_CLOEXEC)));
   if (!memory.ok()) return CallStatus(errno, "memfd_create", kWhat);
-  const std::string zip = ZipOf(
-      {{"sitecustomize.py", kSitecustomize}, {"learner.py", kLearner}, {"watcher.py", kWatcher}, {"probe.py", kProbe}});
+  const std::string zip = ZipOf({{"sitecustomize.py", kSitecustomize},
+                                 {"learner.py", kLearner},
+                                 {"watcher.py", kWatcher},
+                                 {"constants.py", kConstants},
+                                 {"probe.py", kProbe}});
   if (write(memory.get(), zip.data(), zip.size()) != static_cast<ssize_t>(zip.size()) ||
       lseek(memory.get(), 0, SEEK_SET) != 0) {
     return ErrnoStatus(errno, kWhat);

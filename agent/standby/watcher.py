@@ -8,6 +8,8 @@ import _socket
 import os
 import sys
 
+import constants  # of the archive
+
 # Variables that C code may read when a library is loaded, by their beginnings: no other place sees these looks. NCCL,
 # gloo and the drivers of GPUs read theirs at their first use.
 READ_BY_LIBRARIES = (
@@ -34,7 +36,12 @@ class Watcher:
         self.read_by_libraries = ""  # a variable that the script has changed
         self.watches = True
         self.names = {*names, *map(os.fsencode, names)}
-        self.of_script = set()  # variables that it changes
+        self.of_script = set()  # variables that it changes, and that are not repeated
+        self.repeated = {}  # variables: (value, value before) or, if the script leaves the value that is there, None
+        self.constants = constants.Constants()
+        self.files = set()  # entries of learner.py for modules of the script's own
+        self.own = []  # those that are not read yet: (module, package, path)
+        self.stamps = {}  # of those that are read, by path
         self.descriptors = self.list_descriptors()
         self.state = self.list_state()
         self.methods = self.watch_environment()
@@ -51,6 +58,16 @@ class Watcher:
         self.given = list(sys.path)
         if sys.argv[0] != "-m":
             self.set_main(os.path.abspath(sys.argv[0]) if sys.version_info >= (3, 9) else sys.argv[0])
+        self.own.append(("__main__", *self.find_script()))
+
+    def find_script(self):
+        """The package and the file of what this process will run."""
+        if sys.argv[0] != "-m":
+            return "", os.path.abspath(sys.argv[0])
+        with open("/proc/self/cmdline", "rb") as line:
+            words = os.fsdecode(line.read()).split("\0")
+        name, spec = self.tools.find_main(words[words.index("-m") + 1]) if "-m" in words else ("", None)
+        return name.rpartition(".")[0], getattr(spec, "origin", None) or ""
 
     @staticmethod
     def set_main(path):
@@ -64,14 +81,56 @@ class Watcher:
         """The script has changed something here (learner.py)."""
         kind, _, value = entry[1:].partition(":")
         if kind == "environ":
-            self.of_script |= {value, os.fsencode(value)}
-            if value.startswith(READ_BY_LIBRARIES):
-                self.libraries, self.read_by_libraries = self.list_libraries(), value
+            name, _, mark = value.partition("=")
+            if not mark or not self.repeat(name, mark):
+                self.distrust(name)
+        elif kind == "file" and entry not in self.files:
+            self.files.add(entry)
+            module, _, path = value.partition(":")
+            package = module if os.path.basename(path) == "__init__.py" else module.rpartition(".")[0]
+            self.own.append((module, package, path))
+            if self.repeated:
+                self.read_own()
         elif kind == "path" and sys.path != value.split(os.pathsep):  # else an import has done the same here
             self.take_added()
             self.given = value.split(os.pathsep)
             sys.path[:] = self.given + [place for place in self.added if place not in self.given]
             self.folder = sys.path[0]
+
+    def repeat(self, name, mark):
+        """Sets a variable as the script does, if its text says that each worker does so. Returns whether it does."""
+        if name in self.names or name in self.of_script:
+            return False
+        self.read_own()
+        constant = self.constants.find(name)
+        if constant is None or self.tools.mark_of(name, constant[0]) != mark:
+            return False
+        if name not in self.repeated:
+            value, keeps = constant
+            before = os.environ.get(name)
+            self.repeated[name] = None if keeps and before is not None else (value, before)
+            if self.repeated[name]:
+                os.environ[name] = value
+        return True
+
+    def distrust(self, name):
+        """From now on the variable may have another value in a worker than here."""
+        self.of_script |= {name, os.fsencode(name)}
+        if name.startswith(READ_BY_LIBRARIES):
+            self.libraries, self.read_by_libraries = self.list_libraries(), name
+
+    def read_own(self):
+        own, self.own = self.own, []
+        for module, package, path in own:
+            self.stamps.setdefault(path, self.tools.stamp_of(path))
+            self.constants.add(module, package, constants.read(path))
+        for name in self.repeated:
+            if name not in self.of_script and self.constants.find(name) is None:
+                self.distrust(name)
+
+    def list_sources(self):
+        """The files that say what is repeated, with their stamps."""
+        return self.stamps if self.repeated else {}
 
     def take_added(self):
         """What imports have added to sys.path since it was set."""
@@ -107,12 +166,23 @@ class Watcher:
         for name, (method, look) in self.methods.items():
             if getattr(type(os.environ), name) is look:  # else a module has put its own there
                 setattr(type(os.environ), name, method)
+        for name, change in self.repeated.items():
+            value, before = change or (None, None)
+            if change and os.environ.get(name) == value:  # it is the script that sets it
+                self.put(name, before)
         self.set_main(None)
         if self.path is not None and self.given[1:] != self.path:
             self.take_added()
             sys.path[:] = self.path + self.added
         elif sys.path[:1] == [self.folder]:
             del sys.path[0]  # Python puts it there itself
+
+    @staticmethod
+    def put(name, value):
+        if value is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = value
 
     @staticmethod
     def list_descriptors():
@@ -175,6 +245,9 @@ class Watcher:
                 self.state[what] = value  # the module random has come
             if value != self.state[what]:
                 self.unfit("changes " + what)
+        for name, change in self.repeated.items():
+            if change and name not in self.of_script and os.environ.get(name) != change[0]:
+                self.unfit("changes %s, which the script has set" % name, ends=True)
         if self.libraries is not None and self.list_libraries() != self.libraries:
             self.unfit("loads a library, after the script has changed " + self.read_by_libraries, ends=True)
         if self.folder is not None and sys.path[:1] != [self.folder]:
@@ -196,7 +269,8 @@ class Watcher:
         for name in entries:
             if name.startswith("="):
                 self.follow(name)
-                own.clear()
+                if name.startswith("=path:"):
+                    own.clear()
                 continue
             if name in sys.modules or self.has_failed(name):
                 continue

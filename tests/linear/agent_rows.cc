@@ -109,7 +109,12 @@ const std::vector<LinearRow> kRows = {
        return standby::Encode(standby::Letter::kNames, name);
      }),
      Frames},
-    {"standby", "Kept", Repeats("name\n", "muster imports 1\nversions\n"), Kept},
+    {"standby", "Changes", Numbers([](size_t number) {
+       const std::string entry = fmt::format("=environ:A{}=00ff", number);
+       return standby::Encode(standby::Letter::kNames, entry);
+     }),
+     Frames},
+    {"standby", "Kept", Repeats("name\n", "muster imports 2\nversions\n"), Kept},
     {"preempt", "Events", Repeats(R"({"EventType":"Preempt","Resources":["a"]},)", R"({"Events":[)", "{}]}"), Notice},
     {"preempt", "Words", Repeats("word "), Notice},
     {"preempt", "Url", Repeats("a&wait_for_change=true&", "http://host/?"), Notice},

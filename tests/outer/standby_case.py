@@ -1,11 +1,17 @@
 """A test case with a script of the test's own, its installed modules, and standby workers."""
 
+import glob
 import json
 import os
 import re
+import shutil
 import textwrap
+import threading
+import time
 
-from muster_case import HERE, MusterCase
+from muster_case import DEADLINE, HERE, MusterCase
+
+from standby_test import OF_ROUND
 
 READY = r"a standby worker is ready"
 # A module's way to tell where it is imported.
@@ -74,3 +80,43 @@ class StandbyCase(MusterCase):
         facts = self.facts(agent)
         self.assertEqual(len(facts), 2, agent.output())
         return agent, facts
+
+    def check_changes(self, before, module, early, said, **more):
+        """A script that does `before` and imports `module`, the text of module_m, sees the same in a standby.
+
+        `early`: whether the standby has imported module_m. `said`: what the log says is left out; "": nothing."""
+        shutil.rmtree(os.path.join(self.dir, "state"), ignore_errors=True)  # the list of the row before
+        self.write(os.path.join(self.dir, "runs"), "")
+        self.install("module_m", module)
+        environment = f"dict(os.environ, **dict.fromkeys({sorted(OF_ROUND)!r}))"
+        self.write_script(
+            f"import os, sys\nearly, first = 'module_m' in sys.modules, {environment}\n{before}\nimport module_m\n"
+            "import subprocess\nfor_c = subprocess.run(['printenv', 'X_HOME', 'GIVEN'], stdout=-1).stdout.decode()",
+            f"[early, module_m.VALUE, sys.path, first, {environment}, for_c]",
+        )
+        agent = self.begin(imports=None, env={"GIVEN": "x"}, **more)
+        (worker,) = self.workers(1)
+        self.wait_for_output(agent, said if "leave out" in said else f"(?s){said}.*{READY}")
+        if "neither" not in said:
+            self.await_list("=end:" if "leave out" in said else "subprocess")
+        worker.tell("exit 1")
+        (worker,) = self.workers(1)
+        self.wait_for_output(agent, "1 of 1 worker began in a standby")
+        self.end(agent, [worker])
+        cold, warm = self.facts(agent)
+        self.assertEqual(cold[1:], warm[1:])
+        self.assertEqual((cold[0], warm[0]), (False, early))
+        if not said:
+            self.assertNotRegex(agent.output(), "do not import|leave out|import neither")
+        return warm
+
+    def await_list(self, last):
+        """Waits until a standby has imported what the worker has named, up to `last`. Then the list is kept."""
+        end, ticker = time.monotonic() + DEADLINE, threading.Event()
+        while time.monotonic() < end:
+            for path in glob.glob(os.path.join(self.dir, "state", "muster", "imports", "*[!t]")):  # no .part
+                with open(path) as file:
+                    if last in file.read():
+                        return
+            ticker.wait(0.01)
+        self.fail(f"no list with {last}")

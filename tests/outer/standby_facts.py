@@ -15,6 +15,7 @@ FIRST = {
     "sys.meta_path": [getattr(finder, "__name__", type(finder).__name__) for finder in sys.meta_path],
     "sys.path_hooks": [getattr(hook, "__qualname__", repr(type(hook))) for hook in sys.path_hooks],
     "sys.path": list(sys.path),
+    "first environment": [f"{name}={value}" for name, value in sys.modules["os"].environ.items()],
     "names of sys": sorted(vars(sys)),
     "depth of frames": 0,
 }
@@ -24,6 +25,18 @@ while frame:
     frame = frame.f_back
 del frame
 
+import importlib
+import os
+
+if "FACTS_IMPORT" in os.environ:
+    importlib.import_module(os.environ["FACTS_IMPORT"])
+
+# A standby does this, too, before the imports that follow, and takes it back.
+os.environ["FACTS_SET"] = "by the script"
+os.environ["TORCHELASTIC_RUN_ID"] = "by the script, too"
+os.environ.setdefault("FACTS_FOLDER", "is there")
+os.environ.update({"OMP_NUM_THREADS": "2"}, FACTS_MORE="")
+
 import atexit
 import builtins
 import contextlib
@@ -31,14 +44,12 @@ import contextvars
 import ctypes
 import faulthandler
 import gc
-import importlib
 import inspect
 import json
 import linecache
 import locale
 import logging
 import multiprocessing
-import os
 import pickle
 import posix
 import random
@@ -56,9 +67,6 @@ import traceback
 import uuid
 import warnings
 import zipimport
-
-if "FACTS_IMPORT" in os.environ:
-    importlib.import_module(os.environ["FACTS_IMPORT"])
 
 C = ctypes.CDLL(None, use_errno=True)
 PRCTL_INTO = {"parent-death signal": 2, "child subreaper": 37}  # options of prctl(2) that fill an int

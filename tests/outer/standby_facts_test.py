@@ -285,7 +285,7 @@ class Facts(FactsCase):
                     file.write(text)
 
         env = {"PYTHONPATH": "FOLDER/site-packages", "FACTS_IMPORT": "changes", "CHANGED": "value", "GONE": "soon"}
-        _, facts, _, _ = self.compare(env=env, prepare=write, but_for=("sys.path",))  # of the first line
+        _, facts, _, _ = self.compare(env=env, prepare=write, but_for=("sys.path", "first environment"))
         self.assertIn("CHANGED=value and more", facts["os.environ"])
         self.assertIn("changes", facts["sys.modules"])  # at the first line
 

@@ -2,10 +2,12 @@
 
 import glob
 import os
+import re
 import signal
 import subprocess
 import sys
 import textwrap
+import unittest.mock
 
 from muster_case import DEADLINE, HERE, MUSTER, main
 from nodes_case import Nodes
@@ -41,7 +43,7 @@ class Waits(Nodes):
         (path,) = glob.glob(os.path.join(self.dir, "state", "muster", "imports", "*"))
         with open(path) as file:
             first, versions, *names = file.read().splitlines()
-        self.assertEqual((first, len(versions)), ("muster imports 1", 64))
+        self.assertEqual((first, len(versions)), ("muster imports 2", 64))
         return names
 
     def end(self, agents, workers):
@@ -69,6 +71,28 @@ class Waits(Nodes):
         self.wait_for_output(agents[0], "had imported: True")
         (pid,) = [worker.pid for worker in workers if worker is mine]
         self.assertIn(f"pid={pid}", agents[0].output())
+        self.end(agents, workers)
+
+    def test_constants_of_the_text_are_in_force(self):
+        site = os.path.join(self.dir, "site-packages")
+        os.mkdir(site)
+        with open(os.path.join(site, "module_m.py"), "w") as file:
+            file.write("import os\nVALUE = [os.environ.get(name) for name in ('X_HOME', 'GIVEN')]")
+        self.write_script(
+            """
+            import os
+            early = "module_m" in sys.modules
+            there = "X_HOME" in os.environ
+            os.environ["X_HOME"] = "/data"
+            os.environ.setdefault("GIVEN", "y")
+            import module_m
+            print("found:", early, there, module_m.VALUE)
+            """
+        )
+        with unittest.mock.patch.dict(os.environ, PYTHONPATH=site, GIVEN="x"):
+            agents, workers, _ = self.pair_with_a_standby()
+        self.wait_for_output(agents[0], r"found: True False \['/data', 'x'\]")
+        self.wait_for_output(agents[1], r"found: False False \['/data', 'x'\]")
         self.end(agents, workers)
 
     def test_what_a_worker_imports_is_kept_for_the_next_run(self):
@@ -242,14 +266,26 @@ class Text(Nodes):
         "import csv, broken, json": "csv",
         '"""text"""\nX = [1, -2]\nY: int = 3\nZ: int\ndef f(): pass\nclass C: pass\npass\nimport json': "json",
         "if TYPE_CHECKING:\n import csv\nimport json": "json",
-        "import csv, os\nos.environ['A'] = 'b'\nimport json": "csv os",
-        "import csv, os\nos.environ.update(A='b')\nimport json": "csv os",
+        "import os\nos.environ['A'] = 'b'\nimport json": "os =environ:A json",
+        "import os\nos.environ.setdefault('A', 'b')\nimport json": "os =environ:A json",
+        "import os\nos.environ.update({'A': 'b'}, B='c')\nimport json": "os =environ:A =environ:B json",
+        "if __name__ == '__main__':\n os.environ['A'] = 'b'\n import json": "=environ:A json",
+        "import os\nos.environ['A'] = 'b'\nos.environ['A'] = 'c'\nimport json": "os =environ:A =environ:A json",
+        "import os\nos.environ['A\tB'] = 'b'\nimport json": "os =end:os.environ json",
+        "import os\nos.environ['A'] = f()\nimport json": "os",
+        "import os\nos.environ['A'] = b\nimport json": "os",
+        "import os\nos.environ[a] = 'b'\nimport json": "os",
+        "import os\nos.environ.update(A='b', B=c)\nimport json": "os",
+        "import os\nos.environ.update(a)\nimport json": "os",
+        "import os\nos.environ.pop('A')\nimport json": "os",
+        "import os\nos.environ.clear()\nimport json": "os",
         "import csv\nx = f()\nimport json": "csv",
         "import csv, os\nos.environ = {}\nimport json": "csv os",
         "import csv, os\ndel os.environ['A']\nimport json": "csv os",
         "import csv, os\n@f\ndef g(): pass\nimport json": "csv os",
         "import csv\nassert (x := f)\nimport json": "csv",
-        "import csv, own_sets, json": "csv os",
+        "import csv, own_sets, json": "csv os =environ:A wave json",
+        "if __name__ != '__main__':\n import json": "",
         "from . import x\nimport json": "json",
         "import sys, _thread": "sys _thread",
         "é": "",
@@ -273,21 +309,27 @@ class Text(Nodes):
                 module = types.ModuleType(name)
                 exec(text.replace("\\nfailed = begin()", "\\nfailed = None"), module.__dict__)
                 return module
-            tools, probe = load("sitecustomize"), load("probe")
+            tools, sys.modules["constants"] = load("sitecustomize"), load("constants")
+            probe = load("probe")
             sys.path.insert(0, {os.path.join(self.dir, "code")!r})
-            scan = probe.Scan(tools.find_spec, tools.is_foreign)
+            scan = probe.Scan(tools)
             kind, name = sys.argv[1:]
             scan.read(name, "") if kind == "script" else scan.read_main(name)
-            print(*scan.names)
+            print(*scan.entries)
             """)
         self.program = os.path.join(self.dir, "scan.py")
         with open(self.program, "w") as file:
             file.write(program)
 
     def found(self, kind, name):
+        """The entries without the script's own files and without the marks of values."""
+        entries = self.entries(kind, name)
+        return " ".join(re.sub("(=environ:.*)=.*", r"\1", entry) for entry in entries if not entry.startswith("=file"))
+
+    def entries(self, kind, name):
         command = [sys.executable, "-S", "-E", self.program, kind, name]
         run = subprocess.run(command, stdout=subprocess.PIPE, check=True, cwd=os.path.join(self.dir, "code"))
-        return run.stdout.decode().strip()
+        return run.stdout.decode().split()
 
     def test_scripts(self):
         for text, names in self.ROWS.items():
@@ -295,6 +337,25 @@ class Text(Nodes):
                 with open(self.script, "w", encoding="utf-8") as file:
                     file.write(text)
                 self.assertEqual(self.found("script", self.script), names)
+
+    def test_files_and_values(self):
+        code = os.path.dirname(self.script)
+        with open(self.script, "w") as file:
+            file.write("import os, own.part, own_sets")
+        entries = self.entries("script", self.script)
+        files = [entry for entry in entries if entry.startswith("=file")]
+        names = [
+            "own/__init__.py",
+            "own/part.py",
+            "own/other.py",
+            "own/sub/__init__.py",
+            "own/sub/deep.py",
+            "own_sets.py",
+        ]
+        modules = ["own", "own.part", "own.other", "own.sub", "own.sub.deep", "own_sets"]
+        self.assertEqual(files, [f"=file:{module}:{code}/{name}" for module, name in zip(modules, names)])
+        self.assertEqual(entries[-2], files[-1])
+        self.assertRegex(entries[-1], "^=environ:A=[0-9a-f]{16}$")
 
     def test_modules(self):
         """Python imports the parents of a module that it runs, not the module."""

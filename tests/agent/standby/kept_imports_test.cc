@@ -13,9 +13,12 @@ using testing::IsEmpty;
 const std::string kScript(64, 'a'), kVersions(64, '0');
 
 TEST(KeptImports, AreReadAsTheyWereWritten) {
-  const std::string text = FormatKeptImports(kVersions, {"torch", "torch.distributed"});
-  EXPECT_EQ(text, "muster imports 1\n" + kVersions + "\ntorch\ntorch.distributed\n");
-  EXPECT_THAT(ParseKeptImports(text, kVersions), ElementsAre("torch", "torch.distributed"));
+  const std::vector<std::string> names = {"torch", "=environ:A=00ff", "=file:own:/my folder/own.py",
+                                          "torch.distributed"};
+  const std::string text = FormatKeptImports(kVersions, names);
+  EXPECT_EQ(text, "muster imports 2\n" + kVersions +
+                      "\ntorch\n=environ:A=00ff\n=file:own:/my folder/own.py\ntorch.distributed\n");
+  EXPECT_EQ(ParseKeptImports(text, kVersions), names);
 }
 
 TEST(KeptImports, AreNoneForAnotherVersionOrForm) {
@@ -25,6 +28,7 @@ TEST(KeptImports, AreNoneForAnotherVersionOrForm) {
     EXPECT_THAT(ParseKeptImports(text.substr(0, end), kVersions), IsEmpty()) << end;
   }
   EXPECT_THAT(ParseKeptImports("x" + text, kVersions), IsEmpty());
+  EXPECT_THAT(ParseKeptImports("muster imports 1\n" + kVersions + "\ntorch\n", kVersions), IsEmpty());
 }
 
 TEST(KeptImports, HaveAtMostAMebibyte) {

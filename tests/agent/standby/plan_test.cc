@@ -190,6 +190,14 @@ TEST(StandbyImports, KeepChangesInOrder) {
   EXPECT_THAT(imports.names(), ElementsAre("=environ:X", "b", "=environ:X", "=path:/a:/b"));
 }
 
+TEST(StandbyImports, KeepPathsWithSpaces) {
+  Imports imports;
+  for (const char* entry : {"=file:own:/my folder/own.py", "=environ:A=0f", "=path:/a b", "=path:/a\tb", "=end:a\nb"}) {
+    imports.Add(entry);
+  }
+  EXPECT_THAT(imports.names(), ElementsAre("=file:own:/my folder/own.py", "=environ:A=0f", "=path:/a b"));
+}
+
 TEST(StandbyImports, EndWhereTheScriptSaysSo) {
   Imports imports;
   for (const char* entry : {"a", "=end:sys.argv", "b", "=end:os.getcwd()"}) imports.Add(entry);
