@@ -419,8 +419,8 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
         place.seat.standby = Seat::Standby::kReady;
         place.seat.failures = 0;
         if (!waits_ && source_ == Source::kWorker) {
-          // Else it may import more.
-          complete_ = view_.quiet && MonotonicClock::now() >= *view_.quiet + options_.standby.delay;
+          // Before that it may import more.
+          if (view_.quiet && MonotonicClock::now() >= *view_.quiet + options_.standby.delay) complete_ = true;
           events_.learned(JoinParts(imports_.names()));
         }
         view_.standby_memory = PrivateMemory(place.process->pid).value_or(kUnknownMemory);

@@ -44,6 +44,14 @@ class Standbys(MusterCase):
             pids, lines = dict.fromkeys(found), len(found)
         return [int(pid) for pid in pids]
 
+    def gate(self, name):
+        """A FIFO at which a process waits for a line, and a function that lets one go."""
+        path = os.path.join(self.dir, name)
+        os.mkfifo(path)
+        writing = os.open(path, os.O_RDWR)
+        self.addCleanup(os.close, writing)
+        return path, lambda: os.write(writing, b"\n")
+
     def end(self, agent, workers):
         for worker in workers:
             worker.tell("exit 0")
@@ -140,6 +148,43 @@ class Standbys(MusterCase):
                 self.wait_for_output(agent, rf"(?s)round 1:.*{READY}")
         self.assertIn("standbys had imported: True", agent.output())
         self.end(agent, [worker])
+
+    def test_one_that_is_ready_while_the_round_stops(self):
+        """Standbys have been made of what the worker has shown: the next one does not tell it again."""
+        package = os.path.join(self.dir, "lib", "site-packages")
+        os.makedirs(package)
+        go, let_go = self.gate("go")
+        gate, open_gate = self.gate("gate")
+        with open(os.path.join(package, "late.py"), "w") as file:
+            file.write("import os\nif open('/proc/self/oom_score_adj').read() == '1000\\n':  # in a standby\n")
+            file.write(f"    os.write(2, b'at the gate')\n    open({gate!r}).readline()\n")
+        script = os.path.join(self.dir, "script.py")
+        with open(script, "w") as file:
+            file.write(
+                "import json, os, signal, socket, subprocess, sys\n"
+                "print('finders:', [type(finder).__name__ for finder in sys.meta_path])\n"
+                "if (os.environ['RANK'], os.environ['TORCHELASTIC_RESTART_COUNT']) == ('0', '0'):\n"
+                f"    open({go!r}).readline()\n"
+                "    import late, wave\n"
+                f"exec(open({os.path.join(os.path.dirname(__file__), 'obedient_worker.py')!r}).read())\n"
+            )
+        words = ("--nproc-per-node", "2", "--max-restarts", "1", script)
+        agent = self.begin(*words, worker=False, imports=None, env={"PYTHONPATH": package})
+        (failing,) = self.workers(1)
+        self.await_ready(agent, 2)
+        let_go()
+        (staying,) = self.workers(1)
+        staying.ask("ignore SIGTERM")
+        self.wait_for_output(agent, "at the gate")
+        failing.tell("exit 1")
+        staying.ask("asked SIGTERM")
+        ready = agent.output().count(READY)
+        open_gate()
+        self.wait_for_output(agent, rf"(?s)({READY}.*){{{ready + 1}}}")
+        staying.tell("exit 0")
+        self.end(agent, self.workers(2))
+        self.assertIn("2 of 2 workers began in a standby", agent.output())
+        self.assertEqual(len(re.findall("finders: .*Learner", agent.output())), 1)
 
     def test_an_import_that_a_standby_may_not_do(self):
         """One that opens a file for writing: the worker does it, and one sentence names the module."""
