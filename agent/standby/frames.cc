@@ -36,6 +36,10 @@ std::string Encode(Letter letter, std::string_view body) {
   return frame.append(body);
 }
 
+bool IsHelloOf(const Frame& frame, int64_t pid) {
+  return frame.letter == Letter::kHello && frame.body == std::to_string(pid);
+}
+
 std::string JoinParts(const std::vector<std::string>& parts) {
   std::string text;
   for (const std::string& part : parts) {

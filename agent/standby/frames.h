@@ -17,6 +17,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -49,6 +50,10 @@ struct Frame {
 inline constexpr size_t kLongestBody = 1 << 20;  // of a frame from Python
 
 std::string Encode(Letter letter, std::string_view body = {});
+
+// Whether the process `pid` itself says hello. One that the worker's command starts before its Python, or in place of
+// it, may run sitecustomize.py, too.
+bool IsHelloOf(const Frame& frame, int64_t pid);
 
 // Parts joined by NUL, and back. No part of an empty text.
 std::string JoinParts(const std::vector<std::string>& parts);

@@ -8,7 +8,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <set>
 
-#include "agent/standby/kept_imports.h"
+#include "agent/standby/learning.h"
 #include "agent/standby/plan.h"
 #include "agent/standby/python_channel.h"
 #include "agent/standby/standby_output.h"
@@ -28,7 +28,6 @@ namespace {
 constexpr Duration kAnswerLimit = std::chrono::seconds(2);
 constexpr Duration kSendLimit = std::chrono::seconds(1);
 constexpr Duration kEndLimit = std::chrono::seconds(2);  // for all of them together, after SIGKILL
-constexpr int kMostTries = 3;                            // to learn, since a round may end before its Python has begun
 
 // What a worker has that does not change from round to round.
 struct Likeness {
@@ -62,12 +61,6 @@ struct Place {
   std::unique_ptr<Process> process;  // unless seat.standby is kNone
 };
 
-// The worker that tells what it imports.
-struct Learner {
-  std::unique_ptr<PythonChannel> channel;
-  pid_t pid = -1;
-};
-
 constexpr const char* kNoPath = "the workers' Python reads no PYTHONPATH (-E, -I, -S), or is a child of them";
 
 }  // namespace
@@ -75,19 +68,22 @@ constexpr const char* kNoPath = "the workers' Python reads no PYTHONPATH (-E, -I
 class Standbys::Impl : public std::enable_shared_from_this<Impl> {
  public:
   Impl(boost::asio::io_context& loop, launcher::Reaper& reaper, const RunOptions& options, Events events)
-      : loop_(loop), reaper_(reaper), options_(options), events_(std::move(events)), timer_(loop) {
+      : loop_(loop),
+        reaper_(reaper),
+        options_(options),
+        events_(std::move(events)),
+        timer_(loop),
+        learning_(loop, options, {.told = [this] { Look(); }, .replaced = [this] { EmptyStandbys(); }}) {
     const auto why_none = WhyNone(options);
     view_.on = options.standby.wanted && !why_none;
     if (options.standby.wanted && why_none) log::Debug(fmt::format("no standby workers: {}", *why_none));
-    if (!view_.on) return;
     view_.memory = [] { return FreeMemory(); };
-    for (const std::string& name : options.standby.imports) Add(name);
   }
 
   void Close() {
     timer_.cancel();
-    Keep();
-    learner_.reset();
+    learning_.Keep();
+    learning_.Stop();
     places_.clear();
     reaper_.AwaitGroups({left_.begin(), left_.end()}, MonotonicClock::now() + kEndLimit);
   }
@@ -102,16 +98,16 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   void Hear(const std::string& names) {
-    if (wants_imports()) Take(Source::kOtherNode, SplitParts(names));
+    if (view_.on) learning_.HearNode(SplitParts(names));
     Look();
   }
-  bool wants_imports() const { return view_.on && source_ < Source::kOtherNode && options_.standby.imports.empty(); }
+  bool wants_imports() const { return view_.on && learning_.wants_imports(); }
 
   void Prepare(std::vector<launcher::WorkerSpec>* workers) {
     RoundEnds();
     from_standby_ = 0;
-    learner_.reset();
-    if (!seen_ && tries_ == kMostTries) Off(kNoPath);
+    learning_.Stop();
+    if (learning_.unseen()) Off(kNoPath);
     if (!view_.on || !OpenArchive()) return;
     NoteWorkers(*workers);
     const TimePoint deadline = MonotonicClock::now() + kAnswerLimit;
@@ -123,14 +119,16 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
       Place& place = places_[rank];
       if (!place.process) continue;
       if (const Status answer = place.process->channel->AwaitAnswer(deadline); answer.ok()) {
-        UseStandby(place, &(*workers)[rank], rank == 0 && !complete_);
+        UseStandby(place, &(*workers)[rank], rank == 0 && learning_.wants_worker());
       } else {
         log::Debug(fmt::format("a standby worker is not used: {}", Message(answer)),
                    {{"pid", std::to_string(place.process->pid)}});
         Empty(place);
       }
     }
-    if (!complete_ && !workers->empty() && !workers->front().start) Learn(&workers->front());
+    if (learning_.wants_worker() && !workers->empty() && !workers->front().start) {
+      learning_.Ask(&workers->front(), archive_.get());
+    }
   }
 
   int WorkersRun() {
@@ -159,9 +157,6 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
   }
 
  private:
-  // Where the names come from. A later one is better.
-  enum class Source { kNone, kText, kLastRun, kOtherNode, kWorker };
-
   bool OpenArchive() {
     if (archive_.ok()) return true;
     auto archive = OpenStartArchive();
@@ -191,73 +186,11 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
     }
   }
 
-  // --- what the script imports ---
-
-  void Learn(launcher::WorkerSpec* worker) {
-    auto channel = PythonChannel::Open(loop_, LearnerEvents());
-    if (!channel.ok()) return;  // the next round tries again
-    learner_ = Learner{.channel = *std::move(channel)};
-    worker->marks = worker->environment;
-    PythonStart start = learner_->channel->StartWith(worker->environment, Mode::kLearn, archive_.get(), {});
-    worker->environment = std::move(start.environment);
-    worker->kept.insert(worker->kept.end(), start.descriptors.begin(), start.descriptors.end());
-    worker->start = [this](const launcher::ProcessSpec& process) -> StatusOr<pid_t> {
-      MUSTER_ASSIGN_OR_RETURN(learner_->pid, launcher::StartProcess(process));
-      learner_->channel->Started();
-      ++tries_;
-      return learner_->pid;
-    };
-  }
-
-  PythonChannel::Events LearnerEvents() {
-    return {.frame = [this](const Frame& frame) { OnLearned(frame); },
-            .ended = [this](const Status&) { learner_.reset(); }};
-  }
-
-  // A process that the command starts before its Python, or in place of it, may run sitecustomize.py, too.
-  static bool IsFrom(const Frame& hello, pid_t pid) { return hello.body == std::to_string(pid); }
-
-  void OnLearned(const Frame& frame) {
-    if (frame.letter == Letter::kHello) seen_ = seen_ || IsFrom(frame, learner_->pid);
-    if (!seen_ || frame.letter != Letter::kNames) return;
-    Take(Source::kWorker, SplitParts(frame.body));
-    Look();
-  }
-
-  // A worker here shows the names bit by bit, in order: they replace the others.
-  void Take(Source source, const std::vector<std::string>& names) {
-    const bool better = source > std::exchange(source_, source);
-    if (!options_.standby.imports.empty()) return;
-    if (better && !imports_.names().empty()) {
-      imports_.Clear();
-      EmptyStandbys();
-    }
-    const bool went_on = imports_.end().empty();
-    for (const std::string& name : names) Add(name);
-    if (went_on && !imports_.end().empty()) {
-      log::Info(
-          fmt::format("standby workers leave out what the script imports after it has changed {}", imports_.end()));
-    }
-  }
-
-  void Add(const std::string& name) {
-    imports_.Add(name);
-    view_.imports = imports_.names().size();
-  }
-
-  // A worker's list is kept for the next run.
-  void Keep() {
-    if (!facts_ || source_ != Source::kWorker || !options_.standby.imports.empty()) return;
-    if (std::exchange(kept_, imports_.names().size()) == imports_.names().size()) return;
-    if (const Status kept = KeepImports(*facts_, imports_.names()); !kept.ok()) {
-      log::Debug(fmt::format("what the script imports is not kept for its next run: {}", Message(kept)));
-    }
-  }
-
   // --- making standbys ---
 
   void Look() {
     if (!view_.on || !view_.quiet) return;
+    view_.imports = learning_.names().size();
     view_.seats.clear();
     for (const Place& place : places_) view_.seats.push_back(place.seat);
     view_.at_once = waits_ || hurries_ ? cpus_ : 1;
@@ -363,7 +296,7 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
   void OnProbe(Place& place, const Frame& frame) {
     switch (frame.letter) {
       case Letter::kHello: {
-        if (!IsFrom(frame, place.process->pid)) return Off(kNoPath);
+        if (!IsHelloOf(frame, place.process->pid)) return Off(kNoPath);
         place.seat.proven = true;
         const RunOptions::Command& command = options_.command;
         const std::string look = Encode(
@@ -372,10 +305,9 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
         return Look();
       }
       case Letter::kVersions:
-        return OnFacts(ParseScriptFacts(frame.body));
+        return learning_.HearFacts(ParseScriptFacts(frame.body));
       case Letter::kNames:
-        if (source_ <= Source::kText) Take(Source::kText, SplitParts(frame.body));
-        return;
+        return learning_.HearText(SplitParts(frame.body));
       case Letter::kReady:
       case Letter::kUnfit:
       case Letter::kEnd:
@@ -388,17 +320,10 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
     }
   }
 
-  void OnFacts(const StatusOr<ScriptFacts>& facts) {
-    if (facts_ || !facts.ok()) return;
-    facts_ = *facts;
-    if (!wants_imports()) return;
-    if (const auto kept = ReadKeptImports(*facts); !kept.empty()) Take(Source::kLastRun, kept);
-  }
-
   // Names the modules that the standby has not been told.
   void Tell(Place& place) {
     std::vector<std::string> parts = {ScriptFolder(options_.command)};
-    const std::vector<std::string>& names = imports_.names();
+    const std::vector<std::string>& names = learning_.names();
     parts.insert(parts.end(), names.begin() + static_cast<std::ptrdiff_t>(place.seat.imports), names.end());
     if (place.seat.standby == Seat::Standby::kReady) place.seat.standby = Seat::Standby::kMore;
     place.seat.imports = names.size();
@@ -411,23 +336,23 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
   void OnStandby(Place& place, const Frame& frame) {
     switch (frame.letter) {
       case Letter::kHello:
-        if (!IsFrom(frame, place.process->pid)) {
+        if (!IsHelloOf(frame, place.process->pid)) {
           return Off("another process than the worker's reads Python's settings");
         }
         return Tell(place);
       case Letter::kReady:
         place.seat.standby = Seat::Standby::kReady;
         place.seat.failures = 0;
-        if (!waits_ && source_ == Source::kWorker) {
+        if (!waits_ && learning_.from_worker()) {
           // Before that it may import more.
-          if (view_.quiet && MonotonicClock::now() >= *view_.quiet + options_.standby.delay) complete_ = true;
-          events_.learned(JoinParts(imports_.names()));
+          if (view_.quiet && MonotonicClock::now() >= *view_.quiet + options_.standby.delay) learning_.Complete();
+          events_.learned(JoinParts(learning_.names()));
         }
         view_.standby_memory = PrivateMemory(place.process->pid).value_or(kUnknownMemory);
         log::Debug("a standby worker is ready", {{"pid", std::to_string(place.process->pid)},
                                                  {"modules", frame.body},
                                                  {"private_bytes", std::to_string(view_.standby_memory)}});
-        Keep();
+        learning_.Keep();
         return Look();
       case Letter::kUnfit:
       case Letter::kEnd:
@@ -448,16 +373,9 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
     const std::string module = frame.body.substr(0, frame.body.find('\0'));
     const std::string does = frame.body.substr(std::min(frame.body.size(), module.size() + 1));
     if (module.empty()) return Off("Python's start " + does);
-    if (frame.letter == Letter::kEnd) {
-      imports_.EndAt(module, does);
-      log::Info(
-          fmt::format("standby workers import neither {} nor what comes after it: importing it {}", module, does));
-    } else if (imports_.LeaveOut(module)) {
-      log::Info(fmt::format("standby workers do not import {} from now on: importing it {}", module, does));
-    } else {
+    if (!learning_.LeaveOut(frame.letter, module, does)) {
       return Off(fmt::format("importing {} {}, as do many others", module, does));
     }
-    view_.imports = imports_.names().size();
     EmptyStandbys();
     Look();
   }
@@ -503,11 +421,7 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
       ++from_standby_;
       const pid_t pid = std::exchange(used->pid, -1);
       left_.erase(pid);  // it is a worker now
-      if (learn) {
-        seen_ = true;  // as a standby
-        used->channel->Redirect(LearnerEvents());
-        learner_ = Learner{std::move(used->channel), pid};
-      }
+      if (learn) learning_.Follow(std::move(used->channel), pid);
       return pid;
     };
   }
@@ -526,14 +440,7 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
   std::vector<Place> places_;         // by local rank
   std::set<pid_t> left_;              // standbys and probes that are not reaped yet
   std::vector<Likeness> likenesses_;  // of the workers of this round or the next, by local rank
-  std::optional<Learner> learner_;
-  int tries_ = 0;
-  bool seen_ = false;      // a worker's Python has run sitecustomize.py
-  bool complete_ = false;  // a worker has told what it imports until standbys were made of it
-  Source source_ = Source::kNone;
-  Imports imports_;
-  std::optional<ScriptFacts> facts_;
-  size_t kept_ = 0;  // names, in the file
+  Learning learning_;
   int from_standby_ = 0;
 };
 

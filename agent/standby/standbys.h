@@ -1,12 +1,10 @@
-// The standby workers of this node: learns what the script imports, makes one standby for each local rank, and starts
-// the workers of the next round from them. plan.h decides when. Loop thread only; the Reaper must outlive it.
+// The standby workers of this node: learns what the script imports (learning.h), makes one standby for each local rank,
+// and starts the workers of the next round from them. plan.h decides when. Loop thread only; the Reaper must outlive
+// it.
 //
 // A standby runs the command line of its worker, `python -u script args`, in the agent's folder, session rules, cgroup
 // and limits, and stops before Python looks at the script (sitecustomize.py). It is no worker: it is in no group, its
 // output goes to the debug log, and nothing that happens to it counts as a failure of the job.
-//
-// The modules come from --standby-imports; else from a worker of this script, here or on another node, in this run or
-// its last one (kept_imports.h); else from the script's text (probe.py).
 #pragma once
 
 #include <boost/asio/io_context.hpp>
