@@ -37,8 +37,10 @@ class Learning {
 
   // In order, with the entries of learner.py.
   const std::vector<std::string>& names() const { return imports_.names(); }
-  // A worker of this node has told them.
+  // A worker of this node has told them in this run.
   bool from_worker() const { return source_ == Source::kWorker; }
+  // Some worker has told them: also one of another node, or of the last run.
+  bool from_run() const { return source_ >= Source::kLastRun; }
 
   // --- from the worker with local rank 0 ---
 

@@ -343,11 +343,12 @@ class Standbys::Impl : public std::enable_shared_from_this<Impl> {
       case Letter::kReady:
         place.seat.standby = Seat::Standby::kReady;
         place.seat.failures = 0;
-        if (!waits_ && learning_.from_worker()) {
-          // Before that it may import more.
-          if (view_.quiet && MonotonicClock::now() >= *view_.quiet + options_.standby.delay) learning_.Complete();
-          events_.learned(JoinParts(learning_.names()));
+        // Before the delay is over the worker may import more.
+        if (!waits_ && learning_.from_worker() && view_.quiet &&
+            MonotonicClock::now() >= *view_.quiet + options_.standby.delay) {
+          learning_.Complete();
         }
+        if (!waits_ && learning_.from_run()) events_.learned(JoinParts(learning_.names()));
         view_.standby_memory = PrivateMemory(place.process->pid).value_or(kUnknownMemory);
         log::Debug("a standby worker is ready", {{"pid", std::to_string(place.process->pid)},
                                                  {"modules", frame.body},

@@ -25,7 +25,8 @@ namespace muster::agent::standby {
 class Standbys {
  public:
   struct Events {
-    // In a round: a standby has imported what its worker has shown. All names, joined by NUL.
+    // In a round: a standby has imported what a worker has shown, in this run or the last one. All names, joined by
+    // NUL.
     std::function<void(const std::string& names)> learned;
     // From Wait() or WorkersRun() on, until nothing is left to import, or it cannot be imported.
     std::function<void(bool preparing)> preparing;

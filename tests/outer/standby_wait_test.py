@@ -152,6 +152,21 @@ class Waits(Nodes):
                 self.wait_for_output(spare, "had imported: True")
                 self.end((nodes[1 - end], spare), workers)
 
+    def test_a_spare_node_hears_a_kept_list(self):
+        """The worker of node 0 began in a standby that was made of it, and so looks for no module itself."""
+        self.write_script("def late():\n    import xmlrpc.client\nlate()")
+        agents, workers, _ = self.pair_with_a_standby()
+        self.end(agents, workers)
+        self.place = self.endpoint()
+        agents = [self.begin("2", "--node-rank", "0")]
+        self.wait_for_output(agents[0], READY)
+        agents.append(self.begin("2", "--node-rank", "1", standby="off"))
+        workers = self.workers(2)
+        self.wait_for_output(agents[0], "had imported: True")
+        agents.append(self.begin("2", env={"XDG_STATE_HOME": os.path.join(self.dir, "other")}))
+        self.wait_for_output(agents[2], READY + ".*modules=[2-9]")  # the text alone has one
+        self.end(agents, workers)
+
     def slow_import(self):
         """The name of a module whose import waits until somebody opens the file for writing; its folder, as variables;
         the file."""
