@@ -31,6 +31,7 @@ void Learning::Ask(launcher::WorkerSpec* worker, int archive) {
 
 void Learning::Follow(std::unique_ptr<PythonChannel> channel, pid_t pid) {
   seen_ = true;  // as a standby
+  if (!imports_.names().empty()) source_ = Source::kWorker;
   channel->Redirect(LearnerEvents());
   learner_ = Learner{std::move(channel), pid};
 }

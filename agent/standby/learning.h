@@ -52,7 +52,8 @@ class Learning {
   bool unseen() const;
   // A cold worker: changes it so that it tells. Borrows `archive` (start_archive.h) until it has been started.
   void Ask(launcher::WorkerSpec* worker, int archive);
-  // The worker with this pid began in a standby, and tells through `channel`.
+  // The worker with this pid began in a standby, and tells through `channel` what the standby has not imported. So what
+  // is known stays, and is the beginning of its list.
   void Follow(std::unique_ptr<PythonChannel> channel, pid_t pid);
   // Standbys have been made of what it has told: no further worker is to tell.
   void Complete() { complete_ = true; }

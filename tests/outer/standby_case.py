@@ -81,12 +81,16 @@ class StandbyCase(MusterCase):
         self.assertEqual(len(facts), 2, agent.output())
         return agent, facts
 
+    def forget(self):
+        """As if no script had run."""
+        shutil.rmtree(os.path.join(self.dir, "state"), ignore_errors=True)  # the kept list
+        self.write(os.path.join(self.dir, "runs"), "")
+
     def check_changes(self, before, module, early, said, **more):
         """A script that does `before` and imports `module`, the text of module_m, sees the same in a standby.
 
         `early`: whether the standby has imported module_m. `said`: what the log says is left out; "": nothing."""
-        shutil.rmtree(os.path.join(self.dir, "state"), ignore_errors=True)  # the list of the row before
-        self.write(os.path.join(self.dir, "runs"), "")
+        self.forget()
         self.install("module_m", module)
         environment = f"dict(os.environ, **dict.fromkeys({sorted(OF_ROUND)!r}))"
         self.write_script(

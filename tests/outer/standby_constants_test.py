@@ -402,7 +402,7 @@ class Scripts(StandbyCase):
         )
         for name, path in (("own.script", "own/script.py"), ("own", "own/__main__.py")):
             with self.subTest(name):
-                self.write(os.path.join(self.dir, "runs"), "")
+                self.forget()
                 self.script = os.path.join(self.dir, path)
                 self.write_script(text, "[early, first, module_m.VALUE]")
                 agent = self.begin(imports=None, env={"GIVEN": "x"}, script_words=["-m", name])

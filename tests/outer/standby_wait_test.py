@@ -107,6 +107,13 @@ class Waits(Nodes):
         self.wait_for_output(agents[0], "had imported: True")
         self.end(agents, workers)
 
+    def test_what_its_standby_had_imported_is_kept_too(self):
+        self.write_script("import xmlrpc.client\ndef late():\n    import wave\nlate()")
+        agents, workers, _ = self.pair_with_a_standby()
+        self.wait_for_output(agents[0], f"(?s)began in a standby.*{READY}")
+        self.end(agents, workers)
+        self.assertLess({"xmlrpc.client", "wave"}, set(self.kept()))
+
     def test_a_list_of_other_packages_is_not_used(self):
         self.write_script("def late():\n    import xmlrpc.client\nlate()")
         agents, workers, _ = self.pair_with_a_standby()

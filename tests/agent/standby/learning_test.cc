@@ -42,6 +42,19 @@ TEST_F(LearningTest, ABetterSourceReplacesAWorseOne) {
   EXPECT_FALSE(learning_->from_worker());
 }
 
+TEST_F(LearningTest, AWorkerThatBeganInAStandbyAddsToWhatItsStandbyHasImported) {
+  Begin();
+  learning_->HearText({"json", "csv"});
+  auto channel = PythonChannel::Open(loop_, {});
+  ASSERT_TRUE(channel.ok());
+  learning_->Follow(*std::move(channel), 1);
+  EXPECT_THAT(learning_->names(), ElementsAre("json", "csv"));
+  EXPECT_EQ(replaced_, 0);
+  EXPECT_TRUE(learning_->from_worker());
+  learning_->HearNode({"wave"});
+  EXPECT_THAT(learning_->names(), ElementsAre("json", "csv"));
+}
+
 TEST_F(LearningTest, TheUsersListIsNotReplaced) {
   options_.standby.imports = {"torch"};
   Begin();
