@@ -187,7 +187,8 @@ std::string Machine::WhoIsMissing() const {
 }
 
 // The nodes that take part: the last round's nodes before others, then those that are preparing last, then by index,
-// then by arrival. A job that goes on, and has enough nodes, does not wait for the imports of a newcomer.
+// then by arrival. A job that goes on, and has enough nodes, does not wait for the imports of a newcomer that it can
+// take in later.
 std::vector<Member*> Machine::Choose() {
   std::vector<Member*> ready;
   ready.reserve(static_cast<size_t>(s_.counts.ready));
@@ -201,7 +202,8 @@ std::vector<Member*> Machine::Choose() {
   });
   if (ready.size() > max) ready.resize(max);
   const auto min = static_cast<size_t>(options().min_nodes);
-  while (GoesOn() && ready.size() > min && ready.back()->preparing && !ready.back()->in_round) ready.pop_back();
+  const bool later = GoesOn() && options().scale_up == ScaleUp::kNow;
+  while (later && ready.size() > min && ready.back()->preparing && !ready.back()->in_round) ready.pop_back();
   return ready;
 }
 

@@ -89,6 +89,19 @@ TEST(PreparingNodes, TakePartIfTheJobNeedsThem) {
   EXPECT_EQ(s.Roster(), "a c") << "the job stands still without it";
 }
 
+TEST(PreparingNodes, TakePartIfTheNextRestartIsTheirOnlyChance) {
+  JobOptions options = Job(1, 2, 3);
+  options.last_call = {};
+  options.scale_up = ScaleUp::kAtRestart;
+  Stage s(options);
+  s.Join("a");
+  s.Wait(milliseconds(1));
+  s.Join(Preparing(s, "b"));
+  s.Fails("a", 137);
+  s.Ready("a");
+  EXPECT_EQ(s.Roster(), "a b");
+}
+
 TEST(PreparingNodes, ThoseThatHavePreparedComeFirst) {
   Stage s = Running(2, 2, {"a", "b"});
   s.Join(Preparing(s, "c"));
