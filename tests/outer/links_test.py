@@ -75,6 +75,27 @@ class Blackholes(MusterCase):
     def test_the_coordinator_is_cut_off(self):
         self.cut_off(0, 200)
 
+    def fenced(self, lost, reason):
+        """The workers of the lost node have ended when the others start without it. They did not end by themselves."""
+        agents, members = self.three("1:3", "heartbeat_timeout=8,last_call_timeout=600,join_timeout=300")
+        self.network.cut(lost)
+        again = self.round_of(2, at_least=1)
+        self.assertFalse(alive(members[f"n{lost}"].pid))
+        self.assertIn(reason, agents[lost].output())
+        self.assertIsNone(agents[lost].process.poll())
+        self.network.heal(lost)
+        everybody = self.round_of(3, at_least=2)
+        self.assertNotIn(again[0].pid, [worker.pid for worker in everybody])
+        for worker in everybody:
+            worker.tell("exit 0")
+        self.assertEqual([agent.wait() for agent in agents], [0, 0, 0])
+
+    def test_a_node_is_fenced(self):
+        self.fenced(2, "no coordinator has answered for 6.4 s: a round may start without this node")
+
+    def test_the_coordinator_is_fenced(self):
+        self.fenced(0, "fell silent")
+
     def test_the_link_comes_back_in_time(self):
         for quiet in (1, 0):  # the link of a node, then that of the coordinator
             with self.subTest(cut=quiet):
