@@ -180,6 +180,7 @@ void Machine::Said(PeerId peer, const NodeMessage& message) {
       member->quiet = quiet;
       member->preparing = beat->preparing;
     }
+    if (s_.hurries && s_.phase == Phase::kRunning) Hurry(*member);
     Beat answer{.stamp = beat->stamp, .lease = s_.phase != Phase::kReforming};
     if (quiet && AllQuiet()) answer.round = s_.round.id, answer.silent = true;
     SendTo(peer, answer);

@@ -177,6 +177,7 @@ struct State {
   std::map<int, std::string> indexes;             // node name by index (options.indexed)
   std::multimap<TimePoint, PeerId> listen_until;  // when to check whether a stream is silent; one entry per stream
   SilentNodes silent;
+  bool hurries = false;                         // nodes wait to join the current round: its nodes are told to prepare
   std::optional<TimePoint> take_in_by;          // newcomers wait until then for nodes that are preparing
   std::optional<TimePoint> expected;            // the last look_again; a much later event: this process was frozen
   std::optional<TimePoint> grace_until;         // after a freeze: no round starts, no node counts as silent before

@@ -84,11 +84,11 @@ class Machine {
   void FinishWith(int exit_code, std::string reason, bool with_failures, bool budget_used = false);
 
   // membership_roster.cc: the start of a round
-  int WantedNodes() const;  // max nodes if no number was set (Want)
-  bool HasRoom() const;     // the round has fewer nodes than are wanted
-  bool GoesOn() const;      // a node of the last round lives and stays
-  void TakeIn();            // stops the round for the nodes that came while it runs
-  void Hurry();             // asks the nodes of the round to make their standby workers now
+  int WantedNodes() const;     // max nodes if no number was set (Want)
+  bool HasRoom() const;        // the round has fewer nodes than are wanted
+  bool GoesOn() const;         // a node of the last round lives and stays
+  void TakeIn();               // stops the round for the nodes that came while it runs
+  void Hurry(Member& member);  // asks a node of the round to make its standby workers now
   void BeginGathering(const Why& why);
   void Gather();
   bool MayStart();

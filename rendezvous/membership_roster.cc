@@ -50,7 +50,9 @@ void Machine::TakeIn() {
   const auto take_in_by = std::exchange(s_.take_in_by, std::nullopt);
   if (s_.phase != Phase::kRunning || counts.ready == 0 || counts.succeeded != 0 || !HasRoom()) return;
   if (options().scale_up != ScaleUp::kNow) return;
-  if (counts.seated_preparing > 0) Hurry();
+  if (!std::exchange(s_.hurries, true)) {
+    for (auto& [name, member] : s_.members) Hurry(member);
+  }
   const int prepared = counts.ready - counts.preparing;
   if (prepared == 0) return;
   const int there = counts.ready + counts.seated_busy;
@@ -68,13 +70,11 @@ void Machine::TakeIn() {
   BeginStopping({fmt::format("scaling up: {} joined", who)}, "");
 }
 
-void Machine::Hurry() {
-  for (auto& [name, member] : s_.members) {
-    if (member.peer == 0 || !member.in_round || !member.preparing || std::exchange(member.hurried, true)) continue;
-    SendTo(member.peer,
-           Notice{fmt::format("round {} stops for new nodes once the standby workers are ready", s_.round.id.number),
-                  true});
-  }
+void Machine::Hurry(Member& member) {
+  if (member.peer == 0 || !member.in_round || !member.preparing || std::exchange(member.hurried, true)) return;
+  SendTo(
+      member.peer,
+      Notice{fmt::format("round {} stops for new nodes once the standby workers are ready", s_.round.id.number), true});
 }
 
 void Machine::BeginGathering(const Why& why) {
@@ -286,6 +286,7 @@ void Machine::StartRound(const Why& why) {
   s_.trouble = {};
   s_.stopping = {};
   s_.waiting = {};
+  s_.hurries = false;
   s_.last_refusal.clear();
   for (auto& [name, member] : s_.members) {
     Change change(s_, member);
