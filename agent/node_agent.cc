@@ -98,7 +98,8 @@ class NodeAgent::Impl {
   void RoundFailed(int exit_code, const std::string& reason);
   void WorkersSucceeded();
   void WorkersGone();
-  void StopWorkers(rendezvous::RoundCause cause, bool keep_evidence);
+  // `limit`: of the grace; evidence is not waited for then.
+  void StopWorkers(rendezvous::RoundCause cause, bool keep_evidence, std::optional<Duration> limit = std::nullopt);
   void ReadyAgain();
   void Ready();
   void MakeStandbys();
@@ -314,18 +315,16 @@ void NodeAgent::Impl::StopRound(const rendezvous::attendance::StopRound& stop) {
   watch_.ledger().StopCame(stop.reason, MonotonicClock::now());
   if (!stops) stop_reason_ = stop.reason;
   if (attempt_gone_) return ReadyAgain();  // the workers had succeeded, but the round is repeated
-  if (!stop.grace) return StopWorkers(stop.cause, stop.keep_evidence);
-  standbys_.RoundEnds();
-  guard_.End();
-  attempt_->Stop(SIGTERM, std::min(*stop.grace, wiring_.grace), stop_reason_);
+  StopWorkers(stop.cause, stop.keep_evidence, stop.grace);
 }
 
-void NodeAgent::Impl::StopWorkers(rendezvous::RoundCause cause, bool keep_evidence) {
+void NodeAgent::Impl::StopWorkers(rendezvous::RoundCause cause, bool keep_evidence, std::optional<Duration> limit) {
   standbys_.RoundEnds();
-  if (guard_.gathering()) return;  // the workers are stopped after it
+  if (guard_.gathering() && !limit) return;  // the workers are stopped after it
   guard_.End();
   if (cause == rendezvous::RoundCause::kFailure) attempt_->NoteErrors();
-  const Duration grace = cause == rendezvous::RoundCause::kPreemption ? kRestartGrace : wiring_.grace;
+  const Duration usual = cause == rendezvous::RoundCause::kPreemption ? kRestartGrace : wiring_.grace;
+  const Duration grace = limit ? std::min(*limit, wiring_.grace) : usual;
   if (!keep_evidence || !attempt_->running()) return attempt_->Stop(SIGTERM, grace, stop_reason_);
   attempt_->Hold(stop_reason_);
   guard_.Gather(*attempt_, [this, grace] { attempt_->Stop(SIGTERM, grace, stop_reason_); });

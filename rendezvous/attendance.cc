@@ -149,7 +149,7 @@ void Machine::ScheduleLook() {
     if (s_.linked) look = Earlier(s_.beat_at, s_.last_heard + Limit());
     if (s_.stage == Stage::kDialling) look = Earlier(Earlier(look, s_.dial_until), s_.dial_at);
     if (s_.stage != Stage::kAttending && s_.alone_since) look = Earlier(look, GiveUpAt());
-    if (s_.round && MayHaveWorkers() && s_.leases && !s_.fenced) look = Earlier(look, FenceAt());
+    if (s_.round && MayHaveWorkers() && s_.leases && !s_.fenced) look = Earlier(look, s_.lease + LeaseTime());
   }
   out_.look_again = look;
   s_.expected = look;
@@ -209,9 +209,9 @@ bool Machine::NeedsNoFence() const {
 void Machine::FenceWhenDue() {
   if (!s_.round || !MayHaveWorkers() || !s_.leases || s_.fenced) return;
   if (NeedsNoFence()) s_.lease = now_;
-  if (now_ < FenceAt()) return;
+  if (now_ < s_.lease + LeaseTime()) return;
   out_.reason =
-      fmt::format("no coordinator has answered for {} s: a round may start without this node", Whole(Limit() * 4 / 5));
+      fmt::format("no coordinator has answered for {} s: a round may start without this node", Whole(LeaseTime()));
   SayOnce(out_.reason + "; the workers are stopped");
   StopAtOnce(out_.reason, RoundCause::kMembership);
 }
@@ -273,7 +273,7 @@ void Machine::Hear(const Start& start) {
     Again();
     return;
   }
-  const bool late = s_.leases && !s_.target.empty() && now_ >= s_.answered + Limit() * 4 / 5;
+  const bool late = s_.leases && !s_.target.empty() && now_ >= s_.answered + LeaseTime();
   if (late) {  // it has waited in the socket: the round may have gone on without this node
     Again();
     return;

@@ -52,7 +52,7 @@ class Machine {
   void SayBeat();
   void Finished(Verdict verdict);
   void Finish(int code, const std::string& why) { Finished({code, why, std::nullopt, {}}); }
-  TimePoint FenceAt() const { return s_.lease + Limit() * 4 / 5; }
+  Duration LeaseTime() const { return Limit() * 4 / 5; }
   bool MayHaveWorkers() const { return s_.doing == NodeState::kRunning || s_.doing == NodeState::kStopping; }
   bool NeedsNoFence() const;
   void FenceWhenDue();

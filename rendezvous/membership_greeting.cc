@@ -252,8 +252,7 @@ void Machine::GivePlace(Member& member, const Hello& hello, bool fresh, bool cam
       member.rank = hello.resume->node_rank;
     }
     if (hello.report) HearReport(member, *hello.report);
-    if (!member.ready)
-      SendTo(member.peer, Stop{s_.round.id, s_.stopping.why.reason, s_.stopping.why.cause, s_.stopping.keep_evidence});
+    if (!member.ready) TellToStop(member);
   } else if (!member.ready) {
     OutOfDate(member);
   } else {
@@ -305,7 +304,7 @@ void Machine::AdmitSeated(Member& member, const Hello& hello) {
       HearReady(member, Ready{s_.round.id, hello.node.store_port});
     }
     if (s_.phase == Phase::kStopping && !member.ready && !running) {
-      SendTo(member.peer, Stop{s_.round.id, s_.stopping.why.reason, s_.stopping.why.cause, s_.stopping.keep_evidence});
+      TellToStop(member);
     }
     if (hello.state != NodeState::kStopping) return;
   }

@@ -73,7 +73,8 @@ class Machine {
 
   // membership_restart.cc: the end of a round
   void BeginStopping(const Why& why, const std::string& except);
-  void StopAtOnce();  // others may begin a round, by majority
+  void TellToStop(const Member& member, bool at_once = false);  // as s_.stopping says
+  void StopAtOnce();                                            // others may begin a round, by majority
   void Conclude();
   void ConcludeFailure();
   void RoundSucceeded();

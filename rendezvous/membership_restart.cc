@@ -146,17 +146,23 @@ void Machine::BeginStopping(const Why& why, const std::string& except) {
     if (member.peer == 0) {
       gone.push_back(name);
     } else if (name != except && !member.leaving && !member.ready) {
-      SendTo(member.peer, Stop{s_.round.id, why.reason, why.cause, s_.stopping.keep_evidence});
+      TellToStop(member);
     }
   }
   for (const std::string& name : gone) Forget(name);
+}
+
+void Machine::TellToStop(const Member& member, bool at_once) {
+  const State::Stopping& stopping = s_.stopping;
+  SendTo(member.peer,
+         Stop{s_.round.id, stopping.why.reason, stopping.why.cause, stopping.keep_evidence && !at_once, at_once});
 }
 
 void Machine::StopAtOnce() {
   if (std::exchange(s_.stopping.at_once, true)) return;
   for (const auto& [name, member] : s_.members) {
     if (member.peer == 0 || !member.in_round || member.ready) continue;
-    SendTo(member.peer, Stop{s_.round.id, s_.stopping.why.reason, s_.stopping.why.cause, false, true});
+    TellToStop(member, true);
   }
 }
 
