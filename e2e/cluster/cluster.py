@@ -8,7 +8,7 @@
     cluster.stop()
 
 Several clusters can run at the same time. Each has its own loopback address and ports or, if it gets the name of a
-network namespace, its own network. node.py adds a real node to a cluster in a namespace. Without a namespace no root is
+network namespace, its own network. node.py adds real nodes to a cluster in a namespace. Without a namespace no root is
 needed. Everything is in `folder`: logs/, processes/, certificates/, etcd/. Not thread-safe.
 """
 
@@ -24,6 +24,7 @@ import time
 import urllib.request
 
 from certificates import Certificates
+from network import ADDRESS, API_SERVICE, PODS, SERVICES, enter
 from processes import WAIT, Broken, Processes
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -32,12 +33,20 @@ sys.path.append(os.path.join(HERE, "..", "..", "tests"))
 from free_port import free_port
 
 SETUP = os.path.join(HERE, "..", "..", "build-support", "setup-kubernetes")
-SERVICES = "10.96.0.0/16"
-API_SERVICE = "10.96.0.1"
-PODS = "10.85.0.0/16"
-BRIDGE = "10.85.0.1"  # the node's address for pods; only in a namespace
 LONG = 300  # s, for a kubectl that may wait itself
 KWOK_STAGES = os.path.join(HERE, "manifests", "kwok.yaml")
+DNS_RIGHTS = os.path.join(HERE, "manifests", "coredns-rbac.yaml")
+COREDNS = """.:53 {{
+  bind {address}
+  errors
+  ready 127.0.0.1:18181
+  kubernetes cluster.local in-addr.arpa {{
+    kubeconfig {kubeconfig} cluster
+    pods insecure
+    ttl 1
+  }}
+}}
+"""
 
 
 def binaries(build=False):
@@ -62,7 +71,7 @@ class Cluster:
         self.programs = programs
         self.namespace = namespace
         self.flags = flags or {}
-        self.processes = Processes(folder, namespace)
+        self.processes = Processes(folder, enter(namespace) if namespace else ())
         self.certificates = Certificates(os.path.join(folder, "certificates"))
         # No other program listens on this address, and the kernel chooses the ports.
         self.address = (
@@ -94,9 +103,9 @@ class Cluster:
     def program(self, name):
         return os.path.join(self.programs, name)
 
-    def start_program(self, name, command, environment=None):
-        """Runs a program until stop(). Its log is logs/NAME.log."""
-        return self.processes.start(name, command, environment or self.environment)
+    def start_program(self, name, command, environment=None, inside=None):
+        """Runs a program until stop(). Its log is logs/NAME.log. `inside`: as of Processes.start."""
+        return self.processes.start(name, command, environment or self.environment, inside)
 
     # ---- the control plane
 
@@ -106,6 +115,9 @@ class Cluster:
         self._start_controller_manager()
         self._start_scheduler()
         self.await_object("serviceaccount/default", lambda account: True)  # the API server admits no pod without it
+        if self.namespace:
+            self.kubectl("apply", "--server-side", "-f", DNS_RIGHTS)
+            self.start_dns()
 
     def stop(self):
         self.processes.stop(*sorted(set(os.listdir(self.processes.records)) - {"kube-apiserver", "etcd"}))
@@ -168,7 +180,7 @@ class Cluster:
             "server",
             "/CN=kube-apiserver",
             [
-                *(f"IP:{address}" for address in dict.fromkeys([self.address, "127.0.0.1", API_SERVICE, BRIDGE])),
+                *(f"IP:{address}" for address in dict.fromkeys([self.address, "127.0.0.1", API_SERVICE, ADDRESS])),
                 "DNS:localhost",
                 *(f"DNS:kubernetes{part}" for part in ("", ".default", ".default.svc", ".default.svc.cluster.local")),
             ],
@@ -177,7 +189,7 @@ class Cluster:
             "kubelet-client", "/O=system:masters/CN=kube-apiserver-kubelet-client", "extendedKeyUsage=clientAuth"
         )
         if self.namespace:
-            where = ["--bind-address", "0.0.0.0", "--advertise-address", BRIDGE, "--secure-port", "443"]
+            where = ["--bind-address", "0.0.0.0", "--advertise-address", ADDRESS, "--secure-port", "443"]
         else:  # 192.0.2.1 belongs to no host, and no endpoint is written
             where = [
                 "--bind-address",
@@ -275,6 +287,15 @@ class Cluster:
         self._run_component("kube-scheduler", *self._client_flags("kube-scheduler"))
         self._await_ready("kube-scheduler", f"https://{self.address}:{self.port('kube-scheduler')}/readyz")
 
+    def start_dns(self):
+        """Starts CoreDNS, which pods on real nodes use."""
+        kubeconfig = self.certificates.kubeconfig("coredns", self.server, "coredns")
+        config = os.path.join(self.folder, "Corefile")
+        with open(config, "w") as file:
+            file.write(COREDNS.format(address=ADDRESS, kubeconfig=kubeconfig))
+        self.start_program("coredns", [self.program("coredns"), "-conf", config])
+        self.processes.await_url("coredns", "http://127.0.0.1:18181/ready")
+
     # ---- fake nodes
 
     def add_fake_nodes(self, count):
@@ -329,14 +350,14 @@ class Cluster:
         return self.certificates.write_kubeconfig(f"{namespace}-{name}", self.server, f"token: {token}")
 
     def try_kubectl(self, *arguments, content=None, seconds=LONG):
-        return subprocess.run(
-            self.inside([self.program("kubectl"), *arguments]),
-            input=content,
-            capture_output=True,
-            text=True,
-            env=self.environment,
-            timeout=seconds,
-        )
+        """Runs kubectl. It fails if it takes longer than `seconds`, since a node does not answer."""
+        command = self.inside([self.program("kubectl"), *arguments])
+        try:
+            return subprocess.run(
+                command, input=content, capture_output=True, text=True, env=self.environment, timeout=seconds
+            )
+        except subprocess.TimeoutExpired:
+            return subprocess.CompletedProcess(command, 124, "", f"no answer within {seconds} s")
 
     def kubectl(self, *arguments, content=None, seconds=LONG):
         """Runs kubectl and returns its output. Broken: it failed."""

@@ -15,7 +15,8 @@ import signal
 import sys
 import threading
 
-from cluster import BRIDGE, HERE
+from cluster import HERE
+from network import ADDRESS
 
 NAME = "hub"
 PORT = 9001
@@ -26,9 +27,9 @@ class Hub:
 
     def __init__(self, cluster, name, folder, hold_from):
         self.cluster = cluster
-        self.url = f"http://{BRIDGE}:{PORT}"
+        self.url = f"http://{ADDRESS}:{PORT}"
         cluster.start_program(
-            NAME, [sys.executable, os.path.abspath(__file__), BRIDGE, str(PORT), name, folder, str(hold_from)]
+            NAME, [sys.executable, os.path.abspath(__file__), ADDRESS, str(PORT), name, folder, str(hold_from)]
         )
         cluster.processes.await_url(NAME, f"{self.url}/api/models/{name}/revision/main")
 

@@ -1,39 +1,35 @@
-"""A real node of a cluster in a network namespace: containerd, kubelet and CoreDNS. Pod addresses, names, logs, exit
-codes, termination messages and memory limits are all real. Needs root, and the packages of debian-packages-e2e.txt.
+"""Real nodes of a cluster: a containerd and a kubelet each, in a network namespace and a control group of their own.
+Pod addresses, names, logs, exit codes, termination messages and memory limits are all real. Needs root, and the
+packages of debian-packages-e2e.txt.
 
     place = Place()
     cluster = Cluster(place.folder, binaries(), place.name)
     cluster.start()
-    Node(cluster).start()
+    nodes = [Node(cluster, place, number) for number in range(3)]
+    for node in nodes:
+        node.start()
+    place.network.cut("node-0", "node-1")
+    nodes[2].kill()
     ...
     cluster.stop()
     place.clean()
-
-A place is what a node uses on its machine: a temporary folder, a network namespace and control groups, all of the same
-name. Several nodes can run at the same time. clean_leftovers() removes the places of killed runs: their mounts, and the
-processes of their containers, which outlive a run.
 """
 
-import fcntl
-import glob
 import json
 import os
-import selectors
 import shutil
-import signal
 import subprocess
 import sys
-import tempfile
 
+import control_groups
 import images
-from cluster import API_SERVICE, BRIDGE, HERE, PODS
-from processes import Broken, Processes
+import network
+from cluster import HERE
+from processes import Broken
 
 sys.path.insert(0, os.path.join(HERE, "..", "..", "build-support"))
 import oci_image
 
-PREFIX = "muster-e2e-"
-NAME = "node"
 CONTAINERD = """version = 3
 root = "{node}/containerd/root"
 state = "{node}/containerd/state"
@@ -65,45 +61,17 @@ disabled_plugins = ["io.containerd.nri.v1.nri", "io.containerd.snapshotter.v1.bl
   BinaryName = "{runc}"
   SystemdCgroup = false
 """
-# The bridge gets a fixed MAC address. Without one it takes the lowest address of its ports, which changes when that pod
-# ends. The other pods would then not reach the bridge until their ARP entries expire, half a minute later.
-BRIDGE_MAC = "0a:58:0a:55:00:01"
-NETWORK = {
-    "cniVersion": "1.0.0",
-    "name": "pods",
-    "plugins": [
-        {
-            "type": "bridge",
-            "bridge": "cni0",
-            "isGateway": True,
-            "ipMasq": False,
-            "hairpinMode": True,
-            "ipam": {
-                "type": "host-local",
-                "routes": [{"dst": "0.0.0.0/0"}],
-                "ranges": [[{"subnet": PODS, "rangeStart": "10.85.0.10", "gateway": BRIDGE}]],
-            },
-        }
-    ],
-}
-COREDNS = """.:53 {{
-  bind {bridge}
-  errors
-  ready 127.0.0.1:18181
-  kubernetes cluster.local in-addr.arpa {{
-    kubeconfig {kubeconfig} cluster
-    pods insecure
-    ttl 1
-  }}
-}}
-"""
 
 
 def why_not():
     """Why no node can run on this machine; None: it can."""
     if os.geteuid() != 0:
         return "a node takes root"
-    missing = [name for name in ("curl", "runc", "ip", "nsenter", "setpriv", "openssl") if shutil.which(name) is None]
+    missing = [
+        name
+        for name in ("curl", "runc", "ip", "tc", "nft", "nsenter", "setpriv", "openssl")
+        if shutil.which(name) is None
+    ]
     missing += [
         name
         for name in ("busybox-static", "containernetworking-plugins")
@@ -122,106 +90,18 @@ def read_words(path):
         return file.read().decode(errors="replace").split("\0")
 
 
-def control_group_roots():
-    """The root of each control group hierarchy, of version 1 and of version 2."""
-    with open("/proc/self/mountinfo") as file:
-        mounts = [line.split() for line in file]
-    return [mount[4] for mount in mounts if mount[mount.index("-") + 1] in ("cgroup", "cgroup2")]
-
-
-class Place:
-    """`folder`: of an earlier run; None: a new place. This object holds the lock of the folder."""
-
-    def __init__(self, folder=None):
-        self.folder = folder or tempfile.mkdtemp(prefix=PREFIX)
-        self.name = os.path.basename(self.folder)
-        self.lock = open(os.path.join(self.folder, "lock"), "a")
-        try:
-            fcntl.flock(self.lock, fcntl.LOCK_EX | (fcntl.LOCK_NB if folder else 0))
-        except BlockingIOError:
-            self.lock.close()
-            raise
-        if not folder:
-            self._make_network()
-            for root in control_group_roots():
-                os.mkdir(os.path.join(root, self.name))
-
-    def _make_network(self):
-        """Makes the network namespace, with the bridge of the pods and the API server's service address."""
-        name = self.name
-        for command in (
-            ["ip", "netns", "add", name],
-            ["ip", "-n", name, "link", "set", "lo", "up"],
-            ["ip", "-n", name, "addr", "add", f"{API_SERVICE}/32", "dev", "lo"],
-            ["ip", "-n", name, "link", "add", "cni0", "address", BRIDGE_MAC, "type", "bridge"],
-            ["ip", "-n", name, "addr", "add", f"{BRIDGE}/16", "dev", "cni0"],
-            ["ip", "-n", name, "link", "set", "cni0", "up"],
-            ["nsenter", f"--net=/run/netns/{name}", "sysctl", "-qw", "net.ipv4.ip_forward=1"],
-        ):
-            subprocess.run(command, check=True)
-
-    def clean(self):
-        """Ends all processes of the place, and removes it."""
-        processes = Processes(self.folder)
-        processes.stop("kubelet", "coredns", "containerd", seconds=5)
-        self._kill_containers()
-        processes.stop_all()
-        self._unmount()
-        for root in control_group_roots():
-            for path, _, _ in os.walk(os.path.join(root, self.name), topdown=False):
-                try:
-                    os.rmdir(path)
-                except OSError as error:  # a process in the group is still ending
-                    print(f"{path}: {error.strerror}", file=sys.stderr)
-        if os.path.exists(f"/run/netns/{self.name}"):
-            subprocess.run(["ip", "netns", "del", self.name], check=True)
-        shutil.rmtree(self.folder, ignore_errors=True)
-        self.lock.close()
-
-    def _kill_containers(self):
-        """Kills the containers, and their shims, which have the socket among their arguments."""
-        socket = os.path.join(self.folder, "node", "containerd.sock").encode()
-        doomed = []
-        for process in filter(str.isdigit, os.listdir("/proc")):
-            try:
-                with open(f"/proc/{process}/cmdline", "rb") as file:
-                    arguments = file.read().split(b"\0")
-                with open(f"/proc/{process}/cgroup") as file:
-                    groups = [line.rstrip().split(":", 2)[2] for line in file]
-                if socket in arguments or any(group.startswith(f"/{self.name}/") for group in groups):
-                    doomed.append(os.pidfd_open(int(process)))
-                    signal.pidfd_send_signal(doomed[-1], signal.SIGKILL)
-            except OSError:
-                continue  # it has just ended
-        for descriptor in doomed:
-            with selectors.DefaultSelector() as selector:
-                selector.register(descriptor, selectors.EVENT_READ)
-                selector.select(10)
-            os.close(descriptor)
-
-    def _unmount(self):
-        with open("/proc/self/mountinfo") as file:
-            points = [line.split()[4] for line in file]
-        for point in sorted((point for point in points if point.startswith(self.folder + "/")), reverse=True):
-            subprocess.run(["umount", "-l", point], capture_output=True)
-
-
-def clean_leftovers():
-    """Removes the places of killed runs: their locks are free."""
-    for folder in glob.glob(os.path.join(tempfile.gettempdir(), f"{PREFIX}*")):
-        if os.path.exists(os.path.join(folder, "lock")):
-            try:
-                place = Place(folder)
-            except BlockingIOError:
-                continue
-            place.clean()
-
-
 class Node:
-    def __init__(self, cluster):
+    """`number`: of the node in its place, from 0. The node is called node-NUMBER."""
+
+    def __init__(self, cluster, place, number=0):
         self.cluster = cluster
-        self.folder = os.path.join(cluster.folder, "node")
-        self.socket = os.path.join(self.folder, "containerd.sock")
+        self.place = place
+        self.number = number
+        self.name = f"node-{number}"
+        self.address = network.address(number)
+        self.group = place.group(self.name)
+        self.folder = os.path.join(cluster.folder, self.name)
+        self.socket = self.path("containerd.sock")
 
     def path(self, name):
         return os.path.join(self.folder, name)
@@ -236,31 +116,74 @@ class Node:
         return self.path(name)
 
     def start(self):
-        self._start_containerd()
+        """Makes the node, and waits until it is ready."""
+        self.place.add(self.name, self.number)
+        self.start_containerd()
         self._load_busybox()
-        self._start_coredns()
         self.start_kubelet()
+
+    # ---- faults
 
     def kill_kubelet(self):
         """Kills the kubelet. Its containers live on, and start_kubelet() finds them again."""
-        self.cluster.processes.kill("kubelet")
+        self.cluster.processes.kill(self._program("kubelet"))
+
+    def kill_containerd(self):
+        """Kills containerd. Its containers live on, and start_containerd() finds them again."""
+        self.cluster.processes.kill(self._program("containerd"))
+
+    def freeze(self):
+        """Stops everything that runs on the node, until thaw(). The others get no packet and no error from it."""
+        control_groups.freeze(self.group)
+
+    def thaw(self):
+        control_groups.thaw(self.group)
+
+    def kill(self, power=True):
+        """Kills everything that runs on the node at once. `power`: the others get no word of it, as when a machine
+        loses its power; else the kernel still closes the connections. restart() brings the node back."""
+        if power:
+            self.place.network.isolate(self.name)
+        control_groups.kill(self.group)
+        for program in ("kubelet", "containerd"):
+            self.cluster.processes.kill(self._program(program))
+        self.place.unmount(self.folder)
+        shutil.rmtree(self.path("containerd/state"), ignore_errors=True)
+
+    def restart(self):
+        """Starts a killed node again: without its containers, with its images and its links."""
+        self.place.network.mend(self.name)
+        self.start_containerd()
+        self.start_kubelet()
+
+    def alive(self, program):
+        """Whether the node's "kubelet" or "containerd" runs."""
+        return self.cluster.processes.alive(self._program(program))
+
+    # ---- what runs on it
+
+    def _program(self, name):
+        return f"{name}-{self.name}"
+
+    def inside(self, command):
+        """The command line that runs `command` in the node's network."""
+        return [*network.enter(self.place.network.namespace(self.name)), *command]
+
+    def _run(self, program, command):
+        inside = [*control_groups.join(f"{self.group}/system"), *self.inside([])]
+        self.cluster.start_program(self._program(program), command, inside=inside)
 
     def processes_in_pods(self, program, variable=""):
         """The pids of processes in pods that have `program` as a word of their command line, with or without its
         folder, and `variable` ("NAME=VALUE") in their environment."""
         found = []
-        for process in filter(str.isdigit, os.listdir("/proc")):
+        for process in control_groups.processes(f"{self.group}/kubepods"):
             try:
-                with open(f"/proc/{process}/cgroup") as file:
-                    if not any(
-                        line.rstrip().split(":", 2)[2].startswith(f"/{self.cluster.namespace}/") for line in file
-                    ):
-                        continue
                 words, variables = (read_words(f"/proc/{process}/{name}") for name in ("cmdline", "environ"))
             except OSError:  # it has just ended
                 continue
             if program in map(os.path.basename, words) and (not variable or variable in variables):
-                found.append(int(process))
+                found.append(process)
         return found
 
     def load_image(self, archive):
@@ -274,12 +197,11 @@ class Node:
         if done.returncode:
             raise Broken(f"ctr images {' '.join(arguments)}: {done.stderr.strip()}")
 
-    def _start_containerd(self):
+    def start_containerd(self):
         plugins = subprocess.run(
             ["dpkg", "-L", "containernetworking-plugins"], check=True, capture_output=True, text=True
         ).stdout.split()
-        NETWORK["plugins"][0]["ipam"]["dataDir"] = self.path("addresses")
-        self.write("cni/10-pods.conflist", json.dumps(NETWORK))
+        self.write("cni/10-pods.conflist", json.dumps(self._pod_network()))
         config = self.write(
             "containerd.toml",
             CONTAINERD.format(
@@ -289,8 +211,25 @@ class Node:
                 plugins=os.path.dirname(next(path for path in plugins if path.endswith("/bridge"))),
             ),
         )
-        self.cluster.start_program("containerd", [self.cluster.program("containerd"), "--config", config])
-        self.cluster.processes.await_socket("containerd", self.socket)
+        self._run("containerd", [self.cluster.program("containerd"), "--config", config])
+        self.cluster.processes.await_socket(self._program("containerd"), self.socket)
+
+    def _pod_network(self):
+        gateway = network.gateway(self.number)
+        bridge = {
+            "type": "bridge",
+            "bridge": "cni0",
+            "isGateway": True,
+            "ipMasq": False,
+            "hairpinMode": True,
+            "ipam": {
+                "type": "host-local",
+                "dataDir": self.path("addresses"),
+                "routes": [{"dst": "0.0.0.0/0"}],
+                "ranges": [[{"subnet": network.pods(self.number), "gateway": gateway}]],
+            },
+        }
+        return {"cniVersion": "1.0.0", "name": "pods", "plugins": [bridge]}
 
     def _load_busybox(self):
         root = self.path("busybox")
@@ -304,23 +243,16 @@ class Node:
             oci_image.write(folder, reference, layers, {"Env": ["PATH=/bin"], **command}, 0)
             self.load_image(f"{folder}.tar")
 
-    def _start_coredns(self):
-        cluster = self.cluster
-        cluster.kubectl("apply", "--server-side", "-f", os.path.join(HERE, "manifests", "coredns-rbac.yaml"))
-        kubeconfig = cluster.certificates.kubeconfig("coredns", cluster.server, "coredns")
-        config = self.write("Corefile", COREDNS.format(bridge=BRIDGE, kubeconfig=kubeconfig))
-        cluster.start_program("coredns", [cluster.program("coredns"), "-conf", config])
-        cluster.processes.await_url("coredns", "http://127.0.0.1:18181/ready")
-
     def start_kubelet(self):
         cluster, keys = self.cluster, self.cluster.certificates.path
+        user, server = f"system:node:{self.name}", f"kubelet-server-{self.number}"
         cluster.certificates.serve(
-            "kubelet-server", f"/O=system:nodes/CN=system:node:{NAME}", [f"DNS:{NAME}", f"IP:{BRIDGE}", "IP:127.0.0.1"]
+            server, f"/O=system:nodes/CN={user}", [f"DNS:{self.name}", f"IP:{self.address}", "IP:127.0.0.1"]
         )
         config = {
             "apiVersion": "kubelet.config.k8s.io/v1beta1",
             "kind": "KubeletConfiguration",
-            "address": BRIDGE,
+            "address": self.address,
             "port": 12250,
             "healthzPort": 12248,
             "readOnlyPort": 0,
@@ -330,17 +262,17 @@ class Node:
                 "x509": {"clientCAFile": keys("ca.crt")},
             },
             "authorization": {"mode": "Webhook"},
-            "tlsCertFile": keys("kubelet-server.crt"),
-            "tlsPrivateKeyFile": keys("kubelet-server.key"),
+            "tlsCertFile": keys(f"{server}.crt"),
+            "tlsPrivateKeyFile": keys(f"{server}.key"),
             "containerRuntimeEndpoint": f"unix://{self.socket}",
             "podLogsDir": self.path("podlogs"),
             "volumePluginDir": self.path("kubelet/plugins"),
             "resolvConf": self.write("resolv.conf", ""),
-            "clusterDNS": [BRIDGE],
+            "clusterDNS": [network.ADDRESS],
             "clusterDomain": "cluster.local",
             # The machine may be a container itself: accept version 1 control groups, swap and the limits that exist.
             "cgroupDriver": "cgroupfs",
-            "cgroupRoot": f"/{cluster.namespace}",
+            "cgroupRoot": f"/{self.group}",
             "failCgroupV1": False,
             "enforceNodeAllocatable": ["none"],
             "failSwapOn": False,
@@ -364,28 +296,24 @@ class Node:
             "serializeImagePulls": False,
             "nodeLeaseDurationSeconds": 20,  # s; the kubelet renews it every 5 s
         }
-        kubeconfig = cluster.certificates.kubeconfig("kubelet", cluster.server, f"system:node:{NAME}", ["system:nodes"])
-        cluster.start_program(
+        kubeconfig = cluster.certificates.kubeconfig(
+            self._program("kubelet"), f"https://{network.ADDRESS}:443", user, ["system:nodes"]
+        )
+        self._run(
             "kubelet",
             [
                 cluster.program("kubelet"),
-                "--config",
-                self.write("kubelet.json", json.dumps(config)),
-                "--kubeconfig",
-                kubeconfig,
-                "--hostname-override",
-                NAME,
-                "--node-ip",
-                BRIDGE,
-                "--root-dir",
-                self.path("kubelet"),
-                "--cert-dir",
-                self.path("kubelet/pki"),
+                *("--config", self.write("kubelet.json", json.dumps(config))),
+                *("--kubeconfig", kubeconfig),
+                *("--hostname-override", self.name),
+                *("--node-ip", self.address),
+                *("--root-dir", self.path("kubelet")),
+                *("--cert-dir", self.path("kubelet/pki")),
             ],
         )
-        cluster.processes.await_url("kubelet", "http://127.0.0.1:12248/healthz")
+        cluster.processes.await_url(self._program("kubelet"), "http://127.0.0.1:12248/healthz", inside=self.inside([]))
         cluster.await_object(
-            f"node/{NAME}",
+            f"node/{self.name}",
             lambda node: any(
                 condition["type"] == "Ready" and condition["status"] == "True"
                 for condition in node["status"].get("conditions", [])

@@ -13,7 +13,8 @@ import signal
 import subprocess
 import tempfile
 
-from cluster import BRIDGE, HERE
+from cluster import HERE
+from network import ADDRESS
 from processes import Broken
 
 SETUP = os.path.join(HERE, "..", "..", "build-support", "setup-go-server")
@@ -33,7 +34,7 @@ def binary():
 class ObjectStore:
     def __init__(self, cluster):
         self.cluster = cluster
-        self.url = f"http://{BRIDGE}:{PORT}"
+        self.url = f"http://{ADDRESS}:{PORT}"
         self.folder = tempfile.mkdtemp(prefix="minio-", dir=cluster.folder)
         certificates = os.path.join(self.folder, "no-certificates")
         os.makedirs(certificates)
@@ -44,7 +45,7 @@ class ObjectStore:
                 "server",
                 os.path.join(self.folder, "data"),
                 "--address",
-                f"{BRIDGE}:{PORT}",
+                f"{ADDRESS}:{PORT}",
                 "--certs-dir",
                 certificates,
             ],

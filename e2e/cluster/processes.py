@@ -47,27 +47,29 @@ def end_process(pid, began, seconds):
 
 
 class Processes:
-    """`folder` gets logs/NAME.log and processes/NAME. `namespace`: the network namespace in which all programs run."""
+    """`folder` gets logs/NAME.log and processes/NAME. `prefix`: the words before the command line of each program, which
+    enter a namespace."""
 
-    def __init__(self, folder, namespace=None):
+    def __init__(self, folder, prefix=()):
         self.logs = os.path.join(folder, "logs")
         self.records = os.path.join(folder, "processes")
-        self.namespace = namespace
+        self.prefix = prefix
         self.children = {}
         os.makedirs(self.logs, exist_ok=True)
         os.makedirs(self.records, exist_ok=True)
 
     def inside(self, command):
-        """The command line that runs `command` in the network namespace."""
-        return ["nsenter", f"--net=/run/netns/{self.namespace}", "--", *command] if self.namespace else list(command)
+        """The command line that runs `command` where all programs run."""
+        return [*self.prefix, *command]
 
     def log(self, name):
         return os.path.join(self.logs, f"{name}.log")
 
-    def start(self, name, command, environment=None):
+    def start(self, name, command, environment=None, inside=None):
+        """`inside`: the words before `command`, instead of the prefix."""
         with open(self.log(name), "ab") as log:
             child = subprocess.Popen(
-                ["setpriv", "--pdeathsig", "KILL", "--", *self.inside(command)],
+                ["setpriv", "--pdeathsig", "KILL", "--", *(self.prefix if inside is None else inside), *command],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -107,9 +109,11 @@ class Processes:
         """Stops all programs of this run, or of an earlier run with the same folder."""
         self.stop(*sorted(os.listdir(self.records)))
 
-    def await_url(self, name, url, *keys, seconds=WAIT):
-        """While program `name` lives, waits until a GET is answered with 200. `keys`: CA, certificate and key."""
-        with subprocess.Popen(self.inside([sys.executable, AWAIT_URL, url, *keys]), stdin=subprocess.DEVNULL) as probe:
+    def await_url(self, name, url, *keys, seconds=WAIT, inside=None):
+        """While program `name` lives, waits until a GET is answered with 200. `keys`: CA, certificate and key.
+        `inside`: as of start()."""
+        command = [*(self.prefix if inside is None else inside), sys.executable, AWAIT_URL, url, *keys]
+        with subprocess.Popen(command, stdin=subprocess.DEVNULL) as probe:
             try:
                 self._first_to_end(name, probe, seconds, f"{url} was not answered with 200")
             finally:

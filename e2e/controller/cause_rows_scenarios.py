@@ -400,14 +400,14 @@ class Causes(Scenario):
                 self.namespace,
             )
             status = job["status"]
-            self.assertRegex(status["message"], f"pod {row.name}-.*: its node node is not ready, and does not answer")
+            self.assertRegex(status["message"], f"pod {row.name}-.*: its node node-0 is not ready, and does not answer")
             self.assertEqual(
                 (status.get("reason", "NodeNotReady"), status.get("restarts", 0), status.get("failures", [])),
                 ("NodeNotReady", 0, []),
             )
 
     def kubelet_runs(self):
-        if not self.cluster.processes.alive("kubelet"):
+        if not self.node.alive("kubelet"):
             self.node.start_kubelet()
 
     def test_causes_of_train_jobs(self):

@@ -66,9 +66,11 @@ def save(cluster, namespace, folder):
         for pod in cluster.try_kubectl("get", "pods", "-n", space, "-o", "name").stdout.split():
             write(
                 f"{space}-{pod.rpartition('/')[2]}.log",
-                cluster.try_kubectl("logs", "-n", space, "--all-containers", "--prefix", pod),
+                cluster.try_kubectl("logs", "-n", space, "--all-containers", "--prefix", pod, seconds=10),
             )
-            before = cluster.try_kubectl("logs", "-n", space, "--all-containers", "--prefix", "--previous", pod)
+            before = cluster.try_kubectl(
+                "logs", "-n", space, "--all-containers", "--prefix", "--previous", pod, seconds=10
+            )
             if before.returncode == 0:
                 write(f"{space}-{pod.rpartition('/')[2]}-before.log", before)
     write("clustertrainingruntimes.yaml", cluster.try_kubectl("get", "clustertrainingruntimes", "-o", "yaml"))

@@ -48,7 +48,7 @@ class Kubelet(Scenario):
         self.addCleanup(self.kubelet_runs)
         self.node.kill_kubelet()
         self.cluster.await_object(
-            "node/node",
+            f"node/{self.node.name}",
             lambda node: any(
                 condition["type"] == "Ready" and condition["status"] == "Unknown"
                 for condition in node["status"]["conditions"]
@@ -69,7 +69,7 @@ class Kubelet(Scenario):
         return sorted(pod["metadata"]["name"] for pod in self.cluster.get("pods", "-n", self.namespace)["items"])
 
     def kubelet_runs(self):
-        if not self.cluster.processes.alive("kubelet"):
+        if not self.node.alive("kubelet"):
             self.node.start_kubelet()
 
 

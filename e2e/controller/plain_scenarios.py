@@ -72,11 +72,11 @@ class Plain(Scenario):
         self.assertRegex(
             message,
             r"^jobset failed due to one or more job failures \(first failed job: three-node-0\): "
-            r"node 1: pod three-node-0-1-\w+ \(node node\) ended with exit code 3; "
+            r"node 1: pod three-node-0-1-\w+ \(node node-0\) ended with exit code 3; "
             r"see kubectl logs -n \S+ three-node-0-1-\w+ -c node$",
         )
         first = job["status"]["failures"][0]
-        self.assertEqual((first["exitCode"], first["nodeRank"], first["node"]), (3, 1, "node"), first)
+        self.assertEqual((first["exitCode"], first["nodeRank"], first["node"]), (3, 1, self.node.name), first)
 
     def test_failure_with_agent(self):
         """A fatal exit code ends the job at once. The status names the node, the code and the last line of output."""

@@ -1,11 +1,14 @@
 """The base of all scenarios: a namespace for each, short ways to write objects, waiting for the controller."""
 
+import contextlib
 import json
 import os
 import time
 import unittest
 
+import installation
 from images import BUSYBOX
+from node import Node
 
 API = "trainer.kubeflow.org/v1alpha1"
 ANCESTOR = "trainer.kubeflow.org/trainjob-ancestor-step"
@@ -72,8 +75,37 @@ def host_folders(paths):
     )
 
 
+class Nodes:
+    """The real nodes of all scenarios. There is one, and those that need several add them."""
+
+    def __init__(self, cluster, place, first, binaries):
+        self.cluster, self.place, self.binaries = cluster, place, binaries
+        self.all = first
+
+    @contextlib.contextmanager
+    def several(self, count):
+        """Yields `count` nodes that pods are scheduled to. At the end all of them work again, and only the first one
+        gets pods."""
+        while len(self.all) < count:
+            made = Node(self.cluster, self.place, len(self.all))
+            made.start()
+            installation.load_images(made, self.binaries)
+            self.all.append(made)
+        others = [node.name for node in self.all[1:count]]
+        self.cluster.kubectl("uncordon", *others)
+        try:
+            yield self.all[:count]
+        finally:
+            self.place.network.mend()
+            for node in self.all:
+                node.thaw()
+                if not node.alive("kubelet"):
+                    node.restart()
+            self.cluster.kubectl("cordon", *others)
+
+
 class Scenario(unittest.TestCase):
-    cluster = node = None  # set by the runner
+    cluster = node = nodes = None  # set by the runner
 
     def setUp(self):
         self.namespace = self.id().rpartition(".")[2].replace("_", "-").lower().removeprefix("test-")[:40]
