@@ -182,7 +182,7 @@ class Network:
                     )
 
     def _matches(self, source, target):
-        """What tells packets on this link from others: on a node the target, on the control plane's ports the source."""
+        """What tells this link's packets from others: on a node the target, on the control plane's ports the source."""
         if source == CONTROL_PLANE:
             return [("src", f"{ADDRESS}/32"), ("src", f"{API_SERVICE}/32")]
         if target == CONTROL_PLANE:

@@ -47,8 +47,8 @@ def end_process(pid, began, seconds):
 
 
 class Processes:
-    """`folder` gets logs/NAME.log and processes/NAME. `prefix`: the words before the command line of each program, which
-    enter a namespace."""
+    """`folder` gets logs/NAME.log and processes/NAME. `prefix`: the words before each command line, which enter a
+    namespace."""
 
     def __init__(self, folder, prefix=()):
         self.logs = os.path.join(folder, "logs")
