@@ -5,7 +5,7 @@ JOBS ?= $(shell nproc)
 TEST_JOBS ?= $(shell echo $$((2 * $(JOBS) + 2)))
 INITIALIZER_PACKAGES = $(shell grep -v '^\#' images/initializer-packages.txt)
 
-.PHONY: all deps data build demo test quick format check asan tsan e2e bench fuzz lint images clean
+.PHONY: all deps data build demo test quick format check asan tsan e2e chaos bench fuzz lint images clean
 all: build
 
 deps:
@@ -70,6 +70,13 @@ e2e: build
 	@build-support/setup-venv kubeflow-training >/dev/null || echo "the kubeflow-training SDK could not be set up: its scenario will be skipped" >&2
 	@build-support/setup-go-server kueue >/dev/null || echo "Kueue could not be built: its scenario will be skipped" >&2
 	@e2e/controller/run $(SCENARIOS)
+
+# 20 jobs on three real nodes, under faults: `make chaos SEED=7 MINUTES=10`, as root. A seed gives the same faults.
+chaos: build
+	@build-support/install-deps debian-packages-e2e.txt
+	@build-support/setup-torch-data >/dev/null
+	@build-support/setup-kubernetes >/dev/null
+	@e2e/chaos/run $(if $(SEED),--seed $(SEED)) --minutes $(or $(MINUTES),10)
 
 # On an idle machine, as root: more than an hour. Each line also runs by itself.
 bench: data build

@@ -110,10 +110,10 @@ class Cluster:
     # ---- the control plane
 
     def start(self):
-        self._start_etcd()
+        self.start_etcd()
         self.start_api_server()
-        self._start_controller_manager()
-        self._start_scheduler()
+        self.start_controller_manager()
+        self.start_scheduler()
         self.await_object("serviceaccount/default", lambda account: True)  # the API server admits no pod without it
         if self.namespace:
             self.kubectl("apply", "--server-side", "-f", DNS_RIGHTS)
@@ -150,7 +150,7 @@ class Cluster:
     def _await_ready(self, name, url):
         self.processes.await_url(name, url, *map(self.certificates.path, ("ca.crt", "admin.crt", "admin.key")))
 
-    def _start_etcd(self):
+    def start_etcd(self):
         clients, peers = (f"http://{self.address}:{self.port(name)}" for name in ("etcd", "etcd-peer"))
         self._run_component(
             "etcd",
@@ -262,7 +262,7 @@ class Cluster:
             "1000",
         ]
 
-    def _start_controller_manager(self):
+    def start_controller_manager(self):
         keys = self.certificates.path
         self._run_component(
             "kube-controller-manager",
@@ -283,7 +283,7 @@ class Cluster:
             "kube-controller-manager", f"https://{self.address}:{self.port('kube-controller-manager')}/healthz"
         )
 
-    def _start_scheduler(self):
+    def start_scheduler(self):
         self._run_component("kube-scheduler", *self._client_flags("kube-scheduler"))
         self._await_ready("kube-scheduler", f"https://{self.address}:{self.port('kube-scheduler')}/readyz")
 

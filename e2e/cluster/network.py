@@ -120,10 +120,17 @@ class Network:
         self._write_rates(source)
 
     def mend(self, *nodes):
-        """Ends all faults of the links of these nodes; of none: of all."""
-        self.cuts = {link for link in self.cuts if nodes and not set(link) & set(nodes)}
+        """Ends all faults of the links of these nodes; of none: of all links."""
+        self._mend(lambda link: not nodes or set(link) & set(nodes))
+
+    def mend_link(self, *ends):
+        """Ends all faults of the link between two."""
+        self._mend(lambda link: set(link) == set(ends))
+
+    def _mend(self, mended):
+        self.cuts = {link for link in self.cuts if not mended(link)}
         self._write_cuts()
-        mended = [link for link in self.rates if not nodes or set(link) & set(nodes)]
+        mended = [link for link in self.rates if mended(link)]
         for link in mended:
             self.rates.pop(link)
         for source in {source for source, _ in mended}:

@@ -318,4 +318,5 @@ class Node:
                 condition["type"] == "Ready" and condition["status"] == "True"
                 for condition in node["status"].get("conditions", [])
             ),
+            seconds=cluster.processes.patience,
         )

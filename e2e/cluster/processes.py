@@ -50,6 +50,8 @@ class Processes:
     """`folder` gets logs/NAME.log and processes/NAME. `prefix`: the words before each command line, which enter a
     namespace."""
 
+    patience = WAIT  # s, until a program must be ready
+
     def __init__(self, folder, prefix=()):
         self.logs = os.path.join(folder, "logs")
         self.records = os.path.join(folder, "processes")
@@ -66,7 +68,9 @@ class Processes:
         return os.path.join(self.logs, f"{name}.log")
 
     def start(self, name, command, environment=None, inside=None):
-        """`inside`: the words before `command`, instead of the prefix."""
+        """Kills a program of this name that still runs. `inside`: the words before `command`, instead of the prefix."""
+        if self.alive(name):
+            self.kill(name)
         with open(self.log(name), "ab") as log:
             child = subprocess.Popen(
                 ["setpriv", "--pdeathsig", "KILL", "--", *(self.prefix if inside is None else inside), *command],
@@ -109,13 +113,13 @@ class Processes:
         """Stops all programs of this run, or of an earlier run with the same folder."""
         self.stop(*sorted(os.listdir(self.records)))
 
-    def await_url(self, name, url, *keys, seconds=WAIT, inside=None):
+    def await_url(self, name, url, *keys, seconds=None, inside=None):
         """While program `name` lives, waits until a GET is answered with 200. `keys`: CA, certificate and key.
         `inside`: as of start()."""
         command = [*(self.prefix if inside is None else inside), sys.executable, AWAIT_URL, url, *keys]
         with subprocess.Popen(command, stdin=subprocess.DEVNULL) as probe:
             try:
-                self._first_to_end(name, probe, seconds, f"{url} was not answered with 200")
+                self._first_to_end(name, probe, seconds or self.patience, f"{url} was not answered with 200")
             finally:
                 probe.kill()
 

@@ -8,7 +8,6 @@ from processes import Broken
 from scenario import INITIALIZER, Scenario, put_before, runtime, shell, train_job
 
 QUEUE_NAME = "kueue.x-k8s.io/queue-name"
-KUEUE = "kueue.x-k8s.io/v1beta2"
 MULTIKUEUE = "kueue.x-k8s.io/multikueue"
 NODE_LABEL = "kubernetes.io/os"  # of the flavour: admitted pods have it in their node selector
 SHARED = {"volumeMounts": [{"name": "shared", "mountPath": "/shared"}]}
@@ -62,7 +61,7 @@ class Queued(Scenario):
     def queue(self, cpu, name="team", **spec):
         """Creates a LocalQueue and its ClusterQueue of so many CPUs. `spec`: further fields of the latter's spec."""
         flavor = {
-            "apiVersion": KUEUE,
+            "apiVersion": kueue.API,
             "kind": "ResourceFlavor",
             "metadata": {"name": "linux"},
             "spec": {"nodeLabels": {NODE_LABEL: "linux"}},
@@ -75,7 +74,7 @@ class Queued(Scenario):
             [
                 flavor,
                 {
-                    "apiVersion": KUEUE,
+                    "apiVersion": kueue.API,
                     "kind": "ClusterQueue",
                     "metadata": {"name": name},
                     "spec": {"namespaceSelector": {}, "resourceGroups": [quota], **spec},
@@ -83,7 +82,7 @@ class Queued(Scenario):
             ]
         )
         self.create(
-            {"apiVersion": KUEUE, "kind": "LocalQueue", "metadata": {"name": name}, "spec": {"clusterQueue": name}}
+            {"apiVersion": kueue.API, "kind": "LocalQueue", "metadata": {"name": name}, "spec": {"clusterQueue": name}}
         )
 
     def submit(self, name, script, nodes=2, initializer=None, queue="team", container=None, **spec):
@@ -185,19 +184,19 @@ class Kueue(Queued):
         self.cluster.apply(
             [
                 {
-                    "apiVersion": KUEUE,
+                    "apiVersion": kueue.API,
                     "kind": "MultiKueueConfig",
                     "metadata": {"name": "others"},
                     "spec": {"clusters": ["other"]},
                 },
                 {
-                    "apiVersion": KUEUE,
+                    "apiVersion": kueue.API,
                     "kind": "AdmissionCheck",
                     "metadata": {"name": "others"},
                     "spec": {
                         "controllerName": MULTIKUEUE,
                         "parameters": {
-                            "apiGroup": KUEUE.partition("/")[0],
+                            "apiGroup": kueue.API.partition("/")[0],
                             "kind": "MultiKueueConfig",
                             "name": "others",
                         },

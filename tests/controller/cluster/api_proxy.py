@@ -241,7 +241,9 @@ class Server(http.server.ThreadingHTTPServer):
 
 
 class ApiProxy:
-    def __init__(self, cluster):
+    """`port`: where it listens; 0: the kernel chooses."""
+
+    def __init__(self, cluster, port=0):
         self.upstream = urllib.parse.urlsplit(cluster.server)
         self.context = ssl.create_default_context(cafile=cluster.certificates.path("ca.crt"))
         self.lock = threading.RLock()
@@ -249,10 +251,11 @@ class ApiProxy:
         self.rule = lambda request: None
         self.requests = []  # in the order of their arrival
         self.streams = {}  # the connection of each watch that is under way
-        self.server = Server((cluster.address, 0), Handler)
+        self.server = Server((cluster.address, port), Handler)
         self.server.proxy = self
         self.url = f"http://{cluster.address}:{self.server.server_address[1]}"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
+        self.thread.start()
 
     def close(self):
         self.cut_watches()

@@ -1,0 +1,185 @@
+"""The cluster of a chaos run: three real nodes, controllers behind answers.py, servers of data, Kueue, and the jobs.
+
+Not thread-safe. stop() ends everything, also after a failure in the middle of start().
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import installation
+import kueue
+import object_store
+from answers import PORT
+from cluster import Cluster, binaries
+from digits import BUCKET, KEY_OF_DATA, SETUP_DATA
+from jobs import QUEUE, Makers, secret_of_store, serve_model
+from network import ADDRESS
+from node import Node
+from place import Place, clean_leftovers
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+NODES = 3
+PRIORITY = "chaos-first"
+# A node that does not report for 20 s is not ready, and its pods are moved 10 s later: faults last no longer than that.
+FLAGS = {
+    "controller-manager": ["--node-monitor-grace-period", "20s"],
+    "apiserver": ["--default-not-ready-toleration-seconds=10", "--default-unreachable-toleration-seconds=10"],
+}
+SECONDS = 20  # of a kubectl
+
+
+class World:
+    namespace = "chaos"
+
+    def __init__(self):
+        self.place = self.cluster = None
+        self.nodes = []
+        self.struck = set()  # nodes and components that a fault has taken away
+
+    def start(self, binaries_folder, steps):
+        clean_leftovers()
+        kueue.binary()  # the first call of each of these builds for minutes
+        object_store.binary()
+        self.place = Place()
+        self.cluster = Cluster(self.place.folder, binaries(build=True), self.place.name, FLAGS)
+        self.cluster.start()
+        for number in range(NODES):
+            self.nodes.append(Node(self.cluster, self.place, number))
+            self.nodes[-1].start()
+            installation.load_images(self.nodes[-1], binaries_folder)
+        installation.install(self.cluster)
+        self._start_answers()
+        self.starts = {
+            "kube-apiserver": self.cluster.start_api_server,
+            "etcd": self.cluster.start_etcd,
+            "coredns": self.cluster.start_dns,
+            "kube-scheduler": self.cluster.start_scheduler,
+            "kube-controller-manager": self.cluster.start_controller_manager,
+        }
+        self.cluster.kubectl("create", "namespace", self.namespace)
+        data = subprocess.run([SETUP_DATA], check=True, capture_output=True, text=True).stdout.strip()
+        store = object_store.ObjectStore(self.cluster)
+        store.put(BUCKET, KEY_OF_DATA, data)
+        folder = os.path.join(self.place.folder, "shared")
+        os.makedirs(folder)
+        makers = Makers(folder, data, steps, store, serve_model(self.cluster, self.place.folder))
+        kueue.Kueue(self.cluster)
+        self._queue()
+        self.jobs = makers.all()
+        self.kubectl("create", "-f", "-", content=json.dumps(secret_of_store()))
+        for job in self.jobs:
+            for made in job.objects:
+                self.kubectl("create", "-f", "-", content=json.dumps(made))
+
+    def stop(self):
+        if self.cluster:
+            self.cluster.stop()
+        if self.place:
+            self.place.clean()
+
+    # ---- the parts
+
+    def _start_answers(self):
+        """Lets the controllers reach the API server only by answers.py."""
+        folder = os.path.join(self.place.folder, "answers")
+        os.makedirs(folder, mode=0o755)
+        shutil.copy(self.cluster.certificates.path("ca.crt"), folder)
+        self.answers = os.path.join(folder, "answers.json")
+        self.answer({})
+        self.cluster.start_program("answers", [sys.executable, "-B", os.path.join(HERE, "answers.py"), folder])
+        token = self.cluster.kubectl(
+            "create", "token", installation.DEPLOYMENT, "-n", installation.NAMESPACE, "--duration=24h"
+        ).strip()
+        made = self.cluster.certificates.write_kubeconfig("answers", f"http://{ADDRESS}:{PORT}", f"token: {token}")
+        shutil.copy(made, os.path.join(folder, "kubeconfig"))
+        at = "/spec/template/spec"
+        security = "pod-security.kubernetes.io/enforce=privileged"  # the pods mount a folder of the machine
+        self.cluster.kubectl("label", "namespace", installation.NAMESPACE, security, "--overwrite")
+        patch = [
+            {
+                "op": "add",
+                "path": f"{at}/volumes",
+                "value": [{"name": "answers", "hostPath": {"path": folder}}],
+            },
+            {
+                "op": "add",
+                "path": f"{at}/containers/0/volumeMounts",
+                "value": [{"name": "answers", "mountPath": "/answers"}],
+            },
+            *(
+                {"op": "add", "path": f"{at}/containers/0/args/-", "value": word}
+                for word in ("--kubeconfig=/answers/kubeconfig", f"--lease-namespace={installation.NAMESPACE}")
+            ),
+        ]
+        deployment = ["deployment", installation.DEPLOYMENT, "-n", installation.NAMESPACE]
+        self.cluster.kubectl("patch", *deployment, "--type=json", "-p", json.dumps(patch))
+        self.cluster.kubectl("rollout", "status", *deployment, "--timeout=60s", seconds=200)
+
+    def answer(self, shares):
+        """Sets what answers.py answers."""
+        with open(f"{self.answers}.new", "w") as file:
+            json.dump(shares, file)
+        os.replace(f"{self.answers}.new", self.answers)
+
+    def _queue(self):
+        quota = {
+            "coveredResources": ["cpu"],
+            "flavors": [{"name": "any", "resources": [{"name": "cpu", "nominalQuota": "30m"}]}],
+        }
+        api = kueue.API
+        self.cluster.apply(
+            [
+                {"apiVersion": api, "kind": "ResourceFlavor", "metadata": {"name": "any"}},
+                {
+                    "apiVersion": api,
+                    "kind": "ClusterQueue",
+                    "metadata": {"name": QUEUE},
+                    "spec": {"namespaceSelector": {}, "resourceGroups": [quota]},
+                },
+                {
+                    "apiVersion": "scheduling.k8s.io/v1",
+                    "kind": "PriorityClass",
+                    "metadata": {"name": PRIORITY},
+                    "value": 1000,
+                },
+            ]
+        )
+        queue = {
+            "apiVersion": api,
+            "kind": "LocalQueue",
+            "metadata": {"name": QUEUE, "namespace": self.namespace},
+            "spec": {"clusterQueue": QUEUE},
+        }
+        self.cluster.apply([queue])
+
+    def preemptor(self, name, node, requests):
+        return {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": name},
+            "spec": {
+                "priorityClassName": PRIORITY,
+                "terminationGracePeriodSeconds": 0,
+                "nodeSelector": {"kubernetes.io/hostname": node},
+                "containers": [
+                    {
+                        "name": "wait",
+                        "image": "docker.io/library/busybox:1",
+                        "command": ["sleep", "1000"],
+                        "resources": {"requests": requests},
+                    }
+                ],
+            },
+        }
+
+    # ---- objects
+
+    def kubectl(self, *arguments, content=None, namespace=None):
+        """Broken: it failed, or took longer than SECONDS."""
+        return self.cluster.kubectl(*arguments, "-n", namespace or self.namespace, content=content, seconds=SECONDS)
+
+    def get(self, kind, namespace=None):
+        return json.loads(self.kubectl("get", kind, "-o", "json", namespace=namespace))["items"]
