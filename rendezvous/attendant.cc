@@ -232,8 +232,9 @@ class Attendant::Impl : public std::enable_shared_from_this<Impl> {
     events.connected = [mine] {
       mine([](Impl& self) {
         self.knock_pause_ = kFirstKnock;
-        self.knocking_->Send(Supersede{self.options_.run_id, self.coordinator_->TermOf(self.options_.run_id),
-                                       self.options_.self.control_address});
+        Supersede supersede = self.coordinator_->AsStandIn(self.options_.run_id);
+        supersede.address = self.options_.self.control_address;
+        self.knocking_->Send(supersede);
       });
     };
     events.message = [mine](CoordinatorMessage message) {

@@ -130,9 +130,11 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
     });
   }
 
-  uint64_t TermOf(const std::string& run_id) const {
+  Supersede AsStandIn(const std::string& run_id) const {
     auto found = runs_.find(run_id);
-    return found == runs_.end() ? 0 : found->second->state.term;
+    if (found == runs_.end()) return {run_id, 0, options_.self_address, true};
+    const State& state = found->second->state;
+    return {run_id, state.term, options_.self_address, state.phase == Phase::kReforming};
   }
 
   void OnReason(std::function<void(const std::string&, const std::string&)> listener) {
@@ -305,18 +307,7 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
       return Hangup(far, Refuse{kExitBadConfiguration, "a stand-in must say where it can be reached"});
     }
     Run& run = RunOf(supersede.run_id);
-    uint64_t known = run.redirect ? run.redirect->term : 0;
-    // The term of a coordinator that has made no round is only the default.
-    bool empty = run.state.round.id.number < 0 && run.state.phase == Phase::kGathering;
-    if (!empty && run.state.phase != Phase::kFinished) known = std::max(known, run.state.term);
-    // With equal terms the stand-in wins: a coordinator that came back without memory can have the same term.
-    if (run.state.phase == Phase::kFinished || supersede.term < known ||
-        (run.redirect && supersede.term == run.redirect->term && run.redirect->address != supersede.address)) {
-      Redirect answer{run.redirect && run.redirect->term >= run.state.term
-                          ? *run.redirect
-                          : Redirect{run.state.term, options_.self_address}};
-      return Hangup(far, answer);
-    }
+    if (auto answer = AnswerTo(supersede, run.redirect, options_.self_address, run.state)) return Hangup(far, *answer);
     far.role = Role::kSuccessor;
     far.run = &run;
     SendOn(run, Redirect{supersede.term, supersede.address});
@@ -490,7 +481,7 @@ void Coordinator::Yield(const std::string& run_id, const Redirect& redirect) { i
 void Coordinator::TakeEndpoint(const std::string& endpoint) { impl_->TakeEndpoint(endpoint); }
 void Coordinator::SetPlace(const std::string& address, bool on_call) { impl_->SetPlace(address, on_call); }
 void Coordinator::Drain(Duration limit, std::function<void()> done) { impl_->Drain(limit, std::move(done)); }
-uint64_t Coordinator::TermOf(const std::string& run_id) const { return impl_->TermOf(run_id); }
+Supersede Coordinator::AsStandIn(const std::string& run_id) const { return impl_->AsStandIn(run_id); }
 void Coordinator::OnReason(std::function<void(const std::string&, const std::string&)> listener) {
   impl_->OnReason(std::move(listener));
 }

@@ -66,8 +66,8 @@ class Coordinator {
 
   // If `redirect` has a higher term: sends the peers of `run_id`, present and future ones, to its address.
   void Yield(const std::string& run_id, const Redirect& redirect);
-  // The term in which `run_id` is coordinated here; 0 if it is not.
-  uint64_t TermOf(const std::string& run_id) const;
+  // What a stand-in for `run_id` here tells the agent at the endpoint. Term 0: it is not coordinated here.
+  Supersede AsStandIn(const std::string& run_id) const;
   // Expires when this coordinator is destroyed: for callbacks that are still in the loop's queue then.
   std::weak_ptr<void> lifetime() const { return lifetime_; }
   // Called with (run id, sentence) whenever a decision's reason changes.

@@ -221,6 +221,11 @@ struct TurnedAway {
 struct Wanted {
   int nodes = 0;
 };
+// What the agent at the job's endpoint answers to a stand-in. nullopt: the stand-in coordinates the run from now on.
+// `redirect`: where the run's nodes are sent already. `self`: the address of this coordinator. May raise state.term.
+std::optional<Redirect> AnswerTo(const Supersede& supersede, const std::optional<Redirect>& redirect,
+                                 const std::string& self, State& state);
+
 using Event = std::variant<PeerOpened, PeerSaid, PeerClosed, Tick, StandIn, Gone, TurnedAway, Wanted>;
 
 struct Send {

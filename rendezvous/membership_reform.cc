@@ -30,6 +30,26 @@ void Machine::TakeOver(const StandIn& stand_in) {
   for (const auto& [peer, hello] : s_.early) Greet(peer);
 }
 
+std::optional<Redirect> AnswerTo(const Supersede& supersede, const std::optional<Redirect>& redirect,
+                                 const std::string& self, State& state) {
+  // The term of a coordinator that has made no round is only the default.
+  const bool empty = state.round.id.number < 0 && state.phase == Phase::kGathering;
+  // A coordinator without memory at the endpoint has replaced the one that was lost, so it needs no majority. A
+  // stand-in that still waits for one has decided nothing, and yields to it.
+  if (supersede.waits && !redirect && (empty || (state.phase == Phase::kReforming && !state.reforming.stands_in))) {
+    state.term = std::max(state.term, supersede.term + 1);
+    return Redirect{state.term, self};
+  }
+  uint64_t known = redirect ? redirect->term : 0;
+  if (!empty && state.phase != Phase::kFinished) known = std::max(known, state.term);
+  // With equal terms the stand-in wins: a coordinator that came back without memory can have the same term.
+  if (state.phase == Phase::kFinished || supersede.term < known ||
+      (redirect && supersede.term == redirect->term && redirect->address != supersede.address)) {
+    return redirect && redirect->term >= state.term ? *redirect : Redirect{state.term, self};
+  }
+  return std::nullopt;
+}
+
 void Machine::KnowDead(const Gone& gone) {
   if (s_.phase != Phase::kReforming || !s_.reforming.proof) return;
   auto member = s_.members.find(gone.name);

@@ -101,6 +101,7 @@ struct Supersede {
   std::string run_id;
   uint64_t term = 0;
   std::string address;
+  bool waits = false;  // it has decided nothing yet: it waits for most of the round's nodes
   bool operator==(const Supersede&) const = default;
 };
 

@@ -207,6 +207,7 @@ struct NodeWriter {
     to.mutable_supersede()->set_run_id(Name(from.run_id));
     to.mutable_supersede()->set_term(from.term);
     to.mutable_supersede()->set_address(Name(from.address));
+    to.mutable_supersede()->set_waits(from.waits);
   }
   void operator()(const Imports& from) { to.mutable_imports()->set_names(from.names); }
 };

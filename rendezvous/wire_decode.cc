@@ -281,7 +281,7 @@ class Reader {
         return Inspect{Identifier("run id", from.inspect().run_id()), from.inspect().follow()};
       case v1::FromNode::kSupersede:
         return Supersede{Identifier("run id", from.supersede().run_id()), Term(from.supersede().term()),
-                         Identifier("address", from.supersede().address())};
+                         Identifier("address", from.supersede().address()), from.supersede().waits()};
       case v1::FromNode::kImports:
         return Get(from.imports());
       case v1::FromNode::MESSAGE_NOT_SET:

@@ -146,6 +146,23 @@ class Blackholes(MusterCase):
     def test_two_nodes_cut_apart_never_both_run(self):
         self.two_nodes_cut_apart()
 
+    def test_the_coordinators_agent_dies_behind_a_cut(self):
+        """No packet tells n1 that n0 is gone. A new n0 at the endpoint proves it, and both go on at once."""
+        conf = "heartbeat_timeout=2,last_call_timeout=600,join_timeout=300"
+        agents = [self.node(number, "1:2", conf) for number in range(2)]
+        self.round_of(2, at_least=0)
+        self.network.cut(0)
+        agents[0].process.kill()
+        agents[0].wait()
+        self.wait_for_output(agents[1], "takes its place once most of the 2 nodes")
+        self.network.heal(0)
+        agents[0] = self.node(0, "1:2", conf)
+        again = self.round_of(2, at_least=1)
+        self.assertEqual({worker.restarts for worker in again}, {0})
+        for worker in again:
+            worker.tell("exit 0")
+        self.assertEqual([agent.wait() for agent in agents], [0, 0])
+
     def test_no_route_to_host_is_no_proof_of_death(self):
         self.two_nodes_cut_apart()
 

@@ -300,6 +300,26 @@ TEST_F(Reform, OnCallNothingBeginsBeforeItStandsIn) {
   EXPECT_TRUE(s.told[s.peers["a"]].empty());
 }
 
+// The one at the endpoint has replaced the coordinator that was lost. Two that wait for each other would wait for ever.
+TEST_F(Reform, AStandInThatWaitsForMostOfTheNodesYieldsToACoordinatorWithoutMemory) {
+  const std::string endpoint = "10.0.0.1:29400";
+  const Supersede waits{"job", 2, "10.0.0.2:4711", true}, acts{"job", 2, "10.0.0.2:4711", false};
+  State empty;
+  EXPECT_EQ(AnswerTo(acts, {}, endpoint, empty), std::nullopt);
+  EXPECT_EQ(AnswerTo(waits, Redirect{1, "10.0.0.3:4711"}, endpoint, empty), std::nullopt) << "it coordinates nothing";
+  EXPECT_EQ(AnswerTo(waits, {}, endpoint, empty), (Redirect{3, endpoint}));
+  EXPECT_EQ(empty.term, 3u) << "its rounds are above those of the stand-in";
+
+  Return("c");  // to a coordinator without memory
+  ASSERT_EQ(s.state.phase, Phase::kReforming);
+  State collecting = s.state;
+  EXPECT_EQ(AnswerTo(acts, {}, endpoint, collecting), std::nullopt);
+  EXPECT_EQ(AnswerTo(waits, {}, endpoint, collecting), (Redirect{3, endpoint}));
+
+  StandIn("b", false);
+  EXPECT_EQ(AnswerTo(Supersede{"job", 9, "10.0.0.2:4711", true}, {}, endpoint, s.state), std::nullopt);
+}
+
 TEST_F(Reform, AMinorityThatReturnsHoldsStill) {
   Return("c");
   s.Wait(seconds(15), {"c"});

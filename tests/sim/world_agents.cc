@@ -60,15 +60,8 @@ void World::CoordinatorHears(Process& process, int c, const NodeMessage& message
     Note([&] { return fmt::format("{} -> {}: {}", conn.from, conn.to, Show(message)); });
   }
   if (const auto* supersede = std::get_if<Supersede>(&message)) {
-    State& state = process.membership;
-    uint64_t known = process.redirect ? process.redirect->term : 0;
-    bool empty = state.round.id.number < 0 && state.phase == Phase::kGathering;
-    if (!empty && state.phase != Phase::kFinished) known = std::max(known, state.term);
-    if (state.phase == Phase::kFinished || supersede->term < known ||
-        (process.redirect && supersede->term == process.redirect->term &&
-         process.redirect->address != supersede->address)) {
-      return answer(process.redirect && process.redirect->term >= state.term ? *process.redirect
-                                                                             : Redirect{state.term, process.address});
+    if (auto redirect = AnswerTo(*supersede, process.redirect, process.address, process.membership)) {
+      return answer(*redirect);
     }
     SendOn(process, Redirect{supersede->term, supersede->address});
     process.successor = c;
@@ -396,7 +389,8 @@ void World::Knock(Process& process) {
   }
   process.knocking = milliseconds(50);
   int c = Connect(process.id, target, false, true, 0);
-  Put(c, 0, Conn::Item{false, NodeMessage(Supersede{"job", process.membership.term, process.address}), {}});
+  const bool waits = process.membership.phase == Phase::kReforming;
+  Put(c, 0, Conn::Item{false, NodeMessage(Supersede{"job", process.membership.term, process.address, waits}), {}});
 }
 
 // A round is at work when all its nodes have begun. Then no node has workers of another one, which may write to the
