@@ -248,6 +248,7 @@ void Machine::Hear(const Welcome& welcome) {
   if (!s_.target.empty()) s_.standing_in = false;
   s_.may_share = welcome.imports;
   s_.leases = welcome.leases;
+  if (s_.round && welcome.node) s_.round->coordinator_node = *welcome.node;  // another one may have made the round
   if (s_.may_share && !s_.imports.empty()) Send(Imports{s_.imports});
   if (s_.may_share && s_.wants_imports) Send(Imports{});
   if (s_.round) SayBeat();  // a stand-in counts the nodes from their first message after the Welcome on

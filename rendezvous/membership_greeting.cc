@@ -263,7 +263,7 @@ void Machine::GivePlace(Member& member, const Hello& hello, bool fresh, bool cam
 
 void Machine::Greet(PeerId peer) {
   SendTo(peer, Welcome{std::max(s_.term, s_.round.id.term), options().heartbeat_timeout / 3, std::string(Version()),
-                       true, true});
+                       true, true, s_.given.self_node});
 }
 
 // True if the node had a seat in the current round. In a re-formed round this coordinator may not know the seat's

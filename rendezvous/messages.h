@@ -113,6 +113,8 @@ struct Welcome {
   std::string coordinator;   // version, for people
   bool imports = false;      // it takes Imports and passes them on
   bool leases = false;       // its beats say lease
+  // The node whose agent the coordinator lives in; empty: none. nullopt: it does not say.
+  std::optional<std::string> node = std::nullopt;
   bool operator==(const Welcome&) const = default;
 };
 struct Start {

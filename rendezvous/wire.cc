@@ -220,6 +220,7 @@ struct CoordinatorWriter {
     to.mutable_welcome()->set_coordinator(Printable(from.coordinator, kMaxName));
     to.mutable_welcome()->set_imports(from.imports);
     to.mutable_welcome()->set_leases(from.leases);
+    if (from.node) to.mutable_welcome()->set_node(Name(*from.node));
   }
   void operator()(const Beat& from) { Put(from, to.mutable_beat()); }
   void operator()(const Start& from) { Put(from.assignment, to.mutable_start()->mutable_assignment()); }

@@ -291,12 +291,17 @@ class Reader {
     return Beat{};
   }
 
+  Welcome Get(const v1::Welcome& from) {
+    Welcome welcome{Term(from.term()), Time("beat interval", from.beat_interval_ms()),
+                    Printable(from.coordinator(), kMaxName), from.imports(), from.leases()};
+    if (from.has_node()) welcome.node = Identifier("node name", from.node());
+    return welcome;
+  }
+
   CoordinatorMessage Get(const v1::FromCoordinator& from) {
     switch (from.message_case()) {
       case v1::FromCoordinator::kWelcome:
-        return Welcome{Term(from.welcome().term()), Time("beat interval", from.welcome().beat_interval_ms()),
-                       Printable(from.welcome().coordinator(), kMaxName), from.welcome().imports(),
-                       from.welcome().leases()};
+        return Get(from.welcome());
       case v1::FromCoordinator::kBeat:
         return Get(from.beat());
       case v1::FromCoordinator::kStart:

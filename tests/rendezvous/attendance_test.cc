@@ -359,6 +359,18 @@ TEST_F(Attendance, AWelcomeIsAnsweredWhereARoundIsAtStake) {
   EXPECT_EQ(Told<Beat>().at(0).round, (RoundId{4, 0}));
 }
 
+TEST_F(Attendance, WhoCoordinatesNowIsTheOneThatCanBeLost) {
+  Run();
+  Do(Disconnected{Loss::kClosed, "reset"});
+  Do(Connected{});
+  Hear(Welcome{4, seconds(5), "test", false, false, "c"});  // "a" made the round
+  EXPECT_EQ(state.round->coordinator_node, "c");
+  Do(Disconnected{Loss::kClosed, "reset"});
+  Do(Connected{});
+  Hear(Welcome{4, seconds(5), "older"});
+  EXPECT_EQ(state.round->coordinator_node, "c");
+}
+
 TEST_F(Attendance, WithoutAControlPortItNeverStandsIn) {
   state.may_stand_in = false;
   Run();

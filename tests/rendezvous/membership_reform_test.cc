@@ -300,7 +300,7 @@ TEST_F(Reform, OnCallNothingBeginsBeforeItStandsIn) {
   EXPECT_TRUE(s.told[s.peers["a"]].empty());
 }
 
-// The one at the endpoint has replaced the coordinator that was lost. Two that wait for each other would wait for ever.
+// Two that wait for each other would wait for ever.
 TEST_F(Reform, AStandInThatWaitsForMostOfTheNodesYieldsToACoordinatorWithoutMemory) {
   const std::string endpoint = "10.0.0.1:29400";
   const Supersede waits{"job", 2, "10.0.0.2:4711", true}, acts{"job", 2, "10.0.0.2:4711", false};

@@ -115,10 +115,11 @@ TEST(Wire, EveryCoordinatorMessageComesBackAsItWas) {
   status.nodes.push_back({"worker-1", "pod-1", "spare", std::nullopt, 8, 18, milliseconds(0)});
   Verdict verdict{137, "the budget is gone", SomeFailure(), {SomeFailure()}, true};
   for (const CoordinatorMessage& message : std::vector<CoordinatorMessage>{
-           Welcome{3, milliseconds(5000), "0.1.0"}, Welcome{3, milliseconds(5000), "0.1.0", true}, Imports{"json"},
-           Beat{}, Beat{{3, 17}, true}, Beat{{}, false, false, -5, true},
-           Stop{{3, 17}, "silent", RoundCause::kMembership, false, true}, Notice{"node c waits", true},
-           Start{SomeAssignment()}, Stop{{3, 17}, "a worker failed"},
+           Welcome{3, milliseconds(5000), "0.1.0"}, Welcome{3, milliseconds(5000), "0.1.0", true},
+           Welcome{3, milliseconds(5000), "0.1.0", true, true, "n0"},
+           Welcome{3, milliseconds(5000), "", false, false, ""}, Imports{"json"}, Beat{}, Beat{{3, 17}, true},
+           Beat{{}, false, false, -5, true}, Stop{{3, 17}, "silent", RoundCause::kMembership, false, true},
+           Notice{"node c waits", true}, Start{SomeAssignment()}, Stop{{3, 17}, "a worker failed"},
            Stop{{3, 17}, "a hang", RoundCause::kFailure, true}, Finish{3, verdict}, Finish{1, {}}, Refuse{78, "no"},
            Redirect{4, "10.0.0.2:29400"}, Notice{"waiting"}, status}) {
     StatusOr<CoordinatorMessage> again = wire::DecodeFromCoordinator(wire::Encode(message));
