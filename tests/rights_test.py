@@ -18,6 +18,7 @@ CLIENT = {
     "Get": ["get"],
     "List": ["list"],
     "Create": ["create"],
+    "TryCreate": ["create"],
     "Apply": ["patch"],
     "Merge": ["patch"],
     "Replace": ["update"],
@@ -67,6 +68,8 @@ PLANNED = {
     "kAutoscalers": ["create", "get", "patch", "delete"],
     "kPodGroups": ["create", "get", "patch", "delete"],
     "kVolcanoPodGroups": ["create", "get", "patch", "delete"],
+    "kWorkloads": ["create", "get", "delete"],
+    "kGangPodGroups": ["create", "get", "delete"],
 }
 # To own an object with blockOwnerDeletion, where OwnerReferencesPermissionEnforcement checks it.
 OWNERS = {

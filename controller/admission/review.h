@@ -34,6 +34,7 @@ struct Verdict {
   std::vector<Refusal> refusals;  // none: it is allowed
   std::vector<std::string> warnings;
   Json patch = Json::array();  // RFC 6902; empty: the object stays as it is
+  Json asks;                   // the Workload that the cluster must accept (plan/native_gang.h); null: none
 
   void Refuse(int code, std::string why) { refusals.push_back({code, std::move(why)}); }
 };

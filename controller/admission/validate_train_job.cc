@@ -10,6 +10,7 @@
 #include "controller/api/lenient.h"
 #include "controller/api/old_shape.h"
 #include "controller/plan/elastic.h"
+#include "controller/plan/native_gang.h"
 #include "controller/plan/node_count.h"
 #include "controller/plan/train_job_plan.h"
 
@@ -143,6 +144,7 @@ class Validator {
     if (with_patches) JudgeNewJob(job, *runtime, &verdict_);
     const auto plan = PlanTrainJob(job, *runtime, options_);
     if (!plan.ok()) return refuse(plan.status());
+    verdict_.asks = WorkloadIn(plan->objects);
     if (request_.operation != "CREATE") return;
     if (const auto snapshot = MakeSnapshot(job, live); !snapshot.ok()) return refuse(snapshot.status());
     for (const Notice& notice : plan->notices) verdict_.warnings.push_back(notice.message);
@@ -184,10 +186,24 @@ class Validator {
                          Quoted(queue)));
       return;
     }
-    if (IsSuspended(change.before) || IsSuspended(change.after) || !runtime || IsElastic(*runtime)) return;
+    if (IsSuspended(change.before) || IsSuspended(change.after) || !runtime) return;
+    if (IsGang(change.after, *runtime)) {
+      Refuse(kForbidden, fmt::format("spec.trainer.numNodes: Kubernetes refuses to change the number of pods of a gang "
+                                     "that runs (annotation {}: native); suspend it first (spec.suspend: true)",
+                                     kGangAnnotation));
+      return;
+    }
+    if (IsElastic(*runtime)) return;
     RefuseFixed("spec.trainer.numNodes",
                 " while the job runs, unless its runtime has mlPolicy.torch.elasticPolicy; suspend it first "
                 "(spec.suspend: true)");
+  }
+
+  static bool IsGang(const Json& object, const Json& runtime) {
+    TrainJob job;
+    if (auto meta = ReadMeta(object); meta.ok()) job.meta = *std::move(meta);
+    const auto read = ReadRuntime(runtime);
+    return read.ok() && WantsNativeGang(job, *read).value_or(false);
   }
 
   static bool IsElastic(const Json& runtime) {

@@ -30,6 +30,7 @@ struct Draft {
   std::map<std::string, AgentUse> agents;
   // Another job that gets spec.trainer, all but command and args. Its pods are nodes too. Empty: none.
   std::string workers;
+  bool native_gang = false;            // Kubernetes itself schedules the pods as a gang (native_gang.h)
   bool agents_meet = false;            // the agents talk to each other, so they need the job's token
   std::vector<PlannedObject> objects;  // without the shared metadata, which job_object.h adds
   std::vector<Notice> notices;

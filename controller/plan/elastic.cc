@@ -17,7 +17,9 @@ constexpr char kVariable[] = "MUSTER_NODES_FILE";
 
 }  // namespace
 
-bool Scales(const Draft& draft) { return draft.nodes.elastic && draft.job.meta.Label(kQueueLabel).empty(); }
+bool Scales(const Draft& draft) {
+  return draft.nodes.elastic && !draft.native_gang && draft.job.meta.Label(kQueueLabel).empty();
+}
 
 void SetNodes(int pods, Json* pod_template, Json* container) {
   if (FindNamed(std::as_const(*container), "env", kVariable) != nullptr) return;
@@ -47,10 +49,12 @@ void AddAutoscaler(Draft* draft) {
   const Json& metrics = PartOf(runtime.ml_policy.policy, "elasticPolicy", "metrics");
   if (metrics.empty() || !draft->nodes.elastic) return;
   if (!Scales(*draft)) {
-    draft->notices.push_back({reason::kElasticMetricsIgnored,
-                              fmt::format("no HorizontalPodAutoscaler is made: the job has the label {}, and Kueue has "
-                                          "admitted the number of its pods",
-                                          kQueueLabel)});
+    const std::string why =
+        draft->native_gang
+            ? std::string("Kubernetes refuses to change the number of pods of a gang that runs")
+            : fmt::format("the job has the label {}, and Kueue has admitted the number of its pods", kQueueLabel);
+    draft->notices.push_back(
+        {reason::kElasticMetricsIgnored, fmt::format("no HorizontalPodAutoscaler is made: {}", why)});
     return;
   }
   draft->objects.push_back(

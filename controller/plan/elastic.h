@@ -17,8 +17,9 @@ namespace muster::controller {
 inline constexpr char kNodesAnnotation[] = "muster.dev/nodes";
 inline constexpr char kQueueLabel[] = "kueue.x-k8s.io/queue-name";  // on a TrainJob: Kueue has admitted its pods
 
-// Whether the number of pods of the trainer step may change while it runs: the job is elastic, and Kueue has not booked
-// quota for a number of pods.
+// Whether the number of pods of the trainer step may change while it runs: the job is elastic, Kueue has not booked
+// quota for a number of pods, and the API server does not refuse it, as for a Job in a gang of Kubernetes
+// (native_gang.h).
 bool Scales(const Draft& draft);
 
 // Gives `container` of a pod template the file with the number of pods, and MUSTER_NODES_FILE with its path. Does

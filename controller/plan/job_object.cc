@@ -9,6 +9,7 @@
 #include "controller/api/lenient.h"
 #include "controller/plan/agent.h"
 #include "controller/plan/names.h"
+#include "controller/plan/native_gang.h"
 #include "controller/plan/placement.h"
 #include "controller/plan/pod_fields.h"
 
@@ -176,6 +177,7 @@ Json JobOfAttempt(const PlannedJob& planned, const Attempt& attempt) {
     for (const char* field : {"labels", "annotations"}) (*metadata)[field][kRestartAttemptLabel] = number;
   }
   if (attempt.suspend) spec["suspend"] = true;
+  if (planned.in_gang && !attempt.pod_group.empty()) PutInPodGroup(attempt.pod_group, &object);
   if (planned.budget_in_job) spec["backoffLimit"] = attempt.restarts_left;
   if (!planned.agent) return object;
   Json* container = FindNamed(PodSpec(object), "containers", kTrainerContainer);

@@ -26,6 +26,8 @@ inline constexpr char kStandbyAnnotation[] = "muster.dev/standby-workers";
 
 // On a Job, or on a pod of a PyTorchJob with RestartScope::kJob: the budget left when the object was made.
 inline constexpr char kRestartsLeftAnnotation[] = "muster.dev/restarts-left";
+// On a Job: the PodGroup of Kubernetes in which its pods are scheduled together (native_gang.h).
+inline constexpr char kPodGroupAnnotation[] = "muster.dev/pod-group";
 
 // The status server, to which pods post the progress of the training.
 struct StatusServerAddress {
@@ -51,6 +53,7 @@ struct PlannedJob {
   std::optional<int> agent_port;  // where its /status can be asked (docs/watching.md); nullopt: nowhere
   bool scales = false;            // the number of its pods may change while it runs
   bool budget_in_job = false;     // its backoffLimit is the budget that is left
+  bool in_gang = false;           // its pods are in the PodGroup of Kubernetes (native_gang.h)
   RestartPolicy restart = RestartPolicy::kOwn;
   int global_index = 0, group_index = 0;  // among all Jobs of the plan, and among those of its group
   PackedJson common;                      // what it has in common with the other replicas
@@ -63,12 +66,14 @@ struct PlannedObject {
   enum class IfThere {
     kBelongs,  // an existing object of this name must belong to the job, and stays as it is
     kUpdate,   // an existing object must belong to the job, and is changed to the planned one
+    kReplace,  // the same, but its spec is immutable: it is deleted and created again
     kUse       // an existing object is used as it is, whoever made it
   };
   enum class Fill { kNothing, kToken, kSshKeys };  // what the controller puts into it at creation
 
   Json object;
   bool for_initializers = false;  // create it before the initializers; else after them
+  bool of_start = false;          // each start of the pods has its own; `object` has the name of the first one
   IfThere if_there = IfThere::kBelongs;
   Fill fill = Fill::kNothing;
 };
@@ -105,6 +110,7 @@ struct Attempt {
   int number = 0;         // label jobset.sigs.k8s.io/restart-attempt
   int restarts_left = 0;  // of the budget, for the agents
   bool suspend = false;
+  std::string pod_group = {};  // for Jobs that are in_gang; empty: the first one's
 };
 Json JobOfAttempt(const PlannedJob& planned, const Attempt& attempt);
 

@@ -19,35 +19,6 @@ bool IsInitializer(const ReplicatedJob& of) {
   return of.step == Step::kDatasetInitializer || of.step == Step::kModelInitializer;
 }
 
-std::vector<ReplicatedJob*> Gang(Draft* draft) {
-  std::map<std::string, int> waves;  // by job, without initializers
-  std::map<int, int64_t> pods;
-  for (const ReplicatedJob& of : draft->jobs) {
-    if (IsInitializer(of)) continue;
-    int wave = 0;
-    for (const Dependency& dependency : of.depends_on) {
-      if (const auto other = waves.find(dependency.job); other != waves.end()) wave = std::max(wave, other->second + 1);
-    }
-    waves[of.name] = wave;
-    pods[wave] += int64_t{of.replicas} * draft->pods.at(of.name);
-  }
-  const auto most =
-      std::max_element(pods.begin(), pods.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-  std::vector<ReplicatedJob*> gang;
-  for (ReplicatedJob& of : draft->jobs) {
-    const auto wave = waves.find(of.name);
-    if (wave != waves.end() && wave->second == most->first) gang.push_back(&of);
-  }
-  return gang;
-}
-
-// How many pods of the job must fit before the group is placed. An elastic step can begin with minNodes pods.
-int64_t MembersOf(const Draft& draft, const ReplicatedJob& of) {
-  const int pods = draft.pods.at(of.name);
-  const bool elastic = draft.nodes.elastic && of.step == Step::kTrainer;
-  return int64_t{of.replicas} * (elastic ? std::min(pods, draft.nodes.least) : pods);
-}
-
 // {minMember, minResources}
 StatusOr<Json> SizeOf(const Draft& draft, const std::vector<ReplicatedJob*>& gang) {
   int64_t members = 0;
@@ -119,11 +90,39 @@ void AddCoscheduling(const Json& coscheduling, const std::vector<ReplicatedJob*>
 
 }  // namespace
 
+std::vector<ReplicatedJob*> PodsTogether(Draft* draft) {
+  std::map<std::string, int> waves;  // by job, without initializers
+  std::map<int, int64_t> pods;
+  for (const ReplicatedJob& of : draft->jobs) {
+    if (IsInitializer(of)) continue;
+    int wave = 0;
+    for (const Dependency& dependency : of.depends_on) {
+      if (const auto other = waves.find(dependency.job); other != waves.end()) wave = std::max(wave, other->second + 1);
+    }
+    waves[of.name] = wave;
+    pods[wave] += int64_t{of.replicas} * draft->pods.at(of.name);
+  }
+  const auto most =
+      std::max_element(pods.begin(), pods.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  std::vector<ReplicatedJob*> gang;
+  for (ReplicatedJob& of : draft->jobs) {
+    const auto wave = waves.find(of.name);
+    if (wave != waves.end() && wave->second == most->first) gang.push_back(&of);
+  }
+  return gang;
+}
+
+int64_t MembersOf(const Draft& draft, const ReplicatedJob& of) {
+  const int pods = draft.pods.at(of.name);
+  const bool elastic = draft.nodes.elastic && of.step == Step::kTrainer;
+  return int64_t{of.replicas} * (elastic ? std::min(pods, draft.nodes.least) : pods);
+}
+
 Status AddPodGroup(const Json& metadata, Draft* draft) {
   const Json* volcano = FindField(draft->runtime.pod_group_policy, "volcano");
   const Json* coscheduling = FindField(draft->runtime.pod_group_policy, "coscheduling");
   if (volcano == nullptr && coscheduling == nullptr) return absl::OkStatus();
-  const std::vector<ReplicatedJob*> gang = Gang(draft);
+  const std::vector<ReplicatedJob*> gang = PodsTogether(draft);
   MUSTER_ASSIGN_OR_RETURN(Json spec, SizeOf(*draft, gang));
   if (spec["minMember"] == 0) return absl::OkStatus();
   if (volcano != nullptr) {

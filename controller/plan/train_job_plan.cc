@@ -1,6 +1,7 @@
 #include "controller/plan/train_job_plan.h"
 
 #include <algorithm>
+#include <set>
 
 #include "base/quoted.h"
 #include "base/text.h"
@@ -15,6 +16,7 @@
 #include "controller/plan/initializers.h"
 #include "controller/plan/job_object.h"
 #include "controller/plan/names.h"
+#include "controller/plan/native_gang.h"
 #include "controller/plan/node_count.h"
 #include "controller/plan/patches.h"
 #include "controller/plan/pod_fields.h"
@@ -52,6 +54,7 @@ class Planner {
     MUSTER_RETURN_IF_ERROR(ApplyInitializers(job_, &draft_.jobs));
     MUSTER_RETURN_IF_ERROR(OrderJobs(job_, runtime_, &draft_.jobs));
     MUSTER_ASSIGN_OR_RETURN(draft_.nodes, ReadNodeCount(job_, runtime_));
+    MUSTER_ASSIGN_OR_RETURN(draft_.native_gang, WantsNativeGang(job_, runtime_));
     MUSTER_RETURN_IF_ERROR(OverrideTrainers());
     MUSTER_RETURN_IF_ERROR(AddFramework(&draft_));
     for (const ReplicatedJob& of : draft_.jobs) draft_.pods.try_emplace(of.name, PodsOf(of));
@@ -65,6 +68,7 @@ class Planner {
     MUSTER_RETURN_IF_ERROR(ApplyRestartPolicies());
     if (options_.status_server) AddStatusServer(*options_.status_server, &draft_);
     MUSTER_RETURN_IF_ERROR(AddPodGroup(patched.metadata, &draft_));
+    MUSTER_ASSIGN_OR_RETURN(gang_, AddNativeGang(&draft_));
     plan_.subdomain = draft_.subdomain;
     plan_.active_deadline_seconds = runtime_.active_deadline_seconds;
     plan_.ttl_seconds = runtime_.train_job_ttl_seconds;
@@ -362,6 +366,7 @@ class Planner {
     planned.pods = draft_.pods.at(of.name);
     planned.scales = of.step == Step::kTrainer && Scales(draft_);
     planned.are_nodes = IsOfNodes(of);
+    planned.in_gang = gang_.contains(of.name);
     planned.restart = restart_.at(of.name);
     if (const auto injection = injections_.find(of.name); injection != injections_.end()) {
       planned.agent = injection->second.done;
@@ -379,6 +384,7 @@ class Planner {
   int64_t shared_bytes_ = 0, made_bytes_ = 0;     // of the shared metadata, and of the objects so far
   std::map<std::string, RestartPolicy> restart_;  // by replicated job
   std::map<std::string, Injection> injections_;   // by replicated job
+  std::set<std::string> gang_;                    // the replicated jobs in the gang of Kubernetes
 };
 
 }  // namespace

@@ -35,7 +35,8 @@ void Trim(Meta* meta) {
   std::erase_if(meta->labels,
                 [](const auto& label) { return label.first != kJobSetNameLabel && label.first != kTrainingJobLabel; });
   std::erase_if(meta->annotations, [](const auto& annotation) {
-    return annotation.first != kRestartsLeftAnnotation && annotation.first != kNodesAnnotation;
+    return annotation.first != kRestartsLeftAnnotation && annotation.first != kNodesAnnotation &&
+           annotation.first != kPodGroupAnnotation;
   });
 }
 
@@ -211,10 +212,15 @@ void ReadPending(const Json& object, const std::set<std::string>& sidecars, Obse
     const Json& gates = ListField(spec, "schedulingGates");
     pod->gated = !gates.empty();
     const std::string scheduler = TextField(spec, "schedulerName");
+    const std::string group = TextField(PartOf(spec, "schedulingGroup"), "podGroupName");
     pod->pending = pod->gated
                        ? fmt::format("its scheduling gates are not removed: {}", NamesIn(spec, "schedulingGates"))
-                       : fmt::format("scheduler {} has not placed it",
-                                     scheduler.empty() ? "default-scheduler" : scheduler.c_str());
+                       : fmt::format("scheduler {} has not placed it{}",
+                                     scheduler.empty() ? "default-scheduler" : scheduler.c_str(),
+                                     group.empty() ? ""
+                                                   : fmt::format("; it waits for PodGroup {} to exist and to have as "
+                                                                 "many pods as it needs",
+                                                                 group));
   } else if (const std::string first = FirstToStart(object, sidecars); !first.empty()) {
     const Json& conditions = ListField(status, "conditions");
     const bool has_sandbox = std::any_of(conditions.begin(), conditions.end(), [](const Json& condition) {

@@ -409,8 +409,8 @@ class Deciding {
     std::optional<WallTime> again;
     for (const Replica& replica : replicas_.all) {
       auto wait = replica.pod == nullptr ? std::nullopt : WaitOf(*replica.pod, now_, &again);
-      if (wait && (first.message.empty() || !wait->reason.empty())) first = *std::move(wait);
-      if (!first.reason.empty()) break;
+      if (wait && SaysMore(*wait, first)) first = *std::move(wait);
+      if (SaysAll(first)) break;
     }
     if (again) decision_.LookAgain(*again);
     if (IsNews(first, job_.status.message)) Event(true, reason::kWaiting, first.message);

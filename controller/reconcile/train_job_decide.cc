@@ -9,6 +9,7 @@
 #include "controller/reconcile/deciding.h"
 #include "controller/reconcile/failure.h"
 #include "controller/reconcile/failure_rules.h"
+#include "controller/reconcile/gang.h"
 #include "controller/reconcile/repair.h"
 #include "controller/reconcile/replacement.h"
 #include "controller/reconcile/taken_over.h"
@@ -93,6 +94,7 @@ class Deciding {
   void Stop() {
     decision_.status_first = true;  // the reason must be stored before pods that show it are deleted
     StopWhatRuns(observed_, now_, &decision_);
+    DeleteGang(job_, observed_.jobs, &decision_);
   }
 
   void Event(bool warning, std::string reason, std::string message) {
@@ -284,7 +286,9 @@ class Deciding {
 
   void RemoveLeftOvers() {
     const PodsByJob pods = GroupPods(observed_);
-    for (const ObservedJob* job : LeftOver(plan_, observed_, status().attempt)) {
+    const std::vector<const ObservedJob*> left = LeftOver(plan_, observed_, status().attempt);
+    DeletePodGroups(left, &decision_);
+    for (const ObservedJob* job : left) {
       Do(Action::Kind::kDeleteJob, job->meta.name, job->meta.uid);
       for (const ObservedPod* pod : PodsOf(*job, pods)) {
         if (!pod->meta.deleted) Do(Action::Kind::kDeletePod, pod->meta.name, pod->meta.uid);
@@ -315,9 +319,12 @@ class Deciding {
 
   void Suspend() {
     RemoveLeftOvers();  // a restart may have been interrupted after its status was written
+    std::vector<const ObservedJob*> running;
     for (const Placed& placed : all_) {
-      if (placed.runs()) Do(Action::Kind::kSuspendJob, placed.job->meta.name, placed.job->meta.uid);
+      if (placed.runs()) running.push_back(placed.job);
     }
+    DeletePodGroups(running, &decision_);
+    for (const ObservedJob* job : running) Do(Action::Kind::kSuspendJob, job->meta.name, job->meta.uid);
   }
 
   // True if pods of the last attempt have not ended. A deleted pod is awaited for kLostAfter: its node may be lost.
@@ -359,7 +366,7 @@ class Deciding {
       if (placed.suspended()) Do(Action::Kind::kDeleteJob, placed.job->meta.name, placed.job->meta.uid);
       if (!made_first_) CreateObjects(true);
       if (!IsInitializer(*placed.planned) && !made_others_) CreateObjects(false);
-      const Attempt attempt{status().attempt, left, false};
+      const Attempt attempt{status().attempt, left, false, PodGroupOfStart(job_, status())};
       Do(Action::Kind::kCreateJob, placed.planned->name, "", [&planned = *placed.planned, attempt] {
         Json object = JobOfAttempt(planned, attempt);
         object["metadata"]["annotations"][kRestartsLeftAnnotation] = std::to_string(attempt.restarts_left);
@@ -373,7 +380,7 @@ class Deciding {
   void CreateObjects(bool for_initializers) {
     for (const PlannedObject& planned : plan_.objects) {
       if (planned.for_initializers != for_initializers) continue;
-      decision_.actions.push_back(CreationOf(planned));
+      AddCreation(planned, job_, &decision_);
     }
     (for_initializers ? made_first_ : made_others_) = true;
   }
@@ -469,21 +476,18 @@ TrainJobDecision Nothing(const TrainJob& job, std::string_view reason) {
   return decision;
 }
 
-bool IsTakenOver(const TrainJob& job, const Observed& observed) {
-  return observed.job_set && IsOf(*observed.job_set, job);
-}
-
 }  // namespace
 
 bool NeedsPlan(const TrainJob& job, const Observed& observed) {
-  return !job.meta.deleted && !job.status.Finished() && !IsTakenOver(job, observed);
+  const bool taken_over = observed.job_set && IsOf(*observed.job_set, job);
+  return !job.meta.deleted && !job.status.Finished() && !taken_over;
 }
 
 TrainJobDecision Decide(const TrainJob& job, const StatusOr<const TrainJobPlan*>& plan, const Observed& observed,
                         WallTime now) {
   if (job.meta.deleted) return Nothing(job, "it is being deleted");
   if (job.status.Finished()) return DecideFinished(job, observed, now);
-  if (IsTakenOver(job, observed)) return DecideTakenOver(job, *observed.job_set, now);
+  if (observed.job_set && IsOf(*observed.job_set, job)) return DecideTakenOver(job, *observed.job_set, now);
   if (!plan.ok()) return AwaitPerson(job, plan.status(), now);
   return Deciding(job, **plan, observed, now).Make();
 }

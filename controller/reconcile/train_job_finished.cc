@@ -6,6 +6,7 @@
 #include "controller/api/reasons.h"
 #include "controller/reconcile/after.h"
 #include "controller/reconcile/deciding.h"
+#include "controller/reconcile/gang.h"
 #include "controller/reconcile/train_job_conditions.h"
 #include "controller/reconcile/train_job_progress.h"
 #include "controller/reconcile/train_job_summary.h"
@@ -16,6 +17,8 @@ namespace {
 // How long the other containers of a pod are awaited after its deciding container has ended: they end within the pod's
 // grace, which is not known here. Later the pod is deleted with its logs.
 constexpr std::chrono::seconds kOthersEnd{90};
+
+constexpr std::chrono::seconds kGangGoes{60};  // after the end of a job: how long the deletion of its gang is repeated
 
 constexpr std::chrono::seconds kCauseEnds{30};  // from the end of the first agent of a round to the end of the last
 
@@ -112,6 +115,8 @@ TrainJobDecision DecideFinished(const TrainJob& job, const Observed& observed, W
   decision.reason = "it has ended";
   StopWhatRuns(observed, now, &decision);
   if (!job.status.completion_time) return decision;
+  // The pass that ended the job may have failed. Later, an ended job costs no calls.
+  if (now < *job.status.completion_time + kGangGoes) DeleteGang(job, observed.jobs, &decision);
   const auto delete_after = [&](std::optional<int64_t> seconds, Action::Kind kind, const Meta& meta) {
     if (!seconds) return;
     const WallTime end = *job.status.completion_time + std::chrono::seconds(*seconds);

@@ -70,8 +70,8 @@ Wait FirstWait(const std::vector<Placed>& all, WallTime now, std::optional<WallT
                                     Join(pod->running, ", "));
       }
       auto wait = WaitOf(*pod, now, again);
-      if (wait && (first.message.empty() || !wait->reason.empty())) first = *std::move(wait);
-      if (!first.reason.empty()) return first;
+      if (wait && SaysMore(*wait, first)) first = *std::move(wait);
+      if (SaysAll(first)) return first;
     }
     if (const std::string last = LastFailure(placed); first.message.empty() && !last.empty()) first.message = last;
     if (IsRefused(placed)) {

@@ -10,6 +10,16 @@ namespace muster::controller {
 namespace {
 
 constexpr std::chrono::seconds kSecond{1};  // times of Kubernetes are whole seconds
+// The scheduler's message about a pod of a PodGroup that would fit. Source: schedule_one_podgroup.go.
+constexpr std::string_view kForOthers = "Unschedulable: pod group is unschedulable";
+
+enum class Says { kNothing, kWaits, kWaitsForOthers, kWhatIsWrong };
+
+Says HowMuch(const Wait& wait) {
+  if (wait.message.empty()) return Says::kNothing;
+  if (wait.reason.empty()) return Says::kWaits;
+  return wait.for_others ? Says::kWaitsForOthers : Says::kWhatIsWrong;
+}
 
 Wait WithStep(std::string reason, std::string_view said, std::string message) {
   if (const std::string_view step = NextStepOfWait(reason, said); !step.empty()) message += fmt::format("; {}", step);
@@ -17,6 +27,9 @@ Wait WithStep(std::string reason, std::string_view said, std::string message) {
 }
 
 }  // namespace
+
+bool SaysMore(const Wait& wait, const Wait& than) { return HowMuch(wait) > HowMuch(than); }
+bool SaysAll(const Wait& wait) { return HowMuch(wait) == Says::kWhatIsWrong; }
 
 bool IsNews(const Wait& wait, const std::string& message) {
   return !wait.reason.empty() && message.find(wait.reason) == std::string::npos;
@@ -35,7 +48,9 @@ std::optional<Wait> WaitOf(const ObservedPod& pod, WallTime now, std::optional<W
     if (pod.waiting_reason == "CrashLoopBackOff") {
       if (const auto newest = NewestFailureOf(pod, {})) message += fmt::format("; {}", Explain(newest->failure));
     }
-    return WithStep(pod.waiting_reason, pod.waiting, std::move(message));
+    Wait wait = WithStep(pod.waiting_reason, pod.waiting, std::move(message));
+    wait.for_others = pod.waiting.starts_with(kForOthers);
+    return wait;
   }
   if (pod.pending.empty()) return std::nullopt;
   if (const WallTime due = pod.moved + kMovesOn; now < due) {

@@ -12,9 +12,15 @@ namespace muster::controller {
 inline constexpr std::chrono::seconds kMovesOn{10};
 
 struct Wait {
-  std::string reason;   // a word of Kubernetes; empty: nothing is known to be wrong
-  std::string message;  // for people, with the pod's name
+  std::string reason;       // a word of Kubernetes; empty: nothing is known to be wrong
+  std::string message;      // for people, with the pod's name; empty: it waits for nothing
+  bool for_others = false;  // it would fit, and another pod of its PodGroup does not
 };
+
+// Whether `wait` says more about what is wrong than `than`.
+bool SaysMore(const Wait& wait, const Wait& than);
+// Whether `wait` says as much as a wait can.
+bool SaysAll(const Wait& wait);
 
 // Whether a job that waits for `wait` has not said so in `message`, its last one.
 bool IsNews(const Wait& wait, const std::string& message);

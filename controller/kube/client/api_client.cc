@@ -344,6 +344,12 @@ ApiClient::Handle ApiClient::Create(const Resource& resource, std::string_view n
   return Begin(impl_, Write(*impl_, "create", "POST", {resource, ns}, kJson, object), std::move(done));
 }
 
+ApiClient::Handle ApiClient::TryCreate(const Resource& resource, std::string_view ns, const Json& object, Done done) {
+  Asked asked = Write(*impl_, "try", "POST", {resource, ns}, kJson, object);
+  asked.query += "&dryRun=All";
+  return Begin(impl_, std::move(asked), std::move(done));
+}
+
 ApiClient::Handle ApiClient::Apply(const Resource& resource, std::string_view ns, std::string_view name,
                                    std::string_view subresource, const Json& object, Done done) {
   Asked asked = Write(*impl_, "apply", "PATCH", {resource, ns, name, subresource}, kApplyPatch, object);

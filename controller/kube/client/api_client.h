@@ -55,6 +55,8 @@ class ApiClient {
   Handle Get(const Resource& resource, std::string_view ns, std::string_view name, Done done);
   Handle List(const Resource& resource, std::string_view ns, std::string_view query, Done done);
   Handle Create(const Resource& resource, std::string_view ns, const Json& object, Done done);
+  // Answers as Create does, and stores nothing.
+  Handle TryCreate(const Resource& resource, std::string_view ns, const Json& object, Done done);
   // Server-side apply, forced.
   Handle Apply(const Resource& resource, std::string_view ns, std::string_view name, std::string_view subresource,
                const Json& object, Done done);

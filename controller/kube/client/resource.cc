@@ -37,10 +37,11 @@ StatusOr<Resource> ResourceOf(const Json& object) {
   if (api == "batch/v1" && kind == "Job") return kJobs;
   if (api == "autoscaling/v2" && kind == "HorizontalPodAutoscaler") return kAutoscalers;
   if (kind == "PodGroup") {
-    for (const Resource& groups : {kPodGroups, kVolcanoPodGroups}) {
+    for (const Resource& groups : {kPodGroups, kVolcanoPodGroups, kGangPodGroups}) {
       if (api == groups.api) return groups;
     }
   }
+  if (api == kWorkloads.api && kind == "Workload") return kWorkloads;
   return absl::UnimplementedError(fmt::format("{} {}: no action makes such an object", api, kind));
 }
 

@@ -48,6 +48,8 @@ inline const Resource kTokenReviews{"authentication.k8s.io/v1", "tokenreviews", 
 inline const Resource kClaims{"v1", "persistentvolumeclaims"};
 inline const Resource kPodGroups{"scheduling.x-k8s.io/v1alpha1", "podgroups"};
 inline const Resource kVolcanoPodGroups{"scheduling.volcano.sh/v1beta1", "podgroups"};
+inline const Resource kWorkloads{"scheduling.k8s.io/v1alpha2", "workloads"};  // these two are Kubernetes' own
+inline const Resource kGangPodGroups{"scheduling.k8s.io/v1alpha2", "podgroups"};
 
 // The Resource of an object of a plan, by its apiVersion and kind. Unimplemented: Muster creates no such objects.
 StatusOr<Resource> ResourceOf(const Json& object);

@@ -4,6 +4,7 @@
 #include "controller/api/labels.h"
 #include "controller/api/lenient.h"
 #include "controller/kube/client/answer.h"
+#include "controller/plan/native_gang.h"
 #include "controller/plan/pod_object.h"
 #include "controller/reconcile/repair.h"
 #include "controller/reconcile/written.h"
@@ -96,7 +97,12 @@ class Executor {
     if (!filled.ok()) co_return filled.status();
     const std::function<Json()> make = [&filled] { return *filled; };
     auto made = co_await Post(*resource, make);
-    if (absl::IsNotFound(made.status()) && resource->plural == kPodGroups.plural) {
+    const bool of_gang = resource->api == kGangPodGroups.api;
+    if (of_gang && !absl::IsAlreadyExists(made.status())) {
+      const Status served = CheckGangAnswer(planned, made);
+      if (!served.ok()) co_return served;
+    }
+    if (!of_gang && absl::IsNotFound(made.status()) && resource->plural == kPodGroups.plural) {
       co_return absl::FailedPreconditionError(fmt::format(
           "the cluster knows no PodGroup of {}: install its scheduler with the CustomResourceDefinition {}.{}, or take "
           "podGroupPolicy out of the runtime ({})",
@@ -108,6 +114,17 @@ class Executor {
       if (made.ok() && action.if_there == PlannedObject::IfThere::kUpdate && !Holds(*made, planned)) {
         planned["metadata"].erase("ownerReferences");  // the job is one of the owners
         made = co_await Merge(*resource, action.name, planned);
+      }
+      if (made.ok() && action.if_there == PlannedObject::IfThere::kReplace && !HoldsGang(*made, planned)) {
+        Action deletion = action;
+        deletion.uid = UidOf(*made);
+        const Status deleted = co_await Delete(*resource, deletion);
+        if (!deleted.ok()) co_return deleted;
+        made = co_await Post(*resource, make);
+        const Status served = CheckGangAnswer(planned, made);
+        // Pods that have not ended hold the deleted one.
+        if (absl::IsAlreadyExists(served)) co_return absl::AbortedError(fmt::format("{} is ending", action.name));
+        if (!served.ok()) co_return served;
       }
     }
     if (made.ok()) cache_.Put(*resource, *made);
@@ -154,11 +171,19 @@ class Executor {
     co_return is_done ? absl::OkStatus() : gone.status();
   }
 
-  // Deletes one of TrainJobPlan::objects. OK if the cluster does not know its kind.
+  // Deletes one of TrainJobPlan::objects. OK if the cluster does not know its kind, or the job does not own it.
   asio::awaitable<Status> DeleteObject(const Action& action) {
     auto resource = ResourceOf(action.object());
     if (!resource.ok()) co_return resource.status();
-    co_return co_await Delete(*resource, action);
+    const auto found = co_await Get(*resource, action.name);
+    if (absl::IsNotFound(found.status())) co_return absl::OkStatus();
+    if (!found.ok()) co_return found.status();
+    const auto meta = ReadMeta(*found);
+    if (!meta.ok()) co_return meta.status();
+    if (meta->deleted || !meta->IsControlledBy(job_.meta)) co_return absl::OkStatus();
+    Action deletion = action;
+    deletion.uid = meta->uid;
+    co_return co_await Delete(*resource, deletion);
   }
 
  private:

@@ -19,6 +19,7 @@
 #include "controller/kube/client/token_bucket.h"
 #include "controller/kube/jobs/children.h"
 #include "controller/kube/webhook/large_reviews.h"
+#include "controller/plan/native_gang.h"
 #include "http/conversation.h"
 #include "http/percent.h"
 
@@ -118,8 +119,11 @@ class Webhooks::Reviews {
       answer({.status = 400, .body = fmt::format("{}\n", Message(wrong))});
       co_return done();
     }
-    const std::string uid = request->uid;
+    const std::string uid = request->uid, ns = request->ns;
     auto verdict = co_await (this->*judge)(*std::move(request), large);
+    if (verdict.ok() && verdict->refusals.empty() && !verdict->asks.is_null()) {
+      verdict = co_await AskedCluster(ns, *std::move(verdict));
+    }
     if (!verdict.ok()) {
       const std::string why(Message(verdict.status()));
       verdict.emplace();
@@ -153,14 +157,32 @@ class Webhooks::Reviews {
 
   // Reads an object from the API server. JSON null: it does not exist.
   asio::awaitable<StatusOr<Json>> Look(const Resource& resource, std::string ns, std::string name) {
-    const bool limited = by_anybody();
-    if (limited && (looking_ >= kLookUpsAtOnce || !look_ups_.TryTake(MonotonicClock::now()))) co_return Json();
+    if (IsTooMuch()) co_return Json();
     ++looking_;
     auto found =
         co_await Answer([&](ApiClient::Done done) { return context_.client.Get(resource, ns, name, std::move(done)); });
     --looking_;
     if (absl::IsNotFound(found.status())) co_return Json();
     co_return found;
+  }
+
+  // True: this look-up is one more than a client that may be anybody gets at the moment.
+  bool IsTooMuch() { return by_anybody() && (looking_ >= kLookUpsAtOnce || !look_ups_.TryTake(MonotonicClock::now())); }
+
+  // `verdict`, with a refusal if the API server would not store the Workload that it asks for.
+  Judged AskedCluster(std::string ns, Verdict verdict) {
+    if (IsTooMuch()) co_return verdict;
+    ++looking_;
+    const auto answer = co_await Answer(
+        [&](ApiClient::Done done) { return context_.client.TryCreate(kWorkloads, ns, verdict.asks, std::move(done)); });
+    --looking_;
+    const Status accepted = CheckGangAnswer(verdict.asks, answer);
+    if (accepted.ok() || absl::IsAlreadyExists(accepted)) co_return verdict;
+    if (absl::IsUnavailable(accepted)) co_return accepted;
+    // Such a refusal may come from a quota of the namespace.
+    if (by_anybody() && absl::IsPermissionDenied(accepted)) co_return verdict;
+    verdict.Refuse(kForbidden, std::string(Message(accepted)));
+    co_return verdict;
   }
 
   bool by_anybody() const { return context_.clients == Context::Clients::kAnybody; }

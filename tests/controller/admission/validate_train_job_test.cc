@@ -234,6 +234,7 @@ TEST(ValidateTrainJob, NumberOfNodes) {
     std::string labels = "{}";
   };
   const std::string queued = "{metadata: {labels: {kueue.x-k8s.io/queue-name: q}}}";
+  const std::string gang = "{metadata: {annotations: {muster.dev/gang: native}}}";
   const std::string queue = "403 spec.trainer.numNodes: queue 'q' of Kueue";
   const std::string two = "trainer: {numNodes: 2}", three = "trainer: {numNodes: 3}", stop = ", suspend: true";
   for (const Row& row : std::vector<Row>{
@@ -248,6 +249,11 @@ TEST(ValidateTrainJob, NumberOfNodes) {
            {"elastic, too few", two, "trainer: {numNodes: 0}", "422 spec.trainer.numNodes: 0 is less than 1",
             &kElastic},
            {"elastic, suspended, too many", two + stop, "trainer: {numNodes: 5}" + stop, "is not between", &kElastic},
+           {"elastic, a gang", two, three,
+            "403 spec.trainer.numNodes: Kubernetes refuses to change the number of pods of a gang that runs", &kElastic,
+            gang},
+           {"elastic, a gang, suspended", two + stop, three + stop, "", &kElastic, gang},
+           {"elastic, no gang", two, three, "", &kElastic, "{metadata: {annotations: {muster.dev/gang: 'off'}}}"},
            {"the runtime has gone", two, three, "", nullptr},
            {"elastic, queued", two, three, queue, &kElastic, queued},
            {"queued", two, three, queue, &kFixed, queued},
@@ -263,6 +269,13 @@ TEST(ValidateTrainJob, NumberOfNodes) {
       EXPECT_THAT(said, HasSubstr(row.message)) << row.what;
     }
   }
+}
+
+TEST(ValidateTrainJob, AsksTheClusterForAGang) {
+  EXPECT_TRUE(Created(TrainJobOf("{}")).asks.is_null());
+  const Verdict verdict = Created(TrainJobOf("{}", "{metadata: {annotations: {muster.dev/gang: native}}}"));
+  EXPECT_EQ(Said(verdict), "");
+  EXPECT_EQ(TextField(verdict.asks, "kind"), "Workload");
 }
 
 TEST(ValidateTrainJob, TheSnapshotCounts) {

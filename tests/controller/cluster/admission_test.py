@@ -95,6 +95,15 @@ class Admission(AdmissionCase):
                 self.api.create("trainjobs", train_job("strict", "strict", **spec))
         self.assertIsNone(self.api.find("trainjobs", "strict"))
 
+    def test_a_gang_that_the_cluster_does_not_know(self):
+        job = train_job("gang", "strict", {"muster.dev/gang": "native"})
+        with self.refused(
+            403,
+            "annotation muster.dev/gang: native: the cluster does not serve Workload of scheduling.k8s.io/v1alpha2",
+            "feature gates GenericWorkload and GangScheduling",
+        ):
+            self.api.create("trainjobs", job)
+
     def test_a_runtime_and_its_job_at_once(self):
         """If the job comes before the watch reports its runtime, the webhook asks the API server for the runtime."""
         for number in range(10):

@@ -16,6 +16,8 @@ ROOTS = {
     "jobsets": "/apis/jobset.x-k8s.io/v1alpha2",
     "horizontalpodautoscalers": "/apis/autoscaling/v2",
     "pytorchjobs": "/apis/kubeflow.org/v1",
+    "workloads": "/apis/scheduling.k8s.io/v1alpha2",
+    "podgroups": "/apis/scheduling.k8s.io/v1alpha2",
 }
 MERGE = "application/merge-patch+json"
 WAIT = 180  # s; for events that usually take a second

@@ -104,6 +104,17 @@ class Policies(ControllerCase):
         )
         self.running("group")
 
+    def test_a_gang_that_the_cluster_does_not_know(self):
+        self.make("gang", runtime("", 2, container=TRUE), {"muster.dev/gang": "native"})
+        self.await_job(
+            "gang",
+            lambda job: (
+                "the cluster does not serve Workload of scheduling.k8s.io/v1alpha2"
+                in job.get("status", {}).get("message", "")
+            ),
+        )
+        self.assertEqual(self.items("jobs", "gang"), [])
+
     def test_a_job_waits_for_another(self):
         self.make("second", runtime("", 1, container=TRUE), {"muster.dev/after": "first"})
         told = self.await_job("second", waits("TrainJobMissing"))

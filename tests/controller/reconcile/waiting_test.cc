@@ -56,6 +56,12 @@ TEST(WaitOf, EveryPodThatDoesNotRunHasItsReason) {
        Json::object(),
        "",
        "pod p: scheduler mine has not placed it"},
+      {"a PodGroup that is not complete",
+       {{"schedulingGroup", {{"podGroupName", "g-0"}}}},
+       Json::object(),
+       "",
+       "pod p: scheduler default-scheduler has not placed it; it waits for PodGroup g-0 to exist and to have as many "
+       "pods as it needs"},
       {"gates",
        {{"schedulingGates", {{{"name", "example.com/wait"}}, {{"name", "example.com/more"}}}}},
        {{"conditions", {ConditionOf("PodScheduled", "False", "SchedulingGated", kCreated0)}}},
