@@ -9,6 +9,7 @@
 #include "controller/api/labels.h"
 #include "controller/api/lenient.h"
 #include "controller/api/pytorch_job.h"
+#include "controller/plan/native_gang.h"
 #include "controller/plan/pytorch_plan.h"
 
 namespace muster::controller {
@@ -205,7 +206,8 @@ class Validator {
     const std::string name = LongestName(job);
     if (name.size() <= kLongestLabel) {
       const auto plan = PlanPyTorchJob(job, options_);
-      if (!plan.ok()) verdict_.Refuse(kForbidden, std::string(Message(plan.status())));
+      if (!plan.ok()) return verdict_.Refuse(kForbidden, std::string(Message(plan.status())));
+      verdict_.asks = WorkloadIn(plan->objects);
       return;
     }
     if (request_.operation == "UPDATE") {

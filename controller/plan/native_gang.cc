@@ -31,7 +31,7 @@ struct Wish {
 };
 
 Status Wrong(const char* annotation, std::string_view why) {
-  return absl::InvalidArgumentError(fmt::format("annotation {}: {}", annotation, why));
+  return absl::InvalidArgumentError(fmt::format("metadata.annotations.{}: {}", annotation, why));
 }
 
 // `gang`: what kGangAnnotation says; empty: nothing.
@@ -80,12 +80,12 @@ StatusOr<Json> ClaimOf(const std::vector<Member>& members, const std::string& na
 }
 
 // What Workload and PodGroup have in common.
-StatusOr<Json> PolicyOf(const std::vector<Member>& members, const Wish& wish, int64_t least, bool whole) {
+StatusOr<Json> PolicyOf(const std::vector<Member>& members, const Wish& wish, const GangOptions& options) {
   MUSTER_RETURN_IF_ERROR(OneOf(members, "schedulerName").status());
   MUSTER_ASSIGN_OR_RETURN(const std::string priority, OneOf(members, "priorityClassName"));
-  Json policy = {{"schedulingPolicy", {{"gang", {{"minCount", least}}}}},
-                 {"disruptionMode", whole ? "PodGroup" : "Pod"}};
-  PutText(policy, "priorityClassName", priority);
+  Json policy = {{"schedulingPolicy", {{"gang", {{"minCount", options.least}}}}},
+                 {"disruptionMode", options.whole ? "PodGroup" : "Pod"}};
+  PutText(policy, "priorityClassName", options.priority_class.empty() ? priority : options.priority_class);
   if (!wish.topology.empty()) {
     policy["schedulingConstraints"]["topology"] = Json::array({{{"key", wish.topology}}});
   }
@@ -124,7 +124,6 @@ StatusOr<std::vector<PlannedObject>> ObjectsOf(const Meta& job, std::string_view
   Json pod_group = {
       {"apiVersion", kGangApi}, {"kind", "PodGroup"}, {"metadata", {{"name", group}}}, {"spec", std::move(policy)}};
   std::vector<PlannedObject> objects(2);
-  for (PlannedObject& planned : objects) planned.if_there = PlannedObject::IfThere::kReplace;
   objects[0].object = std::move(workload);
   objects[1].object = std::move(pod_group);
   return objects;
@@ -173,29 +172,32 @@ StatusOr<std::set<std::string>> AddNativeGang(Draft* draft) {
   }
   if (least == 0) return std::set<std::string>();
   MUSTER_RETURN_IF_ERROR(CheckKueue(job.meta, members, wish));
-  MUSTER_ASSIGN_OR_RETURN(Json policy, PolicyOf(members, wish, least, !draft->nodes.elastic));
+  MUSTER_ASSIGN_OR_RETURN(Json policy, PolicyOf(members, wish, {.least = least, .whole = !draft->nodes.elastic}));
   const std::string group = PodGroupName(job.meta.name, 0, std::nullopt);
   MUSTER_ASSIGN_OR_RETURN(std::vector<PlannedObject> objects,
                           ObjectsOf(job.meta, kTrainerApi, "TrainJob", group, std::move(policy)));
   objects.back().of_start = true;
-  for (PlannedObject& planned : objects) draft->objects.push_back(std::move(planned));
+  for (PlannedObject& planned : objects) {
+    planned.if_there = PlannedObject::IfThere::kReplace;
+    draft->objects.push_back(std::move(planned));
+  }
   for (const std::string& name : names) PutInPodGroup(group, &JobNamed(*draft, name)->job_template);
   return names;
 }
 
 StatusOr<std::vector<PlannedObject>> NativeGangOf(const Meta& pytorch_job, std::string_view api, std::string_view kind,
-                                                  int64_t least, bool whole, std::vector<Json>* templates) {
-  MUSTER_ASSIGN_OR_RETURN(const bool native, WantsNativeGang(pytorch_job));
+                                                  const GangOptions& options, std::vector<Json>* templates) {
   MUSTER_ASSIGN_OR_RETURN(const Wish wish, ReadWish(pytorch_job.Annotation(kGangTopologyAnnotation),
                                                     pytorch_job.Annotation(kGangClaimsAnnotation),
                                                     pytorch_job.Annotation(kGangAnnotation)));
-  if (!native || least == 0) return std::vector<PlannedObject>();
+  MUSTER_ASSIGN_OR_RETURN(const bool native, WantsNativeGang(pytorch_job));
+  if (!native) return std::vector<PlannedObject>();
   std::vector<Member> members;
   for (Json& pod_template : *templates) {
     members.push_back({fmt::format("template {}", members.size()), &pod_template});
   }
   MUSTER_RETURN_IF_ERROR(CheckKueue(pytorch_job, members, wish));
-  MUSTER_ASSIGN_OR_RETURN(Json policy, PolicyOf(members, wish, least, whole));
+  MUSTER_ASSIGN_OR_RETURN(Json policy, PolicyOf(members, wish, options));
   for (Json& pod_template : *templates) {
     pod_template["spec"]["schedulingGroup"] = {{"podGroupName", pytorch_job.name}};
   }
@@ -228,7 +230,8 @@ Json WorkloadIn(const std::vector<PlannedObject>& objects) {
 Status CheckGangAnswer(const Json& asked, const StatusOr<Json>& answer) {
   if (absl::IsNotFound(answer.status())) {
     return absl::FailedPreconditionError(fmt::format(
-        "annotation {}: native: the cluster does not serve {} of {}: Kubernetes 1.36 does with the feature gates "
+        "metadata.annotations.{}: native: the cluster does not serve {} of {}: Kubernetes 1.36 does with the feature "
+        "gates "
         "GenericWorkload and GangScheduling and the API server's flag --runtime-config={}=true; enable them, or remove "
         "the annotation ({})",
         kGangAnnotation, TextField(asked, "kind"), kGangApi, kGangApi, Message(answer.status())));
@@ -241,7 +244,8 @@ Status CheckGangAnswer(const Json& asked, const StatusOr<Json>& answer) {
   for (const auto& gated : kGated) {
     if (PartOf(PolicyIn(asked), gated.field).empty() || !PartOf(PolicyIn(*answer), gated.field).empty()) continue;
     return absl::FailedPreconditionError(fmt::format(
-        "annotation {}: the cluster ignores {} of {}: its feature gate {} is off; enable it, or remove the annotation",
+        "metadata.annotations.{}: the cluster ignores {} of {}: its feature gate {} is off; enable it, or remove the "
+        "annotation",
         gated.annotation, gated.field, kGangApi, gated.gate));
   }
   return absl::OkStatus();

@@ -38,10 +38,16 @@ StatusOr<bool> WantsNativeGang(const Meta& pytorch_job);
 // have, the pods differ in what a group has once, or Kueue places them, too.
 StatusOr<std::set<std::string>> AddNativeGang(Draft* draft);
 
-// The same for a PyTorchJob, of which at least `least` pods have to be placed. `whole`: it cannot go on with fewer than
-// all. `templates`: of its pods, by replica type.
+// What a PyTorchJob asks of its gang.
+struct GangOptions {
+  int64_t least = 0;           // how many pods have to be placed
+  bool whole = true;           // it cannot go on with fewer pods
+  std::string priority_class;  // empty: the pods'
+};
+
+// The same for a PyTorchJob that wants one: its objects. `templates`: of its pods, by replica type.
 StatusOr<std::vector<PlannedObject>> NativeGangOf(const Meta& pytorch_job, std::string_view api, std::string_view kind,
-                                                  int64_t least, bool whole, std::vector<Json>* templates);
+                                                  const GangOptions& options, std::vector<Json>* templates);
 
 // The name of the PodGroup of a start: of attempt `attempt`, after the job was resumed at `resumed`, if it was.
 std::string PodGroupName(std::string_view train_job, int attempt, std::optional<WallTime> resumed);

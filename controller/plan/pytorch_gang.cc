@@ -1,10 +1,11 @@
-// The PodGroup of a PyTorchJob under a gang scheduler. Source: training-operator v1.9, pkg/common/util/scheduler.go,
-// pkg/core/job.go.
+// The PodGroup of a PyTorchJob in a gang of Kubernetes, or under another gang scheduler. Source of the latter:
+// training-operator v1.9, pkg/common/util/scheduler.go, pkg/core/job.go.
 #include <algorithm>
 
 #include "base/text.h"
 #include "controller/api/lenient.h"
 #include "controller/api/reasons.h"
+#include "controller/plan/native_gang.h"
 #include "controller/plan/pod_requests.h"
 #include "controller/plan/pytorch_plan.h"
 
@@ -23,6 +24,26 @@ StatusOr<Json> LeastResources(const PyTorchPlan& plan, const std::vector<Json>& 
 }
 
 }  // namespace
+
+Status AddNativeGang(const PyTorchJob& job, std::vector<Json>* templates, PyTorchPlan* plan) {
+  const ReplicaSpec* workers = job.Find(ReplicaType::kWorker);
+  int least = job.AllReplicas();
+  if (job.elastic && workers != nullptr) least -= std::max(0, workers->replicas - job.elastic->least);
+  const int wanted = job.scheduling.min_available.value_or(least);
+  const bool native = job.meta.Annotation(kGangAnnotation) == "native";
+  if (native && (wanted < 1 || wanted > job.AllReplicas())) {
+    return absl::InvalidArgumentError(
+        fmt::format("spec.runPolicy.schedulingPolicy.minAvailable: {} is not between 1 and the number of replicas, {}, "
+                    "so the job would never start",
+                    wanted, job.AllReplicas()));
+  }
+  const GangOptions options{
+      .least = wanted, .whole = wanted == job.AllReplicas(), .priority_class = job.scheduling.priority_class};
+  MUSTER_ASSIGN_OR_RETURN(std::vector<PlannedObject> objects,
+                          NativeGangOf(job.meta, kKubeflowApi, kPyTorchJobKind, options, templates));
+  for (PlannedObject& planned : objects) plan->objects.push_back(std::move(planned));
+  return absl::OkStatus();
+}
 
 Status AddPodGroup(const PyTorchJob& job, const PyTorchOptions& options, std::vector<Json>* templates,
                    PyTorchPlan* plan) {

@@ -12,6 +12,7 @@
 #include "controller/plan/agent.h"
 #include "controller/plan/choice.h"
 #include "controller/plan/elastic.h"
+#include "controller/plan/native_gang.h"
 #include "controller/plan/pod_fields.h"
 #include "controller/plan/pod_rules.h"
 #include "controller/plan/sizes.h"
@@ -68,7 +69,9 @@ class Planner {
       plan_.objects.push_back(Autoscaler(kKubeflowApi, kPyTorchJobKind, job_.meta.name, job_.elastic->least,
                                          job_.elastic->most, job_.elastic->metrics));
     }
-    if (!options_.gang_scheduler.empty()) {
+    MUSTER_ASSIGN_OR_RETURN(const bool native, WantsNativeGang(job_.meta));
+    MUSTER_RETURN_IF_ERROR(AddNativeGang(job_, &templates_, &plan_));
+    if (!native && !options_.gang_scheduler.empty()) {
       MUSTER_RETURN_IF_ERROR(AddPodGroup(job_, options_, &templates_, &plan_));
     }
     for (PlannedObject& planned : plan_.objects) {

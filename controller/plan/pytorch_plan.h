@@ -88,6 +88,11 @@ Json ServiceOfReplica(const PyTorchJob& job, const PlannedReplicas& replicas, in
 StatusOr<Json> WaitContainers(const PyTorchOptions& options, const std::string& master, const Json& pod,
                               const Json& container);
 
+// Adds the Workload and the PodGroup of Kubernetes if the job asks for them (native_gang.h), and marks the pods as
+// members. An existing PodGroup stays as it is, whatever the number of replicas becomes: its spec is immutable.
+// InvalidArgument: as for AddNativeGang of native_gang.h, or it would never be complete.
+Status AddNativeGang(const PyTorchJob& job, std::vector<Json>* templates, PyTorchPlan* plan);
+
 // Adds the PodGroup of a gang scheduler to `plan`, and marks the pods as its members. The PodGroup gets the job's
 // annotations. `templates`: of the pods of each of `plan->replicas`.
 Status AddPodGroup(const PyTorchJob& job, const PyTorchOptions& options, std::vector<Json>* templates,

@@ -11,6 +11,10 @@
 
 namespace muster::controller {
 
+// How long after the end of a job the deletion of its gang is repeated: the pass that ended it may have failed. Later,
+// an ended job costs no calls.
+inline constexpr std::chrono::seconds kGangGoes{60};
+
 // How long the others may take to end by themselves after the deciding container has succeeded.
 inline constexpr std::chrono::seconds kServingEnds{30};
 

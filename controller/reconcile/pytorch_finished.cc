@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "controller/api/reasons.h"
+#include "controller/plan/native_gang.h"
 #include "controller/reconcile/deciding.h"
 #include "controller/reconcile/pytorch_conditions.h"
 #include "controller/reconcile/pytorch_services.h"
@@ -37,6 +38,14 @@ void DeleteObject(std::string_view api_version, std::string_view kind, const Met
   decision->actions.push_back(std::move(action));
 }
 
+// Deletes the objects of a gang of Kubernetes, which are not watched. A PodGroup holds the devices of its claims as
+// long as it exists.
+void DeleteGang(const PyTorchJob& job, PyTorchDecision* decision) {
+  if (job.meta.Annotation(kGangAnnotation) != "native") return;
+  DeleteObject(kGangApi, "PodGroup", job.meta, decision);
+  DeleteObject(kGangApi, "Workload", job.meta, decision);
+}
+
 void DeletePodGroup(const PyTorchJob& job, const Observed& observed, PyTorchDecision* decision) {
   if (!observed.pod_group || observed.pod_group->meta.deleted || !observed.pod_group->meta.IsControlledBy(job.meta))
     return;
@@ -57,6 +66,7 @@ void DeleteAll(const PyTorchJob& job, const Observed& observed, PyTorchDecision*
     if (!has_pod) DeleteService(job, observed, service.meta.name, &decision->actions);
   }
   DeletePodGroup(job, observed, decision);
+  if (!job.status.Is("Suspended")) DeleteGang(job, decision);
   const bool scales = job.elastic && !job.elastic->metrics.empty();
   if (scales && !job.status.Is("Suspended")) {
     DeleteObject("autoscaling/v2", "HorizontalPodAutoscaler", job.meta, decision);
@@ -91,6 +101,8 @@ void CleanUp(const PyTorchJob& job, const Observed& observed, WallTime now, PyTo
     }
   }
   DeletePodGroup(job, observed, decision);
+  if (decision->status.completion_time && now < *decision->status.completion_time + kGangGoes)
+    DeleteGang(job, decision);
   if (!job.ttl_seconds_after_finished || !decision->status.completion_time) return;
   const WallTime end = *decision->status.completion_time + std::chrono::seconds(*job.ttl_seconds_after_finished);
   if (now < end) return decision->LookAgain(end);

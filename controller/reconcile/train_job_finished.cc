@@ -18,8 +18,6 @@ namespace {
 // grace, which is not known here. Later the pod is deleted with its logs.
 constexpr std::chrono::seconds kOthersEnd{90};
 
-constexpr std::chrono::seconds kGangGoes{60};  // after the end of a job: how long the deletion of its gang is repeated
-
 constexpr std::chrono::seconds kCauseEnds{30};  // from the end of the first agent of a round to the end of the last
 
 // The end of a container whose log goes with the pod if the pod is deleted while another container runs, or while the
@@ -115,7 +113,6 @@ TrainJobDecision DecideFinished(const TrainJob& job, const Observed& observed, W
   decision.reason = "it has ended";
   StopWhatRuns(observed, now, &decision);
   if (!job.status.completion_time) return decision;
-  // The pass that ended the job may have failed. Later, an ended job costs no calls.
   if (now < *job.status.completion_time + kGangGoes) DeleteGang(job, observed.jobs, &decision);
   const auto delete_after = [&](std::optional<int64_t> seconds, Action::Kind kind, const Meta& meta) {
     if (!seconds) return;

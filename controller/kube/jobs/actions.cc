@@ -125,6 +125,9 @@ class Executor {
         // Pods that have not ended hold the deleted one.
         if (absl::IsAlreadyExists(served)) co_return absl::AbortedError(fmt::format("{} is ending", action.name));
         if (!served.ok()) co_return served;
+      } else if (made.ok() && of_gang) {
+        const Status served = CheckGangAnswer(planned, made);
+        if (!served.ok()) co_return served;
       }
     }
     if (made.ok()) cache_.Put(*resource, *made);

@@ -7,6 +7,7 @@
 #include "controller/api/labels.h"
 #include "controller/api/pytorch_job.h"
 #include "controller/kube/jobs/job_cache.h"
+#include "controller/plan/native_gang.h"
 #include "controller/plan/pytorch_plan.h"
 #include "controller/reconcile/pytorch_decide.h"
 
@@ -31,7 +32,7 @@ struct PyTorchJobKind {
   static void Trim(Job* job) {
     for (ReplicaSpec& replica : job->replicas) replica.pod_template = nullptr;
     job->meta.labels.clear();
-    job->meta.annotations.clear();
+    std::erase_if(job->meta.annotations, [](const auto& one) { return one.first != kGangAnnotation; });
   }
   static std::string StateOf(const Job& job) {  // the last condition
     return job.status.conditions.empty() ? "" : job.status.conditions.back().type;

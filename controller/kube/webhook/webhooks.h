@@ -7,7 +7,8 @@
 //
 // controller/admission decides. Runtimes come from RuntimeCache. Before a missing or wrong runtime leads to a refusal,
 // it is read from the API server, which may have a newer one. For an UPDATE that changes the plan, the runtime's
-// snapshot is read; for /scale, the job itself.
+// snapshot is read; for /scale, the job itself. Of a job in a gang of Kubernetes (plan/native_gang.h) the API server is
+// asked, without storing it, whether it accepts the Workload.
 //
 // If anybody may reach the port, a review says nothing about objects of a namespace to a client that could not read
 // them. A ClusterTrainingRuntime can be read by any user. A review of an existing object has to name its uid, as the

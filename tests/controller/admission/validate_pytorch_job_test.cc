@@ -251,6 +251,11 @@ TEST(ValidatePyTorchJob, WhatCannotBePlanned) {
   EXPECT_EQ(Said(Created(job)), "403 metadata.annotations.muster.dev/restart: 'sometimes' is neither pod nor job");
   job["metadata"]["annotations"] = {{"muster.dev/standby-workers", "2"}};
   EXPECT_EQ(Said(Created(job)), "403 metadata.annotations.muster.dev/standby-workers: '2' is neither auto nor off");
+  job["metadata"]["annotations"] = {{"muster.dev/gang", "volcano"}};
+  EXPECT_EQ(Said(Created(job)), "403 metadata.annotations.muster.dev/gang: 'volcano' is neither native nor off");
+  job["metadata"]["annotations"] = {{"muster.dev/gang", "native"}};
+  EXPECT_EQ(Said(Created(job)), "");
+  EXPECT_EQ(TextField(Created(job).asks, "kind"), "Workload");
 }
 
 // A job that breaks rules may exist already, since its definition may be older than the webhook.

@@ -104,6 +104,8 @@ TEST(ValidateTrainJob, WhatIsNotCreated) {
   EXPECT_THAT(Said(Created(TrainJobOf("{}", "{metadata: {name: a.b}}"))), HasSubstr("422 metadata.name: 'a.b'"));
   EXPECT_EQ(Said(Created(TrainJobOf("{}", "{metadata: {annotations: {muster.dev/standby-workers: always}}}"))),
             "403 metadata.annotations.muster.dev/standby-workers: 'always' is neither auto nor off");
+  EXPECT_EQ(Said(Created(TrainJobOf("{}", "{metadata: {annotations: {muster.dev/gang: volcano}}}"))),
+            "403 metadata.annotations.muster.dev/gang: 'volcano' is neither native nor off");
 }
 
 TEST(ValidateTrainJob, TheRuntimeMustBeThere) {

@@ -96,10 +96,12 @@ class Admission(AdmissionCase):
         self.assertIsNone(self.api.find("trainjobs", "strict"))
 
     def test_a_gang_that_the_cluster_does_not_know(self):
-        job = train_job("gang", "strict", {"muster.dev/gang": "native"})
+        self.api.create("trainingruntimes", runtime("gang", 2, container=TRUE))
+        job = train_job("gang", "gang", {"muster.dev/gang": "native"})
         with self.refused(
             403,
-            "annotation muster.dev/gang: native: the cluster does not serve Workload of scheduling.k8s.io/v1alpha2",
+            "metadata.annotations.muster.dev/gang: native: the cluster does not serve Workload of "
+            "scheduling.k8s.io/v1alpha2",
             "feature gates GenericWorkload and GangScheduling",
         ):
             self.api.create("trainjobs", job)

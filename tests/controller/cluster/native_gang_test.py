@@ -6,6 +6,7 @@ import threading
 from admission_case import AdmissionCase
 from cluster_case import NAMESPACE, tries
 from controller_case import OFF, ONCE, TRUE, is_true
+from pytorch_case import PyTorchCase
 
 import class_runner
 from scenario import runtime
@@ -117,6 +118,23 @@ class NativeGang(GangCase):
         self.await_groups("again", [])  # the garbage collector
         self.api.await_gone("workloads", "again")
 
+    def test_a_group_of_another_owner_is_not_used(self):
+        theirs = {
+            "apiVersion": "scheduling.k8s.io/v1alpha2",
+            "kind": "PodGroup",
+            "metadata": {"name": "taken-0"},
+            "spec": {"schedulingPolicy": {"gang": {"minCount": 9}}},
+        }
+        self.api.create("podgroups", theirs)
+        self.wide("taken", 2)
+        said = f"podgroups {NAMESPACE}/taken-0 is needed, and belongs to nobody"
+        self.await_job("taken", lambda job: said in job.get("status", {}).get("message", ""))
+        self.assertEqual(self.items("jobs", "taken"), [])
+        self.assertEqual(self.api.get("podgroups", "taken-0")["spec"]["schedulingPolicy"], {"gang": {"minCount": 9}})
+        self.api.delete("podgroups", "taken-0")
+        self.running("taken")
+        self.remove("taken")
+
     def test_the_scheduler_says_why(self):
         self.wide("large", NODES * PER_NODE + 1)
         job = self.await_job("large", lambda job: "Insufficient cpu" in job.get("status", {}).get("message", ""))
@@ -137,7 +155,7 @@ class NativeGang(GangCase):
         ):
             name = f"gated-{annotation}"
             made = runtime(name, 2, container=WIDE, pod=pod)
-            with self.refused(403, f"annotation muster.dev/gang-{annotation}", said):
+            with self.refused(403, f"metadata.annotations.muster.dev/gang-{annotation}", said):
                 self.make(name, made, {**NATIVE, f"muster.dev/gang-{annotation}": "zone"})
 
     # Two jobs that fit only one at a time, and start at the same time.
@@ -233,6 +251,36 @@ class FurtherGates(GangCase):
         found = self.cluster.get("resourceclaims", "-n", NAMESPACE)["items"]
         self.assertEqual(len(found), 1, found)
         self.remove("claims")
+
+
+class PyTorchGang(PyTorchCase):
+    FLAGS = flags(GATES)
+
+    def test_from_the_start_to_the_end(self):
+        self.serve()
+        pods = ["life-master-0", "life-worker-0", "life-worker-1"]
+        self.create_job("life", workers=2, annotations=NATIVE, container=WIDE)
+        self.await_running("life")
+        group = self.api.get("podgroups", "life")
+        self.assertEqual(group["spec"]["schedulingPolicy"], {"gang": {"minCount": 3}})
+        (owner,) = group["metadata"]["ownerReferences"]
+        self.assertEqual((owner["kind"], owner["name"], owner["controller"]), ("PyTorchJob", "life", True))
+        self.assertEqual(sorted(self.of("pods", "life")), pods)
+        for pod in self.of("pods", "life").values():
+            self.assertEqual(pod["spec"]["schedulingGroup"], {"podGroupName": "life"})
+        # A pod that is replaced is placed beside those that run.
+        uid = self.uid("life-worker-1")
+        self.end("life-worker-1", 143)
+        self.await_other("life-worker-1", uid)
+        self.api.patch("pytorchjobs", "life", {"spec": {"runPolicy": {"suspend": True}}})
+        self.api.await_gone("podgroups", "life")
+        self.api.await_gone("workloads", "life")
+        self.api.patch("pytorchjobs", "life", {"spec": {"runPolicy": {"suspend": False}}})
+        self.api.await_object("podgroups", "life", lambda group: True)
+        self.await_running("life")
+        self.end("life-master-0")
+        self.await_end("life", "Succeeded")
+        self.api.await_gone("workloads", "life")
 
 
 if __name__ == "__main__":

@@ -35,6 +35,10 @@ WRONG = {
         {"metadata.annotations": {"muster.dev/standby-workers": "2"}},
         "metadata.annotations.muster.dev/standby-workers: '2' is neither auto nor off",
     ),
+    "gangs": (
+        {"metadata.annotations": {"muster.dev/gang": "volcano"}},
+        "metadata.annotations.muster.dev/gang: 'volcano' is neither native nor off",
+    ),
     "a" * 56: ({}, "is too long: the Service"),
     # The API server's refusal of a pod.
     "image": ({CONTAINERS: [{"name": "pytorch"}]}, "image"),

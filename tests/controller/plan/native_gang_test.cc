@@ -26,7 +26,6 @@ std::map<std::string, Json> ObjectsOf(const std::vector<PlannedObject>& objects)
   std::map<std::string, Json> by_kind;
   for (const PlannedObject& planned : objects) {
     if (planned.object["apiVersion"] != kGangApi) continue;
-    EXPECT_EQ(planned.if_there, PlannedObject::IfThere::kReplace);
     EXPECT_FALSE(planned.for_initializers);
     by_kind[planned.object["kind"]] = planned.object;
   }
@@ -53,6 +52,7 @@ TEST(NativeGang, HasAWorkloadAndAPodGroup) {
       YamlOf("{podGroupTemplateRef: {workload: {workloadName: train, podGroupTemplateName: pods}}, " + policy + "}"));
   EXPECT_EQ(At(objects["Workload"], "/metadata/name"), "train");
   EXPECT_EQ(At(objects["PodGroup"], "/metadata/name"), "train-0");
+  for (const PlannedObject& planned : plan.objects) EXPECT_EQ(planned.if_there, PlannedObject::IfThere::kReplace);
   EXPECT_FALSE(plan.objects[0].of_start);
   EXPECT_TRUE(plan.objects[1].of_start);
   for (const auto& [kind, object] : objects) {
@@ -169,11 +169,13 @@ TEST(NativeGang, Refusals) {
   for (const Row& row : std::vector<Row>{
            {"{muster.dev/gang: yes please}", "{}", "muster.dev/gang: 'yes please' is neither native nor off"},
            {"{muster.dev/gang-topology: rack}", "{}",
-            "annotation muster.dev/gang-topology: 'rack' is for a gang of Kubernetes; set muster.dev/gang: native, "
+            "metadata.annotations.muster.dev/gang-topology: 'rack' is for a gang of Kubernetes; set muster.dev/gang: "
+            "native, "
             "too"},
-           {"{muster.dev/gang-claims: gpu}", kClaims, "annotation muster.dev/gang-claims: 'gpu' is for a gang"},
+           {"{muster.dev/gang-claims: gpu}", kClaims,
+            "metadata.annotations.muster.dev/gang-claims: 'gpu' is for a gang"},
            {And("claims: tpu"), kClaims,
-            "annotation muster.dev/gang-claims: no pod of the group has 'tpu' in its resourceClaims"},
+            "metadata.annotations.muster.dev/gang-claims: no pod of the group has 'tpu' in its resourceClaims"},
            {And("claims: \"a,b,c,d,e\""), kClaims, "names 5 claims, and a PodGroup has 4 at most"}}) {
     SCOPED_TRACE(row.annotations);
     EXPECT_THAT(Refusal(JobWith("{}", row.annotations), TrainerRuntime({.pod = row.pod})), HasSubstr(row.said));
@@ -215,10 +217,69 @@ TEST(NativeGang, WithKueue) {
       "{template: {spec: {replicatedJobs: [{name: node, template: {spec: {template: {metadata: {annotations: "
       "{kueue.x-k8s.io/podset-required-topology: rack}}, spec: {containers: [{name: c, image: i}]}}}}}]}}}");
   EXPECT_THAT(Refusal(job, placed),
-              HasSubstr("annotation muster.dev/gang-topology: job 'node' has the annotation "
+              HasSubstr("metadata.annotations.muster.dev/gang-topology: job 'node' has the annotation "
                         "kueue.x-k8s.io/podset-required-topology, by which Kueue places the pods"));
   job.meta.labels.clear();
   EXPECT_EQ(Refusal(job, placed), "");
+}
+
+TEST(NativeGang, OfAPyTorchJob) {
+  struct Row {
+    std::string what, run, spec;
+    int least;
+    std::string mode, priority;
+  };
+  for (const Row& row : std::vector<Row>{
+           {"all replicas", "{}", "{}", 3, "PodGroup", "low"},
+           {"its own least number", "{schedulingPolicy: {minAvailable: 2, priorityClass: high}}", "{}", 2, "Pod",
+            "high"},
+           {"the Master and the least Workers", "{}", "{elasticPolicy: {minReplicas: 1, maxReplicas: 4}}", 2, "Pod",
+            "low"},
+       }) {
+    SCOPED_TRACE(row.what);
+    PyTorchOptions options = PyTorchTestOptions();
+    options.gang_scheduler = "volcano";  // for jobs without the annotation
+    const PlannedPyTorch planned(
+        {.run = row.run, .spec = row.spec, .annotations = kNative, .pod = "{priorityClassName: low}"}, options);
+    auto objects = ObjectsOf(planned.plan.objects);
+    ASSERT_EQ(objects.size(), 2U);
+    ASSERT_EQ(planned.plan.objects.size(), 2U) << "no PodGroup of Volcano";
+    EXPECT_FALSE(planned.plan.waits_for_pod_group);
+    EXPECT_EQ(At(objects["Workload"], "/spec/controllerRef"),
+              YamlOf("{apiGroup: kubeflow.org, kind: PyTorchJob, name: a}"));
+    const Json& group = objects["PodGroup"];
+    EXPECT_EQ(At(group, "/metadata/name"), "a");
+    EXPECT_EQ(At(group, "/metadata/ownerReferences/0/kind"), "PyTorchJob");
+    EXPECT_EQ(At(group, "/spec/schedulingPolicy/gang/minCount"), row.least);
+    EXPECT_EQ(At(group, "/spec/disruptionMode"), row.mode);
+    EXPECT_EQ(At(group, "/spec/priorityClassName"), row.priority);
+    for (const PlannedObject& object : planned.plan.objects) {
+      EXPECT_EQ(object.if_there, PlannedObject::IfThere::kBelongs);
+      EXPECT_FALSE(object.of_start);
+    }
+    for (const ReplicaType type : kReplicaTypes) {
+      EXPECT_EQ(At(planned.Pod(type, 0), "/spec/schedulingGroup"), YamlOf("{podGroupName: a}"));
+    }
+  }
+}
+
+TEST(NativeGang, RefusalsOfAPyTorchJob) {
+  struct Row {
+    std::string run, annotations, said;
+  };
+  for (const Row& row : std::vector<Row>{
+           {"{schedulingPolicy: {minAvailable: 4}}", kNative,
+            "spec.runPolicy.schedulingPolicy.minAvailable: 4 is not between 1 and the number of replicas, 3"},
+           {"{schedulingPolicy: {minAvailable: 0}}", kNative, "minAvailable: 0 is not between"},
+           {"{}", "{muster.dev/gang: volcano}", "muster.dev/gang: 'volcano' is neither native nor off"},
+           {"{}", "{muster.dev/gang-topology: rack}", "set muster.dev/gang: native, too"},
+           {"{schedulingPolicy: {minAvailable: 4}}", "{}", ""}}) {
+    const auto job = ReadPyTorchJob(PyTorchJobObject({.run = row.run, .annotations = row.annotations}));
+    ASSERT_TRUE(job.ok()) << job.status();
+    const auto plan = PlanPyTorchJob(*job, PyTorchTestOptions());
+    EXPECT_EQ(plan.ok(), row.said.empty()) << row.annotations;
+    EXPECT_THAT(std::string(Message(plan.status())), HasSubstr(row.said));
+  }
 }
 
 TEST(NativeGang, NamesOfPodGroups) {
@@ -246,11 +307,12 @@ TEST(NativeGang, AnswersOfTheApiServer) {
            {workload("disruptionMode: PodGroup"), workload("priority: 0"), ""},
            {workload(topology), workload(topology), ""},
            {workload(""), absl::NotFoundError("no such path"),
-            "annotation muster.dev/gang: native: the cluster does not serve Workload of scheduling.k8s.io/v1alpha2: "
+            "metadata.annotations.muster.dev/gang: native: the cluster does not serve Workload of "
+            "scheduling.k8s.io/v1alpha2: "
             "Kubernetes 1.36 does with the feature gates GenericWorkload and GangScheduling"},
            {workload(""), absl::InvalidArgumentError("a label key"), "a label key"},
            {workload(topology), workload("resourceClaims: []"),
-            "annotation muster.dev/gang-topology: the cluster ignores schedulingConstraints of "
+            "metadata.annotations.muster.dev/gang-topology: the cluster ignores schedulingConstraints of "
             "scheduling.k8s.io/v1alpha2: its feature gate TopologyAwareWorkloadScheduling is off; enable it"},
            {workload(claims), workload("name: pods"), "its feature gate DRAWorkloadResourceClaims is off"}}) {
     const Status said = CheckGangAnswer(row.asked, row.answer);

@@ -227,6 +227,34 @@ TEST(PyTorchSuspend, AllPodsAndServicesGo) {
   EXPECT_EQ(world.job.status.restarts, 0);
 }
 
+// The controller does not watch the objects of a gang of Kubernetes.
+TEST(PyTorchSuspend, AGangGoesWithItsJob) {
+  const auto deletions = [](const PyTorchDecision& decision) {
+    std::vector<std::string> kinds;
+    for (const Action& action : decision.actions) {
+      if (action.kind == Action::Kind::kDeleteObject) kinds.push_back(TextField(action.object(), "kind"));
+    }
+    return kinds;
+  };
+  PyTorchParts parts{.annotations = "{muster.dev/gang: native}"};
+  PyTorchWorld world = RunningWorld(parts);
+  EXPECT_EQ(world.objects, (std::set<std::string>{"PodGroup", "Workload"}));
+  parts.run = "{suspend: true}";
+  world.Change(parts);
+  EXPECT_THAT(deletions(world.Pass()), ElementsAre("PodGroup", "Workload"));
+  EXPECT_THAT(deletions(world.Pass()), IsEmpty());
+  world.Settle();
+  parts.run = "{}";
+  world.Change(parts);
+  world.Settle();
+  EXPECT_EQ(world.objects, (std::set<std::string>{"PodGroup", "Workload"}));
+  world.Ends("a-master-0", 0);
+  EXPECT_THAT(deletions(world.Pass()), ElementsAre("PodGroup", "Workload"));
+  EXPECT_THAT(deletions(world.Decide()), ElementsAre("PodGroup", "Workload")) << "the first pass may have failed";
+  world.Wait(kMinute);
+  EXPECT_THAT(deletions(world.Decide()), IsEmpty());
+}
+
 TEST(PyTorchSuspend, AJobSuspendedFromTheStartCreatesNothing) {
   PyTorchWorld world({.run = "{suspend: true, activeDeadlineSeconds: 0, backoffLimit: 0}"});
   EXPECT_THAT(Actions(world.Pass()), IsEmpty());

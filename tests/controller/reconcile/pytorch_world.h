@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "controller/plan/native_gang.h"
 #include "controller/reconcile/pytorch_decide.h"
 #include "tests/controller/plan/pytorch_planned.h"
 #include "tests/controller/reconcile/decided.h"
@@ -226,7 +227,8 @@ class PyTorchWorld {
       case Kind::kCreateObject: {
         const std::string kind = TextField(action.object(), "kind");
         objects.insert(kind);
-        if (kind != "PodGroup" || seen.pod_group) return;
+        // The controller does not watch the PodGroups of Kubernetes itself.
+        if (kind != "PodGroup" || seen.pod_group || TextField(action.object(), "apiVersion") == kGangApi) return;
         auto read = ReadPodGroup(Made(action));
         ASSERT_TRUE(read.ok()) << read.status();
         read->phase = "Pending";
