@@ -2,12 +2,15 @@
 
 #include <set>
 
+#include "base/text.h"
 #include "controller/plan/native_gang.h"
 #include "controller/reconcile/repair.h"
 #include "controller/reconcile/train_job_conditions.h"
 
 namespace muster::controller {
 namespace {
+
+constexpr char kPreempted[] = "PreemptionByScheduler";  // reason of the pods' condition DisruptionTarget
 
 void Delete(const char* kind, std::string name, Steps* steps) {
   Action action{.kind = Action::Kind::kDeleteObject, .name = std::move(name)};
@@ -37,11 +40,35 @@ void AddCreation(const PlannedObject& planned, const TrainJob& job, TrainJobDeci
   decision->actions.push_back(std::move(action));
 }
 
+std::string PreemptedGang(const std::vector<Placed>& all) {
+  const ObservedPod* preempted = nullptr;
+  for (const Placed& placed : all) {
+    if (!placed.planned->in_gang || !placed.runs()) continue;
+    for (const ObservedPod* pod : placed.pods) {
+      if (StillRuns(*pod) && !pod->node.empty()) return "";
+      if (preempted == nullptr && pod->meta.deleted && pod->disruption == kPreempted) preempted = pod;
+    }
+  }
+  if (preempted == nullptr) return "";
+  return fmt::format("the gang was preempted: pod {}: {}", preempted->meta.name, preempted->disruption_message);
+}
+
 void DeletePodGroups(const std::vector<const ObservedJob*>& jobs, Steps* steps) {
   std::set<std::string> names;
   for (const ObservedJob* job : jobs) {
     std::string name(job->meta.Annotation(kPodGroupAnnotation));
     if (!name.empty() && names.insert(name).second) Delete("PodGroup", std::move(name), steps);
+  }
+}
+
+void SuspendJobs(const std::vector<Placed>& all, Steps* steps) {
+  std::vector<const ObservedJob*> running;
+  for (const Placed& placed : all) {
+    if (placed.runs()) running.push_back(placed.job);
+  }
+  DeletePodGroups(running, steps);
+  for (const ObservedJob* job : running) {
+    steps->actions.push_back({Action::Kind::kSuspendJob, job->meta.name, job->meta.uid});
   }
 }
 

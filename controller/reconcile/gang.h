@@ -10,6 +10,7 @@
 
 #include "controller/reconcile/observed.h"
 #include "controller/reconcile/train_job_decide.h"
+#include "controller/reconcile/train_job_progress.h"
 
 namespace muster::controller {
 
@@ -21,8 +22,16 @@ std::string PodGroupOfStart(const TrainJob& job, const TrainJobStatus& status);
 // name.
 void AddCreation(const PlannedObject& planned, const TrainJob& job, TrainJobDecision* decision);
 
+// What preempted a gang, if none of its pods runs on. Its replacements would be placed one by one beside pods that are
+// ending: it needs another PodGroup, in a new attempt. Empty: no gang was preempted as a whole.
+std::string PreemptedGang(const std::vector<Placed>& all);
+
 // Adds the deletions of the PodGroups of `jobs`, each once.
 void DeletePodGroups(const std::vector<const ObservedJob*>& jobs, Steps* steps);
+
+// Adds the suspensions of the Jobs that run, after the deletions of their PodGroups: a deletion that has failed is
+// repeated as long as the Jobs run.
+void SuspendJobs(const std::vector<Placed>& all, Steps* steps);
 
 // Adds the deletions of a gang whose job has ended: a PodGroup holds the devices of its claims as long as it exists.
 void DeleteGang(const TrainJob& job, const std::vector<ObservedJob>& jobs, Steps* steps);

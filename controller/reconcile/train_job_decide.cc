@@ -209,7 +209,11 @@ class Deciding {
     if (cause != nullptr && cause->spent) return Fail(reason::kReachedMaxRestarts, cause->failure.job, why);
     if (cause != nullptr && cause->fatal) return Fail(reason::kFailedJobs, cause->failure.job, why);
     if (spent) return Fail(reason::kReachedMaxRestarts, cause == nullptr ? "" : cause->failure.job, why);
-    if (failed == nullptr) return false;
+    if (failed == nullptr) {
+      const std::string preempted = PreemptedGang(all_);
+      if (!preempted.empty()) Restart(preempted, false);
+      return !preempted.empty();
+    }
     const ObservedJob& job = *failed->job;
     const std::string what = WhyOf(job.meta.name, failed->failure->reason, failed->failure->message, why);
     const RestartPolicy policy = failed->planned->restart;
@@ -319,12 +323,7 @@ class Deciding {
 
   void Suspend() {
     RemoveLeftOvers();  // a restart may have been interrupted after its status was written
-    std::vector<const ObservedJob*> running;
-    for (const Placed& placed : all_) {
-      if (placed.runs()) running.push_back(placed.job);
-    }
-    DeletePodGroups(running, &decision_);
-    for (const ObservedJob* job : running) Do(Action::Kind::kSuspendJob, job->meta.name, job->meta.uid);
+    SuspendJobs(all_, &decision_);
   }
 
   // True if pods of the last attempt have not ended. A deleted pod is awaited for kLostAfter: its node may be lost.
@@ -379,8 +378,7 @@ class Deciding {
   // Creates the objects that pods need, in each pass that creates Jobs or scales one: they may be deleted or changed.
   void CreateObjects(bool for_initializers) {
     for (const PlannedObject& planned : plan_.objects) {
-      if (planned.for_initializers != for_initializers) continue;
-      AddCreation(planned, job_, &decision_);
+      if (planned.for_initializers == for_initializers) AddCreation(planned, job_, &decision_);
     }
     (for_initializers ? made_first_ : made_others_) = true;
   }

@@ -103,6 +103,37 @@ TEST(Gang, ASuspensionDeletesItAndTheResumeMakesAnother) {
   EXPECT_FALSE(decision.status_first);
 }
 
+// Its replacements would be placed one by one, since the scheduler counts pods that are ending.
+TEST(Gang, OneThatIsPreemptedAsAWholeStartsAgainInAnother) {
+  Observed observed;
+  observed.services = {HeadlessService()};
+  observed.jobs = {InGroup("a-node-0", "a-0")};
+  observed.pods = {Pod(observed.jobs[0], 0), Pod(observed.jobs[0], 1)};
+  const TrainJobPlan plan = GangPlan();
+  const auto preempt = [](ObservedPod* pod) {
+    pod->meta.deleted = kNow + 20 * kSecond;
+    pod->disrupted = true;
+    pod->disruption = "PreemptionByScheduler";
+    pod->disruption_message = "preempting to accommodate a higher priority pod";
+  };
+  preempt(&observed.pods[0]);
+  EXPECT_EQ(Decide(Job(), plan, observed, kNow).status.attempt, 0) << "the other one runs on";
+  preempt(&observed.pods[1]);
+  observed.pods.push_back(Pod(observed.jobs[0], 0, "new"));  // the Job controller is quick
+  observed.pods.back().phase = "Pending";
+  observed.pods.back().node.clear();
+  observed.pods.back().ran = false;
+  const TrainJobDecision decision = Decide(Job(), plan, observed, kNow);
+  EXPECT_EQ(decision.status.attempt, 1);
+  EXPECT_EQ(decision.status.restarts, 0);
+  EXPECT_THAT(Actions(decision), ElementsAre("delete object a-0", "delete a-node-0", "delete pod a-node-0-0-new",
+                                             "object a", "object a-1", "create a-node-0"));
+  EXPECT_THAT(decision.events.back().message, ::testing::HasSubstr("(not counted): the gang was preempted: pod"));
+  TrainJobPlan alone = plan;
+  alone.jobs[0].in_gang = false;
+  EXPECT_EQ(Decide(Job(), alone, observed, kNow).status.attempt, 0);
+}
+
 TEST(Gang, TheEndDeletesItAndRepeatsThatForAWhile) {
   Observed observed;
   observed.services = {HeadlessService()};
