@@ -13,12 +13,15 @@
 #include "controller/api/train_job.h"
 #include "controller/api/yaml.h"
 #include "controller/kube/client/cluster_access.h"
+#include "controller/kube/client/protobuf_object.h"
+#include "controller/kube/client/watch_frames.h"
 #include "controller/kube/client/watch_lines.h"
 #include "controller/kube/webhook/status_post.h"
 #include "controller/reconcile/observed.h"
 #include "local/image/layer.h"
 #include "local/pod/program.h"
 #include "local/state/run_record.h"
+#include "tests/controller/kube/protobuf_writer.h"
 #include "tests/linear/linear.h"
 
 namespace muster::controller {
@@ -63,6 +66,20 @@ void Watch(const std::string& text) {
   for (size_t at = 0; at < text.size(); at += 10) {
     lines.Take(std::string_view(text).substr(at, 10), [](std::string_view, bool) { return true; });
   }
+}
+
+// In pieces of 10 bytes.
+void Frames(const std::string& text) {
+  WatchFrames frames(size_t{16} << 20);
+  for (size_t at = 0; at < text.size(); at += 10) {
+    frames.Take(std::string_view(text).substr(at, 10), [](std::string_view, bool) { return true; });
+  }
+}
+
+// A pod whose metadata has these fields.
+void Protobuf(const std::string& fields) {
+  const std::string pod = protobuf::Text(1, fields);
+  (void)ReadProtobufObject(protobuf::Envelope("v1", "Pod", pod), size_t{1} << 40);
 }
 
 void Post(const std::string& text) {
@@ -195,6 +212,17 @@ const std::vector<LinearRow> kRows = {
      Kubeconfig},
     {"watch_lines", "Lines", Repeats("{\"type\":\"ADDED\"}\n"), Watch},
     {"watch_lines", "OneLine", Repeats("word "), Watch},
+    {"protobuf", "Frames", Numbers([](size_t) { return protobuf::Frame("an event"); }), Frames},
+    {"protobuf", "OneFrame", Repeats("bytes ", std::string_view("\x0f\0\0\0", 4)), Frames},
+    {"protobuf", "Labels", Numbers([](size_t number) {
+       return protobuf::Text(11, protobuf::Text(1, fmt::format("l{}", number)) + protobuf::Text(2, "v"));
+     }),
+     Protobuf},
+    {"protobuf", "OneLabel",
+     Numbers([](size_t) { return protobuf::Text(11, protobuf::Text(1, "l") + protobuf::Text(2, "v")); }), Protobuf},
+    {"protobuf", "Owners", Numbers([](size_t) { return protobuf::Text(13, ""); }), Protobuf},
+    {"protobuf", "Skipped", Numbers([](size_t) { return protobuf::Number(99, 1); }), Protobuf},
+    {"protobuf", "NoCharacters", [](size_t parts) { return protobuf::Text(1, std::string(parts, '\xff')); }, Protobuf},
     {"status_post", "Path", Repeats("a/", "/apis/trainer.kubeflow.org/v1alpha1/namespaces/"), Post},
     {"status_post", "Words", Repeats("word ", "{\"trainerStatus\":{\"lastUpdatedTime\":\"", "\"}}"), Post},
     {"image", "Zeros", [](size_t parts) { return std::string(512 * parts, '\0'); }, Image},

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "controller/kube/client/credentials.h"
 #include "controller/kube/client/token_bucket.h"
+#include "controller/kube/client/watch_frames.h"
 #include "controller/kube/client/watch_lines.h"
 #include "http/ask.h"
 #include "http/client.h"
@@ -20,6 +21,7 @@ namespace asio = boost::asio;
 using boost::system::error_code;
 
 constexpr char kJson[] = "application/json";
+constexpr char kJsonOrProtobuf[] = "application/vnd.kubernetes.protobuf, application/json";
 constexpr char kMergePatch[] = "application/merge-patch+json";
 constexpr char kApplyPatch[] = "application/apply-patch+yaml";  // JSON is YAML
 constexpr int kDeepest = 200;                                   // levels of an object; deeper ones are dropped
@@ -38,7 +40,8 @@ struct Asked {
   std::string method = "GET", path, query, content_type, body, kind;
   LeftOut unread{kManagedFields};  // members of the answer that are not stored
   bool watch = false;
-  bool paced = true;  // a write that the token bucket limits
+  bool protobuf = false;  // asked for; the server may answer in JSON
+  bool paced = true;      // a write that the token bucket limits
   bool write() const { return !kind.empty(); }
   std::string what() const { return fmt::format("{} {}", method, path); }
 };
@@ -51,6 +54,8 @@ struct Target {
   const Resource& resource;
   std::string_view ns, name = {}, subresource = {};
 };
+
+Encoding EncodingOfAnswer(const http::ResponseHead& head) { return EncodingOf(head.Find("content-type").value_or("")); }
 
 // The state that all calls share.
 struct Context {
@@ -115,6 +120,7 @@ class Call : public std::enable_shared_from_this<Call>, private http::Sink {
         loop_(context->loop),
         timer_(context->loop),
         lines_(context->options.longest_line),
+        frames_(context->options.longest_line),
         asked_(std::move(asked)),
         done_(std::move(done)),
         events_(std::move(events)) {}
@@ -191,7 +197,7 @@ class Call : public std::enable_shared_from_this<Call>, private http::Sink {
     request.method = asked_.method;
     request.url =
         fmt::format("{}{}{}{}", context->access.server, asked_.path, asked_.query.empty() ? "" : "?", asked_.query);
-    request.headers.emplace_back("Accept", "application/json");
+    request.headers.emplace_back("Accept", asked_.protobuf ? kJsonOrProtobuf : kJson);
     if (!asked_.content_type.empty()) request.headers.emplace_back("Content-Type", asked_.content_type);
     if (!credential.authorization.empty()) request.headers.emplace_back("Authorization", credential.authorization);
     request.body = asked_.body;
@@ -230,10 +236,17 @@ class Call : public std::enable_shared_from_this<Call>, private http::Sink {
     if (over_ || !body_) return;
     const auto self = shared_from_this();
     const std::string bytes = body_->Give();
-    lines_.Take(bytes, [this](std::string_view line, bool whole) {
-      events_.line(line, whole);
+    const Encoding encoding = EncodingOfAnswer(head_);
+    const auto deliver = [this, encoding](std::string_view line, bool whole) {
+      events_.line(line, whole, encoding);
       return !over_;
-    });
+    };
+    switch (encoding) {
+      case Encoding::kJson:
+        return lines_.Take(bytes, deliver);
+      case Encoding::kProtobuf:
+        return frames_.Take(bytes, deliver);
+    }
   }
 
   void Ended(const http::ResponseHead& head, const std::string& body, const http::TransferEnd& end) {
@@ -247,9 +260,7 @@ class Call : public std::enable_shared_from_this<Call>, private http::Sink {
     if (end.kind != http::TransferEnd::Kind::kWhole) return Finish(http::RefusalOf(end, what).status);
     if (head.status >= 200 && head.status < 300) {
       if (asked_.watch || body.empty()) return Finish(Json());
-      Json json = ReadJsonTop(body, kDeepest, asked_.unread);
-      if (!json.is_discarded()) return Finish(std::move(json));
-      return Finish(absl::FailedPreconditionError(fmt::format("{}: the answer is not JSON", what)));
+      return Finish(Read(head, body, what));
     }
     if (head.status == 401 && !renewed_ && context->credentials.Refused(used_)) {
       renewed_ = true;
@@ -263,6 +274,17 @@ class Call : public std::enable_shared_from_this<Call>, private http::Sink {
       }
     }
     Finish(ErrorOf(head.status, body, what));
+  }
+
+  StatusOr<Json> Read(const http::ResponseHead& head, const std::string& body, const std::string& what) const {
+    if (EncodingOfAnswer(head) == Encoding::kProtobuf) {
+      auto object = ReadProtobufObject(body);
+      if (object.ok()) return object;
+      return absl::FailedPreconditionError(fmt::format("{}: the answer: {}", what, Message(object.status())));
+    }
+    Json json = ReadJsonTop(body, kDeepest, asked_.unread);
+    if (!json.is_discarded()) return json;
+    return absl::FailedPreconditionError(fmt::format("{}: the answer is not JSON", what));
   }
 
   // True if a call whose connection ended without an answer may be sent once more, on a new connection. A server that
@@ -286,7 +308,8 @@ class Call : public std::enable_shared_from_this<Call>, private http::Sink {
   const std::weak_ptr<Context> context_;
   asio::io_context& loop_;
   asio::steady_timer timer_;
-  WatchLines lines_;
+  WatchLines lines_;  // one of the two splits a watch: the answer's encoding decides
+  WatchFrames frames_;
   const Asked asked_;
   const ApiClient::Done done_;
   const ApiClient::WatchEvents events_;
@@ -336,7 +359,11 @@ ApiClient::Handle ApiClient::Get(const Resource& resource, std::string_view ns, 
 }
 
 ApiClient::Handle ApiClient::List(const Resource& resource, std::string_view ns, std::string_view query, Done done) {
-  return Begin(impl_, {.path = PathOf(resource, ns), .query = std::string(query), .unread = UnreadOf(resource, 2)},
+  return Begin(impl_,
+               {.path = PathOf(resource, ns),
+                .query = std::string(query),
+                .unread = UnreadOf(resource, 2),
+                .protobuf = IsInProtobuf(resource)},
                std::move(done));
 }
 
@@ -385,7 +412,8 @@ ApiClient::Handle ApiClient::Watch(const Resource& resource, std::string_view ns
                {.path = PathOf(resource, ns),
                 .query = fmt::format("watch=true&allowWatchBookmarks=true&timeoutSeconds={}{}{}", seconds,
                                      query.empty() ? "" : "&", query),
-                .watch = true},
+                .watch = true,
+                .protobuf = IsInProtobuf(resource)},
                {}, std::move(events));
 }
 

@@ -7,7 +7,9 @@
 // All other answers go to the caller: a network error as Unavailable; an error that a retry would not change (an
 // untrusted certificate, an answer that is too long) as FailedPrecondition.
 //
-// Objects come without metadata.managedFields, and those of a list without all that no code reads (UnreadOf).
+// Objects come without metadata.managedFields, and those of a list without all that no code reads (UnreadOf). Lists and
+// watches of a kind that can be read from protobuf (protobuf_fields.h) are asked for in it. The answer's Content-Type
+// decides how it is read, so a server may answer in JSON.
 //
 // `done`, and the `end` of a watch, is called once, never before the call returns. It may drop its own handle and
 // destroy the client. Destroying the client cancels all calls, without calling back.
@@ -27,6 +29,7 @@
 #include "base/status.h"
 #include "controller/kube/client/api_error.h"
 #include "controller/kube/client/cluster_access.h"
+#include "controller/kube/client/protobuf_object.h"
 #include "controller/kube/client/resource.h"
 
 namespace muster::controller {
@@ -38,7 +41,7 @@ class ApiClient {
     int burst = 400;
     Duration patience = std::chrono::seconds(60);  // how long one call may follow Retry-After
     size_t longest_answer = size_t{16} << 20;      // bytes of one object or page
-    size_t longest_line = size_t{2} << 20;         // bytes of a watch's line: etcd holds objects of 1.5 MiB
+    size_t longest_line = size_t{2} << 20;         // bytes of a watch's event: etcd holds objects of 1.5 MiB
     int connections = 128;                         // at most; each watch and each call under way needs one
     std::string user_agent = "muster-controller";
     std::string field_owner = "muster";  // the fieldManager of all writes
@@ -70,12 +73,12 @@ class ApiClient {
   Handle Delete(const Resource& resource, std::string_view ns, std::string_view name, std::string_view uid, Grace grace,
                 Done done);
 
-  // Starts a watch. Calls `line` for each event with its line, in order, and finally `end` once. `whole`: false for a
-  // line longer than `longest_line`: it is the line's beginning. Begins at the
-  // resourceVersion in `query`. Adds to `query`: watch, bookmarks, and a random time of 5 to 10 minutes after which the
+  // Starts a watch. Calls `line` for each event with its line, or its frame of protobuf, in order, and finally `end`
+  // once. `whole`: false for one longer than `longest_line`: it is its beginning. Begins at the resourceVersion in
+  // `query`. Adds to `query`: watch, bookmarks, and a random time of 5 to 10 minutes after which the
   // server ends the watch. Drops a line that the connection cuts off.
   struct WatchEvents {
-    std::function<void(std::string_view line, bool whole)> line;
+    std::function<void(std::string_view line, bool whole, Encoding encoding)> line;
     std::function<void(Status)> end;  // OK: the server ended the watch in order
   };
   Handle Watch(const Resource& resource, std::string_view ns, std::string_view query, WatchEvents events);

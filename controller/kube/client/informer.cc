@@ -91,8 +91,8 @@ class Informer::Impl : public std::enable_shared_from_this<Informer::Impl> {
     under_way_ =
         client_.Watch(resource_, ns_, fmt::format("resourceVersion={}{}", http::PercentEncode(version), selector_),
                       {.line =
-                           [weak = weak_from_this()](std::string_view line, bool whole) {
-                             if (auto self = weak.lock()) self->Do(self->state_.Line(line, whole));
+                           [weak = weak_from_this()](std::string_view line, bool whole, Encoding encoding) {
+                             if (auto self = weak.lock()) self->Do(self->state_.Line(line, whole, encoding));
                            },
                        .end =
                            [weak = weak_from_this(), began = MonotonicClock::now()](const Status& status) {

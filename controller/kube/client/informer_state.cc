@@ -25,6 +25,15 @@ std::string KindOfItems(const Json& page) {
   return kind;
 }
 
+// One deep object must not stop the informer. The beginning of an event has the object's name and version.
+Json JsonEvent(std::string_view line, bool whole, const Resource& resource) {
+  return whole ? ReadJsonTop(line, kDeepest, UnreadOf(resource, 1)) : ReadJsonHead(line.substr(0, kHead), kDeepest);
+}
+Json ProtobufEvent(std::string_view frame, bool whole) {
+  auto event = ReadProtobufEvent(frame, whole);
+  return event.ok() ? *std::move(event) : Json(Json::value_t::discarded);
+}
+
 }  // namespace
 
 InformerState::Identity InformerState::IdentityOf(const Json& object) {
@@ -151,11 +160,9 @@ void InformerState::LeaveOut(const Identity& identity, Actions* actions) {
        .text = fmt::format("{}: {} is left out while it is as long as it is now", resource_.plural, identity.key())});
 }
 
-InformerState::Actions InformerState::Line(std::string_view line, bool whole) {
+InformerState::Actions InformerState::Line(std::string_view line, bool whole, Encoding encoding) {
   Actions actions;
-  // One deep object must not stop the informer. The beginning of an event has the object's name and version.
-  Json event =
-      whole ? ReadJsonTop(line, kDeepest, UnreadOf(resource_, 1)) : ReadJsonHead(line.substr(0, kHead), kDeepest);
+  Json event = encoding == Encoding::kJson ? JsonEvent(line, whole, resource_) : ProtobufEvent(line, whole);
   const std::string type = event.is_object() ? TextField(event, "type") : "";
   auto object = event.is_object() ? event.find("object") : event.end();
   if (!event.is_object() || object == event.end() || !object->is_object()) {

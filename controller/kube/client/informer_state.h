@@ -13,6 +13,7 @@
 
 #include "base/json_fields.h"
 #include "base/status.h"
+#include "controller/kube/client/protobuf_object.h"
 #include "controller/kube/client/resource.h"
 #include "controller/reconcile/back_off.h"
 
@@ -51,9 +52,10 @@ class InformerState {
 
   Actions Begin();
   Actions Listed(StatusOr<Json> page);
-  // A line of the watch. `whole`: false: it is the beginning of a longer one. The object is named and left out: its
-  // last known state stays. etcd holds no such object of a custom kind; a pod has one only if its text is escaped.
-  Actions Line(std::string_view line, bool whole = true);
+  // A line or frame of the watch. `whole`: false: it is the beginning of a longer one. The object is named and left
+  // out: its last known state stays. etcd holds no such object of a custom kind; a pod has one only if its text is
+  // escaped.
+  Actions Line(std::string_view line, bool whole = true, Encoding encoding = Encoding::kJson);
   Actions Ended(const Status& status, Duration lived);  // the watch
   Actions Resume();                                     // a pause is over
   bool synced() const { return synced_; }

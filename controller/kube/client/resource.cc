@@ -28,6 +28,8 @@ LeftOut UnreadOf(const Resource& resource, int below) {
   return {kAny, below};
 }
 
+bool IsInProtobuf(const Resource& resource) { return resource == kPods || resource == kJobs; }
+
 StatusOr<Resource> ResourceOf(const Json& object) {
   const std::string api = TextField(object, "apiVersion"), kind = TextField(object, "kind");
   if (api == "v1" && kind == "ConfigMap") return kConfigMaps;

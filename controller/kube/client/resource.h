@@ -28,6 +28,9 @@ std::string PathOf(const Resource& resource, std::string_view ns, std::string_vi
 // `below`: as in LeftOut: how many levels of JSON lie around an object.
 LeftOut UnreadOf(const Resource& resource, int below);
 
+// The objects of lists and watches are read from protobuf (protobuf_fields.h).
+bool IsInProtobuf(const Resource& resource);
+
 // The kinds that Muster uses.
 inline const Resource kTrainJobs{"trainer.kubeflow.org/v1alpha1", "trainjobs"};
 inline const Resource kTrainingRuntimes{"trainer.kubeflow.org/v1alpha1", "trainingruntimes"};

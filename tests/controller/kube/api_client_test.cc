@@ -7,6 +7,8 @@
 #include <fstream>
 #include <optional>
 
+#include "controller/api/lenient.h"
+#include "tests/controller/kube/protobuf_writer.h"
 #include "tests/controller/kube/script_server.h"
 
 namespace muster::controller {
@@ -187,6 +189,36 @@ TEST_F(ApiClientTest, OnlyListsComeWithoutWhatNoCodeReads) {
   EXPECT_EQ(listed["spec"]["template"]["spec"]["containers"], (Json::array({Json{{"name", "node"}}})));
 }
 
+TEST_F(ApiClientTest, ListsOfPodsAndJobsComeInProtobuf) {
+  const Json list = {{"apiVersion", "v1"},
+                     {"kind", "PodList"},
+                     {"metadata", {{"resourceVersion", "7"}}},
+                     {"items", {{{"metadata", {{"name", "a"}}}}}}};
+  const struct {
+    const Resource& resource;
+    Reply reply;
+    std::string wanted;  // "a": the pod; else the error
+  } rows[] = {
+      {kPods, {.type = kProtobufType, .body = protobuf::Object(list)}, "a"},
+      {kPods, {.body = WriteJson(list)}, "a"},  // a server without it
+      {kTrainJobs, {.body = WriteJson(list)}, "a"},
+      {kPods, {.type = kProtobufType, .body = "{}"}, "GET /api/v1/pods: the answer: it is not an object in "},
+      {kPods,
+       {.type = kProtobufType, .body = protobuf::Envelope("v1", "SecretList", "")},
+       "it is of kind 'SecretList'"},
+  };
+  for (const auto& row : rows) {
+    Begin([&](const ScriptServer::Asked&) { return row.reply; });
+    const auto handle = client_->List(row.resource, "", "", Keep());
+    const auto heard = Heard();
+    EXPECT_THAT(heard.ok() ? NameOf((*heard)["items"][0]) : std::string(Message(heard.status())),
+                HasSubstr(row.wanted));
+    EXPECT_EQ(absl::IsFailedPrecondition(heard.status()), row.wanted != "a");  // the informer asks for smaller pages
+    EXPECT_EQ(server_->asked()[0].accept,
+              row.resource == kPods ? "application/vnd.kubernetes.protobuf, application/json" : "application/json");
+  }
+}
+
 TEST_F(ApiClientTest, ComesBackWhenItIsToldTo) {
   std::vector<Reply> replies = {ScriptServer::Refusal(429, "TooManyRequests", "Retry-After: 0\r\n"),
                                 ScriptServer::Refusal(503, "", "Retry-After: 1\r\n"),
@@ -328,13 +360,16 @@ TEST_F(ApiClientTest, ACallbackMayEndTheClient) {
 class WatchTest : public ApiClientTest {
  protected:
   ApiClient::WatchEvents Events() {
-    return {
-        .line = [this](std::string_view line, bool whole) { got_.push_back(std::string(line) + (whole ? "" : "...")); },
-        .end =
-            [this](const Status& status) {
-              EXPECT_FALSE(end_) << "called twice";
-              end_ = status;
-            }};
+    return {.line =
+                [this](std::string_view line, bool whole, Encoding encoding) {
+                  got_.push_back(fmt::format("{}{}{}", encoding == Encoding::kProtobuf ? "protobuf " : "", line,
+                                             whole ? "" : "..."));
+                },
+            .end =
+                [this](const Status& status) {
+                  EXPECT_FALSE(end_) << "called twice";
+                  end_ = status;
+                }};
   }
   Status End() {
     EXPECT_TRUE(RunUntil(loop_, [this] { return end_.has_value(); }));
@@ -408,6 +443,22 @@ TEST_F(WatchTest, ALineThatIsTooLongIsCut) {
   EXPECT_THAT(got_, ElementsAre("xxxxx...", "{}"));
 }
 
+TEST_F(WatchTest, FramesComeWholeWhereverTheyAreCut) {
+  const std::string body = protobuf::Frame("one") + protobuf::Frame("two") + protobuf::Frame("half").substr(0, 6);
+  for (size_t cut = 1; cut < body.size(); ++cut) {
+    got_.clear();
+    end_.reset();
+    Begin([&](const ScriptServer::Asked&) {
+      return Reply{.type = "application/vnd.kubernetes.protobuf;stream=watch",
+                   .chunks = {body.substr(0, cut), body.substr(cut)},
+                   .then = Reply::Then::kCut};
+    });
+    const auto handle = client_->Watch(kPods, "ns", "", Events());
+    EXPECT_EQ(End().code(), StatusCode::kUnavailable);
+    EXPECT_THAT(got_, ElementsAre("protobuf one", "protobuf two")) << cut;
+  }
+}
+
 TEST_F(WatchTest, ComesBackWhenItIsToldTo) {
   Begin([&](const ScriptServer::Asked&) {
     return server_->asked().size() == 1 ? ScriptServer::Refusal(429, "TooManyRequests", "Retry-After: 0\r\n")
@@ -422,7 +473,7 @@ TEST_F(WatchTest, ALineMayEndIt) {
   Begin([&](const ScriptServer::Asked&) { return Reply{.chunks = {"{}\n{}\n{}\n"}}; });
   ApiClient::Handle handle = client_->Watch(kPods, "", "",
                                             {.line =
-                                                 [&](std::string_view line, bool) {
+                                                 [&](std::string_view line, bool, Encoding) {
                                                    got_.emplace_back(line);
                                                    handle.reset();
                                                  },

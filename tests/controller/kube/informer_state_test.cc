@@ -2,7 +2,11 @@
 
 #include <gmock/gmock.h>
 
+#include <optional>
+
 #include "base/text.h"
+#include "tests/controller/api/yaml_of.h"
+#include "tests/controller/kube/protobuf_writer.h"
 
 namespace muster::controller {
 namespace {
@@ -70,6 +74,14 @@ std::string Error(int code) {
   return fmt::format(R"({{"type":"ERROR","object":{{"kind":"Status","code":{},"reason":"Expired","message":"m"}}}})",
                      code);
 }
+// Passes a line to `state`, as JSON or as a frame of protobuf with the same event.
+InformerState::Actions Pass(const std::string& line, Encoding encoding, InformerState* state) {
+  if (encoding == Encoding::kJson) return state->Line(line);
+  Json event = Json::parse(line);
+  event["object"]["apiVersion"] = "v1";
+  const std::string frame = protobuf::Event(event["type"].get<std::string>(), protobuf::Object(event["object"]));
+  return state->Line(frame, true, encoding);
+}
 const Status kExpired = absl::OutOfRangeError("expired");
 const Status kDown = absl::UnavailableError("down");
 
@@ -106,7 +118,6 @@ TEST(InformerState, ItemsSayWhatTheyAre) {
 }
 
 TEST(InformerState, FollowsTheWatch) {
-  InformerState state = InStep();
   const struct {
     std::string line;
     std::string_view actions;
@@ -122,8 +133,11 @@ TEST(InformerState, FollowsTheWatch) {
       {Event("NEWTYPE", "x", "21"), ""},
       {Event("ADDED", "", "22"), "say pods: an object without a name is left out"},
   };
-  for (const auto& row : rows) EXPECT_EQ(Shown(state.Line(row.line)), row.actions) << row.line;
-  EXPECT_EQ(Shown(state.Ended(absl::OkStatus(), {})), "watch 22");
+  for (const Encoding encoding : {Encoding::kJson, Encoding::kProtobuf}) {
+    InformerState state = InStep();
+    for (const auto& row : rows) EXPECT_EQ(Shown(Pass(row.line, encoding, &state)), row.actions) << row.line;
+    EXPECT_EQ(Shown(state.Ended(absl::OkStatus(), {})), "watch 22");
+  }
 }
 
 TEST(InformerState, GoesOnWhereAWatchWasCut) {
@@ -151,13 +165,15 @@ TEST(InformerState, PausesAfterAWatchThatBroughtNothing) {
 }
 
 TEST(InformerState, ListsAgainWhereTheVersionIsTooOld) {
-  for (const bool by_line : {false, true}) {
+  for (const auto by_line :
+       {std::optional<Encoding>(), std::optional(Encoding::kJson), std::optional(Encoding::kProtobuf)}) {
     InformerState state = InStep();
-    EXPECT_EQ(Shown(by_line ? state.Line(Error(410)) : state.Ended(kExpired, {})), "list") << by_line;
+    const auto end = [&] { return by_line ? Pass(Error(410), *by_line, &state) : state.Ended(kExpired, {}); };
+    EXPECT_EQ(Shown(end()), "list");
     EXPECT_EQ(Shown(state.Listed(Page("a@1 c@30", "40", "next"))), "put c@30, list next");
     EXPECT_EQ(Shown(state.Listed(Page("d@31", "40"))), "put d@31, gone ns/b, watch 40");
     // The second 410 in a row counts as an outage.
-    EXPECT_EQ(Shown(by_line ? state.Line(Error(410)) : state.Ended(kExpired, {})).substr(0, 10), "say pods: ");
+    EXPECT_EQ(Shown(end()).substr(0, 10), "say pods: ");
     EXPECT_EQ(Shown(state.Resume()), "list");
   }
 }
@@ -186,6 +202,19 @@ TEST(InformerState, ListsAgainAfterAnyError) {
   }
 }
 
+TEST(InformerState, ListsAgainAfterAFrameThatIsNoEvent) {
+  const std::string pod = protobuf::Object(YamlOf("{apiVersion: v1, kind: Pod, metadata: {name: p}}"));
+  for (const std::string& frame : {std::string("{}"), protobuf::Event("ADDED", "k8s"),
+                                   protobuf::Event("ADDED", protobuf::Envelope("v1", "Secret", "")),
+                                   protobuf::Event("ADDED", pod).substr(0, 20)}) {
+    InformerState state = InStep();
+    EXPECT_THAT(Shown(state.Line(frame, true, Encoding::kProtobuf)), HasSubstr("a line of the watch is not an event"));
+    EXPECT_EQ(Shown(state.Resume()), "list");
+  }
+  InformerState state = InStep();  // a frame of an impossible length
+  EXPECT_THAT(Shown(state.Line("", false, Encoding::kProtobuf)), HasSubstr("a line of the watch is not an event"));
+}
+
 TEST(InformerState, ADeepObjectIsPutWithoutItsDepth) {
   InformerState state = InStep();
   const std::string deep = fmt::format("{}1{}", std::string(5000, '['), std::string(5000, ']'));
@@ -212,6 +241,20 @@ TEST(InformerState, AnObjectWhoseEventIsTooLongIsNamed) {
   EXPECT_EQ(Shown(state.Line(beginning("DELETED", 14), false)), "gone ns/a");
   // A beginning that names no object leads to a new list, as any line that is not an event does.
   EXPECT_THAT(Shown(state.Line("{\"type\":\"ADDED\"", false)), HasSubstr("a line of the watch is not an event"));
+}
+
+TEST(InformerState, AnObjectWhoseFrameIsTooLongIsNamed) {
+  InformerState state = InStep();
+  const auto beginning = [](std::string_view type, const std::string& version) {
+    Json pod = Object("a", version);
+    pod["apiVersion"] = "v1";
+    pod["metadata"]["annotations"]["x"] = std::string(1000, 'x');
+    return protobuf::Event(type, protobuf::Object(pod)).substr(0, 800);
+  };
+  EXPECT_EQ(Shown(state.Line(beginning("MODIFIED", "11"), false, Encoding::kProtobuf)),
+            "say pods: ns/a is left out while it is as long as it is now");
+  EXPECT_EQ(Shown(state.Line(beginning("DELETED", "14"), false, Encoding::kProtobuf)), "gone ns/a");
+  EXPECT_EQ(Shown(state.Ended(absl::OkStatus(), {})), "watch 14");
 }
 
 TEST(InformerState, ListsFromTheStartWhereAContinuationIsTooOld) {

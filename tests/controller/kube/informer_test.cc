@@ -5,6 +5,7 @@
 
 #include <optional>
 
+#include "tests/controller/kube/protobuf_writer.h"
 #include "tests/controller/kube/script_server.h"
 
 namespace muster::controller {
@@ -122,6 +123,43 @@ TEST_F(InformerTest, KeepsInStep) {
   }
   EXPECT_EQ(lines[5], lines[0]);
   EXPECT_EQ(lines[6], lines[0]);
+}
+
+TEST_F(InformerTest, KeepsInStepByProtobuf) {
+  const auto pod = [](const std::string& name, const std::string& version, const std::string& phase) {
+    Json json = Json::parse(Pod(name, version, phase));
+    json["apiVersion"] = "v1";
+    return json;
+  };
+  const auto frame = [&](const std::string& type, const Json& object) {
+    return protobuf::Frame(protobuf::Event(type, protobuf::Object(object)));
+  };
+  const auto page = [&](const std::vector<Json>& items, const std::string& version) {
+    const Json list = {
+        {"apiVersion", "v1"}, {"kind", "PodList"}, {"metadata", {{"resourceVersion", version}}}, {"items", items}};
+    return Reply{.type = kProtobufType, .body = protobuf::Object(list)};
+  };
+  const auto watch = [](std::vector<std::string> frames, Reply::Then then = Reply::Then::kEnd) {
+    return Reply{.type = fmt::format("{};stream=watch", kProtobufType), .chunks = std::move(frames), .then = then};
+  };
+  const std::string added = frame("ADDED", pod("c", "11", "Pending")),
+                    changed = frame("MODIFIED", pod("c", "12", "Failed"));
+  Begin({
+      page({pod("a", "1", "A"), pod("b", "2", "B")}, "10"),
+      // The watch is cut in the middle of a frame.
+      watch({added.substr(0, 20), added.substr(20), changed.substr(0, 30)}, Reply::Then::kCut),
+      watch({changed}),
+      watch({frame("ERROR", {{"apiVersion", "v1"}, {"kind", "Status"}, {"code", 410}, {"reason", "Expired"}})}),
+      page({pod("b", "2", "B"), pod("c", "25", "Done")}, "30"),
+      watch({std::string("\xff\xff\xff\xff", 4)}, Reply::Then::kStay),  // 4 GiB
+      Page({Pod("c", "25", "Done"), Pod("d", "26", "D")}, "40"),        // a server that has no protobuf any more
+      {.chunks = {Event("DELETED", Pod("d", "41"))}, .then = Reply::Then::kStay},
+  });
+  EXPECT_TRUE(RunUntil(loop_, [&] { return told_.size() >= 10; }));
+  EXPECT_THAT(told_, ElementsAre("put A", "put B", "synced", "put Pending", "put Failed", "put Done", "gone A", "put D",
+                                 "gone B", "gone D"));
+  EXPECT_THAT(said_, ElementsAre(HasSubstr("a line of the watch is not an event"), "pods: up to date again"));
+  EXPECT_THAT(server_->lines()[2], HasSubstr("resourceVersion=11"));
 }
 
 TEST_F(InformerTest, GoesOnAfterAnOutage) {

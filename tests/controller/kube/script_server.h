@@ -21,12 +21,13 @@ namespace muster::controller {
 class ScriptServer {
  public:
   struct Asked {
-    std::string method, target, body, authorization, content_type;
+    std::string method, target, body, authorization, content_type, accept;
     std::string line() const { return method + " " + target; }
     Json json() const { return Json::parse(body, nullptr, false); }
   };
   struct Reply {
     int status = 200;
+    std::string type = "application/json";
     std::string headers;  // further headers, each with its "\r\n"
     std::string body;
     std::vector<std::string> chunks;  // sent as HTTP chunks instead of `body`
@@ -99,10 +100,10 @@ class ScriptServer {
     const auto& request = connection->request;
     const auto text = [](auto view) { return std::string(view.data(), view.size()); };
     asked_.push_back({text(request.method_string()), text(request.target()), request.body(),
-                      text(request["authorization"]), text(request["content-type"])});
+                      text(request["authorization"]), text(request["content-type"]), text(request["accept"])});
     const Reply reply = script_(Asked(asked_.back()));
     std::string& answer = connection->answer;
-    answer = fmt::format("HTTP/1.1 {} Answer\r\nContent-Type: application/json\r\n{}", reply.status, reply.headers);
+    answer = fmt::format("HTTP/1.1 {} Answer\r\nContent-Type: {}\r\n{}", reply.status, reply.type, reply.headers);
     if (!reply.chunks.empty()) {
       answer += "Transfer-Encoding: chunked\r\n\r\n";
       for (const std::string& chunk : reply.chunks) answer += fmt::format("{:x}\r\n{}\r\n", chunk.size(), chunk);
