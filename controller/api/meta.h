@@ -32,6 +32,7 @@ struct Meta {
   std::optional<WallTime> deleted;  // deletionTimestamp; none: it is not being deleted
   std::map<std::string, std::string> labels, annotations;
   std::vector<OwnerReference> owners;
+  bool operator==(const Meta&) const = default;
 
   std::string_view Label(std::string_view key) const;       // empty: absent
   std::string_view Annotation(std::string_view key) const;  // empty: absent

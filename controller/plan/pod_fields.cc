@@ -68,9 +68,9 @@ Json* FindNamed(Json& object, const char* field, std::string_view name) {
   return const_cast<Json*>(FindNamed(std::as_const(object), field, name));
 }
 
-std::string NamesIn(const Json& object, const char* field) {
+std::string NamesIn(const ObjectView& object, const char* field) {
   std::vector<std::string> names;
-  for (const Json& entry : ListField(object, field)) names.push_back(TextField(entry, "name"));
+  for (const ObjectView& entry : object.List(field)) names.push_back(entry.Text("name"));
   return names.empty() ? "none" : Join(names, ", ");
 }
 
@@ -169,10 +169,10 @@ std::string_view ImageName(std::string_view image) {
 
 std::string_view BaseName(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-std::set<std::string> SidecarsOf(const Json& pod) {
+std::set<std::string> SidecarsOf(const ObjectView& pod) {
   std::set<std::string> names;
-  for (const Json& container : ListField(PartOf(pod, "spec"), "initContainers")) {
-    if (TextField(container, "restartPolicy") == "Always") names.insert(TextField(container, "name"));
+  for (const ObjectView& container : pod.Part("spec").List("initContainers")) {
+    if (container.Is("restartPolicy", "Always")) names.insert(container.Text("name"));
   }
   return names;
 }

@@ -10,6 +10,7 @@
 
 #include "base/json_fields.h"
 #include "base/status.h"
+#include "controller/api/object_view.h"
 
 namespace muster::controller {
 
@@ -29,7 +30,7 @@ const Json& PodSpec(const Json& job_template);
 Json* FindNamed(Json& object, const char* field, std::string_view name);
 const Json* FindNamed(const Json& object, const char* field, std::string_view name);
 // The names in list `field`, for messages: "node, exporter", or "none".
-std::string NamesIn(const Json& object, const char* field);
+std::string NamesIn(const ObjectView& object, const char* field);
 
 // Puts a variable ({name, value} or {name, valueFrom}) into `container`: replaces one of the same name, else appends.
 void UpsertEnv(const Json& variable, Json* container);
@@ -48,7 +49,7 @@ std::string_view ImageName(std::string_view image);
 // The part of `path` behind the last '/'.
 std::string_view BaseName(std::string_view path);
 // The names of the sidecars of `pod`, a Pod: init containers with restartPolicy Always.
-std::set<std::string> SidecarsOf(const Json& pod);
+std::set<std::string> SidecarsOf(const ObjectView& pod);
 
 // Puts `entry` into list `field`: replaces an entry of the same name, else appends (`first`: prepends).
 void UpsertNamed(const Json& entry, const char* field, Json* object, bool first = false);

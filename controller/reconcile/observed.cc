@@ -20,8 +20,14 @@ constexpr size_t kMostMessage = 4096;  // bytes of a termination message: the ku
 constexpr size_t kMostQuantity = 32;   // bytes of a quantity: more digits than any machine has
 constexpr size_t kMostText = 1024;     // bytes of another program's termination message, or of a reason to wait
 
-bool IsTrue(const Json& condition, std::string_view type) {
-  return TextField(condition, "type") == type && TextField(condition, "status") == "True";
+// The labels and annotations that are read of pods and Jobs. A pod has about thirty, and users may write long ones.
+constexpr std::string_view kKeys[] = {
+    kJobNameLabel,           kRestartAttemptLabel, kReplicaTypeLabel,  kIndexLabel,      kReplicaIndexLabel,
+    kJobSetNameLabel,        kTrainingJobLabel,    kAttemptAnnotation, kEndedAnnotation, kChildTtlAnnotation,
+    kRestartsLeftAnnotation, kNodesAnnotation,     kPodGroupAnnotation};
+
+bool IsTrue(const ObjectView& condition, std::string_view type) {
+  return condition.Is("type", type) && condition.Is("status", "True");
 }
 
 int AttemptOf(const Meta& meta) {
@@ -30,7 +36,7 @@ int AttemptOf(const Meta& meta) {
   return number && *number >= 0 && *number <= kMostAttempts ? static_cast<int>(*number) : 0;
 }
 
-// Keeps only the labels and annotations that are read later. A pod has about thirty, and users may write long ones.
+// Keeps only the labels and annotations that are read later.
 void Trim(Meta* meta) {
   std::erase_if(meta->labels,
                 [](const auto& label) { return label.first != kJobSetNameLabel && label.first != kTrainingJobLabel; });
@@ -54,19 +60,19 @@ std::optional<int> IndexOf(const Meta& meta) {
 }
 
 // The end of a container. Of a container that runs again: its last end.
-std::optional<ObservedEnd> EndOf(const Json& status, bool init) {
-  const Json* ended = FindField(PartOf(status, "state"), "terminated");
-  const bool started_again = ended == nullptr;
-  if (started_again) ended = FindField(PartOf(status, "lastState"), "terminated");
-  if (ended == nullptr) return std::nullopt;
+std::optional<ObservedEnd> EndOf(const ObjectView& status, bool init) {
+  const bool started_again = !status.Part("state").Has("terminated");
+  const ObjectView state = status.Part(started_again ? "lastState" : "state");
+  if (!state.Has("terminated")) return std::nullopt;
+  const ObjectView ended = state.Part("terminated");
   ObservedEnd end;
   end.started_again = started_again;
-  end.container = TextField(status, "name");
+  end.container = status.Text("name");
   end.init = init;
-  end.exit_code = CountField(*ended, "exitCode");
-  end.reason = TextField(*ended, "reason");
-  end.finished = TimeField(*ended, "finishedAt");
-  std::string text = TextField(*ended, "message");
+  end.exit_code = ended.Number("exitCode");
+  end.reason = ended.Text("reason");
+  end.finished = ended.Time("finishedAt");
+  std::string text = ended.Text("message");
   auto message = ParseTerminationMessage(text);
   // Any process of the container may have written it. If it names another exit code, it is kept as text only.
   if (message.ok() && message->exit_code == end.exit_code && text.size() <= kMostMessage) {
@@ -78,21 +84,22 @@ std::optional<ObservedEnd> EndOf(const Json& status, bool init) {
 }
 
 // backoffLimit, if it alone decides when the Job fails. nullopt: a policy decides, or the kubelet restarts containers.
-std::optional<int> BackoffLimit(const Json& spec) {
+std::optional<int> BackoffLimit(const ObjectView& spec) {
   for (const char* other : {"podFailurePolicy", "backoffLimitPerIndex", "successPolicy"}) {
-    if (FindField(spec, other) != nullptr) return std::nullopt;
+    if (spec.Has(other)) return std::nullopt;
   }
-  if (TextField(PartOf(PartOf(spec, "template"), "spec"), "restartPolicy") != "Never") return std::nullopt;
-  return IntField(spec, "backoffLimit");
+  if (!spec.Part("template").Part("spec").Is("restartPolicy", "Never")) return std::nullopt;
+  return spec.Int("backoffLimit");
 }
 
 // The container that decides how the pod ends, if it has others.
-std::string DecidingContainerOf(const Json& spec, bool of_pytorch_job) {
-  const Json& containers = ListField(spec, "containers");
+std::string DecidingContainerOf(const ObjectView& spec, bool of_pytorch_job) {
+  const std::vector<ObjectView> containers = spec.List("containers");
   if (containers.size() < 2) return "";
   const std::string_view first = of_pytorch_job ? kPyTorchContainer : kTrainerContainer;
   for (const std::string_view name : {first, std::string_view(kDatasetContainer), std::string_view(kModelContainer)}) {
-    if (FindNamed(spec, "containers", name) != nullptr) return std::string(name);
+    const auto is_it = [name](const ObjectView& container) { return container.Is("name", name); };
+    if (std::any_of(containers.begin(), containers.end(), is_it)) return std::string(name);
   }
   return "";
 }
@@ -109,110 +116,100 @@ WallTime LastOf(const Json& event, const Meta& meta) {
   return WallTime{};
 }
 
-void ReadConditions(const Json& status, ObservedPod* pod) {
-  for (const Json& condition : ListField(status, "conditions")) {
-    pod->moved = std::max(pod->moved, TimeField(condition, "lastTransitionTime").value_or(WallTime{}));
+void ReadConditions(const ObjectView& status, ObservedPod* pod) {
+  for (const ObjectView& condition : status.List("conditions")) {
+    pod->moved = std::max(pod->moved, condition.Time("lastTransitionTime").value_or(WallTime{}));
     if (IsTrue(condition, "Ready")) pod->ready = true;
     if (IsTrue(condition, "DisruptionTarget")) {
       pod->disrupted = true;
-      pod->disruption = TextField(condition, "reason");
-      pod->disruption_message = Bounded(TextField(condition, "message"));
+      pod->disruption = condition.Text("reason");
+      pod->disruption_message = Bounded(condition.Text("message"));
     }
-    if (TextField(condition, "type") != "PodScheduled" || TextField(condition, "status") != "False") continue;
-    const std::string reason = TextField(condition, "reason");
+    if (!condition.Is("type", "PodScheduled") || !condition.Is("status", "False")) continue;
+    const std::string reason = condition.Text("reason");
     if (reason.empty() || reason == "SchedulingGated") continue;
     pod->waiting_reason = reason;
-    pod->waiting = Bounded(fmt::format("{}: {}", reason, TextField(condition, "message")));
+    pod->waiting = Bounded(fmt::format("{}: {}", reason, condition.Text("message")));
   }
 }
 
-void ReadContainers(const Json& object, const char* kind, const std::set<std::string>& sidecars, ObservedPod* pod) {
+void ReadContainers(const ObjectView& status, const char* kind, const std::set<std::string>& sidecars,
+                    ObservedPod* pod) {
   const bool init = kind[0] == 'i';
-  for (const Json& container : ListField(PartOf(object, "status"), kind)) {
-    const std::string name = TextField(container, "name");
-    const Json* running = FindField(PartOf(container, "state"), "running");
+  for (const ObjectView& container : status.List(kind)) {
+    const std::string name = container.Text("name");
+    const ObjectView state = container.Part("state");
+    const bool runs = state.Has("running");
     auto end = EndOf(container, init);
     if (end) {
       pod->moved = std::max(pod->moved, end->finished.value_or(WallTime{}));
-      end->waits_to_start = running == nullptr && end->exit_code != 0 && pod->restarts_failed && pod->phase != "Failed";
+      end->waits_to_start = !runs && end->exit_code != 0 && pod->restarts_failed && pod->phase != "Failed";
     }
     if (!init || !sidecars.contains(name)) {
-      pod->restarts += std::min(CountField(container, "restartCount"), kMostAttempts);
+      pod->restarts += std::min(container.Number("restartCount"), kMostAttempts);
       if (end && end->waits_to_start) ++pod->restarts;
     }
     if (end) pod->ends.push_back(*std::move(end));
-    if (running != nullptr && !init && !pod->decides.empty()) pod->running.push_back(name);
-    if (running != nullptr) pod->moved = std::max(pod->moved, TimeField(*running, "startedAt").value_or(WallTime{}));
-    pod->ran = pod->ran || !pod->ends.empty() || running != nullptr;
-    const Json& waiting = PartOf(PartOf(container, "state"), "waiting");
-    const std::string reason = TextField(waiting, "reason");
+    if (runs && !init && !pod->decides.empty()) pod->running.push_back(name);
+    if (runs) pod->moved = std::max(pod->moved, state.Part("running").Time("startedAt").value_or(WallTime{}));
+    pod->ran = pod->ran || !pod->ends.empty() || runs;
+    const ObjectView waiting = state.Part("waiting");
+    const std::string reason = waiting.Text("reason");
     if (!pod->waiting.empty() || reason.empty() || IsOnItsWay(reason)) continue;
     pod->waiting_reason = reason;
-    pod->waiting = Bounded(fmt::format("{}: container {}: {}", reason, name, TextField(waiting, "message")));
+    pod->waiting = Bounded(fmt::format("{}: container {}: {}", reason, name, waiting.Text("message")));
   }
 }
 
 // The first container that waits. Empty: none does, or an init container works.
-std::string FirstToStart(const Json& object, const std::set<std::string>& sidecars) {
+std::string FirstToStart(const ObjectView& status, const std::set<std::string>& sidecars) {
   for (const char* kind : {"initContainerStatuses", "containerStatuses"}) {
-    for (const Json& container : ListField(PartOf(object, "status"), kind)) {
-      const std::string name = TextField(container, "name");
-      const Json& state = PartOf(container, "state");
-      if (FindField(state, "waiting") != nullptr) return name;
-      if (kind[0] == 'i' && FindField(state, "running") != nullptr && !sidecars.contains(name)) return "";
+    for (const ObjectView& container : status.List(kind)) {
+      const std::string name = container.Text("name");
+      const ObjectView state = container.Part("state");
+      if (state.Has("waiting")) return name;
+      if (kind[0] == 'i' && state.Has("running") && !sidecars.contains(name)) return "";
     }
   }
   return "";
 }
 
 // Whether the container, which has ended, failed.
-bool EndedBadly(const Json& status) {
-  const Json* ended = FindField(PartOf(status, "state"), "terminated");
-  return ended != nullptr && CountField(*ended, "exitCode") != 0;
-}
+bool EndedBadly(const ObjectView& status) { return status.Part("state").Part("terminated").Number("exitCode") != 0; }
 
 // ObservedPod::will_fail. A container with a restart policy of its own may start again, whatever the pod's says.
-bool WillFail(const Json& object, const std::set<std::string>& sidecars) {
-  const Json& spec = PartOf(object, "spec");
-  const Json& status = PartOf(object, "status");
-  if (TextField(spec, "restartPolicy") != "Never") return false;
+bool WillFail(const ObjectView& spec, const ObjectView& status, const std::set<std::string>& sidecars) {
+  if (!spec.Is("restartPolicy", "Never")) return false;
   for (const char* kind : {"initContainers", "containers"}) {
-    for (const Json& container : ListField(spec, kind)) {
-      if (FindField(container, "restartPolicy") != nullptr && !sidecars.contains(TextField(container, "name"))) {
-        return false;
-      }
+    for (const ObjectView& container : spec.List(kind)) {
+      if (container.Has("restartPolicy") && !sidecars.contains(container.Text("name"))) return false;
     }
   }
-  for (const Json& container : ListField(status, "initContainerStatuses")) {
-    if (!sidecars.contains(TextField(container, "name")) && EndedBadly(container)) return true;
+  for (const ObjectView& container : status.List("initContainerStatuses")) {
+    if (!sidecars.contains(container.Text("name")) && EndedBadly(container)) return true;
   }
-  const Json& containers = ListField(status, "containerStatuses");
-  const auto ended = [](const Json& container) {
-    return FindField(PartOf(container, "state"), "terminated") != nullptr;
-  };
-  return containers.size() == ListField(spec, "containers").size() &&
-         std::all_of(containers.begin(), containers.end(), ended) &&
+  const std::vector<ObjectView> containers = status.List("containerStatuses");
+  const auto ended = [](const ObjectView& container) { return container.Part("state").Has("terminated"); };
+  return containers.size() == spec.Count("containers") && std::all_of(containers.begin(), containers.end(), ended) &&
          std::any_of(containers.begin(), containers.end(), EndedBadly);
 }
 
-void ReadMemoryLimits(const Json& spec, ObservedPod* pod) {
+void ReadMemoryLimits(const ObjectView& spec, ObservedPod* pod) {
   for (const char* kind : {"initContainers", "containers"}) {
-    for (const Json& container : ListField(spec, kind)) {
-      std::string memory = TextField(PartOf(PartOf(container, "resources"), "limits"), "memory");
+    for (const ObjectView& container : spec.List(kind)) {
+      std::string memory = container.Part("resources").Entry("limits", "memory");
       if (memory.empty() || memory.size() > kMostQuantity) continue;
-      pod->memory_limits.push_back({TextField(container, "name"), std::move(memory)});
+      pod->memory_limits.push_back({container.Text("name"), std::move(memory)});
     }
   }
 }
 
-void ReadPending(const Json& object, const std::set<std::string>& sidecars, ObservedPod* pod) {
-  const Json& spec = PartOf(object, "spec");
-  const Json& status = PartOf(object, "status");
+void ReadPending(const ObjectView& spec, const ObjectView& status, const std::set<std::string>& sidecars,
+                 ObservedPod* pod) {
   if (pod->node.empty()) {
-    const Json& gates = ListField(spec, "schedulingGates");
-    pod->gated = !gates.empty();
-    const std::string scheduler = TextField(spec, "schedulerName");
-    const std::string group = TextField(PartOf(spec, "schedulingGroup"), "podGroupName");
+    pod->gated = spec.Count("schedulingGates") > 0;
+    const std::string scheduler = spec.Text("schedulerName");
+    const std::string group = spec.Part("schedulingGroup").Text("podGroupName");
     pod->pending = pod->gated
                        ? fmt::format("its scheduling gates are not removed: {}", NamesIn(spec, "schedulingGates"))
                        : fmt::format("scheduler {} has not placed it{}",
@@ -221,15 +218,15 @@ void ReadPending(const Json& object, const std::set<std::string>& sidecars, Obse
                                                    : fmt::format("; it waits for PodGroup {} to exist and to have as "
                                                                  "many pods as it needs",
                                                                  group));
-  } else if (const std::string first = FirstToStart(object, sidecars); !first.empty()) {
-    const Json& conditions = ListField(status, "conditions");
-    const bool has_sandbox = std::any_of(conditions.begin(), conditions.end(), [](const Json& condition) {
+  } else if (const std::string first = FirstToStart(status, sidecars); !first.empty()) {
+    const std::vector<ObjectView> conditions = status.List("conditions");
+    const bool has_sandbox = std::any_of(conditions.begin(), conditions.end(), [](const ObjectView& condition) {
       return IsTrue(condition, "PodReadyToStartContainers");
     });
     pod->pending =
         fmt::format("container {} has not started on node {}; {}", first, pod->node,
                     has_sandbox ? "its image may not be there yet" : "volumes, network or image are missing");
-  } else if (pod->phase == "Pending" && ListField(status, "containerStatuses").empty()) {
+  } else if (pod->phase == "Pending" && status.Count("containerStatuses") == 0) {
     pod->pending = fmt::format("node {} has not begun with it", pod->node);
   }
   pod->pending = Bounded(std::move(pod->pending));
@@ -287,35 +284,34 @@ std::optional<WallTime> FailsUntil(const ObservedPod& pod, WallTime now) {
   return until;
 }
 
-StatusOr<ObservedJob> ReadJob(const Json& object) {
+StatusOr<ObservedJob> ReadJob(const ObjectView& object) {
   ObservedJob job;
-  MUSTER_ASSIGN_OR_RETURN(job.meta, ReadMeta(object));
+  MUSTER_ASSIGN_OR_RETURN(job.meta, object.Metadata(kKeys));
   job.attempt = AttemptOf(job.meta);
   const auto ttl = ParseInt(job.meta.Annotation(kChildTtlAnnotation));
   if (ttl && *ttl >= 0 && *ttl <= std::numeric_limits<int>::max()) job.ttl_seconds = *ttl;
   Trim(&job.meta);
-  const Json& spec = PartOf(object, "spec");
-  const Json& status = PartOf(object, "status");
-  job.suspended = FlagField(spec, "suspend", false);
-  job.pods = std::min(IntField(spec, "parallelism").value_or(1),
-                      IntField(spec, "completions").value_or(std::numeric_limits<int>::max()));
-  job.active = CountField(status, "active");
-  job.ready = CountField(status, "ready");
-  job.succeeded = CountField(status, "succeeded");
-  job.failed = CountField(status, "failed");
-  job.completed = ReadIndexRanges(TextField(status, "completedIndexes"));
+  const ObjectView spec = object.Part("spec"), status = object.Part("status");
+  job.suspended = spec.Flag("suspend");
+  job.pods =
+      std::min(spec.Int("parallelism").value_or(1), spec.Int("completions").value_or(std::numeric_limits<int>::max()));
+  job.active = status.Number("active");
+  job.ready = status.Number("ready");
+  job.succeeded = status.Number("succeeded");
+  job.failed = status.Number("failed");
+  job.completed = ReadIndexRanges(status.Text("completedIndexes"));
   job.backoff_limit = BackoffLimit(spec);
-  for (const Json& condition : ListField(status, "conditions")) {
+  for (const ObjectView& condition : status.List("conditions")) {
     // SuccessCriteriaMet and FailureTarget come first: the Job controller has decided, and waits for the remaining pods
     // to end. A lost node may delay that for ever.
     if (IsTrue(condition, "Complete") || IsTrue(condition, "SuccessCriteriaMet")) {
       job.complete = true;
-      job.complete_at = TimeField(condition, "lastTransitionTime");
+      job.complete_at = condition.Time("lastTransitionTime");
     }
     if (!IsTrue(condition, "Failed") && !IsTrue(condition, "FailureTarget")) continue;
-    job.failed_at = TimeField(condition, "lastTransitionTime").value_or(WallTime{});
-    job.failed_reason = TextField(condition, "reason");
-    job.failed_message = Bounded(TextField(condition, "message"));
+    job.failed_at = condition.Time("lastTransitionTime").value_or(WallTime{});
+    job.failed_reason = condition.Text("reason");
+    job.failed_message = Bounded(condition.Text("message"));
   }
   return job;
 }
@@ -366,44 +362,43 @@ StatusOr<ObservedPodGroup> ReadPodGroup(const Json& object) {
   return group;
 }
 
-StatusOr<ObservedPod> ReadPod(const Json& object) {
+StatusOr<ObservedPod> ReadPod(const ObjectView& object) {
   ObservedPod pod;
-  MUSTER_ASSIGN_OR_RETURN(pod.meta, ReadMeta(object));
+  MUSTER_ASSIGN_OR_RETURN(pod.meta, object.Metadata(kKeys));
   pod.job = pod.meta.Label(kJobNameLabel);
   pod.attempt = AttemptOf(pod.meta);
   pod.replica_type = pod.meta.Label(kReplicaTypeLabel);
   pod.index = IndexOf(pod.meta);
   pod.made_here = !pod.meta.Annotation(kAttemptAnnotation).empty();
-  const Json& finalizers = ListField(PartOf(object, "metadata"), "finalizers");
-  pod.tracked = std::find(finalizers.begin(), finalizers.end(), kTrackingFinalizer) != finalizers.end();
+  const ObjectView metadata = object.Part("metadata");
+  pod.tracked = metadata.HasText("finalizers", kTrackingFinalizer);
   if (pod.meta.deleted) {
-    const int grace = CountField(PartOf(object, "metadata"), "deletionGracePeriodSeconds");
-    pod.told_to_end = *pod.meta.deleted - std::chrono::seconds(grace);
+    pod.told_to_end = *pod.meta.deleted - std::chrono::seconds(metadata.Number("deletionGracePeriodSeconds"));
   }
   pod.ended_here = !pod.meta.Annotation(kEndedAnnotation).empty();
   Trim(&pod.meta);
-  const Json& spec = PartOf(object, "spec");
-  pod.node = TextField(spec, "nodeName");
-  pod.host = FlagField(spec, "hostNetwork", false) ? pod.node : TextField(spec, "hostname");
+  const ObjectView spec = object.Part("spec");
+  pod.node = spec.Text("nodeName");
+  pod.host = spec.Flag("hostNetwork") ? pod.node : spec.Text("hostname");
   pod.decides = DecidingContainerOf(spec, !pod.replica_type.empty());
-  pod.restarts_succeeded = TextField(spec, "restartPolicy") == "Always";
-  pod.restarts_failed = pod.restarts_succeeded || TextField(spec, "restartPolicy") == "OnFailure";
+  pod.restarts_succeeded = spec.Is("restartPolicy", "Always");
+  pod.restarts_failed = pod.restarts_succeeded || spec.Is("restartPolicy", "OnFailure");
   ReadMemoryLimits(spec, &pod);
-  const Json& status = PartOf(object, "status");
-  pod.phase = TextField(status, "phase");
-  pod.address = TextField(status, "podIP");
+  const ObjectView status = object.Part("status");
+  pod.phase = status.Text("phase");
+  pod.address = status.Text("podIP");
   // The deadline that Muster has set says nothing: the container had ended before.
-  if (const std::string reason = TextField(status, "reason"); !pod.ended_here || reason != "DeadlineExceeded") {
+  if (const std::string reason = status.Text("reason"); !pod.ended_here || reason != "DeadlineExceeded") {
     pod.reason = reason;
-    pod.message = Bounded(TextField(status, "message"));
+    pod.message = Bounded(status.Text("message"));
   }
   pod.moved = pod.meta.created.value_or(WallTime{});
   ReadConditions(status, &pod);
   const std::set<std::string> sidecars = SidecarsOf(object);
-  for (const char* kind : {"initContainerStatuses", "containerStatuses"}) ReadContainers(object, kind, sidecars, &pod);
+  for (const char* kind : {"initContainerStatuses", "containerStatuses"}) ReadContainers(status, kind, sidecars, &pod);
   if (pod.phase != "Succeeded" && pod.phase != "Failed") {
-    pod.will_fail = WillFail(object, sidecars);
-    ReadPending(object, sidecars, &pod);
+    pod.will_fail = WillFail(spec, status, sidecars);
+    ReadPending(spec, status, sidecars, &pod);
   }
   return pod;
 }

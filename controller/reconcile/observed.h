@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "base/termination_message.h"
 #include "controller/api/meta.h"
+#include "controller/api/object_view.h"
 #include "controller/api/packed_json.h"
 #include "controller/reconcile/after.h"
 
@@ -38,6 +39,7 @@ struct ObservedJob {
   // Why the Job controller last failed to create a pod of this Job (a quota, a webhook). Empty: no failure is known.
   std::string refusal;
   WallTime refused_at{};
+  bool operator==(const ObservedJob&) const = default;
 };
 
 bool HasCompleted(const ObservedJob& job, int index);  // the index has succeeded
@@ -58,6 +60,7 @@ struct ObservedPodEvent {
   std::string message;  // 1 KiB at most
   std::string related;  // name of another object: of Preempted, the preemptor
   WallTime last{};
+  bool operator==(const ObservedPodEvent&) const = default;
 };
 
 // Why a container ended.
@@ -71,10 +74,12 @@ struct ObservedEnd {
   std::optional<WallTime> finished;
   std::optional<TerminationMessage> message;  // written by the agent
   std::string text;                           // written by another program: 1 KiB at most, as UTF-8
+  bool operator==(const ObservedEnd&) const = default;
 };
 
 struct MemoryLimit {
   std::string container, memory;  // resources.limits.memory: "64Mi"
+  bool operator==(const MemoryLimit&) const = default;
 };
 
 struct ObservedPod {
@@ -114,6 +119,7 @@ struct ObservedPod {
   std::vector<ObservedEnd> ends;
   std::vector<MemoryLimit> memory_limits;  // of the containers that have one
   std::string logs;  // the command that shows what its containers have printed; empty: kubectl logs
+  bool operator==(const ObservedPod&) const = default;
 };
 
 bool StillRuns(const ObservedPod& pod);  // it has not ended and is not being deleted
@@ -183,8 +189,8 @@ struct Observed {
 std::vector<std::pair<int, int>> ReadIndexRanges(const std::string& text);
 std::string WriteIndexes(const std::set<int>& indexes);  // in the same form
 
-StatusOr<ObservedJob> ReadJob(const Json& object);
-StatusOr<ObservedPod> ReadPod(const Json& object);
+StatusOr<ObservedJob> ReadJob(const ObjectView& object);
+StatusOr<ObservedPod> ReadPod(const ObjectView& object);
 StatusOr<ObservedService> ReadService(const Json& object);
 StatusOr<ObservedPodGroup> ReadPodGroup(const Json& object);
 StatusOr<ObservedRefusal> ReadRefusal(const Json& event);

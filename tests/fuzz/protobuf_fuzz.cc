@@ -28,9 +28,18 @@ std::vector<std::pair<std::string, bool>> FramesOf(std::string_view body, size_t
   return got;
 }
 
-void ReadAsChild(const Json& object) {
+void ReadAsChild(const ObjectView& object) {
   (void)ReadPod(object);
   (void)ReadJob(object);
+}
+
+void ReadObject(std::string_view text) {
+  const auto object = ReadProtobufObject(text);
+  MustBeTold(object.status());
+  if (object.ok()) ReadAsChild(*object);
+  const auto json = ProtobufAsJson(text, kMostMemory);
+  MustBeTold(json.status());
+  if (json.ok()) Must(Json::parse(WriteJson(*json)) == *json);
 }
 
 }  // namespace
@@ -39,19 +48,14 @@ void ReadAsChild(const Json& object) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace muster::controller;
   const auto [choice, text] = Choose(data, size);
-  const auto object = ReadProtobufObject(text, kMostMemory);
-  MustBeTold(object.status());
-  if (object.ok()) {
-    Must(Json::parse(WriteJson(*object)) == *object);
-    ReadAsChild(*object);
-  }
+  ReadObject(text);
   const auto frames = FramesOf(text, SIZE_MAX);
   Must(FramesOf(text, size_t{1} + choice) == frames);
   for (const auto& [frame, whole] : frames) {
     const auto event = ReadProtobufEvent(frame, whole);
     MustBeTold(event.status());
     if (!event.ok()) continue;
-    ReadAsChild((*event)["object"]);
+    ReadAsChild(event->object);
     (void)ReadProtobufEvent(std::string_view(frame).substr(0, choice), false);
   }
   return 0;

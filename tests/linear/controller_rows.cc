@@ -79,7 +79,9 @@ void Frames(const std::string& text) {
 // A pod whose metadata has these fields.
 void Protobuf(const std::string& fields) {
   const std::string pod = protobuf::Text(1, fields);
-  (void)ReadProtobufObject(protobuf::Envelope("v1", "Pod", pod), size_t{1} << 40);
+  const std::string bytes = protobuf::Envelope("v1", "Pod", pod);
+  if (const auto object = ReadProtobufObject(bytes); object.ok()) (void)ReadPod(*object);
+  (void)ProtobufAsJson(bytes, size_t{1} << 40);
 }
 
 void Post(const std::string& text) {

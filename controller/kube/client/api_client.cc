@@ -278,7 +278,7 @@ class Call : public std::enable_shared_from_this<Call>, private http::Sink {
 
   StatusOr<Json> Read(const http::ResponseHead& head, const std::string& body, const std::string& what) const {
     if (EncodingOfAnswer(head) == Encoding::kProtobuf) {
-      auto object = ReadProtobufObject(body);
+      auto object = ProtobufAsJson(body);
       if (object.ok()) return object;
       return absl::FailedPreconditionError(fmt::format("{}: the answer: {}", what, Message(object.status())));
     }

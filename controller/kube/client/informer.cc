@@ -15,7 +15,7 @@ namespace asio = boost::asio;
 
 namespace {
 
-constexpr int kPage = 100;   // objects: a page is parsed in one go
+constexpr int kPage = 500;   // objects: a page is parsed in one go
 constexpr int kSmaller = 8;  // divides the page size after an unreadable page
 
 }  // namespace
@@ -50,7 +50,7 @@ class Informer::Impl : public std::enable_shared_from_this<Informer::Impl> {
       if (closed_) return;
       switch (action.kind) {
         case InformerAction::Kind::kPut:
-          events_.put(action.object);
+          events_.put(action.View());
           break;
         case InformerAction::Kind::kGone:
           events_.gone(action.gone);

@@ -21,7 +21,8 @@ namespace muster::controller {
 class Informer {
  public:
   struct Events {
-    std::function<void(const Json& object)> put;  // new or changed; apiVersion and kind are always filled
+    // New or changed. JSON (json() is not null), with apiVersion and kind, unless the kind can come in protobuf.
+    std::function<void(const ObjectView& object)> put;
     std::function<void(const GoneObject&)> gone;
     std::function<void()> synced;  // called once, when the first list is complete
     std::function<void(const std::string& text)> say;

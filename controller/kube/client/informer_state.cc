@@ -25,20 +25,17 @@ std::string KindOfItems(const Json& page) {
   return kind;
 }
 
-// One deep object must not stop the informer. The beginning of an event has the object's name and version.
-Json JsonEvent(std::string_view line, bool whole, const Resource& resource) {
-  return whole ? ReadJsonTop(line, kDeepest, UnreadOf(resource, 1)) : ReadJsonHead(line.substr(0, kHead), kDeepest);
-}
-Json ProtobufEvent(std::string_view frame, bool whole) {
-  auto event = ReadProtobufEvent(frame, whole);
-  return event.ok() ? *std::move(event) : Json(Json::value_t::discarded);
+// The Status of an ERROR event.
+std::string StatusText(const ObjectView& status) {
+  if (status.json() != nullptr) return WriteJson(*status.json());
+  return WriteJson(Json{{"kind", "Status"}, {"reason", status.Text("reason")}, {"message", status.Text("message")}});
 }
 
 }  // namespace
 
-InformerState::Identity InformerState::IdentityOf(const Json& object) {
-  const Json& meta = PartOf(object, "metadata");
-  return {TextField(meta, "namespace"), TextField(meta, "name"), TextField(meta, "resourceVersion")};
+InformerState::Identity InformerState::IdentityOf(const ObjectView& object) {
+  const ObjectView meta = object.Part("metadata");
+  return {meta.Text("namespace"), meta.Text("name"), meta.Text("resourceVersion")};
 }
 
 InformerState::Actions InformerState::Begin() {
@@ -76,8 +73,7 @@ void InformerState::Fail(const Status& why, bool say, bool at_once, Actions* act
   actions->push_back({.kind = Kind::kPause, .pause = BackOff(rules_, failures_)});
 }
 
-void InformerState::Put(Json object, Actions* actions) {
-  const Identity identity = IdentityOf(object);
+void InformerState::Put(const Identity& identity, InformerAction put, Actions* actions) {
   if (identity.name.empty()) {
     actions->push_back(
         {.kind = Kind::kSay, .text = fmt::format("{}: an object without a name is left out", resource_.plural)});
@@ -88,7 +84,7 @@ void InformerState::Put(Json object, Actions* actions) {
   auto [known, added] = known_.try_emplace(identity.key(), identity.version);
   if (!added && known->second == identity.version && !identity.version.empty()) return;
   known->second = identity.version;
-  actions->push_back({.kind = Kind::kPut, .object = std::move(object)});
+  actions->push_back(std::move(put));
 }
 
 void InformerState::Gone(const Identity& identity, Actions* actions) {
@@ -127,7 +123,8 @@ InformerState::Actions InformerState::Listed(StatusOr<Json> page) {
         item.emplace("apiVersion", api);
         item.emplace("kind", kind);
       }
-      Put(std::move(item), &actions);
+      const Identity identity = IdentityOf(item);
+      Put(identity, {.kind = Kind::kPut, .object = std::move(item)}, &actions);
     }
   }
   continuation_ = TextField(page->at("metadata"), "continue");
@@ -162,33 +159,56 @@ void InformerState::LeaveOut(const Identity& identity, Actions* actions) {
 
 InformerState::Actions InformerState::Line(std::string_view line, bool whole, Encoding encoding) {
   Actions actions;
-  Json event = encoding == Encoding::kJson ? JsonEvent(line, whole, resource_) : ProtobufEvent(line, whole);
-  const std::string type = event.is_object() ? TextField(event, "type") : "";
-  auto object = event.is_object() ? event.find("object") : event.end();
-  if (!event.is_object() || object == event.end() || !object->is_object()) {
-    ListAnew();
-    Fail(absl::FailedPreconditionError(fmt::format("a line of the watch is not an event: {}", Quoted(line))), true,
-         false, &actions);
-    return actions;
+  switch (encoding) {
+    case Encoding::kJson: {
+      // One deep object must not stop the informer. The beginning of an event has the object's name and version.
+      Json event =
+          whole ? ReadJsonTop(line, kDeepest, UnreadOf(resource_, 1)) : ReadJsonHead(line.substr(0, kHead), kDeepest);
+      const auto object = event.is_object() ? event.find("object") : event.end();
+      if (!event.is_object() || object == event.end() || !object->is_object()) {
+        NoEvent(line, &actions);
+        break;
+      }
+      Tell(TextField(event, "type"), whole, {.kind = Kind::kPut, .object = std::move(*object)}, &actions);
+      break;
+    }
+    case Encoding::kProtobuf: {
+      const auto event = ReadProtobufEvent(line, whole);
+      if (event.ok()) {
+        Tell(std::string(event->type), whole, {.kind = Kind::kPut, .protobuf = event->object}, &actions);
+      } else {
+        NoEvent(line, &actions);
+      }
+      break;
+    }
   }
+  return actions;
+}
+
+void InformerState::NoEvent(std::string_view line, Actions* actions) {
+  ListAnew();
+  Fail(absl::FailedPreconditionError(fmt::format("a line of the watch is not an event: {}", Quoted(line))), true, false,
+       actions);
+}
+
+void InformerState::Tell(const std::string& type, bool whole, InformerAction put, Actions* actions) {
+  const ObjectView object = put.View();
   if (type == "ERROR") {
-    const Json* number = FindField(*object, "code");
-    const int code = number != nullptr && number->is_number_integer() ? number->get<int>() : 500;
+    const int code = object.Int("code").value_or(500);
     ListAnew();
-    Fail(ErrorOf(code, WriteJson(*object), "the watch"), /*say=*/code != kExpired || failures_ > 0,
-         /*at_once=*/code == kExpired, &actions);
-    return actions;
+    Fail(ErrorOf(code, StatusText(object), "the watch"), /*say=*/code != kExpired || failures_ > 0,
+         /*at_once=*/code == kExpired, actions);
+    return;
   }
-  const Identity identity = IdentityOf(*object);
+  const Identity identity = IdentityOf(object);
   if (!identity.version.empty()) version_ = identity.version;
   ++lines_;
   failures_ = 0;
   said_ = false;
-  if (!whole && type != "DELETED") LeaveOut(identity, &actions);
-  if (whole && (type == "ADDED" || type == "MODIFIED")) Put(std::move(*object), &actions);
-  if (type == "DELETED") Gone(identity, &actions);
-  return actions;  // a BOOKMARK brings only its version
-}
+  if (!whole && type != "DELETED") LeaveOut(identity, actions);
+  if (whole && (type == "ADDED" || type == "MODIFIED")) Put(identity, std::move(put), actions);
+  if (type == "DELETED") Gone(identity, actions);
+}  // a BOOKMARK brings only its version
 
 InformerState::Actions InformerState::Ended(const Status& status, Duration lived) {
   Actions actions;

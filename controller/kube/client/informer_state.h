@@ -6,6 +6,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -39,9 +40,13 @@ struct InformerAction {
   };
   Kind kind;
   Json object = nullptr;
+  // Of an event in protobuf: the object, in the bytes of the event, instead of `object`.
+  std::optional<ObjectView> protobuf = std::nullopt;
   GoneObject gone;
   std::string text;
   Duration pause{};
+
+  ObjectView View() const { return protobuf ? *protobuf : ObjectView(object); }
 };
 
 class InformerState {
@@ -52,9 +57,9 @@ class InformerState {
 
   Actions Begin();
   Actions Listed(StatusOr<Json> page);
-  // A line or frame of the watch. `whole`: false: it is the beginning of a longer one. The object is named and left
-  // out: its last known state stays. etcd holds no such object of a custom kind; a pod has one only if its text is
-  // escaped.
+  // A line or frame of the watch, which must outlive what is returned. `whole`: false: it is the beginning of a longer
+  // one. The object is named and left out: its last known state stays. etcd holds no such object of a custom kind; a
+  // pod has one only if its text is escaped.
   Actions Line(std::string_view line, bool whole = true, Encoding encoding = Encoding::kJson);
   Actions Ended(const Status& status, Duration lived);  // the watch
   Actions Resume();                                     // a pause is over
@@ -65,9 +70,12 @@ class InformerState {
     std::string ns, name, version;
     std::string key() const { return ns + "/" + name; }
   };
-  static Identity IdentityOf(const Json& object);
+  static Identity IdentityOf(const ObjectView& object);
 
-  void Put(Json object, Actions* actions);
+  // An event of the watch. `put` has its object, and is the action if that is news.
+  void Tell(const std::string& type, bool whole, InformerAction put, Actions* actions);
+  void NoEvent(std::string_view line, Actions* actions);
+  void Put(const Identity& identity, InformerAction put, Actions* actions);
   void Gone(const Identity& identity, Actions* actions);
   void LeaveOut(const Identity& identity, Actions* actions);
   void ListAnew();

@@ -81,9 +81,10 @@ void Children::PutNamesake(const char* what, StatusOr<Object> object, std::optio
   changed_(job);
 }
 
-void Children::Put(const Resource& resource, const Json& object) {
-  if (resource == kJobs) PutRead("Job", ReadJob(object));
-  if (resource == kPods) PutRead("pod", ReadPod(object));
+void Children::Put(const Resource& resource, const ObjectView& view) {
+  if (resource == kJobs) return PutRead("Job", ReadJob(view));
+  if (resource == kPods) return PutRead("pod", ReadPod(view));
+  const Json& object = *view.json();
   if (resource == kServices) PutRead("Service", ReadService(object));
   if (resource == kEvents) PutEvent(object);
   if (resource == kConfigMaps || resource == kAutoscalers) objects_.Put(object);

@@ -47,7 +47,8 @@ class Children {
   // before leaves the former one.
   // Logs a warning if the object cannot be read. Of Events, only those that say why a pod does not run, or why the Job
   // controller creates none, are read.
-  void Put(const Resource& resource, const Json& object);
+  // `object`: JSON, except of a kind that can come in protobuf.
+  void Put(const Resource& resource, const ObjectView& object);
   void Put(ObservedJob job);
   void Put(ObservedPod pod);
   void Put(ObservedService service);

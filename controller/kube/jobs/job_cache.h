@@ -127,7 +127,7 @@ class JobCache : public ObjectCache {
   // synced() does not wait for the list of Events: the controller works without the right to read them, too.
   void FollowEvents(const std::string& fields) {
     Informer::Events events;
-    events.put = [this](const Json& event) { children_.Put(kEvents, event); };
+    events.put = [this](const ObjectView& event) { children_.Put(kEvents, event); };
     events.gone = [this](const GoneObject& gone) { children_.Remove(kEvents, gone); };
     events.synced = [] {};
     Follow(kEvents, "", std::move(events), fields);
@@ -148,14 +148,14 @@ class JobCache : public ObjectCache {
   void Watch(const Resource& resource, const std::string& selector) {
     AwaitList();
     Informer::Events events;
-    events.put = [this, resource](const Json& object) { Keep(resource, object); };
+    events.put = [this, resource](const ObjectView& object) { Keep(resource, object); };
     events.gone = [this, resource](const GoneObject& gone) { Gone(resource, gone); };
     events.synced = [this] { Synced(); };
     Follow(resource, selector, std::move(events));
   }
 
-  void Keep(const Resource& resource, const Json& object) {
-    if (resource == Kind::kResource) return PutJob(object);
+  void Keep(const Resource& resource, const ObjectView& object) {
+    if (resource == Kind::kResource) return PutJob(*object.json());
     for (const WatchedKind& kind : watched_) {
       if (kind.resource == resource) children_.Put(resource, object);
     }

@@ -8,7 +8,7 @@ namespace muster::controller {
 RuntimeCache::RuntimeCache(boost::asio::io_context& loop, ApiClient& client, const std::string& ns) {
   for (const Resource* resource : {&kTrainingRuntimes, &kClusterTrainingRuntimes}) {
     Informer::Events events;
-    events.put = [this](const Json& object) { Put(object); };
+    events.put = [this](const ObjectView& object) { Put(*object.json()); };
     events.gone = [this](const GoneObject& gone) { runtimes_.erase(KeyOf(gone.ns, gone.name)); };
     events.synced = [this] {
       if (--unsynced_ == 0 && events_.synced) events_.synced();

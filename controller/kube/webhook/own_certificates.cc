@@ -65,7 +65,7 @@ std::unique_ptr<Informer> OwnCertificates::Watch(const Resource& resource, const
                                                  const std::string& name, std::function<void(Json)> seen,
                                                  std::function<void()> synced) {
   Informer::Events events;
-  events.put = seen;
+  events.put = [seen](const ObjectView& object) { seen(*object.json()); };
   events.gone = [seen = std::move(seen)](const GoneObject&) { seen(Json()); };
   events.synced = std::move(synced);
   events.say = [](const std::string& text) { log::Warning(text); };

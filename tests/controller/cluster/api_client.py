@@ -1,5 +1,6 @@
 """A client of the API server with an administrator's rights, in this process: hundreds of kubectl take minutes."""
 
+import contextlib
 import http.client
 import json
 import math
@@ -44,7 +45,7 @@ class Api:
         parts = [ROOTS.get(resource, "/api/v1"), "namespaces", namespace or self.namespace, resource, name, subresource]
         return "/".join(part for part in parts if part)
 
-    def _ask(self, method, path, body=None, content="application/json", seconds=WAIT):
+    def _ask(self, method, path, body=None, content="application/json", seconds=WAIT, accept="application/json"):
         """Retries when the server asks for it. A server that is starting does so for about a second."""
         until = time.monotonic() + seconds
         while True:
@@ -55,7 +56,7 @@ class Api:
                 method,
                 path,
                 body if body is None or isinstance(body, str) else json.dumps(body),
-                {"Content-Type": content},
+                {"Content-Type": content, "Accept": accept},
             )
             answer = connection.getresponse()
             if answer.status < 300:
@@ -72,6 +73,12 @@ class Api:
             return json.load(answer)
         finally:
             connection.close()
+
+    def raw(self, path, accept):
+        """The bytes of an answer in another encoding."""
+        connection, answer = self._ask("GET", path, accept=accept)
+        with contextlib.closing(connection):
+            return answer.read()
 
     def get(self, resource, name, namespace=None):
         return self.ask("GET", self.path(resource, name, namespace=namespace))

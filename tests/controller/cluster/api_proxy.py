@@ -191,7 +191,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.server.proxy.note(request, 200, None)
         threading.Thread(target=self.follow_client, args=[self.upstream.sock], daemon=True).start()
         self.send_response(200)
-        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Type", answer.headers.get("Content-Type", ""))
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
         left = fault.cut

@@ -2,8 +2,12 @@
 
 import itertools
 import json
+import os
+import subprocess
+import tempfile
 import threading
 
+from cluster_case import BIN
 from controller_case import TRUE, WAIT, ControllerCase, is_true
 
 import class_runner
@@ -122,7 +126,7 @@ class Wire(ControllerCase):
                 return faults["watch"](request)
             if not request.is_list:
                 return None
-            return faults["list"](request) or Fault(query=request.query.replace("limit=100", "limit=1"))
+            return faults["list"](request) or Fault(query=request.query.replace("limit=500", "limit=1"))
 
         for number in range(2):  # so that lists have several pages
             self.api.create(
@@ -199,6 +203,32 @@ class Wire(ControllerCase):
             "services", "late", lambda service: service["metadata"]["uid"] != first["metadata"]["uid"]
         )
         self.running("late")
+
+    def test_protobuf_means_the_same_as_json(self):
+        """The controller reads pods and Jobs from protobuf: all that there are now mean the same in JSON."""
+        self.start_controller("same", "--no-leader-elect")
+        self.addCleanup(self.cluster.processes.stop, "same")
+        sidecar = {"initContainers": [{"name": "sidecar", "image": "busybox", "restartPolicy": "Always"}]}
+        for name, pod in (
+            ("runs", {}),
+            ("ends", sidecar),
+            ("waits", {"schedulingGates": [{"name": "example.com/gate"}]}),
+        ):
+            self.make(name, runtime("", 2, container=TRUE, pod=pod))
+        self.running("runs")
+        self.running("ends")
+        self.finish("ends", "failed", rank=1, code=3)
+        self.await_job("ends", is_true("Failed"))
+        self.api.await_items("pods", "jobset.sigs.k8s.io/jobset-name=waits", lambda pods: len(pods) == 2)
+        with tempfile.TemporaryDirectory() as folder:
+            for kind in ("pods", "jobs"):
+                files = []
+                for name, accept in (("protobuf", "application/vnd.kubernetes.protobuf"), ("json", "application/json")):
+                    files.append(os.path.join(folder, f"{kind}.{name}"))
+                    with open(files[-1], "wb") as file:
+                        file.write(self.api.raw(self.api.path(kind), accept))
+                compared = subprocess.run([os.path.join(BIN, "same_objects"), *files], capture_output=True, text=True)
+                self.assertEqual((compared.returncode, compared.stdout), (0, ""))
 
     def test_storms_of_429(self):
         storm = Fault(answer=status_answer(429, "TooManyRequests", {"Retry-After": "1"}))

@@ -20,8 +20,8 @@ std::string Shown(const InformerState::Actions& actions) {
   for (const InformerAction& action : actions) {
     switch (action.kind) {
       case Kind::kPut:
-        words.push_back(fmt::format("put {}@{}", action.object["metadata"]["name"].get<std::string>(),
-                                    action.object["metadata"]["resourceVersion"].get<std::string>()));
+        words.push_back(fmt::format("put {}@{}", action.View().Part("metadata").Text("name"),
+                                    action.View().Part("metadata").Text("resourceVersion")));
         break;
       case Kind::kGone:
         words.push_back(fmt::format("gone {}/{}", action.gone.ns, action.gone.name));
@@ -79,7 +79,8 @@ InformerState::Actions Pass(const std::string& line, Encoding encoding, Informer
   if (encoding == Encoding::kJson) return state->Line(line);
   Json event = Json::parse(line);
   event["object"]["apiVersion"] = "v1";
-  const std::string frame = protobuf::Event(event["type"].get<std::string>(), protobuf::Object(event["object"]));
+  static std::string frame;  // outlives the actions
+  frame = protobuf::Event(event["type"].get<std::string>(), protobuf::Object(event["object"]));
   return state->Line(frame, true, encoding);
 }
 const Status kExpired = absl::OutOfRangeError("expired");

@@ -46,7 +46,7 @@ class InformerTest : public testing::Test {
     });
     client_.emplace(loop_, server_->access(), ApiClient::Options{.longest_answer = longest_answer});
     informer_.emplace(loop_, *client_, kPods, "ns", "app in (a,b)",
-                      Informer::Events{.put = [this](const Json& pod) { Put(pod); },
+                      Informer::Events{.put = [this](const ObjectView& pod) { Put(pod); },
                                        .gone = [this](const GoneObject& gone) { Gone(gone.ns + "/" + gone.name); },
                                        .synced = [this] { told_.push_back("synced"); },
                                        .say = [this](const std::string& text) { said_.push_back(text); }});
@@ -54,9 +54,9 @@ class InformerTest : public testing::Test {
   }
 
   // Keeps each pod's phase. A pod of phase "bad" counts as unreadable and is not kept.
-  void Put(const Json& pod) {
-    const std::string key = TextField(pod["metadata"], "namespace") + "/" + TextField(pod["metadata"], "name");
-    const std::string phase = pod["status"]["phase"];
+  void Put(const ObjectView& pod) {
+    const std::string key = pod.Part("metadata").Text("namespace") + "/" + pod.Part("metadata").Text("name");
+    const std::string phase = pod.Part("status").Text("phase");
     if (phase == "bad") {
       told_.push_back(phase);
       return Gone(key);
@@ -82,8 +82,8 @@ TEST_F(InformerTest, ListsFewerAtATimeWhereAPageIsTooLong) {
   Begin({{.body = std::string(2000, ' ')}, Page({Pod("a", "1", "A")}, "10")}, 1000);
   EXPECT_TRUE(RunUntil(loop_, [&] { return informer_->synced(); }));
   EXPECT_THAT(told_, ElementsAre("put A", "synced"));
-  EXPECT_THAT(server_->lines()[0], HasSubstr("limit=100&"));
-  EXPECT_THAT(server_->lines()[1], HasSubstr("limit=12&"));
+  EXPECT_THAT(server_->lines()[0], HasSubstr("limit=500&"));
+  EXPECT_THAT(server_->lines()[1], HasSubstr("limit=62&"));
 }
 
 TEST_F(InformerTest, KeepsInStep) {
@@ -115,8 +115,8 @@ TEST_F(InformerTest, KeepsInStep) {
   const std::vector<std::string> lines = server_->lines();
   ASSERT_EQ(lines.size(), 8U);
   const std::string path = "GET /api/v1/namespaces/ns/pods?";
-  EXPECT_EQ(lines[0], path + "limit=100&" + selector);
-  EXPECT_EQ(lines[1], path + "limit=100&" + selector + "&continue=more%20of%2Fit");
+  EXPECT_EQ(lines[0], path + "limit=500&" + selector);
+  EXPECT_EQ(lines[1], path + "limit=500&" + selector + "&continue=more%20of%2Fit");
   for (const auto& [at, version] : std::map<int, std::string>{{2, "10"}, {3, "11"}, {4, "20"}, {7, "30"}}) {
     EXPECT_THAT(lines[at], StartsWith(path + "watch=true&allowWatchBookmarks=true&timeoutSeconds="));
     EXPECT_TRUE(lines[at].ends_with("&resourceVersion=" + version + "&" + selector)) << lines[at];
@@ -193,7 +193,7 @@ TEST(Informer, ACallbackMayEndIt) {
   int told = 0;
   informer.emplace(loop, client, kPods, "", "",
                    Informer::Events{.put =
-                                        [&](const Json&) {
+                                        [&](const ObjectView&) {
                                           ++told;
                                           informer.reset();
                                         },

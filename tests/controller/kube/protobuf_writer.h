@@ -9,7 +9,7 @@
 #include "base/iso_time.h"
 #include "base/json_fields.h"
 #include "controller/api/lenient.h"
-#include "controller/kube/client/protobuf_fields.h"
+#include "controller/api/protobuf_fields.h"
 
 namespace muster::controller::protobuf {
 
@@ -34,7 +34,7 @@ inline std::string Field(const Json& value, const ProtobufField& field) {
     case Kind::kText:
       return Text(field.number, value.get<std::string>());
     case Kind::kTexts:
-      for (const Json& text : value) bytes += Text(field.number, text.get<std::string>());
+      for (const Json& text : value) bytes += text.is_string() ? Text(field.number, text.get<std::string>()) : "";
       return bytes;
     case Kind::kNumber:
       return Number(field.number, value.get<int64_t>());
@@ -63,7 +63,7 @@ inline std::string Field(const Json& value, const ProtobufField& field) {
 inline std::string Message(const Json& object, const ProtobufMessage& message) {
   std::string bytes;
   for (const ProtobufField& field : message.fields) {
-    if (const Json* value = FindField(object, field.name)) bytes += Field(*value, field);
+    if (const Json* value = FindField(object, std::string(field.name).c_str())) bytes += Field(*value, field);
   }
   return bytes;
 }

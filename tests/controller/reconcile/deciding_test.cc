@@ -55,10 +55,10 @@ TEST(DecidingEnd, IsWhatTheKubeletDoesNotStartAgain) {
     Json node = {{"name", "node"}, {"state", end}};
     if (row.started_again) node = {{"name", "node"}, {"state", {{"running", Json::object()}}}, {"lastState", end}};
     const Json proxy = {{"name", "proxy"}, {"state", {{"running", Json::object()}}}};
-    const auto pod =
-        ReadPod({{"metadata", {{"name", "p"}}},
-                 {"spec", {{"restartPolicy", row.policy}, {"containers", {{{"name", "proxy"}}, {{"name", "node"}}}}}},
-                 {"status", {{"phase", "Running"}, {"containerStatuses", {node, proxy}}}}});
+    const auto pod = ReadPod(
+        Json{{"metadata", {{"name", "p"}}},
+             {"spec", {{"restartPolicy", row.policy}, {"containers", {{{"name", "proxy"}}, {{"name", "node"}}}}}},
+             {"status", {{"phase", "Running"}, {"containerStatuses", {node, proxy}}}}});
     ASSERT_TRUE(pod.ok()) << pod.status();
     EXPECT_EQ(pod->decides, "node");
     EXPECT_EQ(DecidingEnd(*pod) != nullptr, row.wanted) << row.policy << row.code;

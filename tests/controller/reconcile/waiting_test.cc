@@ -28,9 +28,9 @@ Json WaitingContainer(const char* name, const char* reason) {
 
 ObservedPod ReadPending(Json spec, Json status) {
   status["phase"] = "Pending";
-  const auto pod = ReadPod({{"metadata", {{"name", "p"}, {"uid", "u"}, {"creationTimestamp", IsoTime(kCreated0)}}},
-                            {"spec", std::move(spec)},
-                            {"status", std::move(status)}});
+  const auto pod = ReadPod(Json{{"metadata", {{"name", "p"}, {"uid", "u"}, {"creationTimestamp", IsoTime(kCreated0)}}},
+                                {"spec", std::move(spec)},
+                                {"status", std::move(status)}});
   EXPECT_TRUE(pod.ok()) << pod.status();
   return *pod;
 }

@@ -1,4 +1,4 @@
-#include "controller/kube/client/protobuf_fields.h"
+#include "controller/api/protobuf_fields.h"
 
 namespace muster::controller {
 namespace {
@@ -46,6 +46,9 @@ constexpr Message kContainer{kContainerFields};
 constexpr Field kGateFields[] = {{1, "name"}};
 constexpr Message kGate{kGateFields};
 
+constexpr Field kSchedulingGroupFields[] = {{1, "podGroupName"}};
+constexpr Message kSchedulingGroup{kSchedulingGroupFields};
+
 constexpr Field kPodSpecFields[] = {{2, "containers", kMessages, &kContainer},
                                     {3, "restartPolicy"},
                                     {10, "nodeName"},
@@ -53,7 +56,8 @@ constexpr Field kPodSpecFields[] = {{2, "containers", kMessages, &kContainer},
                                     {16, "hostname"},
                                     {19, "schedulerName"},
                                     {20, "initContainers", kMessages, &kContainer},
-                                    {38, "schedulingGates", kMessages, &kGate}};
+                                    {38, "schedulingGates", kMessages, &kGate},
+                                    {43, "schedulingGroup", kMessage, &kSchedulingGroup}};
 constexpr Message kPodSpec{kPodSpecFields};
 
 constexpr Field kWaitingFields[] = {{1, "reason"}, {2, "message"}};

@@ -25,7 +25,7 @@ struct ProtobufField {
     kQuantities,  // map<string, resource.Quantity>
   };
   uint32_t number;
-  const char* name;  // in JSON
+  std::string_view name;  // in JSON
   Kind kind = Kind::kText;
   const ProtobufMessage* message = nullptr;  // of kMessage and kMessages
 };
