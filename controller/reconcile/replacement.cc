@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <vector>
 
 #include "controller/plan/pod_object.h"
 #include "controller/reconcile/deciding.h"
@@ -24,11 +25,11 @@ bool LivedWell(const ObservedPod& pod) {
 Replacements ReplacementsOf(const Placed& placed, WallTime now) {
   Replacements replacements;
   struct Index {
-    bool kept = false;  // the index needs no new pod
     int lost = 0;
     Replacement newest;
   };
-  std::map<int, Index> indexes;
+  std::map<int, Index> indexes;  // of lost pods
+  std::vector<int> kept;         // indexes that need no new pod: nearly all
   bool any_stuck = false;
   for (const ObservedPod* pod : placed.pods) {
     if (!pod->index || *pod->index >= placed.job->pods || IsScaledAway(*pod, *placed.planned)) continue;
@@ -42,15 +43,16 @@ Replacements ReplacementsOf(const Placed& placed, WallTime now) {
       if (!stuck) replacements.again = replacements.again ? std::min(*replacements.again, end) : end;
     }
     if ((!failed && !stuck) || HasSucceeded(*pod, now)) {
-      indexes[*pod->index].kept = true;
+      kept.push_back(*pod->index);
       continue;
     }
     Index& index = indexes[*pod->index];
     ++index.lost;
     if (index.newest.lost == nullptr || IsNewer(*pod, *index.newest.lost)) index.newest = {pod, "", stuck};
   }
+  if (indexes.empty()) return replacements;
+  for (const int index : kept) indexes.erase(index);
   for (auto& [number, index] : indexes) {
-    if (index.kept || index.newest.lost == nullptr) continue;
     const ObservedPod& pod = *index.newest.lost;
     // While one pod does not end, the Job controller creates none, for any index: Muster replaces all lost pods.
     const bool waits = !pod.ran || (index.lost > 1 && !LivedWell(pod));

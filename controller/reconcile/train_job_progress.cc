@@ -58,8 +58,13 @@ bool IsMet(const Dependency& dependency, const std::vector<Placed>& all) {
 
 PodsByJob GroupPods(const Observed& observed) {
   PodsByJob pods;
+  // Pods of one Job follow one another. A pass looks at all pods several times, so the usual case hashes no uid.
+  PodsByJob::value_type* last = nullptr;
   for (const ObservedPod& pod : observed.pods) {
-    if (const OwnerReference* owner = pod.meta.Controller()) pods[owner->uid].push_back(&pod);
+    const OwnerReference* owner = pod.meta.Controller();
+    if (owner == nullptr) continue;
+    if (last == nullptr || last->first != owner->uid) last = &*pods.try_emplace(owner->uid).first;
+    last->second.push_back(&pod);
   }
   return pods;
 }

@@ -13,7 +13,7 @@ namespace asio = boost::asio;
 namespace {
 
 constexpr Duration kLongSpent = std::chrono::microseconds(200), kLongestRest = std::chrono::seconds(1);
-constexpr int kRest = 100;  // times as long as a key blocked the loop
+constexpr int kRest = 300;  // times as long as a key blocked the loop
 
 Duration RestAfter(Duration spent) {
   return spent < kLongSpent ? Duration::zero() : std::min(kLongestRest, spent * kRest);

@@ -19,8 +19,8 @@ class WorkQueue {
     Duration longest = std::chrono::seconds(60);
   };
   enum class Outcome { kDone, kAgain };  // kAgain: again after the back-off, which doubles
-  // `spent`: how long the work blocked the loop. From 0.2 ms on, the key rests for 100 times as long, at most 1 s. So,
-  // up to 10 ms, one key takes at most a hundredth of the loop's time, however often it is added.
+  // `spent`: how long the work blocked the loop. From 0.2 ms on, the key rests for 300 times as long, at most 1 s. So,
+  // up to 3 ms, one key takes at most a three-hundredth of the loop's time, however often it is added.
   using Done = std::function<void(Outcome, Duration spent)>;
   // Begins the work on `key`. It must call `done` once, at any time, also before it returns. The key is not worked on
   // again before that.
