@@ -305,6 +305,7 @@ void Machine::Lose(const std::string& name, const std::string& why, bool silent)
   std::string sentence = member.leaving ? fmt::format("{} has left", NodeName(member.node))
                                         : fmt::format("{} was lost: {}", NodeName(member.node), why);
   bool succeeded = member.state == NodeState::kSucceeded;
+  if (!member.leaving && !succeeded) NoteLost({member.node, !silent, now_, member.last_heard});
   if (silent && member.in_round) {
     s_.silent.Lost(name, {member.knows, member.runs, member.node.incarnation, contender.has_value()});
   }
@@ -320,6 +321,13 @@ void Machine::Lose(const std::string& name, const std::string& why, bool silent)
     if (s_.phase == Phase::kRunning) BeginStopping({sentence}, "");
   }
   if (contender) Opened(contender->first, contender->second);
+}
+
+void Machine::NoteLost(State::Lost lost) {
+  const auto is_known = [&lost](const State::Lost& known) { return known.node.name == lost.node.name; };
+  if (s_.phase == Phase::kFinished || std::any_of(s_.lost.begin(), s_.lost.end(), is_known)) return;
+  if (s_.lost.size() >= kMostLost) s_.lost.erase(s_.lost.begin());
+  s_.lost.push_back(std::move(lost));
 }
 
 void Machine::Forget(const std::string& name) {

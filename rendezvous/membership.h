@@ -177,6 +177,14 @@ struct State {
   std::map<int, std::string> indexes;             // node name by index (options.indexed)
   std::multimap<TimePoint, PeerId> listen_until;  // when to check whether a stream is silent; one entry per stream
   SilentNodes silent;
+  // Nodes that were lost, for people and for the controller; no decision here uses them. A node that comes back, or
+  // another one with its name, index or host, removes its entry.
+  struct Lost {
+    Node node;
+    bool closed = false;  // as in LostNode
+    TimePoint at, last_heard;
+  };
+  std::vector<Lost> lost;                       // in the order of their loss; the newest kMostLost
   bool hurries = false;                         // nodes wait to join the current round: its nodes are told to prepare
   std::optional<TimePoint> take_in_by;          // newcomers wait until then for nodes that are preparing
   std::optional<TimePoint> expected;            // the last look_again; a much later event: this process was frozen

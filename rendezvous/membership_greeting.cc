@@ -222,6 +222,10 @@ void Machine::Connect(Member& member, PeerId peer, const Hello& hello, bool fres
                  hello.resume ? std::optional(hello.resume->node_rank) : std::nullopt);
   if (options().indexed) s_.indexes[*hello.node.index] = hello.node.name;
   s_.listen_until.emplace(now_ + options().heartbeat_timeout, peer);
+  std::erase_if(s_.lost, [&node = hello.node](const State::Lost& lost) {
+    return lost.node.name == node.name || (node.index && lost.node.index == node.index) ||
+           (!node.host.empty() && lost.node.host == node.host);
+  });
 }
 
 // A node knows a newer round, or another coordinator's term.

@@ -69,6 +69,7 @@ class Machine {
   void HearReport(Member& member, const Report& report);
   void HearLeave(Member& member, const Leave& leave);
   void Lose(const std::string& name, const std::string& why, bool silent);
+  void NoteLost(State::Lost lost);
   void Forget(const std::string& name);
 
   // membership_restart.cc: the end of a round

@@ -92,7 +92,9 @@ void Machine::Adopt(const Assignment& newest) {
   s_.round.seats.resize(static_cast<size_t>(std::clamp(newest.node_count, 1, 1 << 20)));
   for (const Successor& successor : newest.successors) {
     if (successor.node_rank < 0 || successor.node_rank >= newest.node_count) continue;
-    s_.round.seats[static_cast<size_t>(successor.node_rank)].node.name = successor.name;
+    Node& seated = s_.round.seats[static_cast<size_t>(successor.node_rank)].node;
+    seated.name = successor.name;
+    seated.control_address = successor.control_address;
     const bool served_here = !s_.given.taken_endpoint.empty() && successor.control_address == s_.given.taken_endpoint;
     if (served_here && successor.name == newest.coordinator_node) s_.reforming.dead.insert(successor.name);
   }
@@ -100,6 +102,7 @@ void Machine::Adopt(const Assignment& newest) {
   s_.term = std::max(s_.term, newest.id.term + 1);  // above a later round that no node here may know of
   s_.trouble = {};
   s_.silent.Clear();
+  s_.lost.clear();
   s_.stopping = {};
   s_.reforming.heard = {};
   s_.reforming.heard.until =
@@ -183,7 +186,10 @@ void Machine::LoseMissing(int dead) {
     const Node& node = s_.round.seats[rank].node;
     auto member = s_.members.find(node.name);
     if (!node.name.empty() && member != s_.members.end() && member->second.in_round) continue;
-    if (!s_.reforming.dead.contains(node.name)) s_.silent.Missing(s_.round, rank);
+    const bool refuses = s_.reforming.dead.contains(node.name);
+    if (!refuses) s_.silent.Missing(s_.round, rank);
+    const bool another_came = member != s_.members.end() && member->second.peer != 0;
+    if (!node.name.empty() && !another_came) NoteLost({node, refuses, now_, *s_.waiting.since});
     if (missing++ == 0) first_missing = node.name.empty() ? fmt::format("node rank {}", rank) : "node " + node.name;
   }
   if (missing == 0) return;

@@ -292,6 +292,7 @@ void Machine::FinishWith(int exit_code, std::string reason, bool with_failures, 
     }
   }
   s_.phase = Phase::kFinished;
+  s_.lost.clear();
   s_.verdict = verdict;
   Because(verdict.reason);
   for (auto& [name, member] : s_.members) {

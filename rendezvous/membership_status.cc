@@ -66,6 +66,7 @@ StatusReport Describe(const State& state, TimePoint now) {
     report.max_restarts = state.options->max_restarts;
     report.min_nodes = state.options->min_nodes;
     report.max_nodes = state.options->max_nodes;
+    report.heartbeat_timeout = state.options->heartbeat_timeout;
   }
   report.reason = state.reason;
   if (state.overcome) {
@@ -89,6 +90,11 @@ StatusReport Describe(const State& state, TimePoint now) {
     }
     report.nodes.push_back(std::move(line));
   }
+  for (const State::Lost& lost : state.lost) {
+    report.lost.push_back(
+        {lost.node.name, lost.node.host, lost.node.control_address, lost.closed, now - lost.at, now - lost.last_heard});
+  }
+  report.cut_off = state.silent.AreMajority(state.round);
   std::stable_sort(report.nodes.begin(), report.nodes.end(), [](const StatusLine& a, const StatusLine& b) {
     return a.rank.value_or(1 << 30) < b.rank.value_or(1 << 30);
   });

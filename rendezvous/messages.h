@@ -161,6 +161,17 @@ struct StatusLine {
   std::string remark;           // "slow: memory 3.1 GB/s, the others 12.4 GB/s"; usually empty
   bool operator==(const StatusLine&) const = default;
 };
+inline constexpr size_t kMostLost = 256;
+// A node that the coordinator has lost, while neither it nor another one in its place has come.
+struct LostNode {
+  std::string node;
+  std::string host;             // empty: not known, since another coordinator attended it
+  std::string control_address;  // as in Node; empty: not known
+  bool closed = false;          // its connection closed: its process is gone. Else it fell silent, and may live
+  Duration lost{};              // for how long
+  Duration last_heard{};
+  bool operator==(const LostNode&) const = default;
+};
 struct StatusReport {
   std::string run_id;
   std::string phase;  // gathering, re-forming, running, stopping, finished
@@ -172,6 +183,10 @@ struct StatusReport {
   std::string reason;  // of the last change
   std::vector<StatusLine> nodes;
   std::optional<WorkerFailure> overcome;  // the root cause of the last failure that a restart was made for
+  std::vector<LostNode> lost;             // at most kMostLost
+  // More than half of a round's nodes fell silent: this side may be the one that is cut off, and the lost nodes live.
+  bool cut_off = false;
+  Duration heartbeat_timeout{};  // after so much silence a node is lost
   bool operator==(const StatusReport&) const = default;
 };
 

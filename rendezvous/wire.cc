@@ -173,6 +173,17 @@ void Put(const StatusReport& from, v1::StatusReport* to) {
   }
   size_t budget = kVerdictText;
   if (from.overcome) Put(*from.overcome, to->mutable_overcome(), budget);
+  for (const LostNode& lost : from.lost) {
+    v1::LostNode* added = to->add_lost();
+    added->set_node(Name(lost.node));
+    added->set_host(Printable(lost.host, kMaxName));
+    added->set_control_address(Name(lost.control_address));
+    added->set_closed(lost.closed);
+    added->set_lost_ms(Millis(lost.lost));
+    added->set_last_heard_ms(Millis(lost.last_heard));
+  }
+  to->set_cut_off(from.cut_off);
+  to->set_heartbeat_timeout_ms(Millis(from.heartbeat_timeout));
 }
 
 void Put(const Beat& from, v1::Beat* to) {

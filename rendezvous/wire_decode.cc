@@ -237,6 +237,19 @@ class Reader {
       added.control_address = Printable(line.control_address(), kMaxName);
     }
     if (from.has_overcome()) report.overcome = Get(from.overcome());
+    if (static_cast<size_t>(from.lost_size()) > kMostLost) Wrong("the status has too many lost nodes");
+    for (const v1::LostNode& lost : from.lost()) {
+      if (!status_.ok()) break;
+      LostNode& added = report.lost.emplace_back();
+      added.node = Identifier("name of a lost node", lost.node());
+      added.host = Printable(lost.host(), kMaxName);
+      added.control_address = Printable(lost.control_address(), kMaxName);
+      added.closed = lost.closed();
+      added.lost = Time("time since a loss", lost.lost_ms());
+      added.last_heard = Time("last heard", lost.last_heard_ms());
+    }
+    report.cut_off = from.cut_off();
+    report.heartbeat_timeout = Time("heartbeat timeout", from.heartbeat_timeout_ms());
     return report;
   }
 

@@ -5,6 +5,28 @@
 #include "base/text.h"
 
 namespace muster::agent {
+namespace {
+
+// "10.0.0.7" of "10.0.0.7:29400", "fd00::7" of "[fd00::7]:29400".
+std::string_view AddressOf(std::string_view control_address) {
+  std::string_view address = control_address.substr(0, control_address.rfind(':'));
+  if (address.starts_with('[') && address.ends_with(']')) address = address.substr(1, address.size() - 2);
+  return address;
+}
+
+double InSeconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
+
+}  // namespace
+
+std::string VersionOf(const rendezvous::StatusReport& report) {
+  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+  const auto add = [&hash](std::string_view text) {
+    for (const char byte : text) hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3;
+  };
+  add(fmt::format("{} {}", report.restart_count, report.cut_off));
+  for (const rendezvous::LostNode& lost : report.lost) add(fmt::format("\n{} {}", lost.node, lost.closed));
+  return fmt::format("{:016x}", hash);
+}
 
 std::string StatusJson(const rendezvous::StatusReport& report, const StatusAnswer& answer) {
   nlohmann::ordered_json json;
@@ -27,10 +49,24 @@ std::string StatusJson(const rendezvous::StatusReport& report, const StatusAnswe
     node["rank"] = line.rank ? nlohmann::ordered_json(*line.rank) : nlohmann::ordered_json(nullptr);
     node["slots"] = line.slots;
     node["pid"] = line.pid;
-    node["last_heard_seconds"] = std::chrono::duration<double>(line.last_heard).count();
+    node["last_heard_seconds"] = InSeconds(line.last_heard);
     if (!line.remark.empty()) node["remark"] = line.remark;
     json["nodes"].push_back(std::move(node));
   }
+  json["heartbeat_timeout_seconds"] = InSeconds(report.heartbeat_timeout);
+  json["cut_off"] = report.cut_off;
+  json["lost"] = nlohmann::ordered_json::array();
+  for (const rendezvous::LostNode& lost : report.lost) {
+    nlohmann::ordered_json node;
+    node["node"] = lost.node;
+    node["host"] = lost.host;
+    node["address"] = AddressOf(lost.control_address);
+    node["how"] = lost.closed ? "closed" : "silent";
+    node["lost_seconds"] = InSeconds(lost.lost);
+    node["last_heard_seconds"] = InSeconds(lost.last_heard);
+    json["lost"].push_back(std::move(node));
+  }
+  json["version"] = VersionOf(report);
   if (!answer.source.empty()) json["source"] = answer.source;
   if (!answer.source_reason.empty()) json["source_reason"] = answer.source_reason;
   if (answer.standby_workers) json["standby_workers"] = *answer.standby_workers;
@@ -48,8 +84,12 @@ std::string StatusTable(const rendezvous::StatusReport& report) {
   for (const rendezvous::StatusLine& line : report.nodes) {
     text += fmt::format("  {:>4}  {:<24} {:<20} {:<10} {:>5} {:>8}  {:.1f} s ago{}{}\n",
                         line.rank ? std::to_string(*line.rank) : "-", line.node, line.host, line.state, line.slots,
-                        line.pid, std::chrono::duration<double>(line.last_heard).count(),
-                        line.remark.empty() ? "" : "; ", line.remark);
+                        line.pid, InSeconds(line.last_heard), line.remark.empty() ? "" : "; ", line.remark);
+  }
+  for (const rendezvous::LostNode& lost : report.lost) {
+    text += fmt::format("  lost {:.1f} s ago: node {}{}: {}\n", InSeconds(lost.lost), lost.node,
+                        lost.host.empty() ? "" : fmt::format(" (host {})", lost.host),
+                        lost.closed ? "its connection closed" : "it fell silent");
   }
   return text;
 }

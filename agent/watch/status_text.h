@@ -18,6 +18,10 @@ struct StatusAnswer {
   std::optional<double> first_output_seconds;
 };
 
+// Differs between two reports if restarts were charged, a node was lost or a lost one is back. It does not depend on
+// who reports, nor on times.
+std::string VersionOf(const rendezvous::StatusReport& report);
+
 // One JSON object in one line, without line feed (docs/rendezvous.md has the fields).
 std::string StatusJson(const rendezvous::StatusReport& report, const StatusAnswer& answer = {});
 

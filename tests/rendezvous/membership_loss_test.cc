@@ -309,5 +309,77 @@ TEST(Loss, ALostStartIsSentAgain) {
   EXPECT_EQ(s.state.phase, Phase::kRunning);
 }
 
+// Which nodes the status names as lost, as "name how seconds-since-heard".
+std::string Lost(const Stage& s) {
+  std::string text;
+  for (const LostNode& lost : Describe(s.state, s.now).lost) {
+    text += fmt::format("{}{} {} {}", text.empty() ? "" : ", ", lost.node, lost.closed ? "closed" : "silent",
+                        std::chrono::duration_cast<seconds>(lost.last_heard).count());
+  }
+  return text;
+}
+
+TEST(Lost, IsNamedUntilItOrAnotherInItsPlaceComes) {
+  Stage s(Job(1, 3));
+  for (const char* name : {"a", "b", "c"}) s.Join(name);
+  EXPECT_EQ(Lost(s), "");
+  s.Wait(seconds(3), {"a", "c"});
+  s.Closes("b");
+  EXPECT_EQ(Lost(s), "b closed 3");
+  EXPECT_EQ(Describe(s.state, s.now).lost[0].host, "host-b");
+  s.Ready("a");
+  s.Ready("c");
+  EXPECT_EQ(s.Roster(), "a c");
+  s.Wait(seconds(2), {"a", "c"});
+  EXPECT_EQ(Lost(s), "b closed 5") << "also while a round runs without it";
+  s.Wait(seconds(16), {"a"});
+  EXPECT_EQ(Lost(s), "b closed 21, c silent 16");
+  EXPECT_FALSE(Describe(s.state, s.now).cut_off) << "one of two";
+  s.Join("b");
+  EXPECT_EQ(Lost(s), "c silent 16");
+  Hello other = s.Greeting("c_2");
+  other.node.host = "host-c";
+  s.Join(other);
+  EXPECT_EQ(Lost(s), "") << "a new agent of that host";
+}
+
+TEST(Lost, AnotherNodeOfItsIndexTakesItsPlace) {
+  JobOptions options = Job(2, 2);
+  options.indexed = true;
+  Stage s(options);
+  for (int index : {0, 1}) {
+    Hello hello = s.Greeting(fmt::format("n{}", index));
+    hello.node.index = index;
+    s.Join(hello);
+  }
+  s.Closes("n1");
+  EXPECT_EQ(Lost(s), "n1 closed 0");
+  Hello other = s.Greeting("other");
+  other.node.index = 1;
+  s.Join(other);
+  EXPECT_EQ(Lost(s), "");
+}
+
+TEST(Lost, WhoLeavesHasSucceededOrSeesTheEndIsNotLost) {
+  Stage s(Job(1, 3));
+  for (const char* name : {"a", "b", "c"}) s.Join(name);
+  s.Succeeds("b");
+  s.Closes("b");
+  s.Leaves("c");
+  s.Closes("c");
+  EXPECT_EQ(Lost(s), "");
+  s.Leaves("a");
+  s.Closes("a");
+  EXPECT_EQ(Lost(s), "");
+}
+
+TEST(Lost, ASideWithoutAMajoritySaysSo) {
+  Stage s(Job(1, 3));
+  for (const char* name : {"a", "b", "c"}) s.Join(name);
+  s.Wait(seconds(16), {"a"});
+  EXPECT_EQ(Lost(s), "b silent 16, c silent 16");
+  EXPECT_TRUE(Describe(s.state, s.now).cut_off);
+}
+
 }  // namespace
 }  // namespace muster::rendezvous

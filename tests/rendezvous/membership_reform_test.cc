@@ -182,6 +182,27 @@ TEST_F(Reform, StandInWithProofActsAsSoonAsTheOthersAttend) {
   EXPECT_EQ(s.Seat("b").coordinator_node, "b");
 }
 
+TEST_F(Reform, AStandInSaysWhichNodesItHasLost) {
+  for (bool proof : {true, false}) {
+    s = Stage(Job(1, 3, 3));
+    old = OldRound("a");
+    old.seats[0].node.control_address = "10.0.0.1:29400";
+    StandIn("b", proof);
+    Return("b");
+    Return("c");
+    s.Wait(seconds(15), {"b", "c"});
+    const StatusReport report = Describe(s.state, s.now);
+    ASSERT_EQ(report.lost.size(), 1U) << proof;
+    EXPECT_EQ(report.lost[0].node, "a");
+    EXPECT_EQ(report.lost[0].control_address, "10.0.0.1:29400");
+    EXPECT_EQ(report.lost[0].closed, proof);
+    EXPECT_GE(report.lost[0].last_heard, seconds(15));
+    EXPECT_FALSE(report.cut_off);
+    Return("a");
+    EXPECT_TRUE(Describe(s.state, s.now).lost.empty());
+  }
+}
+
 TEST_F(Reform, StandInOfTwoNodesActsOnProofAlone) {
   old = OldRound("a");
   old.seats.pop_back();

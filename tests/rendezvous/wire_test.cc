@@ -113,6 +113,10 @@ TEST(Wire, EveryCoordinatorMessageComesBackAsItWas) {
   StatusReport status{"job-7", "running", {3, 17}, 1, 3, 2, 4, "all nodes are here", {}};
   status.nodes.push_back({"worker-0", "pod-0", "running", 0, 8, 17, milliseconds(30), "10.0.0.2:29400"});
   status.nodes.push_back({"worker-1", "pod-1", "spare", std::nullopt, 8, 18, milliseconds(0)});
+  status.lost.push_back({"worker-2", "pod-2", "10.0.0.3:29400", true, milliseconds(40), milliseconds(70)});
+  status.lost.push_back({"worker-3", "", "", false, milliseconds(0), milliseconds(15000)});
+  status.cut_off = true;
+  status.heartbeat_timeout = milliseconds(15000);
   Verdict verdict{137, "the budget is gone", SomeFailure(), {SomeFailure()}, true};
   for (const CoordinatorMessage& message : std::vector<CoordinatorMessage>{
            Welcome{3, milliseconds(5000), "0.1.0"}, Welcome{3, milliseconds(5000), "0.1.0", true},
