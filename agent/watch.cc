@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "agent/probe/status_inquiry.h"
+#include "agent/status_waits.h"
 #include "agent/watch/status_text.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -16,6 +17,7 @@ namespace {
 
 // Less than the 10 s that a scraper waits by default and that http::Server allows.
 constexpr auto kInquiryLimit = std::chrono::seconds(3);
+constexpr int64_t kLongestWait = 60;  // seconds that a request of /status may wait for news
 
 http::Server::Response Plain(int status, std::string text) {
   return {status, "text/plain; charset=utf-8", std::move(text) + "\n"};
@@ -57,10 +59,10 @@ StatusOr<std::unique_ptr<http::Server>> OpenPort(boost::asio::io_context& loop, 
   return port;
 }
 
-// "X" of "a=b&run_id=X".
-std::string RunIdOf(std::string_view query) {
+// "X" of "a=b&run_id=X". `name`: "run_id=".
+std::string ValueOf(std::string_view query, std::string_view name) {
   for (std::string_view part : Split(query, '&')) {
-    if (part.starts_with("run_id=")) return std::string(part.substr(part.find('=') + 1));
+    if (part.starts_with(name)) return std::string(part.substr(name.size()));
   }
   return "";
 }
@@ -74,7 +76,8 @@ class Watch::Impl {
         options_(options),
         sources_(std::move(sources)),
         ledger_({options.job.run_id, options.job.shared}),
-        inquiry_(loop, options.job.run_id) {
+        inquiry_(loop, options.job.run_id),
+        waits_(loop, options.job.run_id) {
     process_.started_unix_ms = UnixMillis();
   }
 
@@ -88,9 +91,10 @@ class Watch::Impl {
     routes["/metrics"].handler = [this](const http::Server::Request&, const http::Server::Answer& answer) {
       answer({200, std::string(kExpositionType), ToExposition(Look())});
     };
-    routes["/status"].handler = [this](const http::Server::Request&, const http::Server::Answer& answer) {
-      SendStatus(answer);
+    routes["/status"].handler = [this](const http::Server::Request& request, const http::Server::Answer& answer) {
+      SendStatus(request.query, answer);
     };
+    routes["/status"].answer = std::chrono::seconds(kLongestWait) + std::chrono::seconds(10);
     MUSTER_ASSIGN_OR_RETURN(port_, OpenPort(loop_, options_.http, std::move(routes)));
     return absl::OkStatus();
   }
@@ -133,7 +137,7 @@ class Watch::Impl {
     return metrics;
   }
 
-  void SendStatus(const http::Server::Answer& answer) {
+  void SendStatus(std::string_view query, const http::Server::Answer& answer) {
     auto send = [this, answer](const StatusOr<rendezvous::StatusReport>& report) {
       StatusAnswer facts{.source = report.ok() ? "coordinator" : "node",
                          .standby_workers = sources_.standby_workers(),
@@ -142,7 +146,19 @@ class Watch::Impl {
       answer({200, "application/json", StatusJson(report.ok() ? *report : ledger_.OwnView(), facts) + "\n"});
     };
     const WatchSources::Attended attended = sources_.attended();
+    const std::string after = ValueOf(query, "after="), wait = ValueOf(query, "wait=");
+    const auto seconds = wait.empty() ? 0 : ParseInt(wait);
+    if (!seconds || *seconds < 0 || *seconds > kLongestWait) {
+      return answer(Plain(400, fmt::format("wait={}: want whole seconds from 0 to {}", wait, kLongestWait)));
+    }
     if (!attended.any) return send(absl::UnavailableError("this node has no coordinator now"));
+    if (!after.empty() && *seconds > 0) {
+      return waits_.Begin(after, std::chrono::seconds(*seconds), attended.address, attended.local,
+                          *attended.credentials, kInquiryLimit,
+                          [send, answer](const std::optional<StatusOr<rendezvous::StatusReport>>& report) {
+                            report ? send(*report) : answer({304, "application/json", ""});
+                          });
+    }
     inquiry_.Ask(attended.address, attended.local, *attended.credentials, kInquiryLimit, send);
   }
 
@@ -151,6 +167,7 @@ class Watch::Impl {
   const WatchSources sources_;
   RoundLedger ledger_;
   StatusInquiry inquiry_;
+  StatusWaits waits_;
   ProcessMetrics process_;
   bool had_store_ = false;
   StoreMetrics past_;
@@ -176,7 +193,7 @@ StatusOr<std::unique_ptr<http::Server>> WatchServer(boost::asio::io_context& loo
   if (coordinator == nullptr) return OpenPort(loop, wanted, std::move(routes));
   routes["/status"].handler = [&loop, coordinator](const http::Server::Request& request,
                                                    const http::Server::Answer& answer) {
-    auto inquiry = std::make_shared<StatusInquiry>(loop, RunIdOf(request.query));
+    auto inquiry = std::make_shared<StatusInquiry>(loop, ValueOf(request.query, "run_id="));
     inquiry->Ask("", coordinator, {}, kInquiryLimit,
                  [inquiry, answer](const StatusOr<rendezvous::StatusReport>& report) {
                    if (!report.ok()) return answer(Plain(404, std::string(Message(report.status()))));

@@ -1,6 +1,7 @@
 // /healthz, /readyz, /status, /metrics of an agent, `muster coordinator` and --serve-rsh, by HTTP (docs/watching.md).
 //
-// Loop thread only. No request changes what the agent does, or waits for more than the coordinator (with a deadline).
+// Loop thread only. No request changes what the agent does, or waits for more than the coordinator, and for its
+// news (both with a deadline).
 #pragma once
 
 #include <boost/asio/io_context.hpp>

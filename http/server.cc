@@ -287,7 +287,6 @@ class Server::Impl::Session : public std::enable_shared_from_this<Session> {
     keep_alive_ = message.keep_alive();
     head_ = message.method() == beast::verb::head;
     Enter(Stage::kAnswering);
-    Until(first_byte_ + request_limit_);
     Request request;
     request.method = message.method_string();
     const std::string_view target = View(message.target());
@@ -295,6 +294,7 @@ class Server::Impl::Session : public std::enable_shared_from_this<Session> {
     request.path = target.substr(0, question);
     if (question < target.size()) request.query = target.substr(question + 1);
     const Route* route = port->Find(request.path);
+    Until(first_byte_ + (route == nullptr ? request_limit_ : route->answer.value_or(request_limit_)));
     if (route == nullptr) return Send(port->NotFound());
     allow_ = route->post ? "POST" : "GET, HEAD";
     if (route->post ? message.method() != beast::verb::post : !head_ && message.method() != beast::verb::get) {

@@ -62,6 +62,7 @@ class Server {
     Handler handler;
     bool post = false;               // POST only; else GET and HEAD
     size_t longest_body = 16 << 10;  // bytes
+    std::optional<Duration> answer;  // Options::request for this path; the request itself must come as fast as any
   };
   // Keyed by path. A key that ends with '/' matches all paths that begin with it; the longest match counts.
   using Routes = std::map<std::string, Route>;

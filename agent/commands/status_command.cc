@@ -79,7 +79,7 @@ int StatusCommand(const std::vector<std::string>& arguments) {
   StatusInquiry inquiry(loop, run_id);
   if (follow) {
     auto say = [](const std::string& text) { Say(0, text); };
-    inquiry.Follow(target->Address(), *credentials, *limit, {show, say, end});
+    inquiry.Follow(target->Address(), nullptr, *credentials, *limit, {show, say, end});
   } else {
     inquiry.Ask(target->Address(), nullptr, *credentials, *limit, [&](const StatusOr<StatusReport>& report) {
       if (report.ok()) show(*report);

@@ -48,10 +48,11 @@ class StatusInquiry::Impl : public std::enable_shared_from_this<Impl> {
     Begin(address, coordinator, credentials, limit);
   }
 
-  void Follow(const std::string& address, const net::Credentials& credentials, Duration limit, Follower follower) {
+  void Follow(const std::string& address, rendezvous::Coordinator* coordinator, const net::Credentials& credentials,
+              Duration limit, Follower follower) {
     follower_ = std::move(follower);
     endpoint_ = address;
-    Begin(address, nullptr, credentials, limit);
+    Begin(address, coordinator, credentials, limit);
   }
 
   void Drop() {
@@ -155,7 +156,7 @@ class StatusInquiry::Impl : public std::enable_shared_from_this<Impl> {
     for (const rendezvous::StatusLine& line : last_->nodes) {
       if (!line.control_address.empty()) candidates_.push_back(line.control_address);
     }
-    candidates_.push_back(endpoint_);
+    if (!endpoint_.empty()) candidates_.push_back(endpoint_);
     next_ = 0;
     Await(kSuccessionLimit, absl::AbortedError(fmt::format("{}, and no successor answered within {} s", lost_,
                                                            InSeconds(kSuccessionLimit))));
@@ -234,9 +235,9 @@ void StatusInquiry::Ask(const std::string& address, rendezvous::Coordinator* coo
   impl_->Ask(address, coordinator, credentials, limit, std::move(done));
 }
 
-void StatusInquiry::Follow(const std::string& address, const net::Credentials& credentials, Duration limit,
-                           Follower follower) {
-  impl_->Follow(address, credentials, limit, std::move(follower));
+void StatusInquiry::Follow(const std::string& address, rendezvous::Coordinator* coordinator,
+                           const net::Credentials& credentials, Duration limit, Follower follower) {
+  impl_->Follow(address, coordinator, credentials, limit, std::move(follower));
 }
 
 }  // namespace muster::agent

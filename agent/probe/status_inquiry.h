@@ -36,9 +36,11 @@ class StatusInquiry {
     std::function<void(const std::string&)> say;                // why no report comes now; one sentence
     std::function<void(Status)> over;                           // once, the last call; OK: the run has ended
   };
-  // The coordinator must answer within `limit`; a run that is not there yet is waited for. If the coordinator is lost
+  // `address`, `coordinator`: as for Ask. The coordinator must answer within `limit`; a run that is not there yet is
+  // waited for. If the coordinator is lost
   // later, looks for a successor at the nodes of the last report and the endpoint for 60 s; then over(Aborted).
-  void Follow(const std::string& address, const net::Credentials& credentials, Duration limit, Follower follower);
+  void Follow(const std::string& address, rendezvous::Coordinator* coordinator, const net::Credentials& credentials,
+              Duration limit, Follower follower);
 
  private:
   class Impl;
