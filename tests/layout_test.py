@@ -61,6 +61,7 @@ SLEEPS = re.compile(r"\bsleep_for\b|\bsleep_until\b|\b(?:u|nano)?sleep\s*\(\s*\d
 WALL_CLOCK_READERS = {
     "base/clock.h",
     "http/cloud_clock.h",
+    "controller/kube/jobs/agent_asks.cc",
     "controller/kube/jobs/job_controller.h",
     "controller/kube/jobs/leader.cc",
     "controller/kube/webhook/own_certificates.cc",

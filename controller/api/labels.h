@@ -14,6 +14,9 @@ inline constexpr char kChildTtlAnnotation[] = "muster.dev/ttl-seconds-after-fini
 // The Job controller sets it on the pods of an Indexed Job.
 inline constexpr char kIndexLabel[] = "batch.kubernetes.io/job-completion-index";
 
+// On a pod that replaces one whose node the agents have lost: that node, on which it may not run.
+inline constexpr char kExcludedNodeAnnotation[] = "muster.dev/excluded-node";
+
 inline constexpr char kVolcanoQueueAnnotation[] = "scheduling.volcano.sh/queue-name";
 inline constexpr char kMultiKueue[] = "kueue.x-k8s.io/multikueue";  // a value of spec.managedBy
 

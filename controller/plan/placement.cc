@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "controller/api/labels.h"
+#include "controller/api/lenient.h"
 
 namespace muster::controller {
 namespace {
@@ -51,6 +52,20 @@ void PlaceOnNodesOf(std::string_view ns, std::string_view job_name, Json* pod) {
   const Json toleration = {
       {"key", "alpha.jobset.sigs.k8s.io/no-schedule"}, {"operator", "Exists"}, {"effect", "NoSchedule"}};
   tolerations.push_back(toleration);
+}
+
+void ExcludeNode(const std::string& node, Json* pod) {
+  (*pod)["metadata"]["annotations"][kExcludedNodeAnnotation] = node;
+  const Json other = Expression("metadata.name", "NotIn", Json::array({node}));
+  Json& wanted = (*pod)["spec"]["affinity"]["nodeAffinity"][kRequired];
+  if (ListField(wanted, "nodeSelectorTerms").empty()) {
+    wanted = {{"nodeSelectorTerms", {{{"matchFields", {other}}}}}};
+    return;
+  }
+  // The pod may run on a node that any of the terms matches. An empty term matches none.
+  for (Json& term : wanted["nodeSelectorTerms"]) {
+    if (!term.empty()) term["matchFields"].push_back(other);
+  }
 }
 
 }  // namespace muster::controller

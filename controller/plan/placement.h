@@ -1,4 +1,4 @@
-// Places pods together, or apart from other pods, by a label of nodes. Pure.
+// Places pods together, or apart from other pods, by a label of nodes; or off one node. Pure.
 #pragma once
 
 #include <string>
@@ -22,5 +22,8 @@ void PlaceExclusively(std::string_view topology, std::string_view job_key, Json*
 
 // Places the pod on nodes that an administrator has labelled and tainted for that Job.
 void PlaceOnNodesOf(std::string_view ns, std::string_view job_name, Json* pod);
+
+// Keeps `pod`, a whole Pod, off that node, and says so in its annotation kExcludedNodeAnnotation.
+void ExcludeNode(const std::string& node, Json* pod);
 
 }  // namespace muster::controller

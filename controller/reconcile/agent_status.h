@@ -1,12 +1,13 @@
-// Restarts within the pods of a running job: whom to ask, and what the answer says. The agents count them, and write
-// the number into their termination message only at their end. Until then any agent's /status has it
-// (docs/watching.md). Pure; untrusted input: a pod speaks for its own job alone, because the answer belongs to the job
-// whose pod was asked.
+// What the agents of a running job know before Kubernetes does: restarts within its pods, and lost nodes. Whom to ask,
+// and what the answer says. The agents count restarts, and write the number into their termination message only at
+// their end. Until then any agent's /status has it (docs/watching.md). Pure; untrusted input: a pod speaks for its own
+// job alone, because the answer belongs to the job whose pod was asked.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/status.h"
 #include "controller/plan/plan.h"
@@ -17,20 +18,34 @@ namespace muster::controller {
 
 inline constexpr size_t kLongestAgentStatus = size_t{1} << 20;  // bytes; 5,000 nodes
 
+inline constexpr size_t kMostAgentsAsked = 8;  // of one job, one after the other
+
 struct AgentToAsk {
   std::string pod_uid;
   std::string url;
   bool operator==(const AgentToAsk&) const = default;
 };
-// The first ready pod under the agent, by job and index. nullopt: there is none, or the job has no restart to count.
-std::optional<AgentToAsk> WhomToAsk(const TrainJobPlan& plan, const Observed& observed);
-// The same, by replica type and index. nullopt also if the agents' restarts do not count (RestartScope::kPod).
-std::optional<AgentToAsk> WhomToAsk(const PyTorchPlan& plan, const Observed& observed);
+// Running pods under the agent, at most kMostAgentsAsked: ready ones first, then by job and index. Empty: there is
+// none, or the job has no restart to count and no other pod to lose.
+std::vector<AgentToAsk> WhomToAsk(const TrainJobPlan& plan, const Observed& observed);
+// The same, by replica type and index.
+std::vector<AgentToAsk> WhomToAsk(const PyTorchPlan& plan, const Observed& observed);
 
-// Takes what the agents of a job say into `known`. True: they tell of a further restart.
-bool TakeNews(AgentsSaid said, std::optional<AgentsSaid>* known);
+// Takes what the agents of a job say into `known`; nullopt: the one that was asked does not answer any more, and its
+// word about lost nodes is void. True: they tell of a further restart, or of other lost nodes.
+bool TakeNews(std::optional<AgentsSaid> said, std::optional<AgentsSaid>* known);
 
-// InvalidArgument: `body` is not an answer of an agent.
-StatusOr<AgentsSaid> ReadAgentStatus(const std::string& pod_uid, std::string_view body);
+// How long an agent whose connection closed may run by Kubernetes' word: a kubelet reports the end of a container
+// within a second or two.
+inline constexpr std::chrono::seconds kKubeletTells{3};
+
+struct AgentAnswer {
+  AgentsSaid said;
+  std::string version;  // to ask for news after it; empty: of an older agent
+  // False: another agent may know better. This one hears no coordinator, or most of the nodes fell silent for it.
+  bool knows = true;
+};
+// InvalidArgument: `body` is not an answer of an agent. Without AgentAnswer::knows, no node is lost.
+StatusOr<AgentAnswer> ReadAgentStatus(const std::string& pod_uid, std::string_view body, WallTime now);
 
 }  // namespace muster::controller

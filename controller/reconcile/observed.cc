@@ -376,6 +376,7 @@ StatusOr<ObservedPod> ReadPod(const ObjectView& object) {
     pod.told_to_end = *pod.meta.deleted - std::chrono::seconds(metadata.Number("deletionGracePeriodSeconds"));
   }
   pod.ended_here = !pod.meta.Annotation(kEndedAnnotation).empty();
+  pod.excluded_node = pod.meta.Annotation(kExcludedNodeAnnotation);
   Trim(&pod.meta);
   const ObjectView spec = object.Part("spec");
   pod.node = spec.Text("nodeName");

@@ -93,6 +93,7 @@ struct ObservedPod {
   bool made_here = false;       // a pod of a PyTorchJob that Muster created
   bool tracked = false;         // has the Job controller's finalizer: its end has not been counted
   std::string node;             // empty: not scheduled
+  std::string excluded_node;    // kExcludedNodeAnnotation
   std::string host;             // its host name; empty: the pod's name
   std::string address;          // status.podIP
   std::string phase;            // Pending, Running, Succeeded, Failed, Unknown
@@ -150,11 +151,21 @@ struct ObservedObject {
   PackedJson fields;  // what a plan sets of it; null: of this kind only the existence counts
 };
 
-// What the agents of a running job say of restarts in their pods (agent_status.h).
+// A node of the rendezvous that the agents of a running job have lost.
+struct LostNode {
+  std::string address;  // of its pod
+  bool closed = false;  // its connection closed; else it fell silent
+  WallTime lost{};      // when
+  WallTime due{};       // its pod counts as lost from then on, unless the agents hear it or a kubelet reports its end
+  bool operator==(const LostNode&) const = default;
+};
+
+// What the agents of a running job say of restarts in their pods, and of lost nodes (agent_status.h).
 struct AgentsSaid {
   std::string pod_uid;                    // of the pod that was asked
   int restarts = 0;                       // that were charged
   std::optional<WorkerFailure> overcome;  // the cause of the last one
+  std::vector<LostNode> lost = {};
   bool operator==(const AgentsSaid&) const = default;
 };
 

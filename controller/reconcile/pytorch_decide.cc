@@ -5,14 +5,15 @@
 #include "base/text.h"
 #include "controller/api/reasons.h"
 #include "controller/plan/elastic.h"
+#include "controller/plan/placement.h"
 #include "controller/reconcile/deciding.h"
 #include "controller/reconcile/failure.h"
+#include "controller/reconcile/lost_nodes.h"
 #include "controller/reconcile/pytorch_conditions.h"
 #include "controller/reconcile/pytorch_finished.h"
 #include "controller/reconcile/pytorch_replicas.h"
 #include "controller/reconcile/pytorch_services.h"
 #include "controller/reconcile/repair.h"
-#include "controller/reconcile/replacement.h"
 #include "controller/reconcile/waiting.h"
 
 namespace muster::controller {
@@ -213,11 +214,19 @@ class Deciding {
   void Restart() {
     const bool whole = plan_.restart == RestartScope::kJob && !plan_.RestartsInPlace();
     std::optional<WallTime> due;
+    const LostPods lost = whole ? LostPods() : LostPods(observed_, now_);
+    if (lost.again()) decision_.LookAgain(*lost.again());
     for (Replica& replica : replicas_.all) {
       if (replica.pod == nullptr) continue;
       const ObservedPod& pod = *replica.pod;
+      const bool stays = replica.old || replica.failure || replica.Succeeded();
+      if (const auto not_on = stays ? std::nullopt : MoveOn(pod, lost, now_, &decision_)) {
+        restarting_ = true;
+        remade_[&replica] = *not_on;
+        continue;
+      }
       if (pod.meta.deleted) {
-        DropWhereLost(replica);
+        DropWhereStuck(pod, now_, &decision_);
         NoteDeletion(replica);
         if (!replica.old && !replica.recorded) due = now_;
       } else if (replica.failure) {
@@ -277,18 +286,7 @@ class Deciding {
           fmt::format("PyTorchJob {} is restarting because {} replica {} failed, {}: {}", job_.meta.name,
                       ReplicaName(replica->planned->type), replica->index, Used(), CauseOf(replica->failure->failure)));
     restarting_ = restarting_ || replica->planned->restart != RestartPolicy::kNever;
-    remade_.push_back(replica);
-  }
-
-  // A pod on a node that does not answer would keep its name for ever.
-  void DropWhereLost(const Replica& replica) {
-    const ObservedPod& pod = *replica.pod;
-    const WallTime lost = *pod.meta.deleted + kLostAfter;
-    if (now_ < lost) return decision_.LookAgain(lost);
-    Do(Action::Kind::kDropPod, pod.meta);
-    Event(true, reason::kPodLost,
-          fmt::format("pod {} (node {}) is still terminating; it is deleted by force, and recreated", pod.meta.name,
-                      pod.node));
+    remade_[replica];
   }
 
   // A pod that was deleted after all pods of the job ran: its exit code may never have been read. Empty: none.
@@ -358,11 +356,14 @@ class Deciding {
                              std::max(0, plan_.budget.value_or(kUnlimitedRestarts) - status().restarts)};
     std::vector<Action> made;
     for (const Replica& replica : replicas_.all) {
-      const bool goes_now = std::find(remade_.begin(), remade_.end(), &replica) != remade_.end();
-      if (replica.recorded || (!goes_now && (replica.pod != nullptr || !MayCreate()))) continue;
+      const auto remade = remade_.find(&replica);
+      if (replica.recorded || (remade == remade_.end() && (replica.pod != nullptr || !MayCreate()))) continue;
       Action action{.kind = Action::Kind::kCreatePod, .name = replica.name};
-      action.object = [&job = job_, &plan = plan_, &planned = *replica.planned, index = replica.index, attempt] {
-        return PodOfReplica(job, plan, planned, index, attempt);
+      action.object = [&job = job_, &plan = plan_, &planned = *replica.planned, index = replica.index, attempt,
+                       not_on = remade == remade_.end() ? "" : remade->second] {
+        Json pod = PodOfReplica(job, plan, planned, index, attempt);
+        if (!not_on.empty()) ExcludeNode(not_on, &pod);
+        return pod;
       };
       action.bytes = replica.planned->pod_template.bytes();
       made.push_back(std::move(action));
@@ -445,8 +446,9 @@ class Deciding {
   const Observed& observed_;
   const WallTime now_;
   Replicas replicas_;
-  std::vector<const Replica*> remade_;  // their pods are deleted and created again in this pass
-  std::string wait_;                    // why no pods are made, or a pod does not run
+  // Their pods are deleted and created again in this pass. With the node on which they may not run; empty: none.
+  std::map<const Replica*, std::string> remade_;
+  std::string wait_;  // why no pods are made, or a pod does not run
   bool restarting_ = false;
   size_t created_ = 0;  // Services and pods
   PyTorchDecision decision_;

@@ -4,6 +4,8 @@
 #include <map>
 #include <vector>
 
+#include "base/text.h"
+#include "controller/api/reasons.h"
 #include "controller/plan/pod_object.h"
 #include "controller/reconcile/deciding.h"
 
@@ -22,7 +24,7 @@ bool LivedWell(const ObservedPod& pod) {
 
 }  // namespace
 
-Replacements ReplacementsOf(const Placed& placed, WallTime now) {
+Replacements ReplacementsOf(const Placed& placed, const LostPods& lost, WallTime now) {
   Replacements replacements;
   struct Index {
     int lost = 0;
@@ -31,24 +33,30 @@ Replacements ReplacementsOf(const Placed& placed, WallTime now) {
   std::map<int, Index> indexes;  // of lost pods
   std::vector<int> kept;         // indexes that need no new pod: nearly all
   bool any_stuck = false;
+  const auto again = [&replacements](WallTime when) {
+    replacements.again = replacements.again ? std::min(*replacements.again, when) : when;
+  };
   for (const ObservedPod* pod : placed.pods) {
     if (!pod->index || *pod->index >= placed.job->pods || IsScaledAway(*pod, *placed.planned)) continue;
     if (HasCompleted(*placed.job, *pod->index)) continue;
     const bool failed = pod->phase == "Failed";
-    bool stuck = false;
-    if (!failed && pod->phase != "Succeeded" && pod->meta.deleted) {
-      const WallTime end = *pod->meta.deleted + kLostAfter;
+    const LostNode* by_word = lost.Find(*pod);
+    bool stuck = by_word != nullptr;
+    if (!stuck && !failed && pod->phase != "Succeeded" && pod->meta.deleted) {
+      // No kubelet is to end a pod that has no node.
+      const WallTime end = pod->node.empty() && !pod->excluded_node.empty() ? now : *pod->meta.deleted + kLostAfter;
       stuck = end <= now;
-      any_stuck = any_stuck || stuck;
-      if (!stuck) replacements.again = replacements.again ? std::min(*replacements.again, end) : end;
+      if (!stuck) again(end);
     }
+    any_stuck = any_stuck || stuck;
+    if (const auto until = ExclusionEnds(*pod)) *until <= now ? replacements.unplaced.push_back(pod) : again(*until);
     if ((!failed && !stuck) || HasSucceeded(*pod, now)) {
       kept.push_back(*pod->index);
       continue;
     }
     Index& index = indexes[*pod->index];
     ++index.lost;
-    if (index.newest.lost == nullptr || IsNewer(*pod, *index.newest.lost)) index.newest = {pod, "", stuck};
+    if (index.newest.lost == nullptr || IsNewer(*pod, *index.newest.lost)) index.newest = {pod, "", stuck, by_word};
   }
   if (indexes.empty()) return replacements;
   for (const int index : kept) indexes.erase(index);
@@ -61,6 +69,33 @@ Replacements ReplacementsOf(const Placed& placed, WallTime now) {
     replacements.now.push_back(std::move(index.newest));
   }
   return replacements;
+}
+
+void Replace(const Placed& placed, const LostPods& lost, WallTime now, Steps* steps) {
+  using Kind = Action::Kind;
+  const Replacements found = ReplacementsOf(placed, lost, now);
+  if (found.again) steps->LookAgain(*found.again);
+  for (const ObservedPod* pod : found.unplaced)
+    steps->actions.push_back({Kind::kDeletePod, pod->meta.name, pod->meta.uid});
+  for (const Replacement& replacement : found.now) {
+    const ObservedPod& old = *replacement.lost;
+    const bool by_word = replacement.by_word != nullptr;
+    if (by_word && !old.meta.deleted) steps->actions.push_back({Kind::kDeletePod, old.meta.name, old.meta.uid});
+    Action action{.kind = Kind::kCreatePodOfJob, .name = replacement.name, .uid = placed.job->meta.uid};
+    action.job = placed.job->meta.name;
+    action.index = *old.index;
+    if (by_word) action.not_on = old.node;
+    steps->actions.push_back(std::move(action));
+    if (!replacement.stuck) continue;
+    const std::string why =
+        by_word ? fmt::format("the agents have lost pod {} (node {}): {}; pod {} replaces it on another node",
+                              old.meta.name, old.node, WhyLost(*replacement.by_word), replacement.name)
+        : old.node.empty() ? fmt::format("no node but {} fits pod {}; pod {} replaces it on any node",
+                                         old.excluded_node, old.meta.name, replacement.name)
+                           : fmt::format("pod {} (node {}) is still terminating; pod {} replaces it", old.meta.name,
+                                         old.node, replacement.name);
+    steps->events.push_back({true, reason::kPodLost, why});
+  }
 }
 
 }  // namespace muster::controller

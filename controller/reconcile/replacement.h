@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "controller/reconcile/lost_nodes.h"
+#include "controller/reconcile/steps.h"
 #include "controller/reconcile/train_job_progress.h"
 
 namespace muster::controller {
@@ -21,11 +23,13 @@ struct Replacement {
   const ObservedPod* lost = nullptr;
   std::string name;    // of the new pod; the same lost pod gives the same name, so that only one is created
   bool stuck = false;  // the lost pod has not ended
+  const LostNode* by_word = nullptr;  // the agents have lost its node, and it may not have been deleted; null: else
 };
 
 struct Replacements {
   std::vector<Replacement> now;
-  std::optional<WallTime> again;  // when the first pod that is ending now counts as lost
+  std::optional<WallTime> again;             // when the first pod that is ending now counts as lost
+  std::vector<const ObservedPod*> unplaced;  // their exclusion of a node has ended while they waited for another one
 };
 
 // A pod that lived this long has started well. Its failure is a new one, so it may be replaced at once.
@@ -34,6 +38,9 @@ inline constexpr std::chrono::seconds kGoodLife{60};
 // The replacements for a Job that runs. Two kinds of pods are left to the Job controller and its growing pauses: those
 // that failed before they ran, since a node that rejects pods would get one after the other; and those that failed soon
 // after another of their index, since a fault of a few seconds would use up the restart budget.
-Replacements ReplacementsOf(const Placed& placed, WallTime now);
+Replacements ReplacementsOf(const Placed& placed, const LostPods& lost, WallTime now);
+
+// Creates them. A pod that the agents have lost is deleted first, and its replacement goes to another node.
+void Replace(const Placed& placed, const LostPods& lost, WallTime now, Steps* steps);
 
 }  // namespace muster::controller

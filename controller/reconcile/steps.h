@@ -40,8 +40,9 @@ struct Action {
   // Makes the object to create; of kDeleteObject: {apiVersion, kind}. Call it when the object is sent, so that a job of
   // thousands of objects takes memory for those under way only. The job and the plan of the decision must still exist.
   std::function<Json()> object;
-  size_t bytes = 0;  // of a new Job or pod, about
-  std::string job;   // of a new pod
+  size_t bytes = 0;    // of a new Job or pod, about
+  std::string job;     // of a new pod
+  std::string not_on;  // of kCreatePodOfJob: the node on which the pod may not run; empty: none
   std::string container;
   int index = 0;  // of a new pod
   int pods = 0;

@@ -417,20 +417,11 @@ class Deciding {
   }
 
   void Replace() {
+    const LostPods lost(observed_, now_);
+    if (lost.again()) decision_.LookAgain(*lost.again());
     for (const Placed& placed : all_) {
       if (!placed.planned->agent || placed.planned->restart == RestartPolicy::kNever || !placed.runs()) continue;
-      const Replacements found = ReplacementsOf(placed, now_);
-      if (found.again) decision_.LookAgain(*found.again);
-      for (const Replacement& replacement : found.now) {
-        const ObservedPod& lost = *replacement.lost;
-        Do(Action::Kind::kCreatePodOfJob, replacement.name, placed.job->meta.uid);
-        decision_.actions.back().job = placed.job->meta.name;
-        decision_.actions.back().index = *lost.index;
-        if (!replacement.stuck) continue;
-        Event(true, reason::kPodLost,
-              fmt::format("pod {} (node {}) is still terminating; pod {} replaces it", lost.meta.name, lost.node,
-                          replacement.name));
-      }
+      controller::Replace(placed, lost, now_, &decision_);
     }
   }
 

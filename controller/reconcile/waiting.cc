@@ -43,8 +43,12 @@ std::optional<Wait> WaitOf(const ObservedPod& pod, WallTime now, std::optional<W
                 fmt::format("pod {}: its node {} is not ready, and does not answer", pod.meta.name, pod.node)};
   }
   if (pod.meta.deleted) return std::nullopt;
+  const std::string elsewhere =
+      pod.excluded_node.empty()
+          ? ""
+          : fmt::format("; not on node {}, where the job's agents have lost its predecessor", pod.excluded_node);
   if (!pod.waiting.empty()) {
-    std::string message = fmt::format("pod {}: {}", pod.meta.name, pod.waiting);
+    std::string message = fmt::format("pod {}: {}{}", pod.meta.name, pod.waiting, elsewhere);
     if (pod.waiting_reason == "CrashLoopBackOff") {
       if (const auto newest = NewestFailureOf(pod, {})) message += fmt::format("; {}", Explain(newest->failure));
     }
@@ -53,7 +57,7 @@ std::optional<Wait> WaitOf(const ObservedPod& pod, WallTime now, std::optional<W
     return wait;
   }
   if (pod.pending.empty()) return std::nullopt;
-  if (const WallTime due = pod.moved + kMovesOn; now < due) {
+  if (const WallTime due = pod.moved + kMovesOn; now < due && elsewhere.empty()) {
     *again = *again ? std::min(**again, due) : due;
     return std::nullopt;
   }
@@ -62,7 +66,7 @@ std::optional<Wait> WaitOf(const ObservedPod& pod, WallTime now, std::optional<W
     return WithStep(pod.event.reason, pod.event.message,
                     fmt::format("pod {}: {}: {}", pod.meta.name, pod.event.reason, pod.event.message));
   }
-  return Wait{pod.gated ? "SchedulingGated" : "", fmt::format("pod {}: {}", pod.meta.name, pod.pending)};
+  return Wait{pod.gated ? "SchedulingGated" : "", fmt::format("pod {}: {}{}", pod.meta.name, pod.pending, elsewhere)};
 }
 
 }  // namespace muster::controller

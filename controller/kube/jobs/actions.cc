@@ -5,6 +5,7 @@
 #include "controller/api/lenient.h"
 #include "controller/kube/client/answer.h"
 #include "controller/plan/native_gang.h"
+#include "controller/plan/placement.h"
 #include "controller/plan/pod_object.h"
 #include "controller/reconcile/repair.h"
 #include "controller/reconcile/written.h"
@@ -144,6 +145,7 @@ class Executor {
     if (meta->uid != action.uid || meta->deleted) co_return absl::OkStatus();
     auto pod = PodOfJob(*owner, action.index, action.name);
     if (!pod.ok()) co_return pod.status();
+    if (!action.not_on.empty()) ExcludeNode(action.not_on, &*pod);
     const std::function<Json()> make = [&pod] { return *pod; };
     auto made = co_await Post(kPods, make);
     if (absl::IsAlreadyExists(made.status())) co_return absl::OkStatus();  // the watch will report it

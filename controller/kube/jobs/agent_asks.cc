@@ -10,38 +10,54 @@
 namespace muster::controller {
 namespace {
 
-constexpr int kMostAtOnce = 16;
+constexpr int kMostJobs = 20'000;  // whose connections are kept
+constexpr int kMostInATurn = 16;
 constexpr auto kPause = std::chrono::milliseconds(100);  // between two turns, for other work of the loop
+constexpr auto kSoon = std::chrono::seconds(1);          // between two requests for one job, whatever the agent answers
+constexpr auto kSlack = std::chrono::seconds(5);
 
-http::Limits ShortLimits() {
-  return {.connect = std::chrono::seconds(2), .head = std::chrono::seconds(5), .total = std::chrono::seconds(5)};
+http::Limits LimitsOf(bool waits) {
+  const Duration limit = kSlack + (waits ? Duration(kAskWait) : Duration::zero());
+  return {.connect = std::chrono::seconds(2), .silence = {}, .head = limit, .total = limit};
 }
 
 }  // namespace
 
 AgentAsks::AgentAsks(boost::asio::io_context& loop, Said said)
-    : said_(std::move(said)), client_(loop, {.connections = kMostAtOnce}), timer_(loop) {}
+    : said_(std::move(said)),
+      // An agent may say nothing for a minute. Its machine may be gone.
+      client_(loop, {.dead_peer = std::chrono::seconds(10), .connections = kMostJobs, .buffer = 4 << 10}),
+      timer_(loop) {}
 
-void AgentAsks::Ask(const std::string& key, std::optional<AgentToAsk> whom) {
+void AgentAsks::Ask(const std::string& key, std::vector<AgentToAsk> whom) {
   const auto known = jobs_.find(key);
-  if (known != jobs_.end() && whom && known->second.whom == *whom) return;
-  TimePoint due = MonotonicClock::now() + kAskEvery;
-  if (known != jobs_.end()) {
-    due = known->second.due;  // another pod of the job is not asked earlier
-    due_.erase({due, key});
-    if (known->second.answer) --under_way_;
-    jobs_.erase(known);
-  }
-  if (whom) {
-    jobs_[key] = {*std::move(whom), due, nullptr};
+  if (known == jobs_.end()) {
+    if (whom.empty()) return;
+    const TimePoint due = MonotonicClock::now();
+    jobs_[key] = {.whom = std::move(whom), .due = due};
     due_.insert({due, key});
+    return Arm();
+  }
+  Asked& asked = known->second;
+  const auto now_asked = std::find(whom.begin(), whom.end(), asked.whom[asked.at]);
+  if (now_asked != whom.end()) {
+    asked.at = static_cast<size_t>(now_asked - whom.begin());
+    asked.whom = std::move(whom);
+    return;
+  }
+  due_.erase({asked.due, key});
+  if (whom.empty()) {
+    jobs_.erase(known);
+  } else {
+    asked = {.whom = std::move(whom), .begun = asked.begun, .due = asked.begun + kSoon};
+    due_.insert({asked.due, key});
   }
   Arm();
 }
 
 void AgentAsks::Arm() {
   timer_.cancel();
-  if (due_.empty() || under_way_ >= kMostAtOnce) return;
+  if (due_.empty()) return;
   timer_.expires_at(std::max(due_.begin()->first, next_turn_));
   timer_.async_wait([this](boost::system::error_code cancelled) {
     if (!cancelled) Begin();
@@ -51,35 +67,64 @@ void AgentAsks::Arm() {
 void AgentAsks::Begin() {
   const TimePoint now = MonotonicClock::now();
   next_turn_ = now + kPause;
-  while (!due_.empty() && due_.begin()->first <= now && under_way_ < kMostAtOnce) {
+  for (int begun = 0; begun < kMostInATurn && !due_.empty() && due_.begin()->first <= now; ++begun) {
     const std::string key = due_.begin()->second;
     due_.erase(due_.begin());
     Asked& asked = jobs_.at(key);
-    asked.due = now + kAskEvery;
-    ++under_way_;
-    http::Request request{.url = asked.whom.url};
+    asked.begun = now;
+    http::Request request{.url = asked.whom[asked.at].url};
+    const bool waits = !asked.version.empty();
+    if (waits) request.url += fmt::format("?after={}&wait={}", asked.version, kAskWait.count());
     request.direct = true;
-    asked.answer = http::Ask(client_, request, ShortLimits(), kLongestAgentStatus,
-                             [this, key, uid = asked.whom.pod_uid](const http::Answer& answer) {
-                               const bool whole = answer.end.kind == http::TransferEnd::Kind::kWhole;
-                               if (!whole) log::Debug(fmt::format("{}: its agent: {}", key, answer.end.what));
-                               Came(key, uid, whole && answer.head.status == 200 ? answer.body : "");
-                             });
+    asked.answer =
+        http::Ask(client_, request, LimitsOf(waits), kLongestAgentStatus, [this, key](const http::Answer& answer) {
+          const bool whole = answer.end.kind == http::TransferEnd::Kind::kWhole;
+          if (!whole) log::Debug(fmt::format("{}: its agent: {}", key, answer.end.what));
+          Came(key, whole ? answer.head.status : 0, answer.body);
+        });
   }
   Arm();
 }
 
-void AgentAsks::Came(const std::string& key, const std::string& pod_uid, const std::string& body) {
+// The agent is of no use now: the next one is asked.
+void AgentAsks::Next(Asked* asked) {
+  asked->at = (asked->at + 1) % asked->whom.size();
+  asked->version.clear();
+  asked->due = asked->begun + kAskEvery;
+  if (++asked->in_vain < asked->whom.size()) {
+    asked->due = MonotonicClock::now();
+  } else {
+    asked->in_vain = 0;
+  }
+}
+
+void AgentAsks::Came(const std::string& key, int status, const std::string& body) {
   Asked& asked = jobs_.at(key);  // a request whose job was forgotten is cancelled
   // This runs within the request's own callback, which must outlive it.
   boost::asio::post(timer_.get_executor(), [answer = std::move(asked.answer)] {});
-  --under_way_;
+  std::optional<AgentsSaid> said;
+  bool tells = true;
+  if (status == 304) {
+    asked.in_vain = 0;
+    asked.due = std::max(MonotonicClock::now(), asked.begun + kSoon);
+    tells = false;
+  } else {
+    StatusOr<AgentAnswer> answer = absl::UnavailableError(fmt::format("HTTP {}", status));
+    if (status == 200) answer = ReadAgentStatus(asked.whom[asked.at].pod_uid, body, WallNow());
+    if (!answer.ok()) log::Debug(fmt::format("{}: its agent: {}", key, Message(answer.status())));
+    if (answer.ok()) said = std::move(answer->said);
+    if (!answer.ok() || !answer->knows) {
+      Next(&asked);
+    } else {
+      const bool waited = !answer->version.empty() && answer->version != asked.version;
+      asked.in_vain = 0;
+      asked.due = waited ? std::max(MonotonicClock::now(), asked.begun + kSoon) : asked.begun + kAskEvery;
+      asked.version = std::move(answer->version);
+    }
+  }
   due_.insert({asked.due, key});
   Arm();
-  if (body.empty()) return;
-  auto said = ReadAgentStatus(pod_uid, body);
-  if (!said.ok()) return log::Debug(fmt::format("{}: its agent: {}", key, Message(said.status())));
-  said_(key, *std::move(said));
+  if (tells) said_(key, std::move(said));
 }
 
 }  // namespace muster::controller

@@ -1,9 +1,11 @@
-// Asks the agents of running jobs for the restarts in their pods (reconcile/agent_status.h), so that a job's
-// status shows them while they happen. An agent that cannot be reached (a NetworkPolicy, no port) costs nothing else:
-// the termination messages tell the same in the end.
+// Asks the agents of running jobs for the restarts in their pods and for lost nodes (reconcile/agent_status.h), so that
+// the controller knows them when they happen. An agent that cannot be reached (a NetworkPolicy, no port) costs nothing
+// else: termination messages and Kubernetes tell the same later.
 //
-// Each job is asked at most once in kAskEvery. At most 16 requests are under way, and 160 begin in a second, in turn:
-// with very many jobs each is asked less often. No credentials are sent. Loop thread only.
+// Each job has one request under way, to one agent. It waits for news for kAskWait, and is repeated at once; the
+// connection is kept. If the agent does not answer, the next one of the job is asked at once; after all of them, or if
+// an agent answers without waiting (an older one), kAskEvery passes first. At most 160 requests begin in a second, in
+// turn. No credentials are sent. Loop thread only.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -11,9 +13,11 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/clock.h"
 #include "controller/reconcile/agent_status.h"
@@ -21,38 +25,44 @@
 
 namespace muster::controller {
 
+inline constexpr std::chrono::seconds kAskWait{60};  // the most that an agent allows
 inline constexpr Duration kAskEvery = std::chrono::seconds(10);
 
 class AgentAsks {
  public:
-  using Said = std::function<void(const std::string& key, AgentsSaid said)>;
+  using Said = std::function<void(const std::string& key, std::optional<AgentsSaid> said)>;
 
-  // `said` is called with each answer. It may call Ask and Forget.
+  // `said` is called with each answer that has news, and with nullopt when the agent that was asked is not heard any
+  // more. It may call Ask and Forget.
   AgentAsks(boost::asio::io_context& loop, Said said);
   AgentAsks(const AgentAsks&) = delete;
   AgentAsks& operator=(const AgentAsks&) = delete;
 
-  // From now on asks `whom` for the job `key`; nullopt: asks nobody.
-  void Ask(const std::string& key, std::optional<AgentToAsk> whom);
-  void Forget(const std::string& key) { Ask(key, std::nullopt); }
+  // From now on asks one of `whom` for the job `key`: the one that is asked now, else the first. Empty: asks nobody.
+  void Ask(const std::string& key, std::vector<AgentToAsk> whom);
+  void Forget(const std::string& key) { Ask(key, {}); }
 
  private:
   struct Asked {
-    AgentToAsk whom;
-    TimePoint due;
+    std::vector<AgentToAsk> whom;
+    size_t at = 0;        // in `whom`: the one that is asked
+    size_t in_vain = 0;   // how many were asked in vain, one after the other
+    std::string version;  // that it knows; empty: none
+    TimePoint begun{};    // of the last request
+    TimePoint due{};
     std::shared_ptr<void> answer;  // the request that is under way; null: none
   };
 
   void Arm();
   void Begin();
-  void Came(const std::string& key, const std::string& pod_uid, const std::string& body);
+  void Came(const std::string& key, int status, const std::string& body);
+  void Next(Asked* asked);
 
   Said said_;
   http::Client client_;
   boost::asio::steady_timer timer_;
   std::map<std::string, Asked> jobs_;
   std::set<std::pair<TimePoint, std::string>> due_;  // jobs without a request under way
-  int under_way_ = 0;
   TimePoint next_turn_{};
 };
 

@@ -32,7 +32,7 @@ class JobController {
                     }},
                std::forward<CacheArguments>(arguments)...),
         asks_(context.loop,
-              [this](const std::string& key, AgentsSaid said) {
+              [this](const std::string& key, std::optional<AgentsSaid> said) {
                 Known* known = cache_.Find(key);
                 if (known != nullptr && TakeNews(std::move(said), &known->agents)) passes_->Add(key, false);
               }),

@@ -1,11 +1,14 @@
-"""Restarts in the pods of a running job, as its agents tell of them. The agents here are a server of the test."""
+"""Restarts in the pods of a running job, and lost nodes, as its agents tell of them. The agents are a server of this
+test."""
 
 import http.server
 import json
 import threading
+import urllib.parse
+import zlib
 
 from controller_case import TRUE
-from pytorch_case import LABEL, PyTorchCase, conditions
+from pytorch_case import LABEL, PyTorchCase, conditions, pytorch_job
 
 import class_runner
 from scenario import runtime, shell
@@ -13,16 +16,45 @@ from scenario import runtime, shell
 
 class Agent(http.server.BaseHTTPRequestHandler):
     said = {"restart_count": 0}
+    changed = threading.Condition()
+
+    @classmethod
+    def say(cls, **said):
+        with cls.changed:
+            cls.said = said
+            cls.changed.notify_all()
+
+    @classmethod
+    def version(cls):
+        return f"{zlib.crc32(json.dumps(cls.said).encode()):08x}"
 
     def do_GET(self):
-        body = json.dumps(type(self).said).encode()
-        self.send_response(200 if self.path == "/status" else 404)
+        path, _, query = self.path.partition("?")
+        asked = dict(urllib.parse.parse_qsl(query))
+        with self.changed:
+            if "after" in asked:
+                self.changed.wait_for(lambda: self.version() != asked["after"], int(asked["wait"]))
+            version, said = self.version(), self.said
+        known = asked.get("after") == version
+        body = b"" if known else json.dumps({**said, "version": version, "source": "coordinator"}).encode()
+        self.send_response(404 if path != "/status" else 304 if known else 200)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
 
     def log_message(self, *_):
         pass
+
+
+LOST_ADDRESS = "10.255.0.7"  # no agent is there
+FINALIZERS = ["batch.kubernetes.io/job-tracking"]
+STAYS = "e2e.muster.dev/stays"
+
+
+def apart(label, name):
+    """Fields of a pod that runs on another node than its peers."""
+    spread = {"maxSkew": 1, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "DoNotSchedule"}
+    return {"topologySpreadConstraints": [{**spread, "labelSelector": {"matchLabels": {label: name}}}]}
 
 
 class InPlace(PyTorchCase):
@@ -37,15 +69,15 @@ class InPlace(PyTorchCase):
         threading.Thread(target=server.serve_forever, daemon=True).start()
         self.addCleanup(server.server_close)
         self.addCleanup(server.shutdown)
-        Agent.said = {"restart_count": 0}
+        Agent.say(restart_count=0)
         return {"env": [{"name": "MUSTER_HTTP_PORT", "value": str(server.server_port)}]}
 
     def tell(self, pods, host):
         """The agents tell of one restart, whose cause was on `host`."""
-        Agent.said = {
-            "restart_count": 1,
-            "max_restarts": 6,
-            "overcome": {
+        Agent.say(
+            restart_count=1,
+            max_restarts=6,
+            overcome={
                 "rank": 1,
                 "node": "n",
                 "host": host,
@@ -55,12 +87,30 @@ class InPlace(PyTorchCase):
                 "ended_unix_ms": 1800000000000,
                 "stderr_reason": "Segmentation fault in custom_ops.so",
             },
-        }
-        address = self.cluster.address
+        )
         for pod in pods:
-            self.api.patch(
-                "pods", pod["metadata"]["name"], {"status": {"podIP": address, "podIPs": [{"ip": address}]}}, "status"
-            )
+            self.place(pod, self.cluster.address)
+
+    def place(self, pod, address):
+        change = {"status": {"podIP": address, "podIPs": [{"ip": address}]}}
+        self.api.patch("pods", pod["metadata"]["name"], change, "status")
+
+    def lose(self, pod, speaker):
+        """The agent of `speaker` tells that the node of `pod` is lost."""
+        self.place(pod, LOST_ADDRESS)
+        self.place(speaker, self.cluster.address)
+        lost = {"node": "n", "host": "h", "address": LOST_ADDRESS, "how": "closed"}
+        lost.update(lost_seconds=0.1, last_heard_seconds=1)
+        Agent.say(restart_count=0, heartbeat_timeout_seconds=15, lost=[lost])
+
+    def is_elsewhere(self, pod, lost):
+        """`pod` runs on another node than `lost`, and may not run on that one."""
+        node = lost["spec"]["nodeName"]
+        (term,) = pod["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"][
+            "nodeSelectorTerms"
+        ]
+        self.assertEqual(term["matchFields"], [{"key": "metadata.name", "operator": "NotIn", "values": [node]}])
+        self.assertNotEqual(pod["spec"]["nodeName"], node)
 
     def shows(self, job, pod):
         """The job's status and an event have the restart. `pod`: of the cause."""
@@ -87,6 +137,41 @@ class InPlace(PyTorchCase):
         job = self.await_job("again", lambda job: job["status"].get("restarts") == 1)
         self.assertEqual(job["status"]["state"], "Running")
         self.shows(job, pods["1"])
+
+    def test_a_pod_on_a_lost_node_is_replaced_elsewhere(self):
+        pod = apart("jobset.sigs.k8s.io/jobset-name", "lost")
+        self.make("lost", runtime("", 2, container={**TRUE, **self.serve_agent()}, pod=pod))
+        self.running("lost")
+        first, second = sorted(self.items("pods", "lost"), key=lambda pod: pod["metadata"]["name"])
+        # It does not end, as on a node that does not answer.
+        self.api.patch("pods", second["metadata"]["name"], {"metadata": {"finalizers": [*FINALIZERS, STAYS]}})
+        self.lose(second, first)
+        words = f"the agents have lost pod {second['metadata']['name']} (node {second['spec']['nodeName']})"
+        event = self.api.await_event("lost", "PodLost", words=words)
+        name = event["message"].partition("; pod ")[2].split()[0]
+        replacement = self.api.await_object("pods", name, lambda pod: pod.get("status", {}).get("phase") == "Running")
+        self.is_elsewhere(replacement, second)
+        self.assertIn("deletionTimestamp", self.api.get("pods", second["metadata"]["name"])["metadata"])
+        self.assertEqual(len(self.items("pods", "lost")), 3, "one word, one new pod")
+        self.assertEqual(self.running("lost")["status"]["restarts"], 0)
+        self.api.patch("pods", second["metadata"]["name"], {"metadata": {"finalizers": None}})
+
+    def test_of_a_pytorchjob_too(self):
+        made = pytorch_job(
+            "torch-lost",
+            workers=1,
+            annotations={"muster.dev/restart": "job"},
+            container={"command": shell("torchrun train.py"), **self.serve_agent()},
+        )
+        for replicas in made["spec"]["pytorchReplicaSpecs"].values():
+            replicas["template"]["spec"].update(apart(LABEL + "job-name", "torch-lost"))
+        self.api.create("pytorchjobs", made)
+        self.await_running("torch-lost")
+        pods = self.of("pods", "torch-lost")
+        lost = pods["torch-lost-worker-0"]
+        self.lose(lost, pods["torch-lost-master-0"])
+        self.is_elsewhere(self.await_other("torch-lost-worker-0", lost["metadata"]["uid"]), lost)
+        self.assertEqual(self.await_running("torch-lost")["status"].get("restarts", 0), 0)
 
     def test_of_a_pytorchjob(self):
         self.create_job(

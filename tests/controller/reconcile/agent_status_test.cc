@@ -26,33 +26,50 @@ Observed Running() {
     ObservedPod pod = Pod(observed.jobs[0], index);
     pod.ready = true;
     pod.address = fmt::format("10.0.0.{}", index);
+    pod.node = fmt::format("n{}", index);
     observed.pods.push_back(pod);
   }
   return observed;
 }
 
-TEST(AgentStatus, TheFirstReadyPodIsAsked) {
+std::string Urls(const std::vector<AgentToAsk>& agents) {
+  std::vector<std::string> urls;
+  for (const AgentToAsk& agent : agents) urls.push_back(agent.url);
+  return Join(urls, " ");
+}
+
+TEST(AgentStatus, ReadyPodsAreAskedFirst) {
   struct Row {
     const char* what;
     std::function<void(TrainJobPlan&, Observed&)> change;
-    std::string url;  // empty: nobody is asked
+    std::string urls;  // empty: nobody is asked
   };
+  const std::string first = "http://10.0.0.0:29480/status", second = "http://10.0.0.1:29480/status";
   const Row rows[] = {
-      {"both", [](TrainJobPlan&, Observed&) {}, "http://10.0.0.0:29480/status"},
-      {"IPv6", [](TrainJobPlan&, Observed& o) { o.pods[1].address = "fd00::1"; }, "http://[fd00::1]:29480/status"},
-      {"not ready", [](TrainJobPlan&, Observed& o) { o.pods[1].ready = false; }, "http://10.0.0.1:29480/status"},
-      {"ended", [](TrainJobPlan&, Observed& o) { o.pods[1].phase = "Failed"; }, "http://10.0.0.1:29480/status"},
+      {"both", [](TrainJobPlan&, Observed&) {}, first + " " + second},
+      {"IPv6", [](TrainJobPlan&, Observed& o) { o.pods[1].address = "fd00::1"; },
+       "http://[fd00::1]:29480/status " + second},
+      {"not ready", [](TrainJobPlan&, Observed& o) { o.pods[1].ready = false; }, second + " " + first},
+      {"none ready", [](TrainJobPlan&, Observed& o) { o.pods[0].ready = o.pods[1].ready = false; },
+       first + " " + second},
+      {"not started", [](TrainJobPlan&, Observed& o) { o.pods[1].phase = "Pending"; }, second},
+      {"ended", [](TrainJobPlan&, Observed& o) { o.pods[1].phase = "Failed"; }, second},
       {"no address", [](TrainJobPlan&, Observed& o) { o.pods[0].address = o.pods[1].address = ""; }, ""},
       {"no port", [](TrainJobPlan& p, Observed&) { p.jobs[0].agent_port.reset(); }, ""},
       {"no agent", [](TrainJobPlan& p, Observed&) { p.jobs[0].agent = false; }, ""},
-      {"no restarts", [](TrainJobPlan& p, Observed&) { p.max_restarts = 0; }, ""},
+      {"no restarts", [](TrainJobPlan& p, Observed&) { p.max_restarts = 0; }, first + " " + second},
+      {"neither restarts nor peers",
+       [](TrainJobPlan& p, Observed&) {
+         p.max_restarts = 0;
+         p.jobs[0].pods = 1;
+       },
+       ""},
   };
   for (const Row& row : rows) {
     TrainJobPlan plan = Served();
     Observed observed = Running();
     row.change(plan, observed);
-    const auto whom = WhomToAsk(plan, observed);
-    EXPECT_EQ(whom ? whom->url : "", row.url) << row.what;
+    EXPECT_EQ(Urls(WhomToAsk(plan, observed)), row.urls) << row.what;
   }
 }
 
@@ -72,32 +89,90 @@ TEST(AgentStatus, OfAPyTorchJob) {
     pod.address = fmt::format("10.0.0.{}", observed.pods.size());
     observed.pods.push_back(pod);
   }
-  EXPECT_EQ(WhomToAsk(plan, observed)->url, "http://10.0.0.1:1/status") << "the Master first";
-  observed.pods[1].ready = false;
-  EXPECT_EQ(WhomToAsk(plan, observed)->url, "http://10.0.0.0:2/status");
+  EXPECT_EQ(Urls(WhomToAsk(plan, observed)), "http://10.0.0.1:1/status http://10.0.0.0:2/status") << "the Master first";
   plan.replicas[1].agent_port.reset();
-  EXPECT_FALSE(WhomToAsk(plan, observed).has_value());
-  observed.pods[1].ready = true;
+  EXPECT_EQ(Urls(WhomToAsk(plan, observed)), "http://10.0.0.1:1/status");
   plan.restart = RestartScope::kPod;
-  EXPECT_FALSE(WhomToAsk(plan, observed).has_value()) << "restarts in a pod do not count";
+  EXPECT_EQ(Urls(WhomToAsk(plan, observed)), "") << "restarts in a pod do not count";
   plan.restart = RestartScope::kJob;
   plan.budget = 0;
-  EXPECT_FALSE(WhomToAsk(plan, observed).has_value()) << "there is no restart";
+  EXPECT_EQ(Urls(WhomToAsk(plan, observed)), "") << "there is no restart";
+  for (PlannedReplicas& replicas : plan.replicas) replicas.meets = true;
+  EXPECT_EQ(Urls(WhomToAsk(plan, observed)), "http://10.0.0.1:1/status") << "it may know of a lost node";
 }
 
 TEST(AgentStatus, ReadsTheAnswerOfAnAgent) {
-  const auto said =
-      ReadAgentStatus("uid", R"({"run_id":"a","restart_count":2,"max_restarts":3,"nodes":[{"rank":null}],)"
-                             R"("overcome":{"rank":3,"exit_code":139,"signal":"SIGSEGV","host":"h"}})");
+  const auto said = ReadAgentStatus("uid",
+                                    R"({"run_id":"a","restart_count":2,"max_restarts":3,"nodes":[{"rank":null}],)"
+                                    R"("overcome":{"rank":3,"exit_code":139,"signal":"SIGSEGV","host":"h"},)"
+                                    R"("version":"00ff"})",
+                                    kNow);
   ASSERT_TRUE(said.ok()) << said.status();
-  EXPECT_EQ(said->pod_uid, "uid");
-  EXPECT_EQ(said->restarts, 2);
-  EXPECT_EQ(said->overcome->rank, 3);
-  EXPECT_FALSE(ReadAgentStatus("uid", R"({"restart_count":0})")->overcome.has_value());
+  EXPECT_EQ(said->version, "00ff");
+  EXPECT_TRUE(said->knows);
+  EXPECT_EQ(said->said.pod_uid, "uid");
+  EXPECT_EQ(said->said.restarts, 2);
+  EXPECT_EQ(said->said.overcome->rank, 3);
+  EXPECT_TRUE(said->said.lost.empty());
+  EXPECT_FALSE(ReadAgentStatus("uid", R"({"restart_count":0})", kNow)->said.overcome.has_value());
   for (const char* wrong : {"", "no run", "[]", "{}", R"({"restart_count":-1})", R"({"restart_count":"1"})",
-                            R"({"restart_count":1,"overcome":7})", R"({"restart_count":1,"overcome":{"rank":"x"}})"}) {
-    EXPECT_FALSE(ReadAgentStatus("uid", wrong).ok()) << wrong;
+                            R"({"restart_count":1,"overcome":7})", R"({"restart_count":1,"overcome":{"rank":"x"}})",
+                            R"({"restart_count":1,"version":"a&b"})", R"({"restart_count":1,"lost":7})",
+                            R"({"restart_count":1,"lost":[{"address":7}]})",
+                            R"({"restart_count":1,"lost":[{"address":"10.0.0.1","lost_seconds":-1}]})",
+                            R"({"restart_count":1,"heartbeat_timeout_seconds":1e99})"}) {
+    EXPECT_FALSE(ReadAgentStatus("uid", wrong, kNow).ok()) << wrong;
   }
+  Json many = {{"restart_count", 0}, {"lost", Json::array()}};
+  for (int i = 0; i < 257; ++i) many["lost"].push_back({{"address", "10.0.0.1"}});
+  EXPECT_FALSE(ReadAgentStatus("uid", WriteJson(many), kNow).ok());
+}
+
+TEST(AgentStatus, ReadsWhenALostNodeCounts) {
+  struct Row {
+    const char* what;
+    Json lost;                 // beside the address
+    std::chrono::seconds due;  // from kNow
+  };
+  using std::chrono::seconds;
+  const Row rows[] = {
+      {"its connection closed", {{"how", "closed"}, {"lost_seconds", 0}, {"last_heard_seconds", 4}}, seconds(3)},
+      {"a while ago", {{"how", "closed"}, {"lost_seconds", 60}, {"last_heard_seconds", 64}}, seconds(-57)},
+      {"silent for the limit", {{"how", "silent"}, {"lost_seconds", 0}, {"last_heard_seconds", 15}}, seconds(0)},
+      {"it went to look for another coordinator",
+       {{"how", "silent"}, {"lost_seconds", 0}, {"last_heard_seconds", 1}},
+       seconds(14)},
+  };
+  for (const Row& row : rows) {
+    Json status = {{"restart_count", 0}, {"source", "coordinator"}, {"heartbeat_timeout_seconds", 15}};
+    status["lost"] = Json::array({row.lost, {{"how", "closed"}}});
+    status["lost"][0]["address"] = "fd00::7";
+    const auto answer = ReadAgentStatus("uid", WriteJson(status), kNow);
+    ASSERT_TRUE(answer.ok()) << answer.status();
+    ASSERT_EQ(answer->said.lost.size(), 1U) << "one without an address cannot be found";
+    EXPECT_EQ(answer->said.lost[0].address, "fd00::7");
+    EXPECT_EQ(answer->said.lost[0].due, kNow + row.due) << row.what;
+    for (const auto& [field, value] : {std::pair<const char*, Json>{"source", "node"}, {"cut_off", true}}) {
+      Json doubtful = status;
+      doubtful[field] = value;
+      const auto doubted = ReadAgentStatus("uid", WriteJson(doubtful), kNow);
+      EXPECT_TRUE(doubted->said.lost.empty()) << field;
+      EXPECT_FALSE(doubted->knows) << field;
+    }
+  }
+}
+
+TEST(AgentStatus, NewsAreRestartsAndLostNodes) {
+  std::optional<AgentsSaid> known;
+  EXPECT_FALSE(TakeNews(AgentsSaid{"a", 0, {}}, &known));
+  EXPECT_TRUE(TakeNews(AgentsSaid{"a", 1, {}}, &known));
+  EXPECT_FALSE(TakeNews(AgentsSaid{"a", 1, {}}, &known));
+  EXPECT_TRUE(TakeNews(AgentsSaid{"a", 1, {}, {{"10.0.0.1"}}}, &known));
+  EXPECT_TRUE(TakeNews(AgentsSaid{"a", 1, {}}, &known)) << "it is back";
+  EXPECT_FALSE(TakeNews(std::nullopt, &known));
+  TakeNews(AgentsSaid{"a", 1, {}, {{"10.0.0.1"}}}, &known);
+  EXPECT_TRUE(TakeNews(std::nullopt, &known)) << "its word is void";
+  EXPECT_EQ(known, (AgentsSaid{"a", 1, {}}));
 }
 
 // What the agents say while they run, and what their messages say in the end, is counted once.

@@ -75,7 +75,7 @@ TEST(ReplacementsOf, ReplacesPodsThatFailedOrDoNotEnd) {
     Placed placed{&planned, &job, {}, {}};
     for (const ObservedPod& pod : row.pods) placed.pods.push_back(&pod);
     std::vector<int> replaced;
-    for (const Replacement& each : ReplacementsOf(placed, kNow).now) replaced.push_back(*each.lost->index);
+    for (const Replacement& each : ReplacementsOf(placed, LostPods(), kNow).now) replaced.push_back(*each.lost->index);
     EXPECT_EQ(replaced, row.replaced) << row.what;
   }
 }
@@ -86,7 +86,7 @@ TEST(ReplacementsOf, TheNewestOfAnIndexGivesTheName) {
   job.meta.name = "a-node-0";
   const ObservedPod first = Pod(0, "Failed", 900), second = Lived(Pod(0, "Failed", 300), 200);
   auto name_of = [&](std::vector<const ObservedPod*> pods) {
-    return ReplacementsOf(Placed{&planned, &job, std::move(pods), {}}, kNow).now.at(0).name;
+    return ReplacementsOf(Placed{&planned, &job, std::move(pods), {}}, LostPods(), kNow).now.at(0).name;
   };
   EXPECT_EQ(name_of({&first, &second}), name_of({&second, &first}));
   EXPECT_NE(name_of({&first}), name_of({&first, &second}));
