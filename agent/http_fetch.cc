@@ -22,7 +22,6 @@ using asio::ip::tcp;
 using boost::system::error_code;
 
 constexpr uint32_t kHeaderLimit = 16 << 10;
-constexpr uint64_t kBodyLimit = 64 << 10;
 
 std::string RequestText(const FetchRequest& request) {
   std::string text = fmt::format("{} {} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n", request.method, request.target,
@@ -39,6 +38,7 @@ class HttpFetch::Impl : public std::enable_shared_from_this<Impl> {
   Impl(asio::io_context& loop, const FetchRequest& request, Done done)
       : where_(JoinHostPort(request.host, request.port)),
         request_(RequestText(request)),
+        longest_body_(request.longest_body),
         done_(std::move(done)),
         socket_(loop),
         deadline_(loop) {
@@ -78,7 +78,7 @@ class HttpFetch::Impl : public std::enable_shared_from_this<Impl> {
   void ExpectResponse() {
     parser_.emplace();
     parser_->header_limit(kHeaderLimit);
-    parser_->body_limit(kBodyLimit);
+    parser_->body_limit(longest_body_);
     parser_->eager(true);
   }
 
@@ -143,6 +143,7 @@ class HttpFetch::Impl : public std::enable_shared_from_this<Impl> {
 
   const std::string where_;
   const std::string request_;
+  const size_t longest_body_;
   Done done_;
   tcp::socket socket_;
   asio::steady_timer deadline_;

@@ -1,7 +1,7 @@
 // One HTTP/1.1 request on the agent's loop: connect, send, read, close.
 //
 // Loop thread only. Plain HTTP, no proxy, no redirect: for services of this machine and this cluster. The answer is
-// bounded (64 KiB of body, 16 KiB of headers), and one deadline covers everything, including the look-up of the name.
+// bounded (in its body; 16 KiB of headers), and one deadline covers everything, including the look-up of the name.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -23,6 +23,7 @@ struct FetchRequest {
   int port = 80;
   std::string target = "/";
   std::vector<std::pair<std::string, std::string>> headers;  // besides Host and Connection
+  size_t longest_body = 64 << 10;                            // bytes of the answer's
 };
 
 struct FetchAnswer {

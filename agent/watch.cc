@@ -3,11 +3,14 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 
+#include "agent/inner_status.h"
 #include "agent/probe/status_inquiry.h"
-#include "agent/status_waits.h"
+#include "agent/probe/status_waits.h"
 #include "agent/watch/status_text.h"
+#include "base/environment.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "base/version.h"
@@ -18,6 +21,7 @@ namespace {
 // Less than the 10 s that a scraper waits by default and that http::Server allows.
 constexpr auto kInquiryLimit = std::chrono::seconds(3);
 constexpr int64_t kLongestWait = 60;  // seconds that a request of /status may wait for news
+constexpr auto kLongestAnswer = std::chrono::seconds(kLongestWait + 10);
 
 http::Server::Response Plain(int status, std::string text) {
   return {status, "text/plain; charset=utf-8", std::move(text) + "\n"};
@@ -77,7 +81,8 @@ class Watch::Impl {
         sources_(std::move(sources)),
         ledger_({options.job.run_id, options.job.shared}),
         inquiry_(loop, options.job.run_id),
-        waits_(loop, options.job.run_id) {
+        waits_(loop, options.job.run_id),
+        inner_(loop) {
     process_.started_unix_ms = UnixMillis();
   }
 
@@ -92,9 +97,10 @@ class Watch::Impl {
       answer({200, std::string(kExpositionType), ToExposition(Look())});
     };
     routes["/status"].handler = [this](const http::Server::Request& request, const http::Server::Answer& answer) {
-      SendStatus(request.query, answer);
+      if (options_.wire != Wire::kPlain || !PassInside(request.query, answer)) SendStatus(request.query, answer);
     };
-    routes["/status"].answer = std::chrono::seconds(kLongestWait) + std::chrono::seconds(10);
+    routes["/status"].answer = kLongestAnswer;
+    if (!options_.http.on) return OpenInside(routes["/status"]);
     MUSTER_ASSIGN_OR_RETURN(port_, OpenPort(loop_, options_.http, std::move(routes)));
     return absl::OkStatus();
   }
@@ -137,6 +143,30 @@ class Watch::Impl {
     return metrics;
   }
 
+  // Serves /status for the agent around this one, if there is one.
+  Status OpenInside(http::Server::Route status) {
+    const auto path = Environment::OfProcess().NonBlank(kStatusFileVariable);
+    if (!path || options_.wire == Wire::kPlain) return absl::OkStatus();
+    auto port = http::Server::Listen(loop_, "127.0.0.1", 0, {{"/status", std::move(status)}}, {});
+    auto file = port.ok() ? StatusFile::Write(*path, (*port)->port()) : port.status();
+    if (!file.ok()) {
+      log::Debug(fmt::format("the agent around this one cannot tell of its rounds: {}", Message(file.status())));
+      return absl::OkStatus();
+    }
+    port_ = *std::move(port);
+    file_ = *std::move(file);
+    return absl::OkStatus();
+  }
+
+  // False: no agent inside the command serves its status.
+  bool PassInside(const std::string& query, const http::Server::Answer& answer) {
+    return inner_.Ask(query.empty() ? "/status" : "/status?" + query, kLongestAnswer,
+                      [this, answer](const StatusOr<FetchAnswer>& inside) {
+                        if (!inside.ok()) return SendStatus("", answer);
+                        answer({inside->status, "application/json", inside->body});
+                      });
+  }
+
   void SendStatus(std::string_view query, const http::Server::Answer& answer) {
     auto send = [this, answer](const StatusOr<rendezvous::StatusReport>& report) {
       StatusAnswer facts{.source = report.ok() ? "coordinator" : "node",
@@ -152,9 +182,11 @@ class Watch::Impl {
       return answer(Plain(400, fmt::format("wait={}: want whole seconds from 0 to {}", wait, kLongestWait)));
     }
     if (!attended.any) return send(absl::UnavailableError("this node has no coordinator now"));
+    // A torchrun inside the command may come, and know more.
+    const auto limit = std::chrono::seconds(options_.wire == Wire::kPlain ? std::min<int64_t>(*seconds, 10) : *seconds);
     if (!after.empty() && *seconds > 0) {
-      return waits_.Begin(after, std::chrono::seconds(*seconds), attended.address, attended.local,
-                          *attended.credentials, kInquiryLimit,
+      const auto is_news = [after](const rendezvous::StatusReport& report) { return VersionOf(report) != after; };
+      return waits_.Begin(is_news, limit, attended.address, attended.local, *attended.credentials, kInquiryLimit,
                           [send, answer](const std::optional<StatusOr<rendezvous::StatusReport>>& report) {
                             report ? send(*report) : answer({304, "application/json", ""});
                           });
@@ -168,10 +200,12 @@ class Watch::Impl {
   RoundLedger ledger_;
   StatusInquiry inquiry_;
   StatusWaits waits_;
+  InnerStatus inner_;
   ProcessMetrics process_;
   bool had_store_ = false;
   StoreMetrics past_;
   std::unique_ptr<http::Server> port_;
+  std::unique_ptr<StatusFile> file_;  // names `port_`, which is for the agent around this one
 };
 
 Watch::Watch(boost::asio::io_context& loop, const RunOptions& options, WatchSources sources)

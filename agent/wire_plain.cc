@@ -7,6 +7,7 @@
 #include "agent/flags/inner_environment.h"
 #include "agent/flags/pod_facts.h"
 #include "agent/flags/service_links.h"
+#include "agent/inner_status.h"
 #include "agent/installation.h"
 #include "agent/mpi_launcher.h"
 #include "agent/wiring.h"
@@ -48,7 +49,11 @@ Environment PlainEnvironment(const RunOptions& options, const Variables& variabl
     std::string path = environment.Get("PATH").value_or("/usr/local/bin:/usr/bin:/bin");
     environment.Set("PATH", fmt::format("{}:{}", folder, path));
   }
-  if (options.http.on) PutForInside("MUSTER_HTTP_PORT", "off", &environment);  // the port is this agent's
+  if (options.http.on) {  // the port is this agent's
+    PutForInside("MUSTER_HTTP_PORT", "off", &environment);
+    environment.Set(kStatusFileVariable, InnerStatusFile());
+  }
+  if (options.wire != Wire::kPlain) environment.Unset(kStatusFileVariable);  // it is this agent's
   SetTerminationLog(options.termination_log, &environment);
   if (lacks("MUSTER_RESTART_POLICY")) PutForInside("MUSTER_RESTART_POLICY", "exit-code", &environment);
   if (lacks("TORCH_ELASTIC_SHUTDOWN_TIMEOUT") && options.signals.shutdown_timeout > 2 * kInnerMargin) {

@@ -1,6 +1,7 @@
 // The wiring of torchrun's workers: command line, environment, streams.
 #include "agent/flags/inner_environment.h"
 #include "agent/flags/service_links.h"
+#include "agent/inner_status.h"
 #include "agent/wiring.h"
 #include "agent/workers/failure_summary.h"
 #include "agent/workers/torch_command.h"
@@ -16,6 +17,7 @@ Wiring TorchWiring(const RunOptions& options) {
     Environment agent_environment = WithoutLinks(Environment::OfProcess());
     // The port is this agent's, not that of a torchrun inside.
     if (options.http.on) PutForInside("MUSTER_HTTP_PORT", "off", &agent_environment);
+    agent_environment.Unset(kStatusFileVariable);
     std::vector<launcher::WorkerSpec> specs;
     for (int local_rank = 0; local_rank < options.workers.nproc; ++local_rank) {
       launcher::WorkerSpec spec;

@@ -3,11 +3,12 @@
 import contextlib
 import http.client
 import json
+import os
 import queue
 import signal
 import threading
 
-from muster_case import DEADLINE, main
+from muster_case import DEADLINE, MUSTER, WORKER, main
 
 from watch_test import WatchCase
 
@@ -82,6 +83,28 @@ class News(WatchCase):
         for worker in self.round_of(2, 1):
             worker.tell("exit 0")
         self.assertEqual([agent.wait() for agent in agents[1:]], [0, 0])
+
+    def test_of_a_torchrun_inside_a_shell(self):
+        """The agent around it has the port, and passes the request on."""
+        endpoint = f"127.0.0.1:{self.free_port()}"
+        agents = []
+        for i in range(2):
+            conf = f"is_host={1 - i},last_call_timeout=90"
+            run = f"{MUSTER} run --nnodes 1:2 --rdzv-backend c10d --rdzv-endpoint {endpoint} --rdzv-conf {conf}"
+            command = ["sh", "-c", f"echo installing; {run} --node-name n{i} {WORKER}; exit 0"]
+            agents.append(self.start("--http-port", "127.0.0.1:0", "--", *command, worker=False, subcommand="exec"))
+        port = self.port_of(agents[0])
+        self.workers(2)
+        status = self.status(port)
+        self.assertEqual([node["node"] for node in status["nodes"]], ["n0", "n1"])
+        answers = self.wait_for_news(port, status["version"])
+        os.kill(status["nodes"][1]["pid"], signal.SIGKILL)
+        code, told = answers.get(timeout=DEADLINE)
+        self.assertEqual((code, self.lost(told)), (200, [("n1", "closed", "127.0.0.1")]))
+        (worker,) = self.round_of(1, 1)
+        self.assertNotIn("MUSTER_STATUS_FILE", worker.env)
+        worker.tell("exit 0")
+        self.assertEqual([agent.wait() for agent in agents], [0, 0])
 
     def test_waits_have_bounds(self):
         agents, (port,) = self.nodes(1, "1:1")

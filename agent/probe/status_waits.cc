@@ -1,11 +1,10 @@
-#include "agent/status_waits.h"
+#include "agent/probe/status_waits.h"
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <utility>
 
 #include "agent/probe/status_inquiry.h"
-#include "agent/watch/status_text.h"
 
 namespace muster::agent {
 namespace {
@@ -24,7 +23,7 @@ struct StatusWaits::Wait {
 StatusWaits::StatusWaits(boost::asio::io_context& loop, std::string run_id) : loop_(loop), run_id_(std::move(run_id)) {}
 StatusWaits::~StatusWaits() = default;
 
-void StatusWaits::Begin(std::string after, Duration limit, const std::string& address,
+void StatusWaits::Begin(IsNews is_news, Duration limit, const std::string& address,
                         rendezvous::Coordinator* coordinator, const net::Credentials& credentials, Duration patience,
                         Done done) {
   if (waits_.size() >= kMostWaits) End(std::shared_ptr(waits_.front()), std::nullopt);
@@ -38,8 +37,8 @@ void StatusWaits::Begin(std::string after, Duration limit, const std::string& ad
     if (!cancelled) end(std::nullopt);
   });
   StatusInquiry::Follower follower;
-  follower.told = [end, after = std::move(after)](const rendezvous::StatusReport& report) {
-    if (VersionOf(report) != after) end(report);
+  follower.told = [end, is_news = std::move(is_news)](const rendezvous::StatusReport& report) {
+    if (is_news(report)) end(report);
   };
   follower.say = [](const std::string&) {};
   follower.over = [end](const Status& status) {

@@ -1,5 +1,5 @@
-// Requests of /status that wait for news (docs/watching.md): each ends when the coordinator reports another version
-// than the asker knows, or when its time is over. Loop thread only.
+// Requests of /status that wait for news (docs/watching.md): each ends when the coordinator reports some, or when its
+// time is over. Loop thread only.
 //
 // At most 4 wait: a further one ends the oldest. So whoever reaches the port cannot occupy its connections.
 #pragma once
@@ -20,7 +20,7 @@ namespace muster::agent {
 
 class StatusWaits {
  public:
-  // nullopt: the version is still the asker's. An error: no coordinator answers.
+  // nullopt: there are no news. An error: no coordinator answers.
   using Done = std::function<void(std::optional<StatusOr<rendezvous::StatusReport>>)>;
 
   StatusWaits(boost::asio::io_context& loop, std::string run_id);
@@ -28,9 +28,10 @@ class StatusWaits {
   StatusWaits(const StatusWaits&) = delete;
   StatusWaits& operator=(const StatusWaits&) = delete;
 
-  // `after`: the version that the asker knows. `address`, `coordinator`: as for StatusInquiry::Follow. `patience`: how
-  // long the coordinator's first answer may take. `done` is called once, after `limit` at the latest.
-  void Begin(std::string after, Duration limit, const std::string& address, rendezvous::Coordinator* coordinator,
+  using IsNews = std::function<bool(const rendezvous::StatusReport&)>;
+  // `address`, `coordinator`: as for StatusInquiry::Follow. `patience`: how long the coordinator's first answer may
+  // take. `done` is called once, after `limit` at the latest.
+  void Begin(IsNews is_news, Duration limit, const std::string& address, rendezvous::Coordinator* coordinator,
              const net::Credentials& credentials, Duration patience, Done done);
 
  private:
