@@ -28,8 +28,10 @@ std::optional<int> PortIn(const std::string& path) {
 }  // namespace
 
 const std::string& InnerStatusFile() {
-  static const std::string path = fmt::format(
-      "{}/muster-status-{}", TemporaryFolders(Environment::OfProcess().Get("TMPDIR")).front(), RandomName());
+  static const std::string path = [] {
+    const auto folder = MakeTemporaryFolder("muster-status-", TemporaryFolders(Environment::OfProcess().Get("TMPDIR")));
+    return folder.ok() ? folder->path + "/port" : std::string();
+  }();
   return path;
 }
 
@@ -39,6 +41,20 @@ StatusOr<std::unique_ptr<StatusFile>> StatusFile::Write(const std::string& path,
 }
 
 StatusFile::~StatusFile() { unlink(path_.c_str()); }
+
+InnerStatus::~InnerStatus() {
+  if (!watch_) return;
+  const std::string& path = InnerStatusFile();
+  unlink(path.c_str());
+  rmdir(path.substr(0, path.rfind('/')).c_str());
+}
+
+void InnerStatus::Begin(std::function<void()> changed) {
+  const std::string& path = InnerStatusFile();
+  if (path.empty()) return;
+  auto watch = FolderWatch::Begin(loop_, path, std::string(kStatusFileVariable), std::move(changed));
+  if (watch.ok()) watch_ = *std::move(watch);
+}
 
 bool InnerStatus::Ask(const std::string& target, Duration limit, Done done) {
   const auto port = PortIn(InnerStatusFile());

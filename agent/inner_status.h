@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "agent/http_fetch.h"
+#include "base/folder_watch.h"
 #include "base/status.h"
 #include "net/resolver.h"
 
@@ -22,7 +23,8 @@ namespace muster::agent {
 
 inline constexpr std::string_view kStatusFileVariable = "MUSTER_STATUS_FILE";
 
-// The path that this process gives its command; the same at each call. Nobody else knows it. The file may not exist.
+// The path that this process gives its command; the same at each call. The file is in a folder of its own, which the
+// first call makes, and need not exist. Empty: no folder could be made.
 const std::string& InnerStatusFile();
 
 // The file of an agent inside, for as long as this object exists.
@@ -43,6 +45,10 @@ class InnerStatus {
   using Done = std::function<void(StatusOr<FetchAnswer>)>;
 
   explicit InnerStatus(boost::asio::io_context& loop) : loop_(loop), resolver_(loop) {}
+  ~InnerStatus();  // removes the folder, if Begin() was called
+
+  // From now on calls `changed` when an agent inside has come or gone.
+  void Begin(std::function<void()> changed);
 
   // Asks the agent inside for `target`, as "/status?after=1". False: there is none, and `done` is not called. Else it
   // is called once, later, after `limit` at the latest.
@@ -52,6 +58,7 @@ class InnerStatus {
   boost::asio::io_context& loop_;
   net::Resolver resolver_;
   std::list<std::unique_ptr<HttpFetch>> asked_;
+  std::unique_ptr<FolderWatch> watch_;
 };
 
 }  // namespace muster::agent

@@ -3,7 +3,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <fstream>
 
 #include "agent/inner_status.h"
@@ -102,6 +101,8 @@ class Watch::Impl {
     routes["/status"].answer = kLongestAnswer;
     if (!options_.http.on) return OpenInside(routes["/status"]);
     MUSTER_ASSIGN_OR_RETURN(port_, OpenPort(loop_, options_.http, std::move(routes)));
+    // An agent inside knows more than this one.
+    if (options_.wire == Wire::kPlain) inner_.Begin([this] { waits_.EndAll(); });
     return absl::OkStatus();
   }
 
@@ -182,11 +183,10 @@ class Watch::Impl {
       return answer(Plain(400, fmt::format("wait={}: want whole seconds from 0 to {}", wait, kLongestWait)));
     }
     if (!attended.any) return send(absl::UnavailableError("this node has no coordinator now"));
-    // A torchrun inside the command may come, and know more.
-    const auto limit = std::chrono::seconds(options_.wire == Wire::kPlain ? std::min<int64_t>(*seconds, 10) : *seconds);
     if (!after.empty() && *seconds > 0) {
       const auto is_news = [after](const rendezvous::StatusReport& report) { return VersionOf(report) != after; };
-      return waits_.Begin(is_news, limit, attended.address, attended.local, *attended.credentials, kInquiryLimit,
+      return waits_.Begin(is_news, std::chrono::seconds(*seconds), attended.address, attended.local,
+                          *attended.credentials, kInquiryLimit,
                           [send, answer](const std::optional<StatusOr<rendezvous::StatusReport>>& report) {
                             report ? send(*report) : answer({304, "application/json", ""});
                           });

@@ -51,7 +51,7 @@ Environment PlainEnvironment(const RunOptions& options, const Variables& variabl
   }
   if (options.http.on) {  // the port is this agent's
     PutForInside("MUSTER_HTTP_PORT", "off", &environment);
-    environment.Set(kStatusFileVariable, InnerStatusFile());
+    if (const std::string& file = InnerStatusFile(); !file.empty()) environment.Set(kStatusFileVariable, file);
   }
   if (options.wire != Wire::kPlain) environment.Unset(kStatusFileVariable);  // it is this agent's
   SetTerminationLog(options.termination_log, &environment);

@@ -47,6 +47,10 @@ void StatusWaits::Begin(IsNews is_news, Duration limit, const std::string& addre
   wait->inquiry.Follow(address, coordinator, credentials, patience, std::move(follower));
 }
 
+void StatusWaits::EndAll() {
+  while (!waits_.empty()) End(std::shared_ptr(waits_.front()), std::nullopt);
+}
+
 void StatusWaits::End(const std::shared_ptr<Wait>& wait, std::optional<StatusOr<rendezvous::StatusReport>> answer) {
   const Done done = std::exchange(wait->done, nullptr);
   if (!done) return;

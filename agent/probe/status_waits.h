@@ -33,6 +33,7 @@ class StatusWaits {
   // take. `done` is called once, after `limit` at the latest.
   void Begin(IsNews is_news, Duration limit, const std::string& address, rendezvous::Coordinator* coordinator,
              const net::Credentials& credentials, Duration patience, Done done);
+  void EndAll();  // without news
 
  private:
   struct Wait;
