@@ -26,7 +26,7 @@ http::Limits LimitsOf(bool waits) {
 AgentAsks::AgentAsks(boost::asio::io_context& loop, Said said)
     : said_(std::move(said)),
       // An agent may say nothing for a minute. Its machine may be gone.
-      client_(loop, {.dead_peer = std::chrono::seconds(10), .connections = kMostJobs, .buffer = 4 << 10}),
+      client_(loop, {.dead_peer = std::chrono::seconds(10), .connections = kMostJobs, .buffer = 1 << 10}),
       timer_(loop) {}
 
 void AgentAsks::Ask(const std::string& key, std::vector<AgentToAsk> whom) {
