@@ -71,12 +71,13 @@ Replacements ReplacementsOf(const Placed& placed, const LostPods& lost, WallTime
   return replacements;
 }
 
-void Replace(const Placed& placed, const LostPods& lost, WallTime now, Steps* steps) {
+void Replace(const Placed& placed, const LostPods& lost, bool has_budget, WallTime now, Steps* steps) {
   using Kind = Action::Kind;
   const Replacements found = ReplacementsOf(placed, lost, now);
   if (found.again) steps->LookAgain(*found.again);
-  for (const ObservedPod* pod : found.unplaced)
-    steps->actions.push_back({Kind::kDeletePod, pod->meta.name, pod->meta.uid});
+  for (const ObservedPod* pod : found.unplaced) {
+    if (has_budget) steps->actions.push_back({Kind::kDeletePod, pod->meta.name, pod->meta.uid});
+  }
   for (const Replacement& replacement : found.now) {
     const ObservedPod& old = *replacement.lost;
     const bool by_word = replacement.by_word != nullptr;

@@ -40,7 +40,8 @@ inline constexpr std::chrono::seconds kGoodLife{60};
 // after another of their index, since a fault of a few seconds would use up the restart budget.
 Replacements ReplacementsOf(const Placed& placed, const LostPods& lost, WallTime now);
 
-// Creates them. A pod that the agents have lost is deleted first, and its replacement goes to another node.
-void Replace(const Placed& placed, const LostPods& lost, WallTime now, Steps* steps);
+// Creates them. A pod that the agents have lost is deleted first, and its replacement goes to another node. Deletes
+// those that are `unplaced`, if the job `has_budget`: Kubernetes counts their deletion as a failure of the Job.
+void Replace(const Placed& placed, const LostPods& lost, bool has_budget, WallTime now, Steps* steps);
 
 }  // namespace muster::controller

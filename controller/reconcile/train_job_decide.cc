@@ -421,7 +421,7 @@ class Deciding {
     if (lost.again()) decision_.LookAgain(*lost.again());
     for (const Placed& placed : all_) {
       if (!placed.planned->agent || placed.planned->restart == RestartPolicy::kNever || !placed.runs()) continue;
-      controller::Replace(placed, lost, now_, &decision_);
+      controller::Replace(placed, lost, plan_.max_restarts > 0, now_, &decision_);
     }
   }
 

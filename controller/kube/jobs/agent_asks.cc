@@ -14,6 +14,7 @@ constexpr int kMostJobs = 20'000;  // whose connections are kept
 constexpr int kMostInATurn = 16;
 constexpr auto kPause = std::chrono::milliseconds(100);  // between two turns, for other work of the loop
 constexpr auto kSoon = std::chrono::seconds(1);          // between two requests for one job, whatever the agent answers
+constexpr int kMostDoublings = 4;                        // of the pause after all were asked in vain
 constexpr auto kSlack = std::chrono::seconds(5);
 
 http::Limits LimitsOf(bool waits) {
@@ -41,9 +42,14 @@ void AgentAsks::Ask(const std::string& key, std::vector<AgentToAsk> whom) {
   Asked& asked = known->second;
   const auto now_asked = std::find(whom.begin(), whom.end(), asked.whom[asked.at]);
   if (now_asked != whom.end()) {
+    if (whom == asked.whom) return;
     asked.at = static_cast<size_t>(now_asked - whom.begin());
     asked.whom = std::move(whom);
-    return;
+    asked.pauses = 0;
+    if (due_.erase({asked.due, key}) == 0) return;  // its request is under way
+    asked.due = std::min(asked.due, asked.begun + kSoon);
+    due_.insert({asked.due, key});
+    return Arm();
   }
   due_.erase({asked.due, key});
   if (whom.empty()) {
@@ -90,12 +96,10 @@ void AgentAsks::Begin() {
 void AgentAsks::Next(Asked* asked) {
   asked->at = (asked->at + 1) % asked->whom.size();
   asked->version.clear();
-  asked->due = asked->begun + kAskEvery;
-  if (++asked->in_vain < asked->whom.size()) {
-    asked->due = MonotonicClock::now();
-  } else {
-    asked->in_vain = 0;
-  }
+  asked->due = MonotonicClock::now();
+  if (++asked->in_vain < asked->whom.size()) return;
+  asked->in_vain = 0;
+  asked->due = asked->begun + std::min<Duration>(kAskEvery, kSoon * (1 << std::min(asked->pauses++, kMostDoublings)));
 }
 
 void AgentAsks::Came(const std::string& key, int status, const std::string& body) {
@@ -106,6 +110,7 @@ void AgentAsks::Came(const std::string& key, int status, const std::string& body
   bool tells = true;
   if (status == 304) {
     asked.in_vain = 0;
+    asked.pauses = 0;
     asked.due = std::max(MonotonicClock::now(), asked.begun + kSoon);
     tells = false;
   } else {
@@ -118,6 +123,7 @@ void AgentAsks::Came(const std::string& key, int status, const std::string& body
     } else {
       const bool waited = !answer->version.empty() && answer->version != asked.version;
       asked.in_vain = 0;
+      asked.pauses = 0;
       asked.due = waited ? std::max(MonotonicClock::now(), asked.begun + kSoon) : asked.begun + kAskEvery;
       asked.version = std::move(answer->version);
     }

@@ -3,8 +3,9 @@
 // else: termination messages and Kubernetes tell the same later.
 //
 // Each job has one request under way, to one agent. It waits for news for kAskWait, and is repeated at once; the
-// connection is kept. If the agent does not answer, the next one of the job is asked at once; after all of them, or if
-// an agent answers without waiting (an older one), kAskEvery passes first. At most 160 requests begin in a second, in
+// connection is kept. If the agent does not answer, or knows no coordinator, the next one of the job is asked at once;
+// after all of them a pause follows, of 1 s at first and of kAskEvery in the end. An agent that answers without waiting
+// (an older one) is asked again after kAskEvery. At most 160 requests begin in a second, in
 // turn. No credentials are sent. Loop thread only.
 #pragma once
 
@@ -39,6 +40,7 @@ class AgentAsks {
   AgentAsks& operator=(const AgentAsks&) = delete;
 
   // From now on asks one of `whom` for the job `key`: the one that is asked now, else the first. Empty: asks nobody.
+  // Ends a pause if `whom` is another list.
   void Ask(const std::string& key, std::vector<AgentToAsk> whom);
   void Forget(const std::string& key) { Ask(key, {}); }
 
@@ -47,6 +49,7 @@ class AgentAsks {
     std::vector<AgentToAsk> whom;
     size_t at = 0;        // in `whom`: the one that is asked
     size_t in_vain = 0;   // how many were asked in vain, one after the other
+    int pauses = 0;       // since one was not
     std::string version;  // that it knows; empty: none
     TimePoint begun{};    // of the last request
     TimePoint due{};

@@ -88,5 +88,23 @@ TEST_F(AgentAsksTest, AsksTheNextOneWhenOneBreaksOrDoesNotKnow) {
   asks_.Forget("ns/job");
 }
 
+TEST_F(AgentAsksTest, AFurtherPodEndsThePause) {
+  int of_first = 0, of_second = 0;
+  Agent first(loop_, [&](const ScriptServer::Asked&) {
+    ++of_first;
+    return Status("a1", {{"source", "node"}});
+  });
+  Agent second(loop_, [&](const ScriptServer::Asked&) {
+    ++of_second;
+    return Status("b1");
+  });
+  asks_.Ask("ns/job", {first.whom()});
+  Until([&] { return of_first == 3; });  // after 1 s, and then 2 s
+  Until([&] { return said_.size() == 3; });
+  asks_.Ask("ns/job", {first.whom(), second.whom()});
+  Until([&] { return of_second == 1; });
+  EXPECT_LE(of_first, 4);
+}
+
 }  // namespace
 }  // namespace muster::controller

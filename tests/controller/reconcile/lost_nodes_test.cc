@@ -174,6 +174,9 @@ TEST(LostPods, AReplacementThatFindsNoNodeMayRunOnAnyAfterAMinute) {
   EXPECT_EQ(decision.again, kNow + kSecond);
   EXPECT_EQ(scene.job.status.reason, "Unschedulable");
   EXPECT_THAT(scene.job.status.message, HasSubstr("not on node n1"));
+  scene.plan.max_restarts = 0;
+  EXPECT_THAT(Actions(scene.Pass(kNow + kSecond)), IsEmpty()) << "Kubernetes would fail the Job";
+  scene.plan.max_restarts = 3;
   EXPECT_THAT(Actions(scene.Pass(kNow + kSecond)), ElementsAre("delete pod a-node-0-1-x"));
   pod.meta.deleted = kNow + kSecond;
   decision = scene.Pass(kNow + kSecond);
