@@ -1,5 +1,7 @@
 #include "controller/kube/jobs/agent_asks.h"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <boost/asio/post.hpp>
 
@@ -10,12 +12,21 @@
 namespace muster::controller {
 namespace {
 
-constexpr int kMostJobs = 20'000;  // whose connections are kept
+constexpr rlim_t kMostConnections = 20'000;
 constexpr int kMostInATurn = 16;
 constexpr auto kPause = std::chrono::milliseconds(100);  // between two turns, for other work of the loop
 constexpr auto kSoon = std::chrono::seconds(1);          // between two requests for one job, whatever the agent answers
 constexpr int kMostDoublings = 4;                        // of the pause after all were asked in vain
 constexpr auto kSlack = std::chrono::seconds(5);
+
+// A quarter of the descriptors, at most: jobs of each kind have connections, and the API server needs some.
+int Connections() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 64;
+  limit.rlim_cur = limit.rlim_max;
+  if (setrlimit(RLIMIT_NOFILE, &limit) != 0) (void)getrlimit(RLIMIT_NOFILE, &limit);
+  return static_cast<int>(std::min(kMostConnections, limit.rlim_cur / 4));
+}
 
 http::Limits LimitsOf(bool waits) {
   const Duration limit = kSlack + (waits ? Duration(kAskWait) : Duration::zero());
@@ -27,7 +38,7 @@ http::Limits LimitsOf(bool waits) {
 AgentAsks::AgentAsks(boost::asio::io_context& loop, Said said)
     : said_(std::move(said)),
       // An agent may say nothing for a minute. Its machine may be gone.
-      client_(loop, {.dead_peer = std::chrono::seconds(10), .connections = kMostJobs, .buffer = 1 << 10}),
+      client_(loop, {.dead_peer = std::chrono::seconds(10), .connections = Connections(), .buffer = 1 << 10}),
       timer_(loop) {}
 
 void AgentAsks::Ask(const std::string& key, std::vector<AgentToAsk> whom) {

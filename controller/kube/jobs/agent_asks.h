@@ -6,7 +6,8 @@
 // connection is kept. If the agent does not answer, or knows no coordinator, the next one of the job is asked at once;
 // after all of them a pause follows, of 1 s at first and of kAskEvery in the end. An agent that answers without waiting
 // (an older one) is asked again after kAskEvery. At most 160 requests begin in a second, in
-// turn. No credentials are sent. Loop thread only.
+// turn. The connections of all jobs take a quarter of the process's descriptors (ulimit -n), whose limit the
+// constructor raises as far as the system lets it. No credentials are sent. Loop thread only.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
