@@ -21,10 +21,11 @@ constexpr size_t kMostQuantity = 32;   // bytes of a quantity: more digits than 
 constexpr size_t kMostText = 1024;     // bytes of another program's termination message, or of a reason to wait
 
 // The labels and annotations that are read of pods and Jobs. A pod has about thirty, and users may write long ones.
-constexpr std::string_view kKeys[] = {
-    kJobNameLabel,           kRestartAttemptLabel, kReplicaTypeLabel,  kIndexLabel,      kReplicaIndexLabel,
-    kJobSetNameLabel,        kTrainingJobLabel,    kAttemptAnnotation, kEndedAnnotation, kChildTtlAnnotation,
-    kRestartsLeftAnnotation, kNodesAnnotation,     kPodGroupAnnotation};
+constexpr std::string_view kKeys[] = {kJobNameLabel,       kRestartAttemptLabel,    kReplicaTypeLabel,
+                                      kIndexLabel,         kReplicaIndexLabel,      kJobSetNameLabel,
+                                      kTrainingJobLabel,   kAttemptAnnotation,      kEndedAnnotation,
+                                      kChildTtlAnnotation, kRestartsLeftAnnotation, kNodesAnnotation,
+                                      kPodGroupAnnotation, kExcludedNodeAnnotation};
 
 bool IsTrue(const ObjectView& condition, std::string_view type) {
   return condition.Is("type", type) && condition.Is("status", "True");
@@ -59,6 +60,11 @@ std::optional<int> IndexOf(const Meta& meta) {
   return static_cast<int>(*index);
 }
 
+// What containerd and the kubelet report of a container whose end they did not see.
+bool IsUnseen(const ObservedEnd& end) {
+  return end.reason == "ContainerStatusUnknown" || (end.reason == "Unknown" && end.exit_code == 255);
+}
+
 // The end of a container. Of a container that runs again: its last end.
 std::optional<ObservedEnd> EndOf(const ObjectView& status, bool init) {
   const bool started_again = !status.Part("state").Has("terminated");
@@ -74,9 +80,13 @@ std::optional<ObservedEnd> EndOf(const ObjectView& status, bool init) {
   end.finished = ended.Time("finishedAt");
   std::string text = ended.Text("message");
   auto message = ParseTerminationMessage(text);
-  // Any process of the container may have written it. If it names another exit code, it is kept as text only.
-  if (message.ok() && message->exit_code == end.exit_code && text.size() <= kMostMessage) {
+  // Any process of the container may have written it. If it names another exit code, it is kept as text only. An agent
+  // writes it when all its workers have ended: it counts if nobody saw the container's own end.
+  end.unseen = IsUnseen(end);
+  if (message.ok() && (message->exit_code == end.exit_code || end.unseen) && text.size() <= kMostMessage) {
+    end.exit_code = message->exit_code;
     end.message = *std::move(message);
+    end.unseen = false;
   } else {
     end.text = Bounded(std::move(text));
   }
@@ -136,7 +146,8 @@ void ReadConditions(const ObjectView& status, ObservedPod* pod) {
 void ReadContainers(const ObjectView& status, const char* kind, const std::set<std::string>& sidecars,
                     ObservedPod* pod) {
   const bool init = kind[0] == 'i';
-  for (const ObjectView& container : status.List(kind)) {
+  const std::vector<ObjectView> containers = status.List(kind);
+  for (const ObjectView& container : containers) {
     const std::string name = container.Text("name");
     const ObjectView state = container.Part("state");
     const bool runs = state.Has("running");
@@ -149,6 +160,10 @@ void ReadContainers(const ObjectView& status, const char* kind, const std::set<s
       pod->restarts += std::min(container.Number("restartCount"), kMostAttempts);
       if (end && end->waits_to_start) ++pod->restarts;
     }
+    // The pod has failed, but its only container had told its success.
+    if (end && !init && end->exit_code == 0 && containers.size() == 1 &&
+        state.Part("terminated").Number("exitCode") != 0)
+      pod->decides = name;
     if (end) pod->ends.push_back(*std::move(end));
     if (runs && !init && !pod->decides.empty()) pod->running.push_back(name);
     if (runs) pod->moved = std::max(pod->moved, state.Part("running").Time("startedAt").value_or(WallTime{}));

@@ -70,7 +70,8 @@ struct ObservedEnd {
   bool started_again = false;   // or waits to: it is the container's last end
   bool waits_to_start = false;  // the kubelet starts the container again, and has not yet
   int exit_code = 0;
-  std::string reason;  // Error, OOMKilled, ContainerCannotRun ...
+  std::string reason;   // Error, OOMKilled, ContainerCannotRun ...
+  bool unseen = false;  // its machine or containerd stopped under it, and the agent had not told its end
   std::optional<WallTime> finished;
   std::optional<TerminationMessage> message;  // written by the agent
   std::string text;                           // written by another program: 1 KiB at most, as UTF-8

@@ -329,6 +329,24 @@ TEST(Decide, ADisruptionCostsNothing) {
   }
 }
 
+TEST(Decide, AnEndThatNobodySawCostsNothing) {
+  for (const bool unseen : {true, false}) {
+    Observed observed;
+    observed.services = {HeadlessService()};
+    observed.jobs = {There("a-node-0")};
+    ObservedPod pod = Failed(Pod(observed.jobs[0], 0), 255);
+    pod.ends[0].reason = "Unknown";
+    pod.ends[0].unseen = unseen;
+    observed.pods = {pod};
+    const TrainJobDecision decision = Decide(Job(), TwoNodes(), observed, kNow);
+    EXPECT_EQ(decision.status.restarts, unseen ? 0 : 1);
+    ASSERT_EQ(decision.status.failures.size(), 1U);
+    EXPECT_EQ(decision.status.failures[0].exit_code, 255);
+    const bool says_so = decision.status.failures[0].message.find("its node stopped under it") != std::string::npos;
+    EXPECT_EQ(says_so, unseen);
+  }
+}
+
 TEST(Decide, AnInitializerThatFailedEndsTheJob) {
   Observed observed;
   observed.services = {HeadlessService()};

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/text.h"
+#include "controller/reconcile/deciding.h"
 #include "tests/controller/api/yaml_of.h"
 #include "tests/controller/kube/protobuf_writer.h"
 
@@ -90,6 +91,39 @@ TEST(ReadPod, AMessageCountsWhereItTellsOfThatEnd) {
   const auto forged = PodOf(Pod(Terminated(137, line)));
   EXPECT_FALSE(forged->ends[0].message.has_value());
   EXPECT_EQ(forged->ends[0].text, line);
+}
+
+// What containerd and the kubelet report of a container whose machine has lost its power.
+TEST(ReadPod, OfAnEndThatNobodySawTheAgentsWordCounts) {
+  TerminationMessage message;
+  message.exit_class = ExitClass::kSuccess;
+  message.reason = "all workers succeeded";
+  const std::string success = EncodeTerminationMessage(message);
+  message.exit_code = 134;
+  message.exit_class = ExitClass::kRetryable;
+  const std::string failure = EncodeTerminationMessage(message);
+  struct Row {
+    const char* reason;
+    int code;
+    std::string message;
+    bool unseen;
+    int means;
+    bool succeeded;
+  };
+  const Row rows[] = {
+      {"Unknown", 255, "", true, 255, false},    {"ContainerStatusUnknown", 137, "", true, 137, false},
+      {"Unknown", 255, success, false, 0, true}, {"ContainerStatusUnknown", 137, failure, false, 134, false},
+      {"Unknown", 137, "", false, 137, false},   {"Error", 255, success, false, 255, false}};
+  for (const Row& row : rows) {
+    SCOPED_TRACE(fmt::format("{} {} {}", row.reason, row.code, row.message));
+    Json status = Terminated(row.code, row.message);
+    status["containerStatuses"][0]["state"]["terminated"]["reason"] = row.reason;
+    const auto pod = PodOf(Pod(status));
+    ASSERT_TRUE(pod.ok()) << pod.status();
+    EXPECT_EQ(pod->ends[0].unseen, row.unseen);
+    EXPECT_EQ(pod->ends[0].exit_code, row.means);
+    EXPECT_EQ(HasSucceeded(*pod, WallTime{}), row.succeeded);
+  }
 }
 
 TEST(ReadPod, ATextIsBoundedAndNoCharacterCut) {
