@@ -352,8 +352,10 @@ class Deciding {
   }
 
   void MakePods() {
-    const PodAttempt attempt{status().attempt,
-                             std::max(0, plan_.budget.value_or(kUnlimitedRestarts) - status().restarts)};
+    // Agents that meet have one budget: a pod that joins a run gets that of the others.
+    const int used =
+        plan_.RestartsInPlace() ? std::min(status().restarts, RestartsBefore(plan_, replicas_)) : status().restarts;
+    const PodAttempt attempt{status().attempt, std::max(0, plan_.budget.value_or(kUnlimitedRestarts) - used)};
     std::vector<Action> made;
     for (const Replica& replica : replicas_.all) {
       const auto remade = remade_.find(&replica);

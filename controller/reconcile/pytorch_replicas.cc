@@ -29,18 +29,6 @@ Replica* Find(const PyTorchPlan& plan, const ObservedPod& pod, Replicas* replica
   return nullptr;
 }
 
-// The restarts that had been used when the oldest of the pods was created.
-int RestartsBefore(const PyTorchPlan& plan, const Replicas& replicas) {
-  const int budget = plan.budget.value_or(kUnlimitedRestarts);
-  int before = budget;
-  for (const Replica& replica : replicas.all) {
-    if (replica.pod == nullptr || replica.old) continue;
-    const auto left = ParseInt(replica.pod->meta.Annotation(kRestartsLeftAnnotation));
-    before = std::min(before, left ? budget - static_cast<int>(std::clamp<int64_t>(*left, 0, budget)) : 0);
-  }
-  return before;
-}
-
 PodRules RulesOf(const Replica& replica) {
   return {.restart = replica.planned->restart,
           .agent = replica.planned->agent,
@@ -148,6 +136,17 @@ std::map<std::string_view, WallTime> CausesOfOthers(const Replicas& replicas) {
 }
 
 }  // namespace
+
+int RestartsBefore(const PyTorchPlan& plan, const Replicas& replicas) {
+  const int budget = plan.budget.value_or(kUnlimitedRestarts);
+  int before = budget;
+  for (const Replica& replica : replicas.all) {
+    if (replica.pod == nullptr || replica.old) continue;
+    const auto left = ParseInt(replica.pod->meta.Annotation(kRestartsLeftAnnotation));
+    before = std::min(before, left ? budget - static_cast<int>(std::clamp<int64_t>(*left, 0, budget)) : 0);
+  }
+  return before;
+}
 
 int Replicas::Count(ReplicaType type, bool (Replica::*is)() const) const {
   return static_cast<int>(std::count_if(all.begin(), all.end(), [&](const Replica& replica) {

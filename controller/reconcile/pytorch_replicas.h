@@ -54,6 +54,9 @@ Replicas PlaceReplicas(const PyTorchJob& job, const PyTorchPlan& plan, const Obs
 // operations of PyTorch give up after 10 minutes. So may further ones, within this time after the first failure.
 inline constexpr std::chrono::minutes kPeerFailureShows{10};
 
+// The restarts that had been used when the oldest of the pods was created. There is none: the budget.
+int RestartsBefore(const PyTorchPlan& plan, const Replicas& replicas);
+
 struct Charged {
   std::vector<Failure> failed;    // new failures that ended pods
   std::vector<Failure> overcome;  // and those that a restart in the pods has overcome
