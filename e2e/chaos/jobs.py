@@ -109,7 +109,7 @@ class Makers:
         newest, seen = 0, set()
         for line in read(self.folder, name, "steps").splitlines():
             round_, rank, _, step = map(int, line.split())
-            if round_ < newest:
+            if 0 < round_ < newest:  # after the end of all its agents a job begins with round 0
                 return f"workers of two rounds were at work: {line!r} came after round {newest}"
             newest = round_
             if rank == 0:
