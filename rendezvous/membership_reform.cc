@@ -187,8 +187,9 @@ void Machine::LoseMissing(int dead) {
     auto member = s_.members.find(node.name);
     if (!node.name.empty() && member != s_.members.end() && member->second.in_round) continue;
     const bool refuses = s_.reforming.dead.contains(node.name);
-    if (!refuses) s_.silent.Missing(s_.round, rank);
+    // Another agent with its name has come already. That counts as for one that comes later.
     const bool another_came = member != s_.members.end() && member->second.peer != 0;
+    if (!refuses && !another_came) s_.silent.Missing(s_.round, rank);
     if (!node.name.empty() && !another_came) NoteLost({node, refuses, now_, *s_.waiting.since});
     if (missing++ == 0) first_missing = node.name.empty() ? fmt::format("node rank {}", rank) : "node " + node.name;
   }

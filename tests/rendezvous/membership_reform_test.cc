@@ -350,6 +350,23 @@ TEST_F(Reform, AMinorityThatReturnsHoldsStill) {
   EXPECT_THAT(s.LastNotice("c"), HasSubstr("may be this side's network"));
 }
 
+TEST_F(Reform, AMinorityGoesOnWhenTheOthersWereReplacedBeforeOrLater) {
+  for (const bool before : {true, false}) {
+    s = Stage(Job(3, 3, 3));
+    old = OldRound("a");
+    const auto replace = [this] {
+      for (const char* name : {"a", "b"}) s.Join(name);
+    };
+    if (before) replace();
+    Return("c");
+    s.Wait(seconds(15), before ? std::vector<std::string>{"a", "b", "c"} : std::vector<std::string>{"c"});
+    EXPECT_TRUE(s.Stopped("c"));
+    s.Ready("c");
+    if (!before) replace();
+    EXPECT_EQ(s.state.phase, Phase::kRunning) << before;
+  }
+}
+
 TEST_F(Reform, ATermSomebodyElseClaimedIsNotClaimedAgain) {
   old = OldRound("a");
   StandIn("b", false);
