@@ -96,9 +96,10 @@ class News(WatchCase):
         port = self.port_of(agents[0])
         self.workers(2)
         status = self.status(port)
-        self.assertEqual([node["node"] for node in status["nodes"]], ["n0", "n1"])
+        pids = {node["node"]: node["pid"] for node in status["nodes"]}  # in the order of their process ids
+        self.assertEqual(sorted(pids), ["n0", "n1"])
         answers = self.wait_for_news(port, status["version"])
-        os.kill(status["nodes"][1]["pid"], signal.SIGKILL)
+        os.kill(pids["n1"], signal.SIGKILL)
         code, told = answers.get(timeout=DEADLINE)
         self.assertEqual((code, self.lost(told)), (200, [("n1", "closed", "127.0.0.1")]))
         (worker,) = self.round_of(1, 1)
