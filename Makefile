@@ -5,7 +5,7 @@ JOBS ?= $(shell nproc)
 TEST_JOBS ?= $(shell echo $$((2 * $(JOBS) + 2)))
 INITIALIZER_PACKAGES = $(shell grep -v '^\#' images/initializer-packages.txt)
 
-.PHONY: all deps data build demo test quick format check asan tsan e2e chaos bench fuzz lint images clean
+.PHONY: all deps data build demo test quick format check asan tsan e2e chaos soak bench fuzz lint images clean
 all: build
 
 deps:
@@ -77,6 +77,11 @@ chaos: build
 	@build-support/setup-torch-data >/dev/null
 	@build-support/setup-kubernetes >/dev/null
 	@e2e/chaos/run $(if $(SEED),--seed $(SEED)) --minutes $(or $(MINUTES),10)
+
+# The controller while jobs come and go at 2 a second on fake nodes: `make soak HOURS=1`.
+soak: build
+	@build-support/setup-kubernetes >/dev/null
+	@e2e/soak/run --hours $(or $(HOURS),1)
 
 # On an idle machine, as root: more than an hour. Each line also runs by itself.
 bench: data build
