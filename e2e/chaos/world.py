@@ -26,6 +26,8 @@ PRIORITY = "chaos-first"
 # A node that does not report for 20 s is not ready, and its pods are moved 10 s later: faults last no longer than that.
 FLAGS = {
     "controller-manager": ["--node-monitor-grace-period", "20s"],
+    # Without fsync etcd forgets its last writes when it is killed. Then revisions mean two things.
+    "etcd": ["--unsafe-no-fsync=false"],
     "apiserver": ["--default-not-ready-toleration-seconds=10", "--default-unreachable-toleration-seconds=10"],
 }
 SECONDS = 20  # of a kubectl
@@ -73,6 +75,13 @@ class World:
         for job in self.jobs:
             for made in job.objects:
                 self.kubectl("create", "-f", "-", content=json.dumps(made))
+
+    def revive(self):
+        """Starts the parts of the control plane that have ended by themselves, as its machine would. Returns them."""
+        ended = [name for name in self.starts if name not in self.struck and not self.cluster.processes.alive(name)]
+        for name in ended:
+            self.starts[name]()
+        return ended
 
     def stop(self):
         if self.cluster:
