@@ -143,6 +143,9 @@ void ReadConditions(const ObjectView& status, ObservedPod* pod) {
   }
 }
 
+// Whether the container, which has ended, failed.
+bool EndedBadly(const ObjectView& status) { return status.Part("state").Part("terminated").Number("exitCode") != 0; }
+
 void ReadContainers(const ObjectView& status, const char* kind, const std::set<std::string>& sidecars,
                     ObservedPod* pod) {
   const bool init = kind[0] == 'i';
@@ -161,9 +164,7 @@ void ReadContainers(const ObjectView& status, const char* kind, const std::set<s
       if (end && end->waits_to_start) ++pod->restarts;
     }
     // The pod has failed, but its only container had told its success.
-    if (end && !init && end->exit_code == 0 && containers.size() == 1 &&
-        state.Part("terminated").Number("exitCode") != 0)
-      pod->decides = name;
+    if (end && !init && end->exit_code == 0 && containers.size() == 1 && EndedBadly(container)) pod->decides = name;
     if (end) pod->ends.push_back(*std::move(end));
     if (runs && !init && !pod->decides.empty()) pod->running.push_back(name);
     if (runs) pod->moved = std::max(pod->moved, state.Part("running").Time("startedAt").value_or(WallTime{}));
@@ -188,9 +189,6 @@ std::string FirstToStart(const ObjectView& status, const std::set<std::string>& 
   }
   return "";
 }
-
-// Whether the container, which has ended, failed.
-bool EndedBadly(const ObjectView& status) { return status.Part("state").Part("terminated").Number("exitCode") != 0; }
 
 // ObservedPod::will_fail. A container with a restart policy of its own may start again, whatever the pod's says.
 bool WillFail(const ObjectView& spec, const ObjectView& status, const std::set<std::string>& sidecars) {
