@@ -58,10 +58,10 @@ def parent(pid):
         return int(file.read().rpartition(")")[2].split()[1])
 
 
-def processes(world):
+def processes(nodes):
     """(pid, job, is_worker, pod) of the agents and the workers in all pods, in the order of job, pod and rank."""
     found = []
-    for node in world.nodes:
+    for node in nodes:
         for pid in control_groups.processes(f"{node.group}/kubepods"):
             try:
                 mine, above = variables(pid), variables(parent(pid))
@@ -77,7 +77,7 @@ def processes(world):
 
 
 def kill_one(world, chance, workers, number=signal.SIGKILL):
-    of_kind = [each for each in processes(world) if each[2] == workers]
+    of_kind = [each for each in processes(world.nodes) if each[2] == workers]
     if not of_kind:
         raise Nothing("no such process")
     pid, job, _, pod = chance.choice(of_kind)
@@ -100,7 +100,7 @@ def agent(world, chance):
 
 
 def choose(world, chance, kind, namespace=None, wanted=lambda item: True):
-    """One of the objects of a kind, and the job that it belongs to; "": none."""
+    """One of the objects of a kind. Nothing: there is none."""
     found = [item for item in world.get(kind, namespace) if wanted(item)]
     if not found:
         raise Nothing(f"there are no {kind}")
@@ -108,8 +108,12 @@ def choose(world, chance, kind, namespace=None, wanted=lambda item: True):
 
 
 def job_of(item):
-    labels = item["metadata"].get("labels", {})
-    return labels.get("jobset.sigs.k8s.io/jobset-name") or labels.get("training.kubeflow.org/job-name") or ""
+    """The job that an object belongs to, by its labels, else its owner; "": none."""
+    labels, owners = (item["metadata"].get(field) for field in ("labels", "ownerReferences"))
+    for label in ("jobset.sigs.k8s.io/jobset-name", "training.kubeflow.org/job-name"):
+        if label in (labels or {}):
+            return labels[label]
+    return owners[0]["name"] if owners else ""
 
 
 def is_alive(pod):
@@ -156,25 +160,19 @@ def preemption(world, chance):
     )
 
 
-def delete_object(world, chance, kind, *flags):
+def delete_object(world, chance, kind):
     item = choose(world, chance, kind, wanted=job_of)
     name = item["metadata"]["name"]
-    world.kubectl("delete", kind, name, "--wait=false", *flags)
-    return Struck(f"{kind} {name} is deleted {' '.join(flags)}", moved=(job_of(item),))
+    world.kubectl("delete", kind, name, "--wait=false")
+    return Struck(f"{kind} {name} is deleted", moved=(job_of(item),))
 
 
 def secret(world, chance):
-    item = choose(world, chance, "secrets", wanted=lambda item: item["metadata"].get("ownerReferences"))
-    world.kubectl("delete", "secret", item["metadata"]["name"], "--wait=false")
-    owner = item["metadata"]["ownerReferences"][0]["name"]
-    return Struck(f"secret {item['metadata']['name']} is deleted", moved=(owner,))
+    return delete_object(world, chance, "secrets")
 
 
 def config_map(world, chance):
-    item = choose(world, chance, "configmaps", wanted=lambda item: item["metadata"].get("ownerReferences"))
-    world.kubectl("delete", "configmap", item["metadata"]["name"], "--wait=false")
-    owner = item["metadata"]["ownerReferences"][0]["name"]
-    return Struck(f"configmap {item['metadata']['name']} is deleted", moved=(owner,))
+    return delete_object(world, chance, "configmaps")
 
 
 def service(world, chance):
@@ -204,12 +202,8 @@ def working(world, chance):
     return chance.choice(free)
 
 
-def jobs_on(world, node):
-    return tuple(sorted({job for pid, job, _, _ in processes(world) if pid in set_of(node)}))
-
-
-def set_of(node):
-    return set(control_groups.processes(node.group))
+def jobs_on(node):
+    return tuple(sorted({job for _, job, _, _ in processes([node])}))
 
 
 def on_node(world, node, text, seconds, undo):
@@ -219,7 +213,7 @@ def on_node(world, node, text, seconds, undo):
         undo()
         world.struck.discard(node.name)
 
-    return Struck(f"{text} for {seconds:.1f} s", moved=jobs_on(world, node), seconds=seconds, undo=mend)
+    return Struck(f"{text} for {seconds:.1f} s", moved=jobs_on(node), seconds=seconds, undo=mend)
 
 
 def kubelet(world, chance):

@@ -5,7 +5,9 @@ import collections
 import json
 
 import control_groups
-from faults import job_of
+from faults import job_of, variables
+from jobs import MARK
+from node import read_words
 
 ENDS = {"Complete": True, "Succeeded": True, "Failed": False}
 
@@ -76,12 +78,9 @@ def processes_left(world):
     for node in world.nodes:
         for pid in control_groups.processes(f"{node.group}/kubepods"):
             try:
-                with open(f"/proc/{pid}/environ") as file:
-                    words = file.read().split("\0")
-                with open(f"/proc/{pid}/cmdline") as file:
-                    line = file.read().replace("\0", " ")
+                marked, line = MARK in variables(pid), " ".join(read_words(f"/proc/{pid}/cmdline"))
             except OSError:  # it has just ended
                 continue
-            if any(word.startswith("CHAOS_JOB=") for word in words):
+            if marked:
                 found.append(f"process {pid} is left on {node.name}: {line[:200]}")
     return found

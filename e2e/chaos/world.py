@@ -15,6 +15,7 @@ import object_store
 from answers import PORT
 from cluster import Cluster, binaries
 from digits import BUCKET, KEY_OF_DATA, SETUP_DATA
+from images import BUSYBOX
 from jobs import QUEUE, Makers, secret_of_store, serve_model
 from network import ADDRESS
 from node import Node
@@ -176,7 +177,7 @@ class World:
                 "containers": [
                     {
                         "name": "wait",
-                        "image": "docker.io/library/busybox:1",
+                        "image": BUSYBOX,
                         "command": ["sleep", "1000"],
                         "resources": {"requests": requests},
                     }
