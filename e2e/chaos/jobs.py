@@ -192,7 +192,7 @@ class Makers:
     def digits(self, name):
         """Trains the digits by PyTorch's DDP, after an initializer has brought them from an S3 server."""
         volumes, mounts = host_folders([*DEBIAN, TRAINING])
-        epochs = max(4, self.steps // 4)
+        epochs = max(20, self.steps // 4)  # fewer are not accurate enough
         container = self.container(name, volumeMounts=mounts)
         command = [
             *("torchrun", os.path.join(TRAINING, "train.py")),
