@@ -67,7 +67,7 @@ constexpr Field kRunningFields[] = {{1, "startedAt", kTime}};
 constexpr Message kRunning{kRunningFields};
 
 constexpr Field kTerminatedFields[] = {
-    {1, "exitCode", kNumber}, {3, "reason"}, {4, "message"}, {6, "finishedAt", kTime}};
+    {1, "exitCode", kNumber}, {3, "reason"}, {4, "message"}, {5, "startedAt", kTime}, {6, "finishedAt", kTime}};
 constexpr Message kTerminated{kTerminatedFields};
 
 constexpr Field kContainerStateFields[] = {{1, "waiting", kMessage, &kWaiting},

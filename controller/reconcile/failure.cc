@@ -119,6 +119,7 @@ Outside OutsideOf(const ObservedPod& pod, const ObservedEnd* end) {
   if (!pod.reason.empty()) return {pod.reason, pod.message};
   if (pod.meta.deleted) return {"Deleted", "the pod was deleted"};
   if (end != nullptr && IsByProbe(pod, *end)) return {pod.event.reason, pod.event.message};
+  if (end != nullptr && end->sandbox_lost) return {"SandboxChanged", "the kubelet ended it and began the pod anew"};
   if (end != nullptr && end->unseen) return {end->reason, "its node stopped under it, so nobody saw its end"};
   return {};
 }
@@ -139,7 +140,7 @@ PodFailure FailureBy(const ObservedPod& pod, const ObservedEnd* end, const PodRu
   failure.reason = outside.reason;
   failure.message = outside.message;
   failure.node_rank = rules.node_rank;
-  failure.counted = !IsDisruption(pod) && (end == nullptr || !end->unseen);
+  failure.counted = !IsDisruption(pod) && (end == nullptr || (!end->unseen && !end->sandbox_lost));
   if (end != nullptr) {
     if (end->finished) failure.time = *end->finished;
     failure.container = end->container;

@@ -159,7 +159,7 @@ void ReadContainers(const ObjectView& status, const char* kind, const std::set<s
       pod->moved = std::max(pod->moved, end->finished.value_or(WallTime{}));
       end->waits_to_start = !runs && end->exit_code != 0 && pod->restarts_failed && pod->phase != "Failed";
     }
-    if (!init || !sidecars.contains(name)) {
+    if (!init || (!sidecars.contains(name) && end && end->exit_code != 0)) {
       pod->restarts += std::min(container.Number("restartCount"), kMostAttempts);
       if (end && end->waits_to_start) ++pod->restarts;
     }
@@ -175,6 +175,17 @@ void ReadContainers(const ObjectView& status, const char* kind, const std::set<s
     pod->waiting_reason = reason;
     pod->waiting = Bounded(fmt::format("{}: container {}: {}", reason, name, waiting.Text("message")));
   }
+}
+
+// Sets ObservedEnd::sandbox_lost. The kubelet runs an init container that had succeeded again only in a new sandbox.
+void FindLostSandbox(const ObjectView& status, const std::set<std::string>& sidecars, ObservedPod* pod) {
+  std::optional<WallTime> begun;  // when an init container last began to run again
+  for (const ObjectView& container : status.List("initContainerStatuses")) {
+    if (sidecars.contains(container.Text("name")) || container.Number("restartCount") == 0) continue;
+    const ObjectView state = container.Part("state");
+    begun = std::max(begun, state.Part(state.Has("running") ? "running" : "terminated").Time("startedAt"));
+  }
+  for (ObservedEnd& end : pod->ends) end.sandbox_lost = !end.init && begun && end.finished && *end.finished <= *begun;
 }
 
 // The first container that waits. Empty: none does, or an init container works.
@@ -410,6 +421,7 @@ StatusOr<ObservedPod> ReadPod(const ObjectView& object) {
   ReadConditions(status, &pod);
   const std::set<std::string> sidecars = SidecarsOf(object);
   for (const char* kind : {"initContainerStatuses", "containerStatuses"}) ReadContainers(status, kind, sidecars, &pod);
+  FindLostSandbox(status, sidecars, &pod);
   if (pod.phase != "Succeeded" && pod.phase != "Failed") {
     pod.will_fail = WillFail(spec, status, sidecars);
     ReadPending(spec, status, sidecars, &pod);

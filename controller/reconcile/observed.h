@@ -72,6 +72,8 @@ struct ObservedEnd {
   int exit_code = 0;
   std::string reason;   // Error, OOMKilled, ContainerCannotRun ...
   bool unseen = false;  // its machine or containerd stopped under it, and the agent had not told its end
+  // The kubelet ended it with the pod's sandbox, and has begun the pod anew: init containers run again.
+  bool sandbox_lost = false;
   std::optional<WallTime> finished;
   std::optional<TerminationMessage> message;  // written by the agent
   std::string text;                           // written by another program: 1 KiB at most, as UTF-8
@@ -89,7 +91,8 @@ struct ObservedPod {
   std::string replica_type;  // "master", "worker"; empty: of a TrainJob
   std::optional<int> index;
   int attempt = 0;
-  // By the kubelet, of all containers but sidecars; with those to come after ends that have happened.
+  // By the kubelet, of all containers but sidecars; with those to come after ends that have happened. An init container
+  // that runs again although it had succeeded (the sandbox is new) does not count.
   int restarts = 0;
   bool made_here = false;       // a pod of a PyTorchJob that Muster created
   bool tracked = false;         // has the Job controller's finalizer: its end has not been counted

@@ -273,9 +273,10 @@ Charged Charge(const PyTorchPlan& plan, const Replicas& replicas, const std::opt
     }
     if (now > before) {
       // One failure that ends several pods is charged once. Agents that end for one (`spent`) have charged it before.
+      // An end that is not the job's fault is never charged, also if the kubelet has started the container again.
       const bool is_charged = failure && failure->origin != pod.meta.uid && !origins.insert(failure->origin).second;
-      const bool is_free =
-          is_charged || replica.consequence || (plan.restart == RestartScope::kJob && failure && failure->spent);
+      const bool is_free = is_charged || replica.consequence || (failure && !failure->failure.counted) ||
+                           (plan.restart == RestartScope::kJob && failure && failure->spent);
       status->restarts += now - before - (is_free ? 1 : 0);
     }
     if (failure) found.push_back(*std::move(failure));

@@ -184,6 +184,40 @@ TEST(ReadPod, AFailureCountsWhenTheContainerHasEnded) {
   }
 }
 
+// In a new sandbox the kubelet runs init containers again that had succeeded. That is no failure of theirs, and it was
+// the kubelet that ended the other containers.
+TEST(ReadPod, ANewSandboxIsNoFailureOfTheJob) {
+  const struct {
+    const char *init, *end;
+    int restarts;
+    bool sandbox_lost;
+  } rows[] = {
+      {"restartCount: 1, state: {running: {startedAt: '2026-11-22T01:02:09Z'}}, lastState: {terminated: {exitCode: 0}}",
+       "exitCode: 143, finishedAt: '2026-11-22T01:02:08Z'", 2, true},
+      {"restartCount: 2, state: {terminated: {exitCode: 0, startedAt: '2026-11-22T01:02:08Z'}}",
+       "exitCode: 137, finishedAt: '2026-11-22T01:02:08Z'", 2, true},
+      {"restartCount: 1, state: {terminated: {exitCode: 0, startedAt: '2026-11-22T01:02:07Z'}}",
+       "exitCode: 137, finishedAt: '2026-11-22T01:02:08Z'", 2, false},
+      {"restartCount: 0, state: {terminated: {exitCode: 0, startedAt: '2026-11-22T01:02:08Z'}}",
+       "exitCode: 137, finishedAt: '2026-11-22T01:02:08Z'", 2, false},
+      {"restartCount: 2, state: {running: {startedAt: '2026-11-22T01:02:09Z'}}, lastState: {terminated: {exitCode: 3}}",
+       "exitCode: 0, finishedAt: '2026-11-22T01:02:04Z'", 3, true},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.init);
+    Json pod =
+        Pod(YamlOf(fmt::format("{{phase: Running, initContainerStatuses: [{{name: wait, {}}}], containerStatuses: "
+                               "[{{name: pytorch, restartCount: 1, state: {{waiting: {{}}}}, lastState: "
+                               "{{terminated: {{{}}}}}}}]}}",
+                               row.init, row.end)));
+    pod["spec"]["restartPolicy"] = "OnFailure";
+    const auto read = PodOf(pod);
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(read->restarts, row.restarts);
+    EXPECT_EQ(read->ends.back().sandbox_lost, row.sandbox_lost);
+  }
+}
+
 // The kubelet sets the phase seconds after it has reported the end of the last container.
 TEST(ReadPod, ThatItWillFailBeforeItsPhaseSaysSo) {
   const struct {

@@ -122,6 +122,27 @@ TEST(PyTorchExitCodes, PolicyCodeAndLimitDecideTheEnd) {
   }
 }
 
+// The kubelet starts the container again under these policies. It also does so after it has ended the container itself.
+TEST(PyTorchExitCodes, ARestartThatThePlatformCausedCostsNothing) {
+  for (const char* policy : {"Always", "OnFailure"}) {
+    for (bool ObservedEnd::*what : {&ObservedEnd::unseen, &ObservedEnd::sandbox_lost}) {
+      SCOPED_TRACE(policy);
+      PyTorchWorld world = RunningWorld({.policy = policy, .run = "{backoffLimit: 1}"});
+      for (int time = 0; time < 3; ++time) {
+        world.Wait(std::chrono::seconds(120));
+        world.StartsAgain("a-worker-0", 137).ends[0].*what = true;
+        world.Settle();
+      }
+      EXPECT_EQ(world.State(), "Running");
+      EXPECT_EQ(world.job.status.restarts, 0);
+      world.Wait(std::chrono::seconds(120));
+      world.StartsAgain("a-worker-0", 137);
+      world.Settle();
+      EXPECT_EQ(world.job.status.restarts, 1) << "the next end is its own";
+    }
+  }
+}
+
 // A pod may become Failed although the kubelet restarts containers. training-operator v1 replaces such a pod.
 TEST(PyTorchExitCodes, APodThatFailedAsAWhole) {
   struct Row {
