@@ -29,8 +29,9 @@ def judge(job, item, record):
     charged, status = record.charged[job.name], item.get("status", {})
     found = []
     end = end_of(item)
-    if job.endless:
-        return [f"it has ended: {end}"] if end else [job.wrong()] if job.wrong() else []
+    # Its pod ends with success for good if it is evicted while the kubelet waits to start it again.
+    if job.endless and (end is None or end[0]):
+        return [job.wrong()] if job.wrong() else []
     if end is None:
         return [f"it has not ended: state {status.get('state')}, {status.get('message') or 'no message'}"]
     succeeded, reason, message = end
