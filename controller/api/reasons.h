@@ -30,11 +30,13 @@ inline constexpr Upstream kDeadline{"DeadlineExceeded", "TrainJob exceeded its a
 inline constexpr char kPodFailed[] = "PodFailed";
 inline constexpr char kPodDisrupted[] = "PodDisrupted";  // a failure that is not counted
 inline constexpr char kPodLost[] = "PodLost";
+inline constexpr char kSecretLost[] = "SecretLost";
 inline constexpr char kRestarted[] = "Restarted";  // in its pods, by the agents
 inline constexpr char kWaiting[] = "Waiting";
 
 // Events of a TrainJob.
 inline constexpr char kScaled[] = "Scaled";
+inline constexpr char kNotNeeded[] = "NotNeeded";
 inline constexpr char kSnapshotLost[] = "SnapshotLost";
 inline constexpr char kCreationFailed[] = "TrainJobResourcesCreationFailed";
 inline constexpr char kFailedCreate[] = "FailedCreate";  // status.reason alone; the Job controller's

@@ -330,8 +330,9 @@ class Deciding {
   // Creates what is missing: objects, Services, pods.
   void Fill() {
     for (const PlannedObject& planned : plan_.objects) {
-      if (observed_.has_objects && !IsWrong(planned, job_.meta, observed_.objects)) continue;
-      decision_.actions.push_back(CreationOf(planned));
+      const bool is_there = observed_.has_objects && !IsWrong(planned, job_.meta, observed_.objects);
+      if (is_there) MakeSecretAgain(planned, observed_.pods, &decision_);
+      if (!is_there) decision_.actions.push_back(CreationOf(planned));
     }
     decision_.objects_made = !observed_.has_objects;
     for (const ObservedPod* pod : replicas_.orphans) {

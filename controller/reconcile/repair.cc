@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "controller/api/lenient.h"
 #include "controller/api/quantity.h"
+#include "controller/api/reasons.h"
 
 namespace muster::controller {
 namespace {
@@ -45,6 +47,31 @@ bool IsWrong(const PlannedObject& planned, const Meta& job, const std::vector<Ob
   if (found == there->end() || !found->meta.IsControlledBy(job)) return true;
   // One that is being deleted is created again when it is gone.
   return !found->meta.deleted && !found->fields.is_null() && !Holds(found->fields.Unpack(), planned.object);
+}
+
+void MakeSecretAgain(const PlannedObject& planned, const std::vector<ObservedPod>& pods, Steps* steps) {
+  if (planned.fill == PlannedObject::Fill::kNothing) return;
+  const std::string name = NameOf(planned.object);
+  const std::string missing = fmt::format("secret \"{}\" not found", name);  // kubelet: pkg/kubelet/volumemanager
+  std::optional<WallTime> missed;
+  for (const ObservedPod& pod : pods) {
+    const bool waits = StillRuns(pod) && !pod.ran;
+    if (!waits || pod.event.message.find(missing) == std::string::npos) continue;
+    missed = std::max(missed, std::optional(pod.event.last));
+  }
+  if (!missed) return;
+  steps->actions.push_back(CreationOf(planned));
+  int deleted = 0;
+  for (const ObservedPod& pod : pods) {
+    if (!StillRuns(pod) || !pod.ran || !pod.meta.created || *pod.meta.created > *missed) continue;
+    steps->actions.push_back({.kind = Action::Kind::kDeletePod, .name = pod.meta.name, .uid = pod.meta.uid});
+    ++deleted;
+  }
+  if (deleted == 0) return;
+  steps->events.push_back({true, reason::kSecretLost,
+                           fmt::format("Secret {} was deleted: it is created again, and {} that started with the old "
+                                       "one are replaced; this uses no restart",
+                                       name, Counted(deleted, "pod"))});
 }
 
 StatusOr<ObservedObject> ReadObject(const Json& object) {

@@ -2,7 +2,8 @@
 // edited while the job runs. Pure.
 //
 // ConfigMaps and HorizontalPodAutoscalers are followed (ObservedObject). A Secret is not: the controller cannot read
-// any. Only what a plan sets is compared and put back, so what other writers add to an object stays.
+// any. It learns from the kubelet that one is gone (MakeSecretAgain). Only what a plan sets is compared and put back,
+// so what other writers add to an object stays.
 #pragma once
 
 #include "controller/reconcile/observed.h"
@@ -22,6 +23,11 @@ bool Holds(const Json& found, const Json& planned);
 // True if the followed object is not `there`, belongs to another owner than `job`, or does not hold what is planned.
 // False: it is right, or of a kind that is not followed. `there`: null: nothing is followed.
 bool IsWrong(const PlannedObject& planned, const Meta& job, const std::vector<ObservedObject>* there);
+
+// Creates a Secret of the job again if one of `pods` cannot start without it: the kubelet says so in an Event. The new
+// Secret has another content, a token or a key, so the pods that started with the old one are deleted: they could not
+// talk to the new ones. No restart is charged, as for any deletion.
+void MakeSecretAgain(const PlannedObject& planned, const std::vector<ObservedPod>& pods, Steps* steps);
 
 StatusOr<ObservedObject> ReadObject(const Json& object);  // a followed one
 

@@ -136,6 +136,10 @@ class Deciding {
       if (!placed.done || std::count(known.begin(), known.end(), placed.planned->name) > 0) continue;
       known.push_back(placed.planned->name);
       decision_.status_first = true;
+      for (const ObservedPod* pod : placed.idle) {
+        Event(false, reason::kNotNeeded,
+              fmt::format("pod {} came after the run had succeeded: nothing is left for it to do", pod->meta.name));
+      }
     }
   }
 
@@ -391,6 +395,7 @@ class Deciding {
         return placed.runs() && (planned.for_initializers || !IsInitializer(*placed.planned));
       });
       if (is_needed && IsWrong(planned, job_.meta, observed_.objects)) decision_.actions.push_back(CreationOf(planned));
+      if (is_needed) MakeSecretAgain(planned, observed_.pods, &decision_);
     }
   }
 

@@ -70,6 +70,7 @@ void StopJob(const ObservedJob& job, const std::vector<const ObservedPod*>& pods
   for (const ObservedPod* pod : pods) AddCauses(*pod, &causes);
   std::optional<WallTime> awaited;
   for (const ObservedPod* pod : pods) {
+    tells = tells || pod->phase == "Succeeded";
     if (pod->phase == "Succeeded") continue;
     tells = tells || pod->phase == "Failed" || DecidingEnd(*pod) != nullptr ||
             std::any_of(pod->ends.begin(), pod->ends.end(), [](const ObservedEnd& end) { return end.exit_code != 0; });

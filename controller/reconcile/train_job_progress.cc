@@ -41,6 +41,51 @@ bool IsDone(const ObservedJob& job, const std::vector<const ObservedPod*>& pods,
   return true;
 }
 
+// When the run of all agents of the Job ended with success, by the word of an agent that took part: it ends with 0 only
+// when the workers of all nodes of its round have succeeded. The run has the TrainJob's uid as its id. A pod may also
+// have a run of its own (torchrun --standalone).
+std::optional<WallTime> RunSucceededAt(const ObservedJob& job, const std::vector<const ObservedPod*>& pods) {
+  const OwnerReference* owner = job.meta.Controller();
+  std::optional<WallTime> first;
+  for (const ObservedPod* pod : pods) {
+    for (const ObservedEnd& end : pod->ends) {
+      if (end.exit_code != 0 || !end.message || !end.message->round || !end.finished) continue;
+      if (owner == nullptr || end.message->run_id != owner->uid) continue;
+      if (!first || *end.finished < *first) first = end.finished;
+    }
+  }
+  return first;
+}
+
+// Whether the run of all pods but `idle` has succeeded, and the others came too late for it: their main container has
+// not started, or they were created after its end. They would wait for peers that have ended. Sets `idle`.
+bool IsOverWithout(const ObservedJob& job, const std::vector<const ObservedPod*>& pods, WallTime now,
+                   std::vector<const ObservedPod*>* idle) {
+  const auto ended = job.complete || job.suspended ? std::nullopt : RunSucceededAt(job, pods);
+  if (!ended) return false;
+  std::vector<const ObservedPod*> late;
+  std::set<int> succeeded, failed, comes;
+  for (const ObservedPod* pod : pods) {
+    if (!pod->index || *pod->index >= job.pods) continue;
+    if (HasSucceeded(*pod, now)) {
+      succeeded.insert(*pod->index);
+    } else if (!StillRuns(*pod)) {
+      if (!pod->meta.deleted) failed.insert(*pod->index);
+    } else if (pod->phase == "Pending" || (pod->meta.created && *pod->meta.created > *ended)) {
+      comes.insert(*pod->index);
+      late.push_back(pod);
+    } else {
+      return false;
+    }
+  }
+  const auto is_explained = [&](int index) {
+    return succeeded.contains(index) || comes.contains(index) || HasCompleted(job, index);
+  };
+  if (!std::all_of(failed.begin(), failed.end(), is_explained)) return false;
+  *idle = std::move(late);
+  return true;
+}
+
 // True if the Job is of an earlier attempt and must go. An initializer's goes only if it failed: its data stays.
 bool IsOver(const ObservedJob& job, const PlannedJob& planned, const PodsByJob& pods, int attempt) {
   return job.attempt < attempt && (!IsInitializer(planned) || FailureOfJob(job, PodsOf(job, pods)));
@@ -100,7 +145,8 @@ std::vector<Placed> Place(const TrainJobPlan& plan, const Observed& observed, co
     if (found == jobs.end() || IsOver(*found->second, planned, pods, status.attempt)) continue;
     placed.job = found->second;
     placed.pods = PodsOf(*placed.job, pods);
-    placed.done = placed.done || IsDone(*placed.job, placed.pods, now);
+    placed.done = placed.done || IsDone(*placed.job, placed.pods, now) ||
+                  (planned.agent && IsOverWithout(*placed.job, placed.pods, now, &placed.idle));
     if (!placed.done) placed.failure = FailureOfJob(*placed.job, placed.pods);
   }
   return all;

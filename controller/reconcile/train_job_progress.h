@@ -30,7 +30,10 @@ struct Placed {
   const ObservedJob* job = nullptr;  // null: there is none
   std::vector<const ObservedPod*> pods;
   std::optional<End> failure;
-  bool done = false;  // all its pods have succeeded, as their deciding containers say, or the status has recorded that
+  // All its pods have succeeded, as their deciding containers say; or the agents' run has, without the pods of `idle`;
+  // or the status has recorded that.
+  bool done = false;
+  std::vector<const ObservedPod*> idle;  // that came after the end of the run: nothing is left for them to do
 
   bool complete() const { return done || (job != nullptr && job->complete); }
   bool failed() const { return failure.has_value(); }

@@ -148,6 +148,92 @@ TEST(Deciding, AStepThatHasEndedSoStaysEnded) {
   EXPECT_THAT(Actions(Decide(job, plan, observed, kNow)), IsEmpty()) << "it is not recreated";
 }
 
+// Node 0 has succeeded in a round of run `id`, at kNow - 1 s. "": it was in none.
+ObservedPod SucceededIn(const std::string& id, ObservedPod pod) {
+  pod = Failed(std::move(pod), 0);
+  pod.phase = "Succeeded";
+  TerminationMessage message;
+  message.reason = "all workers succeeded";
+  message.run_id = id;
+  if (!id.empty()) message.round = 2;
+  pod.ends[0].message = message;
+  return pod;
+}
+
+// An elastic job has gone on without a node that was lost, and has succeeded. The new pod of that node finds no peer.
+TEST(RunIsOver, APodThatComesTooLateIsNotAwaited) {
+  enum class Other { kLate, kPending, kGone, kFailed, kFailedAndLate, kEarly, kDeletedAndLate };
+  const struct {
+    const char* what;
+    const char* run_id;
+    Other other;
+    bool agent, over;
+  } rows[] = {
+      {"created after the end", "uid-a", Other::kLate, true, true},
+      {"waits for a machine", "uid-a", Other::kPending, true, true},
+      {"does not exist now", "uid-a", Other::kGone, true, true},
+      {"failed, and is replaced later", "uid-a", Other::kFailed, true, false},
+      {"failed, and its successor is late", "uid-a", Other::kFailedAndLate, true, true},
+      {"on a machine that does not answer, and its successor is late", "uid-a", Other::kDeletedAndLate, true, true},
+      {"was there before: it ends by itself", "uid-a", Other::kEarly, true, false},
+      {"the pod that succeeded was in no run", "", Other::kLate, true, false},
+      {"the pod that succeeded had a run of its own", "alone", Other::kLate, true, false},
+      {"no agents", "uid-a", Other::kLate, false, false},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.what);
+    TrainJobPlan plan = TwoNodes();
+    plan.jobs[0].agent = row.agent;
+    Observed observed;
+    observed.services = {HeadlessService()};
+    observed.jobs = {There("a-node-0")};
+    observed.jobs[0].meta.owners = {{"trainer.kubeflow.org/v1alpha1", "TrainJob", "a", Job().meta.uid, true}};
+    const auto pod = [&observed](const char* suffix, std::chrono::seconds after_the_end) {
+      ObservedPod made = Pod(observed.jobs[0], 1, suffix);
+      made.meta.created = kNow - kSecond + after_the_end;
+      return made;
+    };
+    observed.pods = {SucceededIn(row.run_id, Pod(observed.jobs[0], 0))};
+    const std::chrono::seconds before(-60), after(1);
+    switch (row.other) {
+      case Other::kLate:
+        observed.pods.push_back(pod("y", after));
+        break;
+      case Other::kPending:
+        observed.pods.push_back(pod("y", before));
+        observed.pods.back().phase = "Pending";
+        observed.pods.back().ran = false;
+        break;
+      case Other::kGone:
+        break;
+      case Other::kFailed:
+        observed.pods.push_back(Failed(pod("x", before), 137));
+        break;
+      case Other::kFailedAndLate:
+        observed.pods.push_back(Failed(pod("x", before), 137));
+        observed.pods.push_back(pod("y", after));
+        break;
+      case Other::kEarly:
+        observed.pods.push_back(pod("x", before));
+        break;
+      case Other::kDeletedAndLate:
+        observed.pods.push_back(pod("x", before));
+        observed.pods.back().meta.deleted = kNow;
+        observed.pods.push_back(pod("y", after));
+        break;
+    }
+    TrainJob job = Job();
+    TrainJobDecision decision = Decide(job, plan, observed, kNow);
+    EXPECT_EQ(decision.status.Find("Complete") != nullptr, row.over);
+    if (!row.over) continue;
+    EXPECT_TRUE(decision.status_first);
+    EXPECT_THAT(Actions(decision), ElementsAre("suspend a-node-0")) << "the log of node 0 stays";
+    job.status = decision.status;
+    observed.pods.pop_back();
+    EXPECT_NE(Decide(job, plan, observed, kNow).status.Find("Complete"), nullptr) << "it stays complete";
+  }
+}
+
 TEST(Deciding, APyTorchJobSucceedsByItsContainer) {
   PyTorchWorld world({});
   world.Settle();

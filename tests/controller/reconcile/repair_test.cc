@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/controller/api/yaml_of.h"
 #include "tests/controller/reconcile/decided.h"
 
 namespace muster::controller {
@@ -123,6 +124,49 @@ TEST(Repair, HappensWhileJobsNeedTheObjectOnceInAPass) {
   there[0].meta.name = "gone";
   observed.jobs[1].complete = true;
   EXPECT_THAT(actions(), ::testing::Not(::testing::Contains("object a"))) << "it has ended";
+}
+
+// A pod that started with the deleted Secret has its token, and the new Secret has another one.
+TEST(Repair, ASecretThatAPodMissesIsMadeAgainAndAllPodsGetIt) {
+  const std::string missing = "MountVolume.SetUp failed for volume \"muster-token\" : secret \"a-token\" not found";
+  const struct {
+    const char* what;
+    std::string says;                           // the kubelet, of pod 1
+    bool ran;                                   // pod 1 has started since
+    std::chrono::seconds older;                 // how much older pod 0 is than the event
+    std::vector<std::string> actions, reasons;  // expected
+  } rows[] = {
+      {"it is gone",
+       missing,
+       false,
+       std::chrono::seconds(60),
+       {"object a-token", "delete pod a-node-0-0-x"},
+       {"SecretLost"}},
+      {"the other pod is newer", missing, false, std::chrono::seconds(-1), {"object a-token"}, {}},
+      {"it started in the end", missing, true, std::chrono::seconds(60), {}, {}},
+      {"another one", Replaced(missing, "a-token", "keys"), false, std::chrono::seconds(60), {}, {}},
+      {"a longer name", Replaced(missing, "a-token", "a-token2"), false, std::chrono::seconds(60), {}, {}},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.what);
+    TrainJobPlan plan = TwoNodes();
+    PlannedObject secret;
+    secret.object = {{"kind", "Secret"}, {"metadata", {{"name", "a-token"}}}};
+    secret.fill = PlannedObject::Fill::kToken;
+    plan.objects = {secret};
+    Observed observed;
+    observed.services = {HeadlessService()};
+    observed.jobs = {There("a-node-0")};
+    observed.pods = {Pod(observed.jobs[0], 0), Pod(observed.jobs[0], 1)};
+    observed.pods[0].ran = true;
+    observed.pods[0].meta.created = kNow - row.older;
+    observed.pods[1].phase = "Pending";
+    observed.pods[1].ran = row.ran;
+    observed.pods[1].event = {.reason = "FailedMount", .message = row.says, .related = "", .last = kNow};
+    const TrainJobDecision decision = Decide(Job(), plan, observed, kNow);
+    EXPECT_EQ(Actions(decision), row.actions);
+    EXPECT_EQ(Reasons(decision), row.reasons);
+  }
 }
 
 }  // namespace
