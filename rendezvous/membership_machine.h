@@ -106,6 +106,7 @@ class Machine {
   void BeginReforming(const Assignment& newest);
   void Adopt(const Assignment& newest);
   void Collect(Member& member, const Hello& hello);
+  int Replaced() const;
   void Reform();
   void GoOn(int dead);  // `dead`: nodes of the round known to be gone
   void LoseMissing(int dead);

@@ -149,6 +149,17 @@ void Machine::Collect(Member& member, const Hello& hello) {
   if (member.report && member.report->failures.empty()) member.state = NodeState::kSucceeded;
 }
 
+// How many nodes of the round have not come, while other agents with their names have.
+int Machine::Replaced() const {
+  int replaced = 0;
+  for (const Seat& seat : s_.round.seats) {
+    const auto member = s_.members.find(seat.node.name);
+    if (member == s_.members.end() || member->second.in_round) continue;
+    replaced += member->second.peer != 0 && member->second.ready ? 1 : 0;
+  }
+  return replaced;
+}
+
 void Machine::Reform() {
   int seats = static_cast<int>(s_.round.seats.size());
   int dead = 0;
@@ -162,7 +173,10 @@ void Machine::Reform() {
   int quorum = s_.reforming.stands_in ? (seats - (s_.reforming.proof ? dead : 0)) / 2 + 1 : 0;
   bool timely = now_ < *s_.reforming.heard.until;
   bool late = now_ >= *s_.waiting.since + options().join_timeout;
-  if (!all && (timely || attending < quorum)) {
+  // No majority is needed if the others can do nothing: they are too few for a round, and new agents that have their
+  // places come to the job's endpoint, which is here. The old ones have stopped their workers by now.
+  const bool alone = !s_.given.on_call && options().min_nodes == seats && attending + Replaced() >= seats;
+  if (!all && (timely || (attending < quorum && !alone))) {
     if (late) {
       FinishWith(kExitCoordinatorLost,
                  fmt::format("the coordinator is lost and only {} of {} reconnected within {}", attending,

@@ -213,6 +213,37 @@ TEST_F(Reform, StandInOfTwoNodesActsOnProofAlone) {
   EXPECT_EQ(s.Roster(), "b");
 }
 
+// It has been silent for so long that it fences its workers, and nobody else may come at its place. Without the new
+// agents the stand-in would wait for a majority that cannot come.
+TEST_F(Reform, StandInAtTheEndpointGoesOnWhenAllThatMissHaveBeenReplaced) {
+  const struct {
+    const char* what;
+    int min, max;
+    bool on_call, replaced, goes_on;
+  } rows[] = {{"fixed size, at the endpoint", 2, 2, false, true, true},
+              {"nobody came", 2, 2, false, false, false},
+              {"elsewhere: the new agents may have been with another coordinator", 2, 2, true, true, false},
+              {"elastic: the other side may go on alone", 1, 2, false, true, false}};
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.what);
+    s = Stage(Job(row.min, row.max, 3));
+    old = OldRound("b");
+    old.seats.pop_back();
+    old.world_size = 4;
+    s.state.given.on_call = row.on_call;
+    StandIn("a", false);
+    Return("a");
+    if (row.replaced) s.Join("b");
+    s.Wait(milliseconds(14999), row.replaced ? std::vector<std::string>{"a", "b"} : std::vector<std::string>{"a"});
+    EXPECT_FALSE(s.Stopped("a")) << "the old node's workers may run";
+    s.Wait(milliseconds(1), row.replaced ? std::vector<std::string>{"a", "b"} : std::vector<std::string>{"a"});
+    EXPECT_EQ(s.Stopped("a"), row.goes_on);
+    if (!row.goes_on) continue;
+    s.Ready("a");
+    EXPECT_EQ(s.Roster(), "a b");
+  }
+}
+
 TEST_F(Reform, StandInOfACoordinatorOfItsOwnTouchesNobody) {
   StandIn("a", true);
   for (const char* name : {"a", "b", "c"}) Return(name);
