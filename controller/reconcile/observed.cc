@@ -159,9 +159,8 @@ void ReadContainers(const ObjectView& status, const char* kind, const std::set<s
       pod->moved = std::max(pod->moved, end->finished.value_or(WallTime{}));
       end->waits_to_start = !runs && end->exit_code != 0 && pod->restarts_failed && pod->phase != "Failed";
     }
-    if (!init || (!sidecars.contains(name) && end && end->exit_code != 0)) {
-      pod->restarts += std::min(container.Number("restartCount"), kMostAttempts);
-      if (end && end->waits_to_start) ++pod->restarts;
+    if (end && (!init || (!sidecars.contains(name) && end->exit_code != 0))) {
+      pod->restarts += std::min(container.Number("restartCount"), kMostAttempts) + (end->waits_to_start ? 1 : 0);
     }
     // The pod has failed, but its only container had told its success.
     if (end && !init && end->exit_code == 0 && containers.size() == 1 && EndedBadly(container)) pod->decides = name;

@@ -92,7 +92,8 @@ struct ObservedPod {
   std::optional<int> index;
   int attempt = 0;
   // By the kubelet, of all containers but sidecars; with those to come after ends that have happened. An init container
-  // that runs again although it had succeeded (the sandbox is new) does not count.
+  // that runs again although it had succeeded (the sandbox is new) does not count. A container whose last end is not
+  // known counts once it is: the kubelet may report the restart first.
   int restarts = 0;
   bool made_here = false;       // a pod of a PyTorchJob that Muster created
   bool tracked = false;         // has the Job controller's finalizer: its end has not been counted

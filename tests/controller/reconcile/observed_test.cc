@@ -171,6 +171,7 @@ TEST(ReadPod, AFailureCountsWhenTheContainerHasEnded) {
       {"OnFailure", {{"waiting", {{"reason", "CrashLoopBackOff"}}}}, end, 0, 1},
       {"OnFailure", {{"running", Json::object()}}, end, 1, 1},
       {"OnFailure", {{"terminated", {{"exitCode", 0}}}}, end, 1, 1},
+      {"OnFailure", {{"running", Json::object()}}, Json::object(), 1, 0},
       {"Always", end, Json::object(), 2, 3},
       {"Never", end, Json::object(), 0, 0},
   };
