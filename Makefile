@@ -70,12 +70,15 @@ e2e: build
 	@build-support/setup-venv kubeflow-training >/dev/null || echo "the kubeflow-training SDK could not be set up: its scenario will be skipped" >&2
 	@build-support/setup-go-server kueue >/dev/null || echo "Kueue could not be built: its scenario will be skipped" >&2
 	@e2e/controller/run $(SCENARIOS)
+	@$(if $(SCENARIOS),:,e2e/chaos/run --seed 1 --minutes 3)
 
 # 20 jobs on three real nodes, under faults: `make chaos SEED=7 MINUTES=10`, as root. A seed gives the same faults.
 chaos: build
 	@build-support/install-deps debian-packages-e2e.txt
 	@build-support/setup-torch-data >/dev/null
 	@build-support/setup-kubernetes >/dev/null
+	@build-support/setup-go-server minio >/dev/null
+	@build-support/setup-go-server kueue >/dev/null
 	@e2e/chaos/run $(if $(SEED),--seed $(SEED)) --minutes $(or $(MINUTES),10)
 
 # The controller while jobs come and go at 2 a second on fake nodes: `make soak HOURS=1`.
