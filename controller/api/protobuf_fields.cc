@@ -78,7 +78,8 @@ constexpr Message kContainerState{kContainerStateFields};
 constexpr Field kContainerStatusFields[] = {{1, "name"},
                                             {2, "state", kMessage, &kContainerState},
                                             {3, "lastState", kMessage, &kContainerState},
-                                            {5, "restartCount", kNumber}};
+                                            {5, "restartCount", kNumber},
+                                            {8, "containerID"}};
 constexpr Message kContainerStatus{kContainerStatusFields};
 
 constexpr Field kPodStatusFields[] = {{1, "phase"},

@@ -63,9 +63,18 @@ const LostNode* LostPods::Find(const ObservedPod& pod) const {
 
 std::string WhyLost(const LostNode& lost) { return lost.closed ? "its connection closed" : "it fell silent"; }
 
-std::optional<WallTime> ExclusionEnds(const ObservedPod& pod) {
+std::optional<WallTime> GivenUpAt(const ObservedPod& pod) {
+  if (StillRuns(pod) && pod.stranded) return *pod.stranded + kStrandedFor;
   const bool waits = StillRuns(pod) && pod.node.empty() && !pod.excluded_node.empty() && pod.meta.created;
   return waits ? std::optional(*pod.meta.created + kExclusionHolds) : std::nullopt;
+}
+
+EventText StrandedEvent(const ObservedPod& pod) {
+  return {
+      true, reason::kPodLost,
+      fmt::format("pod {} (node {}) lost its sandbox before it started, and the kubelet makes no other for it; it is "
+                  "created again",
+                  pod.meta.name, pod.node)};
 }
 
 std::optional<std::string> MoveOn(const ObservedPod& pod, const LostPods& lost, WallTime now, Steps* steps) {
@@ -77,12 +86,13 @@ std::optional<std::string> MoveOn(const ObservedPod& pod, const LostPods& lost, 
                                          pod.meta.name, pod.node, WhyLost(*how))});
     return pod.node;
   }
-  const auto until = ExclusionEnds(pod);
+  const auto until = GivenUpAt(pod);
   if (!until) return std::nullopt;
   if (now < *until) {
     steps->LookAgain(*until);
     return std::nullopt;
   }
+  if (pod.stranded) steps->events.push_back(StrandedEvent(pod));
   steps->actions.push_back({Action::Kind::kDeletePod, pod.meta.name, pod.meta.uid});
   return "";
 }

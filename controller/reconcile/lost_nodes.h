@@ -35,12 +35,18 @@ class LostPods {
 
 std::string WhyLost(const LostNode& lost);  // "its connection closed"
 
-// The end of the exclusion for a pod that waits for a node, and may not run on one (excluded_node). nullopt: any other.
-std::optional<WallTime> ExclusionEnds(const ObservedPod& pod);
+// A pod that has lost its sandbox before it started is left for so long: the status may only be late.
+inline constexpr std::chrono::seconds kStrandedFor{15};
 
-// What is done about a pod of a PyTorchJob, whose name its successor needs. A lost one is deleted by force; one whose
-// exclusion has ended is deleted. Returns the node on which the next pod may not run, maybe "". nullopt: nothing is
-// done.
+// When a pod that waits in vain is deleted: at the end of its exclusion from a node (excluded_node), or kStrandedFor
+// after the loss of its sandbox (ObservedPod::stranded). nullopt: any other pod.
+std::optional<WallTime> GivenUpAt(const ObservedPod& pod);
+
+// The event about a pod that is deleted since it was stranded.
+EventText StrandedEvent(const ObservedPod& pod);
+
+// What is done about a pod of a PyTorchJob, whose name its successor needs. A lost one is deleted by force; one that
+// waits in vain is deleted. Returns the node on which the next pod may not run, maybe "". nullopt: nothing is done.
 std::optional<std::string> MoveOn(const ObservedPod& pod, const LostPods& lost, WallTime now, Steps* steps);
 
 // Deletes by force a pod that was told to end kLostAfter ago: it would keep its name for ever.

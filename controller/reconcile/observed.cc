@@ -135,6 +135,9 @@ void ReadConditions(const ObjectView& status, ObservedPod* pod) {
       pod->disruption = condition.Text("reason");
       pod->disruption_message = Bounded(condition.Text("message"));
     }
+    if (condition.Is("type", "PodReadyToStartContainers") && condition.Is("status", "False")) {
+      pod->stranded = condition.Time("lastTransitionTime");
+    }
     if (!condition.Is("type", "PodScheduled") || !condition.Is("status", "False")) continue;
     const std::string reason = condition.Text("reason");
     if (reason.empty() || reason == "SchedulingGated") continue;
@@ -215,6 +218,17 @@ bool WillFail(const ObjectView& spec, const ObjectView& status, const std::set<s
   const auto ended = [](const ObjectView& container) { return container.Part("state").Has("terminated"); };
   return containers.size() == spec.Count("containers") && std::all_of(containers.begin(), containers.end(), ended) &&
          std::any_of(containers.begin(), containers.end(), EndedBadly);
+}
+
+// Whether the pod, which has no sandbox, has had one, and the kubelet makes no other (ObservedPod::stranded).
+bool IsStranded(const ObservedPod& pod, const ObjectView& spec, const ObjectView& status) {
+  if (pod.phase != "Pending" || !spec.Is("restartPolicy", "Never")) return false;
+  for (const char* kind : {"initContainerStatuses", "containerStatuses"}) {
+    for (const ObjectView& container : status.List(kind)) {
+      if (container.Has("containerID")) return true;
+    }
+  }
+  return false;
 }
 
 void ReadMemoryLimits(const ObjectView& spec, ObservedPod* pod) {
@@ -421,6 +435,7 @@ StatusOr<ObservedPod> ReadPod(const ObjectView& object) {
   const std::set<std::string> sidecars = SidecarsOf(object);
   for (const char* kind : {"initContainerStatuses", "containerStatuses"}) ReadContainers(status, kind, sidecars, &pod);
   FindLostSandbox(status, sidecars, &pod);
+  if (!IsStranded(pod, spec, status)) pod.stranded.reset();
   if (pod.phase != "Succeeded" && pod.phase != "Failed") {
     pod.will_fail = WillFail(spec, status, sidecars);
     ReadPending(spec, status, sidecars, &pod);

@@ -110,6 +110,9 @@ struct ObservedPod {
   // It has failed for good, and only its phase does not say so yet: the kubelet sets that seconds later. An init
   // container has ended with a code other than 0, or all containers have ended and one so, and none starts again.
   bool will_fail = false;
+  // Since when it has had no sandbox, if the kubelet starts it no more: it makes a second sandbox only for pods whose
+  // containers it restarts. The pod would wait for ever. Source: kuberuntime_manager.go, computePodActions.
+  std::optional<WallTime> stranded;
   std::string decides;               // of several containers, the one that decides (deciding.h); empty: all count
   std::vector<std::string> running;  // its containers that run now, without init containers
   bool restarts_failed = false, restarts_succeeded = false;  // by the kubelet: containers that have ended so

@@ -49,7 +49,7 @@ Replacements ReplacementsOf(const Placed& placed, const LostPods& lost, WallTime
       if (!stuck) again(end);
     }
     any_stuck = any_stuck || stuck;
-    if (const auto until = ExclusionEnds(*pod)) *until <= now ? replacements.unplaced.push_back(pod) : again(*until);
+    if (const auto until = GivenUpAt(*pod)) *until <= now ? replacements.given_up.push_back(pod) : again(*until);
     if ((!failed && !stuck) || HasSucceeded(*pod, now)) {
       kept.push_back(*pod->index);
       continue;
@@ -75,8 +75,10 @@ void Replace(const Placed& placed, const LostPods& lost, bool has_budget, WallTi
   using Kind = Action::Kind;
   const Replacements found = ReplacementsOf(placed, lost, now);
   if (found.again) steps->LookAgain(*found.again);
-  for (const ObservedPod* pod : found.unplaced) {
-    if (has_budget) steps->actions.push_back({Kind::kDeletePod, pod->meta.name, pod->meta.uid});
+  for (const ObservedPod* pod : found.given_up) {
+    if (!has_budget) continue;
+    steps->actions.push_back({Kind::kDeletePod, pod->meta.name, pod->meta.uid});
+    if (pod->stranded) steps->events.push_back(StrandedEvent(*pod));
   }
   for (const Replacement& replacement : found.now) {
     const ObservedPod& old = *replacement.lost;

@@ -185,6 +185,35 @@ TEST(ReadPod, AFailureCountsWhenTheContainerHasEnded) {
   }
 }
 
+// computePodActions of the kubelet makes no second sandbox for a pod with restartPolicy Never.
+TEST(ReadPod, ThatItIsStranded) {
+  const std::string gone =
+      "conditions: [{type: PodReadyToStartContainers, status: 'False', lastTransitionTime: '2026-11-22T01:02:09Z'}]";
+  const std::string had = "containerStatuses: [{name: node, containerID: 'containerd://1', state: {waiting: {}}}]";
+  const std::string installed =
+      "initContainerStatuses: [{name: i, containerID: 'containerd://1', state: {terminated: {exitCode: 0}}}]";
+  const struct {
+    std::string policy, phase, status;
+    bool wanted;
+  } rows[] = {
+      {"Never", "Pending", gone + ", " + had, true},
+      {"Never", "Pending", gone + ", " + installed, true},
+      {"Never", "Pending", gone, false},  // its first sandbox is still to come
+      {"Never", "Pending", had, false},
+      {"Never", "Pending", Replaced(gone, "'False'", "'True'") + ", " + had, false},
+      {"Never", "Running", gone + ", " + had, false},
+      {"OnFailure", "Pending", gone + ", " + had, false},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.policy + " " + row.phase + " " + row.status);
+    Json pod = Pod(YamlOf(fmt::format("{{phase: {}, {}}}", row.phase, row.status)));
+    pod["spec"]["restartPolicy"] = row.policy;
+    const auto read = PodOf(pod);
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(read->stranded.has_value(), row.wanted);
+  }
+}
+
 // In a new sandbox the kubelet runs init containers again that had succeeded. That is no failure of theirs, and it was
 // the kubelet that ended the other containers.
 TEST(ReadPod, ANewSandboxIsNoFailureOfTheJob) {
