@@ -49,6 +49,10 @@ bool IsWrong(const PlannedObject& planned, const Meta& job, const std::vector<Ob
   return !found->meta.deleted && !found->fields.is_null() && !Holds(found->fields.Unpack(), planned.object);
 }
 
+bool HasContentOf(const ObservedPod& pod, const PlannedObject& planned) {
+  return planned.fill != PlannedObject::Fill::kNothing && StillRuns(pod) && pod.ran;
+}
+
 void MakeSecretAgain(const PlannedObject& planned, const std::vector<ObservedPod>& pods, Steps* steps) {
   if (planned.fill == PlannedObject::Fill::kNothing) return;
   const std::string name = NameOf(planned.object);
@@ -63,7 +67,7 @@ void MakeSecretAgain(const PlannedObject& planned, const std::vector<ObservedPod
   steps->actions.push_back(CreationOf(planned));
   int deleted = 0;
   for (const ObservedPod& pod : pods) {
-    if (!StillRuns(pod) || !pod.ran || !pod.meta.created || *pod.meta.created > *missed) continue;
+    if (!HasContentOf(pod, planned) || !pod.meta.created || *pod.meta.created > *missed) continue;
     steps->actions.push_back({.kind = Action::Kind::kDeletePod, .name = pod.meta.name, .uid = pod.meta.uid});
     ++deleted;
   }

@@ -310,9 +310,8 @@ TEST(PyTorchScale, PodsAreAddedAndRemoved) {
   parts.workers = 4;
   world.Change(parts);
   PyTorchDecision decision = world.Pass();
-  EXPECT_THAT(Actions(decision),
-              ElementsAre("object a-token-uid-a", "service a-worker-2", "service a-worker-3", "create pod a-worker-2",
-                          "create pod a-worker-3", "tell a-worker-0", "tell a-worker-1"));
+  EXPECT_THAT(Actions(decision), ElementsAre("service a-worker-2", "service a-worker-3", "create pod a-worker-2",
+                                             "create pod a-worker-3", "tell a-worker-0", "tell a-worker-1"));
   world.Settle();
   EXPECT_EQ(world.State(), "Running");
   parts.workers = 1;

@@ -5,6 +5,7 @@
 
 #include "tests/controller/api/yaml_of.h"
 #include "tests/controller/reconcile/decided.h"
+#include "tests/controller/reconcile/pytorch_world.h"
 
 namespace muster::controller {
 namespace {
@@ -167,6 +168,25 @@ TEST(Repair, ASecretThatAPodMissesIsMadeAgainAndAllPodsGetIt) {
     EXPECT_EQ(Actions(decision), row.actions);
     EXPECT_EQ(Reasons(decision), row.reasons);
   }
+}
+
+// A controller that has just started does not know which objects it has made.
+TEST(Repair, ASecretThatPodsHaveStartedWithIsNotMadeInPassing) {
+  PyTorchParts parts;
+  parts.container = kTorchrun;
+  PyTorchWorld world(parts);
+  world.Settle();
+  const auto makes_secret = [&world] {
+    const PyTorchDecision decision = world.Pass();
+    return std::any_of(decision.actions.begin(), decision.actions.end(), [](const Action& action) {
+      return action.kind == Action::Kind::kCreateObject && action.fill == PlannedObject::Fill::kToken;
+    });
+  };
+  world.seen.has_objects = false;
+  EXPECT_FALSE(makes_secret());
+  for (ObservedPod& pod : world.seen.pods) pod.ran = false;
+  world.seen.has_objects = false;
+  EXPECT_TRUE(makes_secret());
 }
 
 }  // namespace
