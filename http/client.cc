@@ -1,7 +1,6 @@
 #include "http/client.h"
 
 #include <curl/curl.h>
-#include <netinet/tcp.h>
 #include <openssl/ssl.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 #include "base/text.h"
 #include "http/ca_places.h"
 #include "http/curl_on_loop.h"
+#include "http/dead_peer.h"
 
 namespace muster::http {
 namespace {
@@ -46,15 +46,6 @@ CURLcode ReadAhead(CURL*, void* context, void*) {
   SSL_CTX_set_read_ahead(tls, 1);
   SSL_CTX_set_default_read_buffer_len(tls, kReadAhead);
   return CURLE_OK;
-}
-
-// Sends three probes within `limit`, since an acknowledgement may be lost.
-void NoticeDeadPeers(curl_socket_t socket, Duration limit) {
-  const int seconds = static_cast<int>(Seconds(limit));
-  const int idle = std::max(1, seconds / 2), between = std::max(1, seconds / 6), milliseconds = seconds * 1000;
-  setsockopt(socket, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
-  setsockopt(socket, IPPROTO_TCP, TCP_KEEPINTVL, &between, sizeof between);
-  setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &milliseconds, sizeof milliseconds);
 }
 
 // Whether an error is OpenSSL's text for a TLS alert of a server that does not accept the client's certificate.
@@ -282,7 +273,7 @@ void Client::Impl::LimitHead(Transfer& transfer, Duration limit) {
 
 int Client::Impl::OnConnected(void* self, curl_socket_t socket, curlsocktype) {
   const auto& limit = static_cast<Impl*>(self)->options_.dead_peer;
-  if (limit) NoticeDeadPeers(socket, *limit);
+  if (limit) NoticeDeadPeer(socket, *limit);
   return CURL_SOCKOPT_OK;
 }
 

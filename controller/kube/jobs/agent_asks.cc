@@ -3,11 +3,9 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <boost/asio/post.hpp>
 
 #include "base/log.h"
 #include "base/text.h"
-#include "http/ask.h"
 
 namespace muster::controller {
 namespace {
@@ -18,27 +16,29 @@ constexpr auto kPause = std::chrono::milliseconds(100);  // between two turns, f
 constexpr auto kSoon = std::chrono::seconds(1);          // between two requests for one job, whatever the agent answers
 constexpr int kMostDoublings = 4;                        // of the pause after all were asked in vain
 constexpr auto kSlack = std::chrono::seconds(5);
+constexpr int kRestTimes = 300;  // a job rests for so many times what its answer took to read, as in WorkQueue
 
 // A quarter of the descriptors, at most: jobs of each kind have connections, and the API server needs some.
-int Connections() {
+size_t Connections() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 64;
   limit.rlim_cur = limit.rlim_max;
   if (setrlimit(RLIMIT_NOFILE, &limit) != 0) (void)getrlimit(RLIMIT_NOFILE, &limit);
-  return static_cast<int>(std::min(kMostConnections, limit.rlim_cur / 4));
+  return static_cast<size_t>(std::min(kMostConnections, limit.rlim_cur / 4));
 }
 
-http::Limits LimitsOf(bool waits) {
-  const Duration limit = kSlack + (waits ? Duration(kAskWait) : Duration::zero());
-  return {.connect = std::chrono::seconds(2), .silence = {}, .head = limit, .total = limit};
+StatusOr<AgentAnswer> Read(const std::string& pod_uid, const StatusOr<AgentClient::Answer>& came) {
+  if (!came.ok()) return came.status();
+  if (came->status != 200) return absl::UnavailableError(fmt::format("HTTP {}", came->status));
+  return ReadAgentStatus(pod_uid, came->body, WallNow());
 }
 
 }  // namespace
 
 AgentAsks::AgentAsks(boost::asio::io_context& loop, Said said)
     : said_(std::move(said)),
-      // An agent may say nothing for a minute. Its machine may be gone.
-      client_(loop, {.dead_peer = std::chrono::seconds(10), .connections = Connections(), .buffer = 1 << 10}),
+      connections_(Connections()),
+      client_(loop, {.answer = kSlack, .longest = kLongestAgentStatus}),
       timer_(loop) {}
 
 void AgentAsks::Ask(const std::string& key, std::vector<AgentToAsk> whom) {
@@ -74,7 +74,7 @@ void AgentAsks::Ask(const std::string& key, std::vector<AgentToAsk> whom) {
 
 void AgentAsks::Arm() {
   timer_.cancel();
-  if (due_.empty()) return;
+  if (due_.empty() || jobs_.size() - due_.size() >= connections_) return;
   timer_.expires_at(std::max(due_.begin()->first, next_turn_));
   timer_.async_wait([this](boost::system::error_code cancelled) {
     if (!cancelled) Begin();
@@ -85,20 +85,16 @@ void AgentAsks::Begin() {
   const TimePoint now = MonotonicClock::now();
   next_turn_ = now + kPause;
   for (int begun = 0; begun < kMostInATurn && !due_.empty() && due_.begin()->first <= now; ++begun) {
+    if (jobs_.size() - due_.size() >= connections_) break;
     const std::string key = due_.begin()->second;
     due_.erase(due_.begin());
     Asked& asked = jobs_.at(key);
     asked.begun = now;
-    http::Request request{.url = asked.whom[asked.at].url};
+    std::string url = asked.whom[asked.at].url;
     const bool waits = !asked.version.empty();
-    if (waits) request.url += fmt::format("?after={}&wait={}", asked.version, kAskWait.count());
-    request.direct = true;
-    asked.answer =
-        http::Ask(client_, request, LimitsOf(waits), kLongestAgentStatus, [this, key](const http::Answer& answer) {
-          const bool whole = answer.end.kind == http::TransferEnd::Kind::kWhole;
-          if (!whole) log::Debug(fmt::format("{}: its agent: {}", key, answer.end.what));
-          Came(key, whole ? answer.head.status : 0, answer.body);
-        });
+    if (waits) url += fmt::format("?after={}&wait={}", asked.version, kAskWait.count());
+    asked.request = client_.Get(url, kSlack + (waits ? Duration(kAskWait) : Duration::zero()),
+                                [this, key](const StatusOr<AgentClient::Answer>& answer) { Came(key, answer); });
   }
   Arm();
 }
@@ -113,31 +109,32 @@ void AgentAsks::Next(Asked* asked) {
   asked->due = asked->begun + std::min<Duration>(kAskEvery, kSoon * (1 << std::min(asked->pauses++, kMostDoublings)));
 }
 
-void AgentAsks::Came(const std::string& key, int status, const std::string& body) {
+void AgentAsks::Came(const std::string& key, const StatusOr<AgentClient::Answer>& came) {
   Asked& asked = jobs_.at(key);  // a request whose job was forgotten is cancelled
-  // This runs within the request's own callback, which must outlive it.
-  boost::asio::post(timer_.get_executor(), [answer = std::move(asked.answer)] {});
+  asked.request.reset();
   std::optional<AgentsSaid> said;
   bool tells = true;
-  if (status == 304) {
+  if (came.ok() && came->status == 304) {
     asked.in_vain = 0;
     asked.pauses = 0;
     asked.due = std::max(MonotonicClock::now(), asked.begun + kSoon);
     tells = false;
   } else {
-    StatusOr<AgentAnswer> answer = absl::UnavailableError(fmt::format("HTTP {}", status));
-    if (status == 200) answer = ReadAgentStatus(asked.whom[asked.at].pod_uid, body, WallNow());
+    const TimePoint begun = MonotonicClock::now();
+    const StatusOr<AgentAnswer> answer = Read(asked.whom[asked.at].pod_uid, came);
+    const TimePoint read = MonotonicClock::now();
     if (!answer.ok()) log::Debug(fmt::format("{}: its agent: {}", key, Message(answer.status())));
-    if (answer.ok()) said = std::move(answer->said);
+    if (answer.ok()) said = answer->said;
     if (!answer.ok() || !answer->knows) {
       Next(&asked);
     } else {
       const bool waited = !answer->version.empty() && answer->version != asked.version;
       asked.in_vain = 0;
       asked.pauses = 0;
-      asked.due = waited ? std::max(MonotonicClock::now(), asked.begun + kSoon) : asked.begun + kAskEvery;
-      asked.version = std::move(answer->version);
+      asked.due = waited ? std::max(read, asked.begun + kSoon) : asked.begun + kAskEvery;
+      asked.version = answer->version;
     }
+    asked.due = std::max(asked.due, read + std::min<Duration>(kAskEvery, kRestTimes * (read - begun)));
   }
   due_.insert({asked.due, key});
   Arm();

@@ -2,12 +2,13 @@
 // the controller knows them when they happen. An agent that cannot be reached (a NetworkPolicy, no port) costs nothing
 // else: termination messages and Kubernetes tell the same later.
 //
-// Each job has one request under way, to one agent. It waits for news for kAskWait, and is repeated at once; the
-// connection is kept. If the agent does not answer, or knows no coordinator, the next one of the job is asked at once;
-// after all of them a pause follows, of 1 s at first and of kAskEvery in the end. An agent that answers without waiting
-// (an older one) is asked again after kAskEvery. At most 160 requests begin in a second, in
-// turn. The connections of all jobs take a quarter of the process's descriptors (ulimit -n), whose limit the
-// constructor raises as far as the system lets it. No credentials are sent. Loop thread only.
+// Each job has one request under way, to one agent. It waits for news for kAskWait, and is repeated at once. If the
+// agent does not answer, or knows no coordinator, the next one of the job is asked at once; after all of them a pause
+// follows, of 1 s at first and of kAskEvery in the end. An agent that answers without waiting (an older one) is asked
+// again after kAskEvery. At most 160 requests begin in a second, in turn, and an answer that took long to read is
+// followed by a rest: no agent delays another job. The connections take a quarter of the process's descriptors (ulimit
+// -n), whose limit the constructor raises as far as the system lets it; further jobs wait for one. A connection ends
+// with its request, and so at once when the job is forgotten. No credentials are sent. Loop thread only.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -22,8 +23,8 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "controller/kube/jobs/agent_client.h"
 #include "controller/reconcile/agent_status.h"
-#include "http/client.h"
 
 namespace muster::controller {
 
@@ -54,16 +55,17 @@ class AgentAsks {
     std::string version;  // that it knows; empty: none
     TimePoint begun{};    // of the last request
     TimePoint due{};
-    std::shared_ptr<void> answer;  // the request that is under way; null: none
+    std::shared_ptr<void> request;  // that is under way; null: none
   };
 
   void Arm();
   void Begin();
-  void Came(const std::string& key, int status, const std::string& body);
+  void Came(const std::string& key, const StatusOr<AgentClient::Answer>& came);
   void Next(Asked* asked);
 
   Said said_;
-  http::Client client_;
+  const size_t connections_;
+  AgentClient client_;
   boost::asio::steady_timer timer_;
   std::map<std::string, Asked> jobs_;
   std::set<std::pair<TimePoint, std::string>> due_;  // jobs without a request under way

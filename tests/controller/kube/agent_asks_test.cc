@@ -2,7 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include "tests/controller/kube/raw_agent.h"
 #include "tests/controller/kube/script_server.h"
 
 namespace muster::controller {
@@ -104,6 +106,55 @@ TEST_F(AgentAsksTest, AFurtherPodEndsThePause) {
   asks_.Ask("ns/job", {first.whom(), second.whom()});
   Until([&] { return of_second == 1; });
   EXPECT_LE(of_first, 4);
+}
+
+// An agent of many jobs, none of which is answered.
+struct SilentAgent {
+  explicit SilentAgent(boost::asio::io_context& loop) : raw(loop, {}) {}
+  AgentToAsk whom() const { return {"uid", "http://" + raw.address() + "/status"}; }
+  RawAgent raw;
+};
+
+TEST_F(AgentAsksTest, TheConnectionOfAnEndedJobCloses) {
+  SilentAgent agent(loop_);
+  asks_.Ask("ns/ends", {agent.whom()});
+  asks_.Ask("ns/stays", {agent.whom()});
+  Until([&] { return agent.raw.open() == 2; });
+  asks_.Forget("ns/ends");
+  Until([&] { return agent.raw.open() == 1; });
+  EXPECT_EQ(agent.raw.accepted(), 2);
+}
+
+TEST_F(AgentAsksTest, NoConnectionStaysOpenBetweenTwoRequests) {
+  Agent knows_nothing(loop_, [&](const ScriptServer::Asked&) { return Status("a1", {{"source", "node"}}); });
+  RawAgent refuses(loop_, {.bytes = {"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"}});
+  asks_.Ask("ns/job", {knows_nothing.whom(), {"uid", "http://" + refuses.address() + "/status"}});
+  Until([&] { return said_.size() == 2; });  // a pause of 1 s follows
+  Until([&] { return refuses.open() == 0; });
+  EXPECT_EQ(refuses.accepted(), 1);
+}
+
+TEST_F(AgentAsksTest, ASilentAgentDelaysNoOtherJob) {
+  SilentAgent silent(loop_);
+  for (int job = 0; job < 20; ++job) asks_.Ask(fmt::format("ns/a{}", job), {silent.whom()});
+  Agent agent(loop_, [](const ScriptServer::Asked&) { return Status("a1"); });
+  asks_.Ask("ns/job", {agent.whom()});
+  Until([&] { return !said_.empty() && silent.raw.open() == 20; });  // said_: of no other job
+}
+
+TEST_F(AgentAsksTest, JobsBeyondTheConnectionsWaitForOne) {
+  const rlimit few{.rlim_cur = 80, .rlim_max = 80};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+  AgentAsks asks(loop_, [](const std::string&, const auto&) {});
+  SilentAgent agent(loop_);
+  for (int job = 0; job < 21; ++job) asks.Ask(fmt::format("ns/{}", job), {agent.whom()});
+  Until([&] { return agent.raw.open() == 20; });
+  Agent other(loop_, [](const ScriptServer::Asked&) { return Status("a1"); });
+  asks_.Ask("ns/job", {other.whom()});
+  Until([&] { return !said_.empty(); });
+  EXPECT_EQ(agent.raw.accepted(), 20) << "a quarter of the descriptors";
+  asks.Forget("ns/0");
+  Until([&] { return agent.raw.accepted() == 21; });
 }
 
 }  // namespace
