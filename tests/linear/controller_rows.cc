@@ -17,6 +17,7 @@
 #include "controller/kube/client/watch_frames.h"
 #include "controller/kube/client/watch_lines.h"
 #include "controller/kube/webhook/status_post.h"
+#include "controller/reconcile/agent_status.h"
 #include "controller/reconcile/observed.h"
 #include "local/image/layer.h"
 #include "local/pod/program.h"
@@ -42,6 +43,8 @@ void Review(const std::string& text) {
   const auto request = ReadReview(text);
   if (request.ok()) ValidateTrainJob(*request, {}, {});
 }
+
+void AgentStatus(const std::string& text) { (void)ReadAgentStatus("uid", text, WallTime()); }
 
 void Children(const std::string& text) {
   const auto object = ReadJson(text, 100);
@@ -225,6 +228,9 @@ const std::vector<LinearRow> kRows = {
     {"protobuf", "Owners", Numbers([](size_t) { return protobuf::Text(13, ""); }), Protobuf},
     {"protobuf", "Skipped", Numbers([](size_t) { return protobuf::Number(99, 1); }), Protobuf},
     {"protobuf", "NoCharacters", [](size_t parts) { return protobuf::Text(1, std::string(parts, '\xff')); }, Protobuf},
+    {"agent_status", "Nodes", Repeats("{\"rank\":0},", R"({"restart_count":0,"nodes":[)", "{}]}"), AgentStatus},
+    {"agent_status", "Lost", Repeats("{\"address\":\"a\"},", R"({"restart_count":0,"lost":[)", "{}]}"), AgentStatus},
+    {"agent_status", "Words", Repeats("word ", R"({"restart_count":0,"overcome":{"message":")", "\"}}"), AgentStatus},
     {"status_post", "Path", Repeats("a/", "/apis/trainer.kubeflow.org/v1alpha1/namespaces/"), Post},
     {"status_post", "Words", Repeats("word ", "{\"trainerStatus\":{\"lastUpdatedTime\":\"", "\"}}"), Post},
     {"image", "Zeros", [](size_t parts) { return std::string(512 * parts, '\0'); }, Image},
