@@ -40,6 +40,14 @@ std::string Metrics(const HealthSources& sources) {
     passes.Add({{"kind", kind}, {"result", "success"}}).Increment(static_cast<double>(counts.all - counts.failed));
     passes.Add({{"kind", kind}, {"result", "error"}}).Increment(static_cast<double>(counts.failed));
   }
+  // The names of controller-runtime, for the dashboards that exist.
+  auto& depth = gauge("workqueue_depth", "Jobs that wait for a pass");
+  auto& added = counter("workqueue_adds_total", "How often a job began to wait for a pass");
+  for (const auto& [name, counts] :
+       {std::pair("trainjob", jobs.passes), std::pair("pytorchjob", pytorch_jobs.passes)}) {
+    depth.Add({{"name", name}}).Set(static_cast<double>(counts.waiting));
+    added.Add({{"name", name}}).Increment(static_cast<double>(counts.added));
+  }
   const ApiClient::Counts& calls = sources.client.counts();
   auto& requests = counter("muster_api_requests_total", "Calls of the API server");
   requests.Add({{"kind", "read"}}).Increment(static_cast<double>(calls.reads));

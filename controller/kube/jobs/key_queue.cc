@@ -8,7 +8,9 @@ void KeyQueue::Add(const std::string& key, bool urgent) {
     return;
   }
   if (const auto rest = rests_.find(key); rest != rests_.end()) return AddAt(key, rest->second);
-  if (queued_.insert(key).second) (urgent ? urgent_ : ready_).Push(key);
+  if (!queued_.insert(key).second) return;
+  ++added_;
+  (urgent ? urgent_ : ready_).Push(key);
 }
 
 void KeyQueue::AddAt(const std::string& key, TimePoint time) {

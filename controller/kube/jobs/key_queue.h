@@ -5,6 +5,7 @@
 // one free at once. Keys of one namespace are taken in the order in which they became ready.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
@@ -33,6 +34,7 @@ class KeyQueue {
   std::optional<TimePoint> next() const;  // when to call Advance; nullopt: not needed
 
   size_t ready() const { return queued_.size(); }
+  uint64_t added() const { return added_; }  // how often a key became ready
   size_t working() const { return working_.size(); }
   size_t later() const { return times_.size(); }
 
@@ -48,6 +50,7 @@ class KeyQueue {
   const BackOffRules rules_;
   FairLine urgent_, ready_;
   std::set<std::string> queued_;  // all keys of urgent_ and ready_
+  uint64_t added_ = 0;
   std::map<std::string, Working> working_;
   std::map<std::string, int, std::less<>> busy_;  // workers by namespace; none is 0
   std::map<std::string, TimePoint> times_;

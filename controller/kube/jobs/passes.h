@@ -53,8 +53,9 @@ class Passes : public std::enable_shared_from_this<Passes> {
 
   struct Counts {
     uint64_t all = 0, failed = 0;
+    uint64_t waiting = 0, added = 0;  // keys in the queue now; how often one was added
   };
-  Counts counts() const { return counts_; }
+  Counts counts() const { return {counts_.all, counts_.failed, queue_.size(), queue_.added()}; }
 
   static constexpr size_t kMostActions = 512;  // of one pass; more than a decision's kMostCreations
 

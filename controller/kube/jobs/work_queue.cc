@@ -92,5 +92,6 @@ void WorkQueue::AddAfter(const std::string& key, Duration pause) {
 void WorkQueue::Forget(const std::string& key) { impl_->keys().Forget(key); }
 
 size_t WorkQueue::size() const { return impl_->keys().ready(); }
+uint64_t WorkQueue::added() const { return impl_->keys().added(); }
 
 }  // namespace muster::controller

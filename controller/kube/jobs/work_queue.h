@@ -3,6 +3,7 @@
 #pragma once
 
 #include <boost/asio/io_context.hpp>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -36,6 +37,7 @@ class WorkQueue {
   void AddAfter(const std::string& key, Duration pause);  // the earliest of several counts
   void Forget(const std::string& key);                    // removes the key and its back-off
   size_t size() const;                                    // keys that are ready and wait for a worker
+  uint64_t added() const;                                 // how often a key became ready
 
  private:
   class Impl;

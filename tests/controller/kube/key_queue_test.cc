@@ -30,6 +30,22 @@ TEST(BackOff, DoublesUpToItsLimit) {
   EXPECT_EQ(Spread(seconds(2), 0.5), milliseconds(1500));
 }
 
+TEST(KeyQueue, CountsHowOftenAKeyBecameReady) {
+  KeyQueue queue(1, {});
+  for (const char* key : {"a", "a", "b"}) queue.Add(key);
+  EXPECT_EQ(queue.added(), 2U) << "a waits already";
+  EXPECT_EQ(queue.Take(), "a");
+  queue.Add("a");
+  EXPECT_EQ(queue.added(), 2U) << "a waits for the end of its work";
+  queue.Done("a", false, kStart);
+  EXPECT_EQ(queue.added(), 3U);
+  queue.AddAt("c", kStart);
+  EXPECT_EQ(queue.added(), 3U);
+  queue.Advance(kStart);
+  EXPECT_EQ(queue.added(), 4U);
+  EXPECT_EQ(queue.ready(), 3U);
+}
+
 TEST(KeyQueue, AKeyRestsWhoeverAddsIt) {
   KeyQueue queue(1, {});
   queue.Add("long");
