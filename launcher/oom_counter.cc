@@ -42,15 +42,22 @@ std::vector<std::string> Candidates(const std::string& root) {
   return v1;
 }
 
+// "": there is none.
+std::string FileOf(const std::string& root) {
+  for (std::string& candidate : Candidates(root)) {
+    if (access(candidate.c_str(), R_OK) == 0) return std::move(candidate);
+  }
+  return "";
+}
+
+const std::string& OwnFile() {
+  static const std::string file = FileOf("");
+  return file;
+}
+
 }  // namespace
 
-OomCounter::OomCounter(const std::string& root) {
-  for (std::string& candidate : Candidates(root)) {
-    if (access(candidate.c_str(), R_OK) != 0) continue;
-    file_ = std::move(candidate);
-    return;
-  }
-}
+OomCounter::OomCounter(const std::string& root) : file_(root.empty() ? OwnFile() : FileOf(root)) {}
 
 std::optional<int64_t> OomCounter::Read() const {
   if (file_.empty()) return std::nullopt;

@@ -9,7 +9,8 @@ namespace muster::launcher {
 
 class OomCounter {
  public:
-  // `root` is put before /proc and /sys/fs/cgroup. Empty, except in tests.
+  // `root` is put before /proc and /sys/fs/cgroup. Empty, except in tests: the process's cgroup is looked up once then,
+  // by the first counter.
   explicit OomCounter(const std::string& root = "");
 
   // nullopt if no counter can be read.

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 
@@ -34,8 +35,9 @@ struct Child {
   const char* executable;
   char* const* arguments;
   char* const* environment;
-  const ProcessSpec& spec;  // its streams are -1 or above 2
-  int report;               // close-on-exec: end of file tells the parent that exec succeeded
+  const ProcessSpec& spec;
+  std::array<int, 3> streams;  // in place of those of `spec`: -1 or above 2
+  int report;                  // close-on-exec: end of file tells the parent that exec succeeded
   pid_t parent;
 };
 
@@ -62,10 +64,9 @@ void ResetSignals() {
   if ((spec.own_session ? setsid() : setpgid(0, 0)) == -1) Fail(child, Stage::kSession);
   if (prctl(PR_SET_PDEATHSIG, SIGKILL) == -1) Fail(child, Stage::kDeathSignal);
   if (getppid() != child.parent) _exit(1);  // the parent died before the line above
-  const int sources[] = {spec.in, spec.out, spec.err};
   for (int target = 0; target < 3; ++target) {
-    if (sources[target] == -1) continue;
-    if (dup2(sources[target], target) == -1) Fail(child, Stage::kStdio);  // the copy stays open over exec
+    const int source = child.streams[target];
+    if (source != -1 && dup2(source, target) == -1) Fail(child, Stage::kStdio);  // the copy stays open over exec
   }
   // SIGTTOU is blocked here. Start also if the foreground cannot be given.
   if (spec.foreground) tcsetpgrp(STDIN_FILENO, getpid());
@@ -234,10 +235,6 @@ StatusOr<pid_t> StartProcess(const ProcessSpec& spec) {
   if (!in.Take(spec.in) || !out.Take(spec.out) || !err.Take(spec.err)) {
     return ErrnoStatus(errno, fmt::format("preparing the streams of '{}'", spec.argv.front()));
   }
-  ProcessSpec safe = spec;
-  safe.in = in.fd;
-  safe.out = out.fd;
-  safe.err = err.fd;
   const std::vector<char*> environment = ExecPointers(spec.environment), arguments = ExecPointers(spec.argv);
   auto report = MakePipe();
   if (!report.ok()) return Annotate(report.status(), fmt::format("starting '{}'", spec.argv.front()));
@@ -245,7 +242,13 @@ StatusOr<pid_t> StartProcess(const ProcessSpec& spec) {
   int error = 0;
   {
     SignalsBlocked blocked;
-    pid = StartChild({executable.c_str(), arguments.data(), environment.data(), safe, report->writing.get(), getpid()});
+    pid = StartChild({executable.c_str(),
+                      arguments.data(),
+                      environment.data(),
+                      spec,
+                      {in.fd, out.fd, err.fd},
+                      report->writing.get(),
+                      getpid()});
     error = errno;
   }
   if (pid == -1) {

@@ -2,8 +2,10 @@
 
 #include <dirent.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <fstream>
 #include <memory>
 #include <set>
@@ -58,6 +60,8 @@ std::vector<pid_t> LivingMembers(const std::set<pid_t>& groups) {
 
 std::vector<pid_t> OwnChildren() {
   std::vector<pid_t> children;
+  siginfo_t ended{};
+  if (waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) == -1 && errno == ECHILD) return children;
   for (pid_t thread : NumbersIn("/proc/self/task")) {
     std::ifstream file(fmt::format("/proc/self/task/{}/children", thread));
     for (pid_t pid; file >> pid;) children.push_back(pid);

@@ -203,11 +203,11 @@ class WorkerGroup::Impl : public std::enable_shared_from_this<Impl> {
     process.err = spec.err >= 0 ? spec.err : worker.output->err();
     worker.local_rank = spec.local_rank;
     worker.error_file = spec.error_file;
-    worker.marks = spec.marks.empty() ? spec.environment : spec.marks;
     worker.foreground = spec.foreground;
     worker.oom_kills = oom_kills;
     worker.started = MonotonicClock::now();
     MUSTER_ASSIGN_OR_RETURN(worker.pid, spec.start ? spec.start(process) : StartProcess(process));
+    worker.marks = spec.marks.empty() ? std::move(process.environment) : spec.marks;
     worker.output->Started([weak = weak_from_this()](Console::Stream stream) {
       if (auto self = weak.lock()) self->OnFirstByte(stream);
     });

@@ -9,7 +9,9 @@
 #include <chrono>
 #include <csignal>
 #include <fstream>
+#include <optional>
 #include <string>
+#include <thread>
 
 #include "base/text.h"
 
@@ -78,6 +80,19 @@ TEST(StartedWith, IsNeverLostInExec) {
     std::getline(std::ifstream(fmt::format("/proc/{}/comm", child.pid())), name);
   }
   EXPECT_GT(looks, 100);
+}
+
+TEST(OwnChildren, OfAllThreadsAlsoThoseThatHaveEnded) {
+  EXPECT_TRUE(OwnChildren().empty());
+  std::optional<Child> child;
+  std::thread([&child] { child.emplace(kSleep, std::vector<std::string>()); }).join();
+  EXPECT_EQ(OwnChildren(), std::vector<pid_t>{child->pid()});
+  kill(child->pid(), SIGKILL);
+  siginfo_t ended{};
+  ASSERT_EQ(waitid(P_PID, static_cast<id_t>(child->pid()), &ended, WEXITED | WNOWAIT), 0);
+  EXPECT_EQ(OwnChildren(), std::vector<pid_t>{child->pid()});
+  child.reset();
+  EXPECT_TRUE(OwnChildren().empty());
 }
 
 TEST(LivingMembers, OfAGroup) {
