@@ -59,7 +59,6 @@ class GrpcPort::Impl {
         lobby_(loop, [this](int fd) { HandOver(fd); }) {}
 
   Status Listen();
-  Status Start();
   void Begin(GrpcPort& self);
   void Close();
 
@@ -70,6 +69,7 @@ class GrpcPort::Impl {
   boost::system::error_code Bind(asio::ip::address* address);
   void Accept();
   void HandOver(int fd);
+  Status Start();
   void ExpectCall();
 
   asio::io_context& loop_;
@@ -82,6 +82,7 @@ class GrpcPort::Impl {
   bool said_out_of_descriptors_ = false;
   int port_ = 0;
 
+  // Made for the first connection: most nodes only stand by, and a server costs a thread and memory.
   grpc::AsyncGenericService service_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> connections_;
   std::unique_ptr<grpc::Server> server_;
@@ -136,11 +137,9 @@ boost::system::error_code GrpcPort::Impl::Bind(asio::ip::address* address) {
 }
 
 Status GrpcPort::Impl::Start() {
-  PrepareGrpc();
   grpc::ServerBuilder builder;
   std::shared_ptr<grpc::ServerCredentials> credentials = grpc::InsecureServerCredentials();
   const Credentials& own = options_.credentials;
-  MUSTER_RETURN_IF_ERROR(CheckTls(own));
   if (own.tls()) {
     grpc::SslServerCredentialsOptions tls(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
     tls.pem_root_certs = own.tls_ca;
@@ -186,6 +185,7 @@ Status GrpcPort::Impl::Start() {
     return absl::InternalError("gRPC cannot serve the control port");
   }
   queue_ = std::make_unique<GrpcQueue>(loop_, std::move(queue));
+  for (int i = 0; i < kCallsExpected; ++i) ExpectCall();
   return absl::OkStatus();
 }
 
@@ -223,6 +223,11 @@ void GrpcPort::Impl::Accept() {
 }
 
 void GrpcPort::Impl::HandOver(int fd) {
+  if (Status status = server_ == nullptr ? Start() : absl::OkStatus(); !status.ok()) {
+    log::Error(Message(status));
+    close(fd);
+    return;
+  }
   int on = 1;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
@@ -233,7 +238,6 @@ void GrpcPort::Impl::HandOver(int fd) {
 
 void GrpcPort::Impl::Begin(GrpcPort& self) {
   self_ = &self;
-  for (int i = 0; i < kCallsExpected; ++i) ExpectCall();
   Accept();
 }
 
@@ -258,9 +262,10 @@ void GrpcPort::Impl::Close() {
 
 StatusOr<std::unique_ptr<GrpcPort>> GrpcPort::Serve(asio::io_context& loop, const Options& options,
                                                     MakeCall make_call) {
+  PrepareGrpc();
+  MUSTER_RETURN_IF_ERROR(CheckTls(options.credentials));
   auto impl = std::make_unique<Impl>(loop, options, std::move(make_call));
   MUSTER_RETURN_IF_ERROR(impl->Listen());
-  MUSTER_RETURN_IF_ERROR(impl->Start());
   std::unique_ptr<GrpcPort> port(new GrpcPort(std::move(impl)));
   port->impl_->Begin(*port);
   return port;

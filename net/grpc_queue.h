@@ -89,8 +89,9 @@ grpc::ByteBuffer ToBuffer(const std::string& bytes);
 std::string FromBuffer(const grpc::ByteBuffer& buffer);  // empty if it cannot be unpacked
 std::string Joined(const std::vector<grpc::Slice>& slices);
 
-// Call it before any other gRPC function. Turns off gRPC's log on stderr and Abseil's check for lock cycles. Throws
-// std::system_error if a seccomp profile forbids new threads: gRPC does not notice that and corrupts its memory.
+// Call it before any other gRPC function. Turns off gRPC's log on stderr and Abseil's check for lock cycles. gRPC's
+// threads live until the process ends. Throws std::system_error if a seccomp profile forbids new threads: gRPC does not
+// notice that and corrupts its memory.
 void PrepareGrpc();
 
 }  // namespace muster::net

@@ -103,6 +103,24 @@ TEST_F(CoordinatorTest, TwoNodesFormARoundFailRestartAndFinish) {
   Until([&] { return drained; }, "everyone gone");
 }
 
+// Of this process; gRPC's own are left out.
+size_t QueueThreads() {
+  size_t count = 0;
+  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
+    if (ReadAll(thread.path().string() + "/comm") == "grpc-queue\n") ++count;
+  }
+  return count;
+}
+
+TEST_F(CoordinatorTest, APortWithoutAConnectionHasNoThread) {
+  const size_t before = QueueThreads();
+  Serve();
+  EXPECT_EQ(QueueThreads(), before);
+  auto a = Dial(Greeting("a", Job(1, 1, 0)));
+  UntilHeard<Start>(*a, "start of a");
+  EXPECT_GT(QueueThreads(), before);
+}
+
 TEST_F(CoordinatorTest, AClosedStreamIsALostNodeAtOnce) {
   Serve();
   JobOptions job = Job(1, 2, 0);
