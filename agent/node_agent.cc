@@ -274,7 +274,7 @@ void NodeAgent::Impl::RequestWantedNodes() {
 
 StatusOr<int> NodeAgent::Impl::FreshStore() {
   if (!wiring_.store) return 0;
-  return store_.Renew(place_);
+  return store_.Renew(place_, attempt_ && attempt_->assignment().node_rank == 0);
 }
 
 void NodeAgent::Impl::StartRound(const Assignment& assignment) {

@@ -21,11 +21,12 @@ bool RoundStore::AtEndpoint() const {
   return job.backend == Backend::kStatic && !job.standalone && job.node_rank == 0;
 }
 
-StatusOr<int> RoundStore::Renew(const RendezvousPlace& place) {
+StatusOr<int> RoundStore::Renew(const RendezvousPlace& place, bool told) {
   if (server_ && AtEndpoint()) {
     server_->NewKeySpace();
     return server_->port();
   }
+  if (server_ && !told && server_->counters().accepted == 0) return server_->port();
   if (server_) goes_(*server_);
   server_.reset();
   MUSTER_ASSIGN_OR_RETURN(server_, Open(place));

@@ -21,8 +21,10 @@ class RoundStore {
              std::function<void(const store::StoreServer&)> goes);
 
   // An empty store in place of the last one; returns its port. The node with the static rank 0 keeps port and store,
-  // as torchrun's does, and gets a new key space. The error says which port cannot be served, and why.
-  StatusOr<int> Renew(const RendezvousPlace& place);
+  // as torchrun's does, and gets a new key space. Any other node keeps a store that no connection has come to, unless
+  // it was `told` to the workers of a round: one of them may still connect. The error says which port cannot be served,
+  // and why.
+  StatusOr<int> Renew(const RendezvousPlace& place, bool told);
   // Nullptr: there is none.
   const store::StoreServer* server() const { return server_.get(); }
 

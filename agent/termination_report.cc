@@ -1,5 +1,9 @@
 #include "agent/termination_report.h"
 
+#include <unistd.h>
+
+#include <cerrno>
+
 #include "base/log.h"
 #include "base/text.h"
 
@@ -99,6 +103,8 @@ void ForgetTerminationMessage(const std::string& path) {
 
 void LeaveTerminationMessage(const JobEnd& end, const RunOptions& options) {
   if (options.termination_log.empty()) return;
+  // Outside Kubernetes there is usually no such file: then nothing need be encoded.
+  if (access(options.termination_log.c_str(), F_OK) != 0 && errno == ENOENT) return;
   auto message = Heard(end, options, ReadTerminationText(options.termination_log));
   if (!message) return;
   Status status = WriteTerminationMessage(options.termination_log, EncodeTerminationMessage(*message));

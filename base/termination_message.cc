@@ -160,6 +160,7 @@ class Cutter {
   }
 
   std::string Run() {
+    if (std::string whole = ToLine(message_); whole.size() <= limit_) return whole;
     if (message_.cause) {
       DropOldestLines(message_.cause->stderr_tail);
       Fit(message_.cause->message, limit_ / 4, CutMiddle);

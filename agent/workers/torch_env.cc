@@ -1,7 +1,8 @@
 #include "agent/workers/torch_env.h"
 
 #include <map>
-#include <set>
+#include <string_view>
+#include <unordered_set>
 
 #include "agent/workers/flight_recorder.h"
 #include "base/text.h"
@@ -34,7 +35,7 @@ StatusOr<std::vector<std::string>> WorkerEnvironment(const Environment& agent_en
                                                      const rendezvous::Assignment& assignment, int local_rank,
                                                      const AttemptPaths& paths) {
   const rendezvous::Seat& seat = assignment.seat;
-  std::map<std::string, std::string> own = {
+  std::map<std::string, std::string, std::less<>> own = {
       {"LOCAL_RANK", std::to_string(options.workers.virtual_local_rank ? 0 : local_rank)},
       {"RANK", std::to_string(seat.first_rank + local_rank)},
       {"GROUP_RANK", std::to_string(assignment.node_rank)},
@@ -67,13 +68,14 @@ StatusOr<std::vector<std::string>> WorkerEnvironment(const Environment& agent_en
   std::string heartbeat = paths.HeartbeatFile(local_rank);
   if (!heartbeat.empty()) own["MUSTER_HEARTBEAT_FILE"] = heartbeat;
 
-  std::set<std::string, std::less<>> seen = {"MUSTER_HEARTBEAT_FILE"};  // never that of an outer run
+  std::unordered_set<std::string_view> seen = {"MUSTER_HEARTBEAT_FILE"};  // never that of an outer run
   std::vector<std::string> environment;
+  environment.reserve(agent_environment.entries().size() + own.size());
   for (const std::string& entry : agent_environment.entries()) {
-    std::string name = entry.substr(0, entry.find('='));
+    const std::string_view name = std::string_view(entry).substr(0, entry.find('='));
     if (!own.contains(name) && seen.insert(name).second) environment.push_back(entry);
   }
-  for (const auto& [name, value] : own) environment.push_back(fmt::format("{}={}", name, value));
+  for (const auto& [name, value] : own) environment.push_back(name + "=" + value);
   return environment;
 }
 

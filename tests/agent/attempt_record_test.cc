@@ -40,6 +40,66 @@ TEST(AttemptRecord, RunningAttemptHasNoEnd) {
   EXPECT_FALSE(json["workers"][1].contains("exit_code"));
 }
 
+TEST(AttemptRecord, AFieldALine) {
+  AttemptRecord record = TwoWorkers();
+  record.assignment.seat.node.slots = 1;
+  record.version = "1.0";
+  record.start_reason = "rank 1 said \"no\"";
+  record.job = JobResult{3, ExitClass::kRetryable, "tab\there"};
+  launcher::ExitRecord exit;
+  exit.stderr_tail = {"one", "two"};
+  record.exits = {exit};
+  EXPECT_EQ(ToJson(record), R"({
+  "run_id": "job",
+  "attempt": 3,
+  "muster": "1.0",
+  "node": "node-1",
+  "host": "",
+  "round": 3,
+  "term": 2,
+  "node_rank": 0,
+  "node_count": 0,
+  "world_size": 0,
+  "first_rank": 2,
+  "restart_count": 0,
+  "max_restarts": 0,
+  "master": "10.0.0.1:4000",
+  "start_reason": "rank 1 said \"no\"",
+  "started_unix_ms": 1000,
+  "workers_started_unix_ms": null,
+  "standby_workers": 0,
+  "first_output_seconds": null,
+  "stopping_unix_ms": null,
+  "ended_unix_ms": null,
+  "reason": null,
+  "job": {
+    "exit_code": 3,
+    "class": "retryable",
+    "reason": "tab\there"
+  },
+  "workers": [
+    {
+      "local_rank": 0,
+      "rank": 2,
+      "pid": 11,
+      "exit_code": 0,
+      "signal": null,
+      "core_dumped": false,
+      "oom_killed": false,
+      "after_stop": false,
+      "max_rss_bytes": 0,
+      "cpu_seconds": 0.0,
+      "lived_seconds": 0.0,
+      "ended_unix_ms": 0,
+      "stderr_tail": [
+        "one",
+        "two"
+      ]
+    }
+  ]
+})");
+}
+
 TEST(AttemptRecord, EndOfAWorker) {
   AttemptRecord record = TwoWorkers();
   launcher::ExitRecord exit;
