@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 import time
 
-from launchers import Scene, cpu_seconds, free_port, wake_ups
+from launchers import Scene, build, cpu_seconds, free_port, wake_ups
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 IDLE_SECONDS = 5
@@ -170,6 +170,28 @@ def many_agents(launcher, probe):
         return {"ms": restarted * 1000, "ms to start": started * 1000, **idle}
 
 
+def many_agents_end(launcher, probe):
+    with Scene(launcher, probe) as scene:
+        agents = [scene.node(str(MANY), 1) for _ in range(MANY)]
+        workers = scene.workers(MANY)
+        time.sleep(1)  # the start of the last agents must not count
+        began = now()
+        os.kill(workers[MANY // 2].pid, signal.SIGUSR1)
+        codes = scene.wait_ended(agents)
+        return {**milliseconds(now() - began), "exit code": max(codes)}
+
+
+def many_floor(_, probe):
+    """No launcher at all: many_floor.c."""
+    with tempfile.TemporaryDirectory(prefix="muster-bench-") as folder:
+        pipe = f"{folder}/pipe"
+        os.mkfifo(pipe)
+        command = [build("many_floor", folder), probe]
+        text = subprocess.run(command, env={"PROBE_PIPE": pipe}, check=True, stdout=subprocess.PIPE, text=True).stdout
+        restarted, ended = (float(word) for word in text.split())
+        return {"ms": restarted, "ms to end": ended}
+
+
 def idle_agent(launcher, probe):
     with Scene(launcher, probe) as scene:
         scene.start("--standalone", "--nproc_per_node", "8")
@@ -277,6 +299,14 @@ ROWS = [
         many_agents,
         0,
     ),
+    (
+        "many-end",
+        f"{MANY} agents x 1: worker exits 3, no restarts left -> all agents ended",
+        "<= 60 ms, code 3",
+        many_agents_end,
+        0,
+    ),
+    ("many-floor", f"{MANY} processes that only start and end a worker: restart; end", "-", many_floor, 0),
     ("idle", "idle agent with 8 workers", "< 0.1 %, 0 wake-ups beyond the heartbeat", idle_agent, 1),
     (
         "reduce",

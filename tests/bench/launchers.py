@@ -89,11 +89,11 @@ def torchrun(limit):
     return Launcher(f"torchrun {version}", command, python, limit)
 
 
-def build_probe(folder):
-    path = os.path.join(folder, "probe")
-    subprocess.run(
-        [os.environ.get("CC", "cc"), "-O2", "-static", "-o", path, os.path.join(HERE, "probe.c")], check=True
-    )
+def build(name, folder):
+    """Compiles NAME.c of this folder; returns the path of the program."""
+    path = os.path.join(folder, name)
+    source = os.path.join(HERE, f"{name}.c")
+    subprocess.run([os.environ.get("CC", "cc"), "-O2", "-static", "-o", path, source], check=True)
     return path
 
 
