@@ -212,6 +212,14 @@ bool IsSame(const Failure& failure, const Failure& other) {
   return failure.pod_uid.empty() || (other.pod_uid == failure.pod_uid && other.time == failure.time);
 }
 
+// Whether `message` begins with `host`, as "host.subdomain:port: ..." or "host: ..." does.
+bool BeginsWithHost(std::string_view message, std::string_view host) {
+  return !host.empty() && message.size() > host.size() && message.substr(0, host.size()) == host &&
+         (message[host.size()] == '.' || message[host.size()] == ':');
+}
+
+std::string_view HostOf(const ObservedPod& pod) { return pod.host.empty() ? pod.meta.name : pod.host; }
+
 // Keeps kMostFailures, the newest last. Drops first what has the origin of an earlier one, which is its cause, then the
 // oldest. This does not depend on the order of the input: a dropped failure that is found again is dropped again.
 void Shorten(std::vector<Failure>* failures) {
@@ -342,6 +350,37 @@ const PodFailure* RootCause(const std::vector<PodFailure>& failures) {
   const auto first = std::min_element(failures.begin(), failures.end(),
                                       [&rank](const auto& a, const auto& b) { return rank(a) < rank(b); });
   return first == failures.end() ? nullptr : &*first;
+}
+
+void ExcuseConsequences(const std::vector<PodOfJob>& pods, const std::vector<Failure>& known,
+                        std::vector<PodFailure>* failures) {
+  std::vector<std::pair<std::string_view, const Failure*>> taken;  // with the peers' host names, or pod names
+  for (const PodFailure& one : *failures) {
+    if (!one.failure.counted) taken.emplace_back(one.pod, &one.failure);
+  }
+  for (const Failure& one : known) {
+    if (!one.counted) taken.emplace_back(one.ended_pod(), &one);
+  }
+  for (PodFailure& one : *failures) {
+    Failure& failure = one.failure;
+    if (!one.consequence || !failure.counted || one.fatal) continue;
+    const auto is_near = [&failure](WallTime time) {
+      return time >= failure.time - kTakenWithin && time <= failure.time + kTakenWithin;
+    };
+    const bool was_excused = std::any_of(known.begin(), known.end(), [&failure](const Failure& other) {
+      return !other.counted && IsSame(failure, other);
+    });
+    const bool is_taken = std::any_of(pods.begin(), pods.end(), [&](const PodOfJob& peer) {
+      const ObservedPod& pod = *peer.pod;
+      if (pod.meta.name == one.pod || !BeginsWithHost(failure.message, HostOf(pod))) return false;
+      if (pod.meta.deleted && is_near(pod.told_to_end.value_or(*pod.meta.deleted))) return true;
+      return std::any_of(taken.begin(), taken.end(), [&](const auto& other) {
+        return (other.first == pod.meta.name || other.first.starts_with(fmt::format("{}-", HostOf(pod)))) &&
+               is_near(other.second->time);
+      });
+    });
+    failure.counted = !was_excused && !is_taken;
+  }
 }
 
 int RestartsUsed(const std::vector<const ObservedPod*>& pods, const std::vector<PodFailure>& failures, int max_restarts,

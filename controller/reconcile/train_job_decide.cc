@@ -62,6 +62,7 @@ class Deciding {
       for (PodFailure& failure : *list) found.push_back(&failure);
     }
     NameCauses(pods, found);
+    ExcuseConsequences(pods, status().failures, &failures_);
     Record();
     if (job_.suspend) {
       Suspend();

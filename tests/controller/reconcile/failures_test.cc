@@ -347,6 +347,52 @@ TEST(Decide, AnEndThatNobodySawCostsNothing) {
   }
 }
 
+// The launcher of an MPI job ends with 202 when a node's agent is gone.
+TEST(Decide, ALauncherThatLostAPodWhichThePlatformTookCostsNothing) {
+  using Change = std::function<void(ObservedPod&)>;
+  const auto evicted = [](ObservedPod& pod) {
+    pod = Failed(pod, 137);
+    pod.disrupted = true;
+  };
+  const struct {
+    const char* what;
+    std::string host;  // the peer that the launcher names
+    Change node;
+    int restarts;
+  } rows[] = {
+      {"evicted", "a-node-0-1", evicted, 0},
+      {"deleted, and still ends", "a-node-0-1", [](ObservedPod& pod) { pod.meta.deleted = kNow; }, 0},
+      {"it runs", "a-node-0-1", [](ObservedPod&) {}, 1},
+      {"another node", "a-node-0-0", evicted, 1},
+      {"a longer name", "a-node-0-12", evicted, 1},
+      {"evicted two minutes before", "a-node-0-1",
+       [&evicted](ObservedPod& pod) {
+         evicted(pod);
+         *pod.ends[0].finished -= 120 * kSecond;
+       },
+       1},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.what);
+    TrainJobPlan plan = TwoNodes();
+    plan.jobs.push_back(Planned("launcher", Step::kTrainer, 1, true));
+    Observed observed;
+    observed.services = {HeadlessService()};
+    observed.jobs = {There("a-node-0"), There("a-launcher-0", 0, 1)};
+    TerminationMessage message = Told(202, ExitClass::kRetryable, 0, row.host + ".a:29522: the connection was lost");
+    observed.pods = {Pod(observed.jobs[0], 0), Pod(observed.jobs[0], 1),
+                     Failed(Pod(observed.jobs[1], 0), 202, message)};
+    row.node(observed.pods[1]);
+    TrainJob job = Job();
+    TrainJobDecision decision = Decide(job, plan, observed, kNow);
+    EXPECT_EQ(decision.status.restarts, row.restarts);
+    // The pod of the node is gone, and another one runs in its place.
+    job.status = decision.status;
+    observed.pods[1] = Pod(observed.jobs[0], 1, "y");
+    EXPECT_EQ(Decide(job, plan, observed, kNow + kSecond).status.restarts, row.restarts) << "it stays so";
+  }
+}
+
 TEST(Decide, AnInitializerThatFailedEndsTheJob) {
   Observed observed;
   observed.services = {HeadlessService()};
