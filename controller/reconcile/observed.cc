@@ -60,6 +60,16 @@ std::optional<int> IndexOf(const Meta& meta) {
   return static_cast<int>(*index);
 }
 
+// Whether the selector of a Service names the pods of its labels: of the job, or of one replica.
+bool SelectsByLabels(const Meta& meta, const Json& selector) {
+  for (const char* key : {kJobSetNameLabel, kTrainingJobLabel, kReplicaTypeLabel, kReplicaIndexLabel}) {
+    if (TextField(selector, key) != meta.Label(key)) return false;
+  }
+  return std::all_of(selector.items().begin(), selector.items().end(), [&](const auto& item) {
+    return meta.Label(item.key()) == TextField(selector, item.key().c_str());
+  });
+}
+
 // What containerd and the kubelet report of a container whose end they did not see.
 bool IsUnseen(const ObservedEnd& end) {
   return end.reason == "ContainerStatusUnknown" || (end.reason == "Unknown" && end.exit_code == 255);
@@ -386,6 +396,7 @@ StatusOr<ObservedService> ReadService(const Json& object) {
   MUSTER_ASSIGN_OR_RETURN(service.meta, ReadMeta(object));
   service.replica_type = service.meta.Label(kReplicaTypeLabel);
   service.index = IndexOf(service.meta);
+  service.reaches_pods = SelectsByLabels(service.meta, PartOf(PartOf(object, "spec"), "selector"));
   Trim(&service.meta);
   return service;
 }

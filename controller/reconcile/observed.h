@@ -143,6 +143,7 @@ struct ObservedService {
   Meta meta;
   std::string replica_type;
   std::optional<int> index;
+  bool reaches_pods = true;  // its selector is what its labels say of the job's pods; false: somebody has edited it
 };
 
 // The PodGroup of a gang scheduler. It has the job's name.

@@ -42,6 +42,8 @@ ServiceSteps SettleServices(const PyTorchJob& job, const PyTorchPlan& plan, cons
         Action action{.kind = Action::Kind::kCreateService, .name = name};
         action.object = [&job, &planned, index] { return ServiceOfReplica(job, planned, index); };
         steps.actions.push_back(std::move(action));
+      } else if (!services.front()->reaches_pods) {
+        DeleteService(job, observed, name, &steps.actions);  // it is created again when it is gone
       }
     }
   }

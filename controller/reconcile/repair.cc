@@ -25,6 +25,21 @@ Action CreationOf(const PlannedObject& planned) {
   return action;
 }
 
+void SettleService(const Json& planned, const Meta& job, const std::vector<ObservedService>& services, Steps* steps) {
+  if (planned.is_null()) return;
+  const std::string name = NameOf(planned);
+  const auto ours = std::find_if(services.begin(), services.end(), [&](const ObservedService& service) {
+    return service.meta.name == name && service.meta.IsControlledBy(job);
+  });
+  if (ours == services.end()) {
+    Action action{.kind = Action::Kind::kCreateService, .name = name};
+    action.object = [&planned] { return planned; };
+    steps->actions.push_back(std::move(action));
+  } else if (!ours->reaches_pods && !ours->meta.deleted) {
+    steps->actions.push_back({.kind = Action::Kind::kDeleteService, .name = name, .uid = ours->meta.uid});
+  }
+}
+
 bool Holds(const Json& found, const Json& planned) {
   if (planned.is_object()) {
     return std::all_of(planned.items().begin(), planned.items().end(), [&found](const auto& item) {

@@ -16,6 +16,10 @@ inline constexpr char kConfigMapKind[] = "ConfigMap", kAutoscalerKind[] = "Horiz
 // Creates `planned`, which must outlive the action.
 Action CreationOf(const PlannedObject& planned);
 
+// Creates the headless Service of a TrainJob that is missing. Deletes one whose selector was edited: it is created
+// again when it is gone. `planned`: null: the job has none.
+void SettleService(const Json& planned, const Meta& job, const std::vector<ObservedService>& services, Steps* steps);
+
 // True if `found` has all that `planned` says. Lists have equal items in the same order; quantities are compared as
 // such; the owners are not compared.
 bool Holds(const Json& found, const Json& planned);

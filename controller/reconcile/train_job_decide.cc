@@ -349,16 +349,9 @@ class Deciding {
     return any;
   }
 
-  bool HasService() const {
-    return std::any_of(observed_.services.begin(), observed_.services.end(), [this](const ObservedService& service) {
-      return service.meta.name == plan_.subdomain && service.meta.IsControlledBy(job_.meta);
-    });
-  }
-
   void Start() {
     if (plan_.waits_for_old_pods && status().attempt > 0 && AwaitsOldPods()) return;
-    if (!plan_.service.is_null() && !HasService())
-      Do(Action::Kind::kCreateService, plan_.subdomain, "", [&plan = plan_] { return plan.service; });
+    SettleService(plan_.service, job_.meta, observed_.services, &decision_);
     const int left = std::max(0, plan_.max_restarts - status().restarts);
     std::unordered_map<std::string_view, bool> may_start;  // by replicated job
     for (const Placed& placed : all_) {

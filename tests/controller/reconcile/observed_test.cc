@@ -185,6 +185,26 @@ TEST(ReadPod, AFailureCountsWhenTheContainerHasEnded) {
   }
 }
 
+TEST(ReadService, WhetherItsSelectorWasEdited) {
+  const char* const labels = "jobset.sigs.k8s.io/jobset-name: a, team: b";
+  const struct {
+    const char* selector;
+    bool wanted;
+  } rows[] = {{"{jobset.sigs.k8s.io/jobset-name: a}", true},
+              {"{jobset.sigs.k8s.io/jobset-name: a, team: b}", true},
+              {"{jobset.sigs.k8s.io/jobset-name: other}", false},
+              {"{jobset.sigs.k8s.io/jobset-name: a, more: x}", false},
+              {"{}", false},
+              {"null", false},
+              {"{jobset.sigs.k8s.io/jobset-name: 5}", false}};
+  for (const auto& row : rows) {
+    const auto service = ReadService(YamlOf(fmt::format(
+        "{{metadata: {{name: a, namespace: ns, labels: {{{}}}}}, spec: {{selector: {}}}}}", labels, row.selector)));
+    ASSERT_TRUE(service.ok()) << service.status();
+    EXPECT_EQ(service->reaches_pods, row.wanted) << row.selector;
+  }
+}
+
 // computePodActions of the kubelet makes no second sandbox for a pod with restartPolicy Never.
 TEST(ReadPod, ThatItIsStranded) {
   const std::string gone =

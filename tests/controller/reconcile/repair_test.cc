@@ -170,6 +170,29 @@ TEST(Repair, ASecretThatAPodMissesIsMadeAgainAndAllPodsGetIt) {
   }
 }
 
+// The names of the pods do not resolve by such a Service.
+TEST(Repair, AServiceWhoseSelectorWasEditedIsDeletedAndMadeAgain) {
+  Observed observed;
+  observed.services = {HeadlessService()};
+  observed.services[0].reaches_pods = false;
+  observed.jobs = {There("a-node-0")};
+  const auto actions = [&observed] { return Actions(Decide(Job(), TwoNodes(), observed, kNow)); };
+  EXPECT_THAT(actions(), ElementsAre("delete service a"));
+  observed.services[0].meta.deleted = kNow;
+  EXPECT_THAT(actions(), IsEmpty());
+  observed.services.clear();
+  EXPECT_THAT(actions(), ElementsAre("service a"));
+
+  PyTorchWorld world({.container = kTorchrun});
+  world.Settle();
+  ASSERT_FALSE(world.seen.services.empty());
+  for (const ObservedService& service : world.seen.services) EXPECT_TRUE(service.reaches_pods) << service.meta.name;
+  world.seen.services[0].reaches_pods = false;
+  const std::string name = world.seen.services[0].meta.name;
+  EXPECT_THAT(Actions(world.Pass()), ElementsAre("delete service " + name));
+  EXPECT_THAT(Actions(world.Pass()), ElementsAre("service " + name));
+}
+
 // A controller that has just started does not know which objects it has made.
 TEST(Repair, ASecretThatPodsHaveStartedWithIsNotMadeInPassing) {
   PyTorchParts parts;
