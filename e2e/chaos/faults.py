@@ -179,6 +179,14 @@ def service(world, chance):
     return delete_object(world, chance, "services")
 
 
+def edited_service(world, chance):
+    item = choose(world, chance, "services", wanted=job_of)
+    name = item["metadata"]["name"]
+    edit = {"spec": {"selector": {"edited": "by-hand"}}}  # no pod has this label
+    world.kubectl("patch", "service", name, "--type=merge", "-p", json.dumps(edit))
+    return Struck(f"the selector of service {name} is edited", moved=(job_of(item),))
+
+
 def batch_job(world, chance):
     return delete_object(world, chance, "jobs")
 
@@ -372,6 +380,7 @@ KINDS = {  # weight, what it does
     "Secret deleted": (1, secret),
     "ConfigMap deleted": (1, config_map),
     "Service deleted": (1, service),
+    "Service edited": (1, edited_service),
     "Job deleted": (1, batch_job),
     "Job suspended by hand": (1, edited_job),
 }
