@@ -112,6 +112,13 @@ class Children(ControllerCase):
         self.api.await_object("services", "no-service", lambda service: service["metadata"]["uid"] != before)
         self.completes("no-service")
 
+    def test_the_services_selector_is_edited(self):
+        self.begin("edited")
+        before = self.api.get("services", "edited")["spec"]["selector"]
+        self.api.patch("services", "edited", {"spec": {"selector": {OWNER: "other", "more": "x"}}})
+        self.api.await_object("services", "edited", lambda service: service["spec"]["selector"] == before)
+        self.completes("edited")
+
     def deletes_the_snapshot(self, name):
         """Deletes the snapshot and edits the runtime. Returns what the snapshot held."""
         found = self.api.get("configmaps", f"{name}-runtime-snapshot")
