@@ -36,6 +36,13 @@ bool WasLostSoon(const ObservedPod& pod, const LostNode& lost) {
   return !pod.excluded_node.empty() && pod.meta.created && lost.lost < *pod.meta.created + kGoodLife;
 }
 
+// When a pod that waits in vain is deleted. nullopt: any other pod.
+std::optional<WallTime> GivenUpAt(const ObservedPod& pod) {
+  if (StillRuns(pod) && pod.stranded) return *pod.stranded + kStrandedFor;
+  const bool waits = StillRuns(pod) && pod.node.empty() && !pod.excluded_node.empty() && pod.meta.created;
+  return waits ? std::optional(*pod.meta.created + kExclusionHolds) : std::nullopt;
+}
+
 }  // namespace
 
 LostPods::LostPods(const Observed& observed, WallTime now) {
@@ -63,18 +70,20 @@ const LostNode* LostPods::Find(const ObservedPod& pod) const {
 
 std::string WhyLost(const LostNode& lost) { return lost.closed ? "its connection closed" : "it fell silent"; }
 
-std::optional<WallTime> GivenUpAt(const ObservedPod& pod) {
-  if (StillRuns(pod) && pod.stranded) return *pod.stranded + kStrandedFor;
-  const bool waits = StillRuns(pod) && pod.node.empty() && !pod.excluded_node.empty() && pod.meta.created;
-  return waits ? std::optional(*pod.meta.created + kExclusionHolds) : std::nullopt;
-}
-
-EventText StrandedEvent(const ObservedPod& pod) {
-  return {
-      true, reason::kPodLost,
-      fmt::format("pod {} (node {}) lost its sandbox before it started, and the kubelet makes no other for it; it is "
-                  "created again",
-                  pod.meta.name, pod.node)};
+bool GiveUp(const ObservedPod& pod, WallTime now, Steps* steps) {
+  const auto at = GivenUpAt(pod);
+  if (!at) return false;
+  if (now < *at) {
+    steps->LookAgain(*at);
+    return false;
+  }
+  steps->actions.push_back({Action::Kind::kDeletePod, pod.meta.name, pod.meta.uid});
+  if (!pod.stranded) return true;
+  steps->events.push_back({true, reason::kPodLost,
+                           fmt::format("pod {} (node {}) lost its sandbox before it started, and the kubelet makes no "
+                                       "other for it; it is created again",
+                                       pod.meta.name, pod.node)});
+  return true;
 }
 
 std::optional<std::string> MoveOn(const ObservedPod& pod, const LostPods& lost, WallTime now, Steps* steps) {
@@ -86,15 +95,7 @@ std::optional<std::string> MoveOn(const ObservedPod& pod, const LostPods& lost, 
                                          pod.meta.name, pod.node, WhyLost(*how))});
     return pod.node;
   }
-  const auto until = GivenUpAt(pod);
-  if (!until) return std::nullopt;
-  if (now < *until) {
-    steps->LookAgain(*until);
-    return std::nullopt;
-  }
-  if (pod.stranded) steps->events.push_back(StrandedEvent(pod));
-  steps->actions.push_back({Action::Kind::kDeletePod, pod.meta.name, pod.meta.uid});
-  return "";
+  return GiveUp(pod, now, steps) ? std::optional<std::string>("") : std::nullopt;
 }
 
 void DropWhereStuck(const ObservedPod& pod, WallTime now, Steps* steps) {

@@ -38,12 +38,10 @@ std::string WhyLost(const LostNode& lost);  // "its connection closed"
 // A pod that has lost its sandbox before it started is left for so long: the status may only be late.
 inline constexpr std::chrono::seconds kStrandedFor{15};
 
-// When a pod that waits in vain is deleted: at the end of its exclusion from a node (excluded_node), or kStrandedFor
-// after the loss of its sandbox (ObservedPod::stranded). nullopt: any other pod.
-std::optional<WallTime> GivenUpAt(const ObservedPod& pod);
-
-// The event about a pod that is deleted since it was stranded.
-EventText StrandedEvent(const ObservedPod& pod);
+// Deletes a pod that waits in vain, when its time has come, or looks again then: at the end of its exclusion from a
+// node (excluded_node), or kStrandedFor after the loss of its sandbox (ObservedPod::stranded; an event says so). True:
+// it is deleted.
+bool GiveUp(const ObservedPod& pod, WallTime now, Steps* steps);
 
 // What is done about a pod of a PyTorchJob, whose name its successor needs. A lost one is deleted by force; one that
 // waits in vain is deleted. Returns the node on which the next pod may not run, maybe "". nullopt: nothing is done.

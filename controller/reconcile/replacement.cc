@@ -49,7 +49,6 @@ Replacements ReplacementsOf(const Placed& placed, const LostPods& lost, WallTime
       if (!stuck) again(end);
     }
     any_stuck = any_stuck || stuck;
-    if (const auto until = GivenUpAt(*pod)) *until <= now ? replacements.given_up.push_back(pod) : again(*until);
     if ((!failed && !stuck) || HasSucceeded(*pod, now)) {
       kept.push_back(*pod->index);
       continue;
@@ -75,10 +74,8 @@ void Replace(const Placed& placed, const LostPods& lost, bool has_budget, WallTi
   using Kind = Action::Kind;
   const Replacements found = ReplacementsOf(placed, lost, now);
   if (found.again) steps->LookAgain(*found.again);
-  for (const ObservedPod* pod : found.given_up) {
-    if (!has_budget) continue;
-    steps->actions.push_back({Kind::kDeletePod, pod->meta.name, pod->meta.uid});
-    if (pod->stranded) steps->events.push_back(StrandedEvent(*pod));
+  for (const ObservedPod* pod : placed.pods) {
+    if (has_budget) GiveUp(*pod, now, steps);
   }
   for (const Replacement& replacement : found.now) {
     const ObservedPod& old = *replacement.lost;

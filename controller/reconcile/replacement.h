@@ -28,8 +28,7 @@ struct Replacement {
 
 struct Replacements {
   std::vector<Replacement> now;
-  std::optional<WallTime> again;             // when the first pod that is ending now counts as lost
-  std::vector<const ObservedPod*> given_up;  // that wait in vain: GivenUpAt()
+  std::optional<WallTime> again;  // when the first pod that is ending now counts as lost
 };
 
 // A pod that lived this long has started well. Its failure is a new one, so it may be replaced at once.
@@ -40,8 +39,8 @@ inline constexpr std::chrono::seconds kGoodLife{60};
 // after another of their index, since a fault of a few seconds would use up the restart budget.
 Replacements ReplacementsOf(const Placed& placed, const LostPods& lost, WallTime now);
 
-// Creates them. A pod that the agents have lost is deleted first, and its replacement goes to another node. Deletes
-// those that are `given_up`, if the job `has_budget`: Kubernetes counts their deletion as a failure of the Job.
+// Creates them. A pod that the agents have lost is deleted first, and its replacement goes to another node. Gives up
+// the pods that wait in vain, if the job `has_budget`: Kubernetes counts their deletion as a failure of the Job.
 void Replace(const Placed& placed, const LostPods& lost, bool has_budget, WallTime now, Steps* steps);
 
 }  // namespace muster::controller

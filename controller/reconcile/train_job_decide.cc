@@ -423,7 +423,11 @@ class Deciding {
     const LostPods lost(observed_, now_);
     if (lost.again()) decision_.LookAgain(*lost.again());
     for (const Placed& placed : all_) {
-      if (!placed.planned->agent || placed.planned->restart == RestartPolicy::kNever || !placed.runs()) continue;
+      if (placed.planned->restart == RestartPolicy::kNever || !placed.runs()) continue;
+      if (!placed.planned->agent) {
+        for (const ObservedPod* pod : placed.pods) GiveUp(*pod, now_, &decision_);
+        continue;
+      }
       controller::Replace(placed, lost, plan_.max_restarts > 0, now_, &decision_);
     }
   }

@@ -236,24 +236,23 @@ TEST(LostPods, OfAPyTorchJobIsDroppedAndCreatedElsewhere) {
 
 // containerd was killed between the creation and the start of a container. The kubelet leaves such a pod alone.
 TEST(Stranded, APodWithoutASandboxIsCreatedAgain) {
-  for (const bool is_due : {false, true}) {
+  for (const bool agent : {true, false}) {
     Scene scene;
+    scene.plan.jobs[0].agent = agent;
     scene.observed.agents.reset();
     ObservedPod& pod = scene.observed.pods[1];
     pod.phase = "Pending";
     pod.ran = true;
-    pod.stranded = kNow - kStrandedFor + (is_due ? 0 : 1) * kSecond;
+    pod.stranded = kNow - kStrandedFor + kSecond;
     TrainJobDecision decision = scene.Pass();
-    if (!is_due) {
-      EXPECT_THAT(Actions(decision), IsEmpty());
-      EXPECT_EQ(decision.again, kNow + kSecond);
-      continue;
-    }
+    EXPECT_THAT(Actions(decision), IsEmpty());
+    EXPECT_EQ(decision.again, kNow + kSecond);
+    decision = scene.Pass(kNow + kSecond);
     EXPECT_THAT(Actions(decision), ElementsAre("delete pod " + pod.meta.name));
     EXPECT_THAT(Reasons(decision), ::testing::Contains("PodLost"));
     EXPECT_THAT(decision.events[0].message, HasSubstr("lost its sandbox before it started"));
     pod.meta.deleted = kNow + 30 * kSecond;
-    EXPECT_THAT(Actions(scene.Pass(kNow + kSecond)), IsEmpty());
+    EXPECT_THAT(Actions(scene.Pass(kNow + 2 * kSecond)), IsEmpty());
     EXPECT_EQ(scene.job.status.restarts, 0);
   }
 }
