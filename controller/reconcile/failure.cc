@@ -352,24 +352,25 @@ const PodFailure* RootCause(const std::vector<PodFailure>& failures) {
   return first == failures.end() ? nullptr : &*first;
 }
 
-void ExcuseConsequences(const std::vector<PodOfJob>& pods, const std::vector<Failure>& known,
-                        std::vector<PodFailure>* failures) {
+int ExcuseConsequences(const std::vector<PodOfJob>& pods, std::vector<Failure>* known,
+                       std::vector<PodFailure>* failures) {
   std::vector<std::pair<std::string_view, const Failure*>> taken;  // with the peers' host names, or pod names
   for (const PodFailure& one : *failures) {
     if (!one.failure.counted) taken.emplace_back(one.pod, &one.failure);
   }
-  for (const Failure& one : known) {
+  for (const Failure& one : *known) {
     if (!one.counted) taken.emplace_back(one.ended_pod(), &one);
   }
+  int charged = 0;
   for (PodFailure& one : *failures) {
     Failure& failure = one.failure;
     if (!one.consequence || !failure.counted || one.fatal) continue;
     const auto is_near = [&failure](WallTime time) {
       return time >= failure.time - kTakenWithin && time <= failure.time + kTakenWithin;
     };
-    const bool was_excused = std::any_of(known.begin(), known.end(), [&failure](const Failure& other) {
-      return !other.counted && IsSame(failure, other);
-    });
+    const auto is_known =
+        std::find_if(known->begin(), known->end(), [&](const Failure& other) { return IsSame(failure, other); });
+    const bool was_excused = is_known != known->end() && !is_known->counted;
     const bool is_taken = std::any_of(pods.begin(), pods.end(), [&](const PodOfJob& peer) {
       const ObservedPod& pod = *peer.pod;
       if (pod.meta.name == one.pod || !BeginsWithHost(failure.message, HostOf(pod))) return false;
@@ -380,7 +381,11 @@ void ExcuseConsequences(const std::vector<PodOfJob>& pods, const std::vector<Fai
       });
     });
     failure.counted = !was_excused && !is_taken;
+    if (!is_taken || is_known == known->end() || was_excused) continue;
+    is_known->counted = false;
+    ++charged;
   }
+  return charged;
 }
 
 int RestartsUsed(const std::vector<const ObservedPod*>& pods, const std::vector<PodFailure>& failures, int max_restarts,

@@ -63,15 +63,16 @@ struct PodOfJob {
 // worker ended. The agents agree on the cause, but any of them may be the first whose end is seen.
 void NameCauses(const std::vector<PodOfJob>& pods, const std::vector<PodFailure*>& failures);
 
-// How long before or after a pod the platform may have taken the peer that it lost.
-inline constexpr std::chrono::minutes kTakenWithin{1};
+// How long before or after a pod the platform may have taken the peer that it lost. Kubernetes notices a lost machine
+// after 50 s, and deletes its pods then.
+inline constexpr std::chrono::minutes kTakenWithin{2};
 
 // Makes failures of pods that by their own words only lost a peer cost nothing, if the platform took that peer: its pod
 // was deleted, evicted or lost with its node within kTakenWithin, as `pods` or `known`, the failures in the status,
 // say. The message of such a failure begins with the peer's host name. An excused failure stays so while `known` has
-// it.
-void ExcuseConsequences(const std::vector<PodOfJob>& pods, const std::vector<Failure>& known,
-                        std::vector<PodFailure>* failures);
+// it; there it costs nothing from then on. Returns how many restarts had been charged for such failures.
+int ExcuseConsequences(const std::vector<PodOfJob>& pods, std::vector<Failure>* known,
+                       std::vector<PodFailure>* failures);
 
 // The failure that explains the others: fatal ones go first, then those that are no consequence of a peer's,
 // then those that are no disruption, then the earliest. Null: `failures` is empty.

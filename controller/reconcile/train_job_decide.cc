@@ -62,7 +62,7 @@ class Deciding {
       for (PodFailure& failure : *list) found.push_back(&failure);
     }
     NameCauses(pods, found);
-    ExcuseConsequences(pods, status().failures, &failures_);
+    status().restarts = std::max(0, status().restarts - ExcuseConsequences(pods, &status().failures, &failures_));
     Record();
     if (job_.suspend) {
       Suspend();

@@ -365,10 +365,10 @@ TEST(Decide, ALauncherThatLostAPodWhichThePlatformTookCostsNothing) {
       {"it runs", "a-node-0-1", [](ObservedPod&) {}, 1},
       {"another node", "a-node-0-0", evicted, 1},
       {"a longer name", "a-node-0-12", evicted, 1},
-      {"evicted two minutes before", "a-node-0-1",
+      {"evicted three minutes before", "a-node-0-1",
        [&evicted](ObservedPod& pod) {
          evicted(pod);
-         *pod.ends[0].finished -= 120 * kSecond;
+         *pod.ends[0].finished -= 180 * kSecond;
        },
        1},
   };
@@ -386,6 +386,15 @@ TEST(Decide, ALauncherThatLostAPodWhichThePlatformTookCostsNothing) {
     TrainJob job = Job();
     TrainJobDecision decision = Decide(job, plan, observed, kNow);
     EXPECT_EQ(decision.status.restarts, row.restarts);
+    if (row.restarts == 0) {  // the platform's deed becomes known after the launcher's end
+      const ObservedPod taken = std::exchange(observed.pods[1], Pod(observed.jobs[0], 1));
+      const TrainJobDecision before = Decide(Job(), plan, observed, kNow);
+      EXPECT_EQ(before.status.restarts, 1);
+      observed.pods[1] = taken;
+      TrainJob charged = Job();
+      charged.status = before.status;
+      EXPECT_EQ(Decide(charged, plan, observed, kNow + kSecond).status.restarts, 0);
+    }
     // The pod of the node is gone, and another one runs in its place.
     job.status = decision.status;
     observed.pods[1] = Pod(observed.jobs[0], 1, "y");
