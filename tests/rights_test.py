@@ -79,7 +79,6 @@ OWNERS = {
 }
 # Calls of shared files that only PyTorchJobs make.
 OF_PYTORCH = {
-    ("", "services", "delete"),
     *(
         (group, plural, "delete")
         for group, plural in (

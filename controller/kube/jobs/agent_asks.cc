@@ -93,7 +93,7 @@ void AgentAsks::Begin() {
     std::string url = asked.whom[asked.at].url;
     const bool waits = !asked.version.empty();
     if (waits) url += fmt::format("?after={}&wait={}", asked.version, kAskWait.count());
-    asked.request = client_.Get(url, kSlack + (waits ? Duration(kAskWait) : Duration::zero()),
+    asked.request = client_.Ask(url, kSlack + (waits ? Duration(kAskWait) : Duration::zero()),
                                 [this, key](const StatusOr<AgentClient::Answer>& answer) { Came(key, answer); });
   }
   Arm();

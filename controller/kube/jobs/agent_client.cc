@@ -169,7 +169,7 @@ class AgentClient::Request : public std::enable_shared_from_this<Request> {
   size_t held_ = 0;
 };
 
-std::shared_ptr<void> AgentClient::Get(const std::string& url, Duration patience, Answered answered) {
+std::shared_ptr<void> AgentClient::Ask(const std::string& url, Duration patience, Answered answered) {
   auto request = std::make_shared<Request>(*this, patience, std::move(answered));
   request->Begin(url);
   return request;

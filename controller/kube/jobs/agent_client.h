@@ -41,7 +41,7 @@ class AgentClient {
   // Asks for `url`, "http://ADDRESS:PORT/PATH" with a numeric address, and waits for the first byte of the answer until
   // `patience` has passed. Never calls `answered` before it returns. Destroying what is returned closes the connection
   // without a call. The client must outlive it.
-  std::shared_ptr<void> Get(const std::string& url, Duration patience, Answered answered);
+  std::shared_ptr<void> Ask(const std::string& url, Duration patience, Answered answered);
 
  private:
   class Request;

@@ -26,8 +26,8 @@ class AgentClientTest : public testing::Test {
   StatusOr<AgentClient::Answer> AskAt(const std::string& url, AgentClient::Limits limits, Duration patience = kLong) {
     AgentClient client(loop_, limits);
     std::optional<StatusOr<AgentClient::Answer>> came;
-    const auto request = client.Get(url, patience, [&came](auto answer) { came = std::move(answer); });
-    EXPECT_FALSE(came.has_value()) << "before Get returned";
+    const auto request = client.Ask(url, patience, [&came](auto answer) { came = std::move(answer); });
+    EXPECT_FALSE(came.has_value()) << "before Ask returned";
     EXPECT_TRUE(RunUntil(loop_, [&came] { return came.has_value(); }));
     return came.value_or(absl::UnknownError("no answer"));
   }
@@ -116,12 +116,12 @@ TEST_F(AgentClientTest, LargeAnswersYieldIfAllTogetherAreTooLarge) {
   RawAgent larger(loop_, {.bytes = {head + std::string(40'000, 'x')}});
   RawAgent small(loop_, {.bytes = {head + "small"}, .closes = true});
   std::string why, body;
-  const auto first = client.Get(large.url(), kLong, [](const auto&) { FAIL() << "it has not ended"; });
+  const auto first = client.Ask(large.url(), kLong, [](const auto&) { FAIL() << "it has not ended"; });
   ASSERT_TRUE(RunUntil(loop_, [&] { return large.sent(); }));
-  const auto second = client.Get(larger.url(), kLong, [&why](const auto& answer) { why = Message(answer.status()); });
+  const auto second = client.Ask(larger.url(), kLong, [&why](const auto& answer) { why = Message(answer.status()); });
   ASSERT_TRUE(RunUntil(loop_, [&] { return !why.empty(); }));
   EXPECT_EQ(why, "the answers of all agents together are too long");
-  const auto third = client.Get(small.url(), kLong, [&body](const auto& answer) { body = answer->body; });
+  const auto third = client.Ask(small.url(), kLong, [&body](const auto& answer) { body = answer->body; });
   ASSERT_TRUE(RunUntil(loop_, [&] { return !body.empty(); }));
   EXPECT_EQ(body, "small");
 }
@@ -129,7 +129,7 @@ TEST_F(AgentClientTest, LargeAnswersYieldIfAllTogetherAreTooLarge) {
 TEST_F(AgentClientTest, TheConnectionEndsWithTheRequest) {
   AgentClient client(loop_, limits_);
   RawAgent agent(loop_, {});
-  auto request = client.Get(agent.url(), kLong, [](const auto&) { FAIL() << "it was cancelled"; });
+  auto request = client.Ask(agent.url(), kLong, [](const auto&) { FAIL() << "it was cancelled"; });
   ASSERT_TRUE(RunUntil(loop_, [&] { return !agent.request().empty(); }));
   EXPECT_THAT(agent.request(), HasSubstr("GET /status?after=a1&wait=60 HTTP/1.1\r\nHost: 127.0.0.1:"));
   EXPECT_EQ(agent.open(), 1);
