@@ -466,7 +466,7 @@ class Metrics(PyTorchCase):
             served = set(re.findall(r"(?m)^# TYPE (\S+)", answer.read().decode()))
         with open(os.path.join(ROOT, "docs", "controller.md")) as page:
             table = page.read().partition("\n## Metrics\n")[2].partition("\n## ")[0]
-        self.assertEqual(set(re.findall(r"`(muster_\w+)", table)), served)
+        self.assertEqual(set(re.findall(r"`((?:muster|workqueue)_\w+)", table)), served)
 
 
 if __name__ == "__main__":
