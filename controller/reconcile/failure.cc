@@ -218,8 +218,6 @@ bool BeginsWithHost(std::string_view message, std::string_view host) {
          (message[host.size()] == '.' || message[host.size()] == ':');
 }
 
-std::string_view HostOf(const ObservedPod& pod) { return pod.host.empty() ? pod.meta.name : pod.host; }
-
 // Keeps kMostFailures, the newest last. Drops first what has the origin of an earlier one, which is its cause, then the
 // oldest. This does not depend on the order of the input: a dropped failure that is found again is dropped again.
 void Shorten(std::vector<Failure>* failures) {
@@ -263,6 +261,8 @@ std::optional<PodFailure> FailureOf(const ObservedPod& pod, const PodRules& rule
   return FailureBy(pod, end, rules);
 }
 
+const std::string& HostOf(const ObservedPod& pod) { return pod.host.empty() ? pod.meta.name : pod.host; }
+
 std::optional<PodFailure> NewestFailureOf(const ObservedPod& pod, const PodRules& rules) {
   const ObservedEnd* newest = nullptr;
   for (const ObservedEnd& end : pod.ends) {
@@ -277,7 +277,7 @@ void NameCauses(const std::vector<PodOfJob>& pods, const std::vector<PodFailure*
   if (std::none_of(failures.begin(), failures.end(), is_elsewhere)) return;
   std::map<std::string_view, std::vector<const PodOfJob*>> hosts, nodes;  // by their own names, the newest last
   for (const PodOfJob& one : pods) {
-    hosts[one.pod->host.empty() ? one.pod->meta.name : one.pod->host].push_back(&one);
+    hosts[HostOf(*one.pod)].push_back(&one);
     for (const ObservedEnd& end : one.pod->ends) {
       if (end.message) nodes[end.message->node].push_back(&one);
     }
@@ -324,7 +324,7 @@ PodFailure OvercomeBy(const ObservedPod& pod, const PodRules& rules, const Worke
   end.container = pod.replica_type.empty() ? kTrainerContainer : kPyTorchContainer;
   end.message.emplace();
   end.message->cause = cause;
-  if (cause.host == (pod.host.empty() ? pod.meta.name : pod.host)) end.message->node = cause.node;
+  if (cause.host == HostOf(pod)) end.message->node = cause.node;
   return Overcome(pod, end, rules);
 }
 

@@ -53,6 +53,9 @@ std::vector<PodFailure> AllOvercomeBy(const ObservedPod& pod, const PodRules& ru
 // The event about one that is new: Restarted.
 EventText RestartedInPods(const Failure& failure, bool with_container = false);
 
+// The host name of the pod, by which its agent and its peers name it.
+const std::string& HostOf(const ObservedPod& pod);
+
 // A pod of the job on which a worker may have failed.
 struct PodOfJob {
   const ObservedPod* pod = nullptr;

@@ -6,6 +6,7 @@
 #include "controller/api/reasons.h"
 #include "controller/reconcile/after.h"
 #include "controller/reconcile/deciding.h"
+#include "controller/reconcile/failure.h"
 #include "controller/reconcile/gang.h"
 #include "controller/reconcile/train_job_conditions.h"
 #include "controller/reconcile/train_job_progress.h"
@@ -58,7 +59,7 @@ std::optional<WallTime> AwaitLog(const ObservedPod& pod, const NamedCauses& caus
     return *end->finished + kOthersEnd;
   }
   const auto until = FailsUntil(pod, now);
-  const auto named = causes.find(pod.host.empty() ? pod.meta.name : pod.host);
+  const auto named = causes.find(HostOf(pod));
   if (named == causes.end() || !StillRuns(pod) || now >= named->second + kCauseEnds) return until;
   return std::max(until.value_or(WallTime::min()), named->second + kCauseEnds);
 }
@@ -70,8 +71,10 @@ void StopJob(const ObservedJob& job, const std::vector<const ObservedPod*>& pods
   for (const ObservedPod* pod : pods) AddCauses(*pod, &causes);
   std::optional<WallTime> awaited;
   for (const ObservedPod* pod : pods) {
-    tells = tells || pod->phase == "Succeeded";
-    if (pod->phase == "Succeeded") continue;
+    if (pod->phase == "Succeeded") {
+      tells = true;
+      continue;
+    }
     tells = tells || pod->phase == "Failed" || DecidingEnd(*pod) != nullptr ||
             std::any_of(pod->ends.begin(), pod->ends.end(), [](const ObservedEnd& end) { return end.exit_code != 0; });
     if (const auto until = AwaitLog(*pod, causes, now, steps)) awaited = until;
