@@ -182,6 +182,7 @@ def rows():
             change=lambda pod, container: container.update(
                 livenessProbe={"exec": {"command": ["false"]}, "periodSeconds": 1, "failureThreshold": 1}
             ),
+            how="ended with exit code 143|was killed by SIGTERM",  # the probe may fail before the agent takes signals
             step="if the container was only slow, raise failureThreshold or timeoutSeconds of its probe",
         ),
         Row(

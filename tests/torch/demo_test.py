@@ -58,10 +58,11 @@ class Demo(unittest.TestCase):
             for row in (re.match(r"(\d+) +(\d) +(\d) +(\d+)-(\d+) +[\d.]+ s +\S", line) for line in table[2:])
             if row
         ]
-        full = [
-            row for row in rows if (row[2], row[3]) == ("2", "4")
-        ]  # one node may have trained alone while the other was away
-        self.assertEqual((len(full), full[0][4], full[-1][5]), (3, "1", "40"), said)
+        # After the node is lost the other one trains alone, on a slow machine to the last epoch.
+        full = [row for row in rows if (row[2], row[3]) == ("2", "4")]
+        self.assertGreaterEqual(len(full), 2, said)
+        self.assertEqual((full[0], rows[-1][5]), (rows[0], "40"), said)
+        self.assertEqual(full[0][4], "1", said)
         for cost in (r"rank 1.*SIGSEGV", r"node digits-node-0-1 was lost"):
             self.assertRegex("\n".join(table), cost)
         page = re.search(r"^report: (\S+)$", said, re.MULTILINE)[1]
