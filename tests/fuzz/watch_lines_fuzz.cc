@@ -23,23 +23,26 @@ std::vector<std::string> LinesOf(std::string_view body, size_t piece) {
   return got;
 }
 
-void Follow(const std::vector<std::string>& lines) {
+// `streams`: the lines begin a stream.
+void Follow(const std::vector<std::string>& lines, bool streams) {
   InformerState state(kPods);
   state.Begin();
-  state.Listed(Json{{"metadata", {{"resourceVersion", "1"}}}});
+  if (!streams) state.Listed(Json{{"metadata", {{"resourceVersion", "1"}}}});
   for (const std::string& line : lines) {
     const bool whole = !line.ends_with('\n');
     const auto actions = state.Line(whole ? line : line.substr(0, line.size() - 1), whole);
     for (const InformerAction& action : actions) {
       if (action.kind == InformerAction::Kind::kPut) Must(action.object.is_object());
-      const bool ends = action.kind == InformerAction::Kind::kPause || action.kind == InformerAction::Kind::kList;
+      const bool ends = action.kind == InformerAction::Kind::kPause || action.kind == InformerAction::Kind::kList ||
+                        action.kind == InformerAction::Kind::kStream;
       if (!ends) continue;
       Must(&action == &actions.back());
       if (action.kind == InformerAction::Kind::kPause) state.Resume();
+      streams = false;
       state.Listed(Json{{"metadata", {{"resourceVersion", "2"}}}});
     }
   }
-  Must(state.synced());
+  Must(streams || state.synced());
 }
 
 }  // namespace
@@ -50,6 +53,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto [choice, text] = Choose(data, size);
   const auto whole = LinesOf(text, SIZE_MAX);
   Must(LinesOf(text, 1 + choice) == whole);
-  Follow(whole);
+  for (const bool streams : {false, true}) Follow(whole, streams);
   return 0;
 }

@@ -64,8 +64,11 @@ class Informer::Impl : public std::enable_shared_from_this<Informer::Impl> {
         case InformerAction::Kind::kList:
           List(action.text);
           break;
+        case InformerAction::Kind::kStream:
+          Watch(fmt::format("sendInitialEvents=true&resourceVersionMatch=NotOlderThan{}", selector_));
+          break;
         case InformerAction::Kind::kWatch:
-          Watch(action.text);
+          Watch(fmt::format("resourceVersion={}{}", http::PercentEncode(action.text), selector_));
           break;
         case InformerAction::Kind::kPause:
           Pause(action.pause);
@@ -87,18 +90,17 @@ class Informer::Impl : public std::enable_shared_from_this<Informer::Impl> {
       self->Do(self->state_.Listed(std::move(page)));
     });
   }
-  void Watch(const std::string& version) {
-    under_way_ =
-        client_.Watch(resource_, ns_, fmt::format("resourceVersion={}{}", http::PercentEncode(version), selector_),
-                      {.line =
-                           [weak = weak_from_this()](std::string_view line, bool whole, Encoding encoding) {
-                             if (auto self = weak.lock()) self->Do(self->state_.Line(line, whole, encoding));
-                           },
-                       .end =
-                           [weak = weak_from_this(), began = MonotonicClock::now()](const Status& status) {
-                             const auto self = weak.lock();
-                             if (self) self->Do(self->state_.Ended(status, MonotonicClock::now() - began));
-                           }});
+  void Watch(const std::string& query) {
+    under_way_ = client_.Watch(resource_, ns_, query,
+                               {.line =
+                                    [weak = weak_from_this()](std::string_view line, bool whole, Encoding encoding) {
+                                      if (auto self = weak.lock()) self->Do(self->state_.Line(line, whole, encoding));
+                                    },
+                                .end =
+                                    [weak = weak_from_this(), began = MonotonicClock::now()](const Status& status) {
+                                      const auto self = weak.lock();
+                                      if (self) self->Do(self->state_.Ended(status, MonotonicClock::now() - began));
+                                    }});
   }
   void Pause(Duration pause) {
     under_way_.reset();

@@ -16,6 +16,7 @@ constexpr int kDeepest = 200;  // levels of an event; deeper ones are dropped
 constexpr size_t kHead = size_t{16} << 10;
 constexpr int kExpired = 410;
 constexpr std::chrono::seconds kGoodLife{5};  // a watch that lived this long is not a failure, even without events
+constexpr char kEndOfInitial[] = "k8s.io/initial-events-end";  // the annotation of the mark
 constexpr char kMissing[] = "the cluster does not serve that kind: apply its CustomResourceDefinition";
 
 // "PodList" -> "Pod". The items of a list may have no kind of their own.
@@ -59,11 +60,14 @@ void InformerState::ListAnew() {
 
 void InformerState::Go(Actions* actions) {
   lines_ = 0;
-  actions->push_back({.kind = listing_ ? Kind::kList : Kind::kWatch, .text = listing_ ? continuation_ : version_});
+  if (!listing_) return actions->push_back({.kind = Kind::kWatch, .text = version_});
+  if (streams_ && !paged_) return actions->push_back({.kind = Kind::kStream});
+  actions->push_back({.kind = Kind::kList, .text = continuation_});
 }
 
 void InformerState::Fail(const Status& why, bool say, bool at_once, Actions* actions) {
   ++failures_;
+  if (listing_ && failures_ > 1) paged_ = true;  // pages go on where a stream begins anew
   if (say && !std::exchange(said_, true)) {
     const Status told = absl::IsNotFound(why) ? WithRemedy(why, kMissing) : why;
     actions->push_back(
@@ -107,11 +111,7 @@ InformerState::Actions InformerState::Listed(StatusOr<Json> page) {
     Fail(page.status(), /*say=*/failures_ > 0, /*at_once=*/true, &actions);
     return actions;
   }
-  if (resource_.optional && !synced_ && absl::IsNotFound(page.status())) {
-    synced_ = true;
-    actions.push_back({InformerAction::Kind::kSynced});
-    return actions;
-  }
+  if (IsLeftOut(page.status(), &actions)) return actions;
   if (!page.ok()) {
     Fail(page.status(), /*say=*/true, /*at_once=*/false, &actions);
     return actions;
@@ -133,6 +133,13 @@ InformerState::Actions InformerState::Listed(StatusOr<Json> page) {
   return actions;
 }
 
+bool InformerState::IsLeftOut(const Status& status, Actions* actions) {
+  if (!resource_.optional || synced_ || !absl::IsNotFound(status)) return false;
+  synced_ = true;
+  actions->push_back({.kind = Kind::kSynced});
+  return true;
+}
+
 void InformerState::Complete(const std::string& version, Actions* actions) {
   for (auto known = known_.begin(); known != known_.end();) {
     const std::string key = known->first;
@@ -142,7 +149,7 @@ void InformerState::Complete(const std::string& version, Actions* actions) {
     Gone({key.substr(0, slash), key.substr(slash + 1), version}, actions);
   }
   seen_.clear();
-  listing_ = false;
+  listing_ = paged_ = false;
   version_ = version;
   if (std::exchange(said_, false)) {
     actions->push_back({.kind = Kind::kSay, .text = fmt::format("{}: up to date again", resource_.plural)});
@@ -151,6 +158,7 @@ void InformerState::Complete(const std::string& version, Actions* actions) {
 }
 
 void InformerState::LeaveOut(const Identity& identity, Actions* actions) {
+  if (listing_) seen_.insert(identity.key());
   if (!left_out_.insert(identity.key()).second) return;
   actions->push_back(
       {.kind = Kind::kSay,
@@ -201,17 +209,35 @@ void InformerState::Tell(const std::string& type, bool whole, InformerAction put
     return;
   }
   const Identity identity = IdentityOf(object);
-  if (!identity.version.empty()) version_ = identity.version;
   ++lines_;
-  failures_ = 0;
-  said_ = false;
   if (!whole && type != "DELETED") LeaveOut(identity, actions);
   if (whole && (type == "ADDED" || type == "MODIFIED")) Put(identity, std::move(put), actions);
   if (type == "DELETED") Gone(identity, actions);
-}  // a BOOKMARK brings only its version
+  if (listing_ && type == "BOOKMARK") {
+    if (object.Part("metadata").Entry("annotations", kEndOfInitial) != "true" || identity.version.empty()) {
+      return GoByPages(/*always=*/true, actions);  // the server did not understand that a stream was asked for
+    }
+    Complete(identity.version, actions);
+  }
+  if (listing_) return;  // the objects of a stream come in any order of versions
+  if (!identity.version.empty()) version_ = identity.version;
+  failures_ = 0;
+  said_ = false;
+}
+
+void InformerState::GoByPages(bool always, Actions* actions) {
+  if (always) streams_ = false;
+  paged_ = true;
+  ListAnew();
+  Go(actions);
+}
 
 InformerState::Actions InformerState::Ended(const Status& status, Duration lived) {
   Actions actions;
+  if (listing_) {
+    StreamEnded(status, &actions);
+    return actions;
+  }
   if (lived >= kGoodLife) failures_ = 0;
   if (absl::IsOutOfRange(status)) {
     ListAnew();
@@ -222,6 +248,15 @@ InformerState::Actions InformerState::Ended(const Status& status, Duration lived
     Fail(status, /*say=*/!status.ok(), /*at_once=*/false, &actions);
   }
   return actions;
+}
+
+void InformerState::StreamEnded(const Status& status, Actions* actions) {
+  if (IsLeftOut(status, actions)) return;
+  if (lines_ == 0 && absl::IsInvalidArgument(status)) return GoByPages(/*always=*/true, actions);
+  if (lines_ > 0) return GoByPages(/*always=*/false, actions);
+  ListAnew();
+  Fail(status.ok() ? absl::UnavailableError("the watch ended without the list that it was asked for") : status,
+       /*say=*/true, /*at_once=*/absl::IsOutOfRange(status), actions);
 }
 
 }  // namespace muster::controller

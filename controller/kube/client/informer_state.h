@@ -1,8 +1,13 @@
 // The state machine of an informer: (state, a page | a line of the watch | the end of the watch) -> actions. Pure;
 // untrusted input.
 //
-// Begin -> list page by page -> watch from the list's resourceVersion -> watch again from that of the last line. Each
-// resourceVersion of an object is reported once: an object that a second list brings unchanged is not reported again.
+// Begin -> stream: a watch that begins with all objects and a mark of their end -> watch again from the version of the
+// last line. A server that has no streams (Kubernetes before 1.32, mostly) gives the list page by page, and a watch
+// from its version. A stream that ends before its mark is followed by pages, which go on where a stream begins anew.
+// Each resourceVersion of an object is reported once: an object that a second list brings unchanged is not reported
+// again.
+//
+// Source of streams: Kubernetes' "Streaming lists" (sendInitialEvents, KEP-3157).
 #pragma once
 
 #include <map>
@@ -33,10 +38,11 @@ struct InformerAction {
     kGone,    // `gone`
     kSynced,  // the first list is complete
     kSay,     // `text`
-    // The next three end what is under way. A call returns at most one of them, as its last action.
-    kList,   // the first page, or the page after the continuation `text`
-    kWatch,  // from the resourceVersion `text`
-    kPause,  // for `pause`, then Resume
+    // The next four end what is under way. A call returns at most one of them, as its last action.
+    kList,    // the first page, or the page after the continuation `text`
+    kStream,  // all objects, then their changes
+    kWatch,   // from the resourceVersion `text`
+    kPause,   // for `pause`, then Resume
   };
   Kind kind;
   Json object = nullptr;
@@ -61,7 +67,7 @@ class InformerState {
   // one. The object is named and left out: its last known state stays. etcd holds no such object of a custom kind; a
   // pod has one only if its text is escaped.
   Actions Line(std::string_view line, bool whole = true, Encoding encoding = Encoding::kJson);
-  Actions Ended(const Status& status, Duration lived);  // the watch
+  Actions Ended(const Status& status, Duration lived);  // the watch or stream
   Actions Resume();                                     // a pause is over
   bool synced() const { return synced_; }
 
@@ -78,6 +84,9 @@ class InformerState {
   void Put(const Identity& identity, InformerAction put, Actions* actions);
   void Gone(const Identity& identity, Actions* actions);
   void LeaveOut(const Identity& identity, Actions* actions);
+  void StreamEnded(const Status& status, Actions* actions);  // without its mark
+  void GoByPages(bool always, Actions* actions);             // `always`: the server has no streams
+  bool IsLeftOut(const Status& status, Actions* actions);    // the server does not know an optional kind
   void ListAnew();
   void Go(Actions* actions);                                               // lists or watches
   void Fail(const Status& why, bool say, bool at_once, Actions* actions);  // a failure; then Go, at once or later
@@ -89,6 +98,8 @@ class InformerState {
   std::set<std::string> seen_;                // keys that the list under way has brought
   std::set<std::string> left_out_;            // keys of objects whose last event was too long
   bool listing_ = true;
+  bool streams_ = true;  // false: the server has none
+  bool paged_ = false;   // this list comes page by page
   std::string continuation_, version_;
   int failures_ = 0;  // in a row, until a watch brings an event or lives for a while
   int lines_ = 0;     // of the current watch

@@ -14,7 +14,8 @@ namespace {
 using Kind = InformerAction::Kind;
 using testing::HasSubstr;
 
-// One word for each action: "put a@1", "gone b", "list", "list next", "watch 7", "pause 500", "synced", "say ...".
+// One word for each action: "put a@1", "gone b", "list", "list next", "stream", "watch 7", "pause 500", "synced",
+// "say ...".
 std::string Shown(const InformerState::Actions& actions) {
   std::vector<std::string> words;
   for (const InformerAction& action : actions) {
@@ -34,6 +35,9 @@ std::string Shown(const InformerState::Actions& actions) {
         break;
       case Kind::kList:
         words.push_back(action.text.empty() ? "list" : fmt::format("list {}", action.text));
+        break;
+      case Kind::kStream:
+        words.push_back("stream");
         break;
       case Kind::kWatch:
         words.push_back(fmt::format("watch {}", action.text));
@@ -70,6 +74,11 @@ std::string Bookmark(const std::string& version) {
   return fmt::format(R"({{"type":"BOOKMARK","object":{{"kind":"Pod","metadata":{{"resourceVersion":"{}"}}}}}})",
                      version);
 }
+std::string EndOfInitial(const std::string& version) {
+  return fmt::format(
+      R"({{"type":"BOOKMARK","object":{{"kind":"Pod","metadata":{{"resourceVersion":"{}","annotations":{{"k8s.io/initial-events-end":"true"}}}}}}}})",
+      version);
+}
 std::string Error(int code) {
   return fmt::format(R"({{"type":"ERROR","object":{{"kind":"Status","code":{},"reason":"Expired","message":"m"}}}})",
                      code);
@@ -86,17 +95,24 @@ InformerState::Actions Pass(const std::string& line, Encoding encoding, Informer
 const Status kExpired = absl::OutOfRangeError("expired");
 const Status kDown = absl::UnavailableError("down");
 
-// An informer that knows a@1 and b@2 and watches from version 10.
+const Status kRefused = absl::InvalidArgumentError("sendInitialEvents is forbidden");
+
+// An informer of a server that has no streams. It lists.
+InformerState Paged(const Resource& resource = kPods) {
+  InformerState state(resource);
+  EXPECT_EQ(Shown(state.Begin()), "stream");
+  EXPECT_EQ(Shown(state.Ended(kRefused, {})), "list");
+  return state;
+}
+// It knows a@1 and b@2 and watches from version 10.
 InformerState InStep() {
-  InformerState state(kPods);
-  state.Begin();
+  InformerState state = Paged();
   EXPECT_EQ(Shown(state.Listed(Page("a@1 b@2", "10"))), "put a@1, put b@2, synced, watch 10");
   return state;
 }
 
 TEST(InformerState, ListsPageByPageThenWatches) {
-  InformerState state(kPods);
-  EXPECT_EQ(Shown(state.Begin()), "list");
+  InformerState state = Paged();
   EXPECT_FALSE(state.synced());
   EXPECT_EQ(Shown(state.Listed(Page("a@1 b@2", "10", "next"))), "put a@1, put b@2, list next");
   EXPECT_FALSE(state.synced());
@@ -105,14 +121,12 @@ TEST(InformerState, ListsPageByPageThenWatches) {
 }
 
 TEST(InformerState, AnEmptyListIsOne) {
-  InformerState state(kPods);
-  state.Begin();
+  InformerState state = Paged();
   EXPECT_EQ(Shown(state.Listed(Json{{"metadata", {{"resourceVersion", "7"}}}, {"items", nullptr}})), "synced, watch 7");
 }
 
 TEST(InformerState, ItemsSayWhatTheyAre) {
-  InformerState state(kPods);
-  state.Begin();
+  InformerState state = Paged();
   const auto actions = state.Listed(Page("a@1", "10"));
   EXPECT_EQ(actions.front().object["kind"], "Pod");
   EXPECT_EQ(actions.front().object["apiVersion"], "v1");
@@ -259,8 +273,7 @@ TEST(InformerState, AnObjectWhoseFrameIsTooLongIsNamed) {
 }
 
 TEST(InformerState, ListsFromTheStartWhereAContinuationIsTooOld) {
-  InformerState state(kPods);
-  state.Begin();
+  InformerState state = Paged();
   state.Listed(Page("a@1", "10", "next"));
   EXPECT_EQ(Shown(state.Listed(kExpired)), "list");
   EXPECT_EQ(Shown(state.Listed(Page("b@2", "20", "next"))), "put b@2, list next");
@@ -270,8 +283,7 @@ TEST(InformerState, ListsFromTheStartWhereAContinuationIsTooOld) {
 }
 
 TEST(InformerState, AFailedPageIsAskedForAgain) {
-  InformerState state(kPods);
-  state.Begin();
+  InformerState state = Paged();
   state.Listed(Page("a@1", "10", "next"));
   EXPECT_EQ(Shown(state.Listed(kDown)), "say pods: down; trying again, pause 500");
   EXPECT_EQ(Shown(state.Resume()), "list next");
@@ -281,8 +293,7 @@ TEST(InformerState, AFailedPageIsAskedForAgain) {
 }
 
 TEST(InformerState, PausesUpToThirtySeconds) {
-  InformerState state(kPods);
-  state.Begin();
+  InformerState state = Paged();
   for (int pause : {500, 1000, 2000, 4000, 8000, 16000, 30000, 30000}) {
     EXPECT_THAT(Shown(state.Listed(kDown)), HasSubstr(fmt::format("pause {}", pause)));
     state.Resume();
@@ -293,22 +304,112 @@ TEST(InformerState, ListsWhatIsNoListAgain) {
   for (const Json& page : {Json(), Json(7), Json::array(), Json::object(), Json{{"metadata", 7}},
                            Json{{"metadata", {{"resourceVersion", 7}}}}, Json{{"metadata", Json::object()}},
                            Json{{"metadata", {{"resourceVersion", "7"}}}, {"items", 7}}}) {
-    InformerState state(kPods);
-    state.Begin();
+    InformerState state = Paged();
     EXPECT_THAT(Shown(state.Listed(page)), HasSubstr("the answer is not a list of objects")) << page;
     EXPECT_EQ(Shown(state.Resume()), "list");
   }
-  InformerState state(kPods);
-  state.Begin();
+  InformerState state = Paged();
   const Json odd = {{"metadata", {{"resourceVersion", "7"}}}, {"items", {7, Json::array(), Object("a", "1")}}};
   EXPECT_EQ(Shown(state.Listed(odd)),
             "say pods: an object without a name is left out, say pods: an object without a "
             "name is left out, put a@1, synced, watch 7");
 }
 
-TEST(InformerState, SaysWhatToDoAboutAMissingKind) {
-  InformerState state(kTrainJobs);
+TEST(InformerState, AListIsTheBeginningOfAWatch) {
+  for (const Encoding encoding : {Encoding::kJson, Encoding::kProtobuf}) {
+    InformerState state(kPods);
+    EXPECT_EQ(Shown(state.Begin()), "stream");
+    const struct {
+      std::string line;
+      std::string_view actions;
+      bool synced = false;
+    } rows[] = {
+        {Event("ADDED", "a", "9"), "put a@9"},
+        {Event("ADDED", "b", "2"), "put b@2"},  // in any order of versions
+        {Event("DELETED", "a", "11"), "gone ns/a"},
+        {Event("ADDED", "c", "3"), "put c@3"},
+        {EndOfInitial("12"), "synced", true},
+        {Event("MODIFIED", "c", "13"), "put c@13", true},
+        {EndOfInitial("14"), "", true},
+    };
+    for (const auto& row : rows) {
+      EXPECT_EQ(Shown(Pass(row.line, encoding, &state)), row.actions) << row.line;
+      EXPECT_EQ(state.synced(), row.synced) << row.line;
+    }
+    EXPECT_EQ(Shown(state.Ended(kDown, {})), "watch 14");
+    EXPECT_EQ(Shown(Pass(Error(410), encoding, &state)), "stream");
+  }
+}
+
+TEST(InformerState, WhatAStreamDoesNotBringIsGone) {
+  InformerState state(kPods);
   state.Begin();
+  for (const std::string& line : {Event("ADDED", "a", "1"), Event("ADDED", "b", "2"), EndOfInitial("10")}) {
+    state.Line(line);
+  }
+  EXPECT_EQ(Shown(state.Ended(kExpired, {})), "stream");
+  EXPECT_EQ(Shown(state.Line(Event("ADDED", "b", "2"))), "") << "reported already";
+  EXPECT_EQ(Shown(state.Line(EndOfInitial("40"))), "gone ns/a");
+  EXPECT_EQ(Shown(state.Ended(absl::OkStatus(), {})), "watch 40");
+}
+
+TEST(InformerState, ALongObjectOfAStreamKeepsItsLastState) {
+  InformerState state(kPods);
+  state.Begin();
+  state.Line(Event("ADDED", "a", "1"));
+  state.Line(EndOfInitial("10"));
+  EXPECT_EQ(Shown(state.Ended(kExpired, {})), "stream");
+  EXPECT_EQ(Shown(state.Line(Event("MODIFIED", "a", "30").substr(0, 90), false)),
+            "say pods: ns/a is left out while it is as long as it is now");
+  EXPECT_EQ(Shown(state.Line(EndOfInitial("40"))), "");
+}
+
+TEST(InformerState, GoesByPagesWhereAServerHasNoStreams) {
+  const struct {
+    std::string what, line;
+    Status end;
+  } rows[] = {
+      {"refused", "", kRefused},
+      {"not understood: a plain bookmark", Bookmark("20"), absl::OkStatus()},
+      {"a mark without a version", EndOfInitial(""), absl::OkStatus()},
+  };
+  for (const auto& row : rows) {
+    InformerState state(kPods);
+    state.Begin();
+    const auto refuse = [&] { return row.line.empty() ? state.Ended(row.end, {}) : state.Line(row.line); };
+    EXPECT_EQ(Shown(refuse()), "list") << row.what;
+    EXPECT_EQ(Shown(state.Listed(Page("a@1", "10"))), "put a@1, synced, watch 10") << row.what;
+    EXPECT_EQ(Shown(state.Ended(kExpired, {})), "list") << row.what << ": it is not asked again";
+  }
+}
+
+TEST(InformerState, GoesByPagesAfterAStreamThatWasCut) {
+  InformerState state(kPods);
+  state.Begin();
+  state.Line(Event("ADDED", "a", "1"));
+  EXPECT_EQ(Shown(state.Ended(kDown, std::chrono::seconds(9))), "list");
+  EXPECT_EQ(Shown(state.Listed(Page("b@2", "10"))), "put b@2, gone ns/a, synced, watch 10");
+  EXPECT_EQ(Shown(state.Ended(kExpired, {})), "stream") << "the server has streams";
+}
+
+TEST(InformerState, AStreamThatBringsNothingIsAskedForAgainThenPages) {
+  for (const Status& end : {kDown, absl::OkStatus(), kExpired}) {
+    InformerState state(kPods);
+    state.Begin();
+    const std::string first = Shown(state.Ended(end, {}));
+    EXPECT_THAT(first, HasSubstr("say pods: "));
+    EXPECT_THAT(first, HasSubstr(absl::IsOutOfRange(end) ? "stream" : "pause 500"));
+    if (!absl::IsOutOfRange(end)) {
+      EXPECT_EQ(Shown(state.Resume()), "stream");
+    }
+    EXPECT_EQ(Shown(state.Ended(end, {})), "pause 1000");
+    EXPECT_EQ(Shown(state.Resume()), "list");
+    EXPECT_EQ(Shown(state.Listed(Page("", "10"))), "say pods: up to date again, synced, watch 10");
+  }
+}
+
+TEST(InformerState, SaysWhatToDoAboutAMissingKind) {
+  InformerState state = Paged(kTrainJobs);
   EXPECT_EQ(Shown(state.Listed(absl::NotFoundError("404"))),
             "say trainjobs: 404; the cluster does not serve that kind: apply its CustomResourceDefinition; trying "
             "again, pause 500");
@@ -318,11 +419,14 @@ TEST(InformerState, AKindThatTheServerDoesNotKnow) {
   for (const bool optional : {false, true}) {
     Resource resource = kJobSets;
     resource.optional = optional;
-    InformerState state(resource);
-    state.Begin();
+    InformerState state = Paged(resource);
     const std::string said = Shown(state.Listed(absl::NotFoundError("404")));
     EXPECT_EQ(state.synced(), optional);
     EXPECT_THAT(said, HasSubstr(optional ? "synced" : "pause"));
+    InformerState streaming(resource);
+    streaming.Begin();
+    EXPECT_EQ(Shown(streaming.Ended(absl::NotFoundError("404"), {})), said);
+    EXPECT_EQ(streaming.synced(), optional);
   }
 }
 

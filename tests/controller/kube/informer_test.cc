@@ -38,8 +38,13 @@ Reply Page(const std::vector<std::string>& items, const std::string& version, co
 
 class InformerTest : public testing::Test {
  protected:
-  // The server answers each request by the next one of `replies`. After the last it sends nothing.
+  // As Stream. The server refuses streams first, as one that has none.
   void Begin(std::vector<Reply> replies, size_t longest_answer = size_t{1} << 20) {
+    replies.insert(replies.begin(), ScriptServer::Refusal(422, "Invalid"));
+    Stream(std::move(replies), longest_answer);
+  }
+  // The server answers each request by the next one of `replies`. After the last it sends nothing.
+  void Stream(std::vector<Reply> replies, size_t longest_answer = size_t{1} << 20) {
     replies_ = std::move(replies);
     server_.emplace(loop_, [this](const ScriptServer::Asked&) {
       return next_ < replies_.size() ? replies_[next_++] : Reply{.then = Reply::Then::kStay};
@@ -82,8 +87,8 @@ TEST_F(InformerTest, ListsFewerAtATimeWhereAPageIsTooLong) {
   Begin({{.body = std::string(2000, ' ')}, Page({Pod("a", "1", "A")}, "10")}, 1000);
   EXPECT_TRUE(RunUntil(loop_, [&] { return informer_->synced(); }));
   EXPECT_THAT(told_, ElementsAre("put A", "synced"));
-  EXPECT_THAT(server_->lines()[0], HasSubstr("limit=500&"));
-  EXPECT_THAT(server_->lines()[1], HasSubstr("limit=62&"));
+  EXPECT_THAT(server_->lines()[1], HasSubstr("limit=500&"));
+  EXPECT_THAT(server_->lines()[2], HasSubstr("limit=62&"));
 }
 
 TEST_F(InformerTest, KeepsInStep) {
@@ -112,7 +117,8 @@ TEST_F(InformerTest, KeepsInStep) {
   EXPECT_EQ(kept_["ns/c"], "Done");
 
   const std::string selector = "labelSelector=app%20in%20%28a%2Cb%29";
-  const std::vector<std::string> lines = server_->lines();
+  std::vector<std::string> lines = server_->lines();
+  lines.erase(lines.begin());
   ASSERT_EQ(lines.size(), 8U);
   const std::string path = "GET /api/v1/namespaces/ns/pods?";
   EXPECT_EQ(lines[0], path + "limit=500&" + selector);
@@ -159,7 +165,27 @@ TEST_F(InformerTest, KeepsInStepByProtobuf) {
   EXPECT_THAT(told_, ElementsAre("put A", "put B", "synced", "put Pending", "put Failed", "put Done", "gone A", "put D",
                                  "gone B", "gone D"));
   EXPECT_THAT(said_, ElementsAre(HasSubstr("a line of the watch is not an event"), "pods: up to date again"));
-  EXPECT_THAT(server_->lines()[2], HasSubstr("resourceVersion=11"));
+  EXPECT_THAT(server_->lines()[3], HasSubstr("resourceVersion=11"));
+}
+
+TEST_F(InformerTest, KeepsInStepByAStream) {
+  const std::string mark =
+      R"({"metadata":{"resourceVersion":"10","annotations":{"k8s.io/initial-events-end":"true"}}})";
+  Stream({
+      {.chunks = {Event("ADDED", Pod("a", "9", "A")), Event("ADDED", Pod("b", "2", "B")), Event("BOOKMARK", mark),
+                  Event("MODIFIED", Pod("a", "11", "C"))}},
+      {.chunks = {Event("DELETED", Pod("b", "12"))}, .then = Reply::Then::kStay},
+  });
+  EXPECT_TRUE(RunUntil(loop_, [&] { return told_.size() >= 5; }));
+  EXPECT_THAT(told_, ElementsAre("put A", "put B", "synced", "put C", "gone B"));
+  EXPECT_THAT(said_, IsEmpty());
+  const std::vector<std::string> lines = server_->lines();
+  EXPECT_THAT(lines[0], StartsWith("GET /api/v1/namespaces/ns/pods?watch=true&allowWatchBookmarks=true&"));
+  EXPECT_TRUE(
+      lines[0].ends_with("&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
+                         "&labelSelector=app%20in%20%28a%2Cb%29"))
+      << lines[0];
+  EXPECT_THAT(lines[1], HasSubstr("&resourceVersion=11&"));
 }
 
 TEST_F(InformerTest, GoesOnAfterAnOutage) {
@@ -187,7 +213,10 @@ TEST_F(InformerTest, WhatBecomesUnreadableIsGone) {
 
 TEST(Informer, ACallbackMayEndIt) {
   boost::asio::io_context loop;
-  ScriptServer server(loop, [](const ScriptServer::Asked&) { return Page({Pod("a", "1"), Pod("b", "2")}, "10"); });
+  ScriptServer server(loop, [](const ScriptServer::Asked& asked) {
+    if (asked.target.find("watch=") != std::string::npos) return ScriptServer::Refusal(422, "Invalid");
+    return Page({Pod("a", "1"), Pod("b", "2")}, "10");
+  });
   ApiClient client(loop, server.access(), {});
   std::optional<Informer> informer;
   int told = 0;
@@ -205,7 +234,7 @@ TEST(Informer, ACallbackMayEndIt) {
   loop.restart();
   loop.poll();
   EXPECT_EQ(told, 1);
-  EXPECT_EQ(server.asked().size(), 1U);
+  EXPECT_EQ(server.asked().size(), 2U);
 }
 
 }  // namespace
