@@ -19,6 +19,7 @@
 #include "base/attach.h"
 #include "base/descriptors.h"
 #include "base/exit_codes.h"
+#include "base/folder_watch.h"
 #include "base/text.h"
 #include "launcher/process.h"
 
@@ -31,6 +32,7 @@ namespace {
 
 constexpr size_t kHelpersAtOnce = 8;
 constexpr size_t kPythonsOfAWorker = 16;
+constexpr char kAwaiting[] = "flight recorder: its dump cannot be waited for (inotify)";
 
 std::string HangFile(const EvidenceTarget& target) { return target.folder + "/hang.txt"; }
 
@@ -103,13 +105,14 @@ class HangEvidence::Impl : public std::enable_shared_from_this<Impl> {
   void WatchFor(const EvidenceTarget& target) {
     if (!watch_.is_open()) {
       Descriptor events(inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
-      if (!events.ok() || !Attach(watch_, std::move(events), "watching for a dump").ok()) return;
+      Status watched = events.ok() ? Attach(watch_, std::move(events), kAwaiting) : InotifyStatus(errno, kAwaiting);
+      if (!watched.ok()) return Note(target, std::string(Message(watched)));
       AwaitDump();
     }
     const std::string& dump = target.recorder->dump;
     std::string folder = dump.substr(0, std::max<size_t>(1, dump.rfind('/')));
     int id = inotify_add_watch(watch_.native_handle(), folder.c_str(), IN_CLOSE_WRITE | IN_MOVED_TO);
-    if (id < 0) return;
+    if (id < 0) return Note(target, std::string(Message(InotifyStatus(errno, kAwaiting))));
     folders_[id] = folder;
     awaited_.insert(dump);
   }

@@ -1,4 +1,7 @@
-// Watches the folder of a file by inotify, without polling: the file appears, or another one replaces it.
+// Watches the folder of a file: the file appears, or another one replaces it.
+//
+// By inotify, without polling. Linux gives a user few instances of it (fs.inotify.max_user_instances, often 128, for
+// all pods of a machine that run as one user), and a sandbox may have none. Then the folder is looked at once a second.
 //
 // Loop thread only. Symbolic links count like files. So it notices when Kubernetes updates a volume by swapping a link.
 #pragma once
@@ -7,10 +10,14 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "base/status.h"
 
 namespace muster {
+
+// A status for a failed call of inotify: as ErrnoStatus, with the limit to raise.
+Status InotifyStatus(int error, std::string_view what);
 
 class FolderWatch {
  public:

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <map>
 
+#include "base/folder_watch.h"
 #include "base/text.h"
 
 namespace muster::local {
@@ -92,11 +93,11 @@ StatusOr<std::unique_ptr<OutputWatch>> OutputWatch::Begin(asio::io_context& loop
   fs::create_directories(folder, error);
   if (error) return absl::UnavailableError(fmt::format("{}: it cannot be made: {}", folder, error.message()));
   const int inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-  if (inotify < 0) return ErrnoStatus(errno, "inotify");
+  if (inotify < 0) return InotifyStatus(errno, fmt::format("{}: it cannot be watched (inotify)", folder));
   if (inotify_add_watch(inotify, folder.c_str(), IN_MODIFY | IN_CREATE) < 0) {
     const int failed = errno;
     close(inotify);
-    return ErrnoStatus(failed, folder);
+    return InotifyStatus(failed, folder);
   }
   auto impl = std::make_shared<Impl>(loop, inotify, folder, std::move(texts), std::move(found), std::move(lines));
   impl->Wait();

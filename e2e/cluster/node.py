@@ -15,6 +15,7 @@ packages of debian-packages-e2e.txt.
     place.clean()
 """
 
+import contextlib
 import json
 import os
 import shutil
@@ -90,6 +91,19 @@ def read_words(path):
         return file.read().decode(errors="replace").split("\0")
 
 
+INSTANCES = "/proc/sys/fs/inotify/max_user_instances"
+LEAST_INSTANCES = 1024  # of inotify, for all nodes, pods and control planes: Linux gives a user 128
+
+
+def allow_watches():
+    """Raises this machine's limit of inotify. Without it kubelets, containerd and others end at their start."""
+    with open(INSTANCES) as file:
+        if int(file.read()) >= LEAST_INSTANCES:
+            return
+    with contextlib.suppress(OSError), open(INSTANCES, "w") as file:  # a container may not be allowed to
+        file.write(str(LEAST_INSTANCES))
+
+
 class Node:
     """`number`: of the node in its place, from 0. The node is called node-NUMBER."""
 
@@ -117,6 +131,7 @@ class Node:
 
     def start(self):
         """Makes the node, and waits until it is ready."""
+        allow_watches()
         self.place.add(self.name, self.number)
         self.start_containerd()
         self._load_busybox()

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "base/folder_watch.h"
 #include "base/text.h"
 
 namespace muster::local {
@@ -15,7 +16,7 @@ namespace fs = std::filesystem;
 
 StatusOr<FolderTreeWatch> FolderTreeWatch::Begin(const std::string& folder, int levels) {
   Descriptor inotify(inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
-  if (!inotify.ok()) return ErrnoStatus(errno, fmt::format("{}: it cannot be watched (inotify)", folder));
+  if (!inotify.ok()) return InotifyStatus(errno, fmt::format("{}: it cannot be watched (inotify)", folder));
   FolderTreeWatch watch(folder, levels, std::move(inotify));
   MUSTER_RETURN_IF_ERROR(watch.Add(folder, levels));
   return watch;
@@ -34,7 +35,7 @@ Status FolderTreeWatch::Add(const std::string& folder, int levels) {
     constexpr uint32_t kChanges = IN_CREATE | IN_MOVED_TO | IN_MODIFY | IN_ONLYDIR | IN_DONT_FOLLOW;
     if (inotify_add_watch(inotify_.get(), folder.c_str(), kChanges) < 0) {
       if (errno == ENOENT || errno == ENOTDIR) return absl::OkStatus();
-      return ErrnoStatus(errno, fmt::format("{}: it cannot be watched (inotify)", folder));
+      return InotifyStatus(errno, fmt::format("{}: it cannot be watched (inotify)", folder));
     }
     watched_.insert(folder);
   }

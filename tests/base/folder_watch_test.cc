@@ -2,9 +2,15 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <optional>
 
 #include "base/temporary_folder.h"
 
@@ -13,12 +19,35 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class FolderWatchTest : public testing::Test {
+// Lets no descriptor be opened while it exists.
+class NoDescriptor {
+ public:
+  NoDescriptor() {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    const int next = dup(STDIN_FILENO);
+    close(next);
+    rlimit limit = before_;
+    limit.rlim_cur = static_cast<rlim_t>(next);
+    setrlimit(RLIMIT_NOFILE, &limit);
+  }
+  ~NoDescriptor() { setrlimit(RLIMIT_NOFILE, &before_); }
+  NoDescriptor(const NoDescriptor&) = delete;
+  NoDescriptor& operator=(const NoDescriptor&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+// The parameter: whether there is an instance of inotify.
+class FolderWatchTest : public testing::TestWithParam<bool> {
  protected:
   void SetUp() override {
     auto made = MakeTemporaryFolder("folder_watch_", {testing::TempDir()});
     ASSERT_TRUE(made.ok()) << made.status();
     folder_ = made->path;
+    const boost::asio::posix::stream_descriptor any(loop_);  // the loop opens its own descriptors
+    std::optional<NoDescriptor> none;
+    if (!GetParam()) none.emplace();
     auto watch = FolderWatch::Begin(loop_, File("file"), "--file", [this] {
       ++calls_;
       if (ends_) watch_.reset();
@@ -47,7 +76,7 @@ class FolderWatchTest : public testing::Test {
   bool ends_ = false;
 };
 
-TEST_F(FolderWatchTest, CallsOnceSoonThenAfterEachChange) {
+TEST_P(FolderWatchTest, CallsOnceSoonThenAfterEachChange) {
   EXPECT_TRUE(IsCalled()) << "soon";
   EXPECT_EQ(loop_.poll(), 0U) << "nothing has changed";
   Write("file", "a");
@@ -61,7 +90,7 @@ TEST_F(FolderWatchTest, CallsOnceSoonThenAfterEachChange) {
 }
 
 // The kubelet updates a volume in this way.
-TEST_F(FolderWatchTest, SeesALinkThatIsSwapped) {
+TEST_P(FolderWatchTest, SeesALinkThatIsSwapped) {
   fs::create_directory(File("..1"));
   fs::create_directory_symlink("..1", File("..data"));
   fs::create_symlink("..data/file", File("file"));
@@ -75,7 +104,7 @@ TEST_F(FolderWatchTest, SeesALinkThatIsSwapped) {
   EXPECT_TRUE(IsCalled());
 }
 
-TEST_F(FolderWatchTest, EndsInsideOfItsCall) {
+TEST_P(FolderWatchTest, EndsInsideOfItsCall) {
   ends_ = true;
   EXPECT_TRUE(IsCalled());
   Write("file", "a");
@@ -83,7 +112,18 @@ TEST_F(FolderWatchTest, EndsInsideOfItsCall) {
   EXPECT_EQ(calls_, 1);
 }
 
-TEST_F(FolderWatchTest, NamesTheFolderThatIsNotThere) {
+TEST(Inotify, ItsErrorsNameTheLimitToRaise) {
+  for (const auto& [error, limit] : std::map<int, std::string>{{EMFILE, "fs.inotify.max_user_instances"},
+                                                               {ENOSPC, "fs.inotify.max_user_watches"},
+                                                               {ENFILE, "fs.file-max"}}) {
+    EXPECT_THAT(std::string(Message(InotifyStatus(error, "--file: cannot watch"))),
+                testing::AllOf(testing::StartsWith("--file: cannot watch: "), testing::HasSubstr(limit)));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Inotify, FolderWatchTest, testing::Bool());
+
+TEST_P(FolderWatchTest, NamesTheFolderThatIsNotThere) {
   const auto watch = FolderWatch::Begin(loop_, File("missing/file"), "--file=x", [] {});
   EXPECT_TRUE(absl::IsNotFound(watch.status())) << watch.status();
   EXPECT_THAT(std::string(watch.status().message()),
