@@ -275,9 +275,12 @@ Charged Charge(const PyTorchPlan& plan, const Replicas& replicas, const std::opt
       // One failure that ends several pods is charged once. Agents that end for one (`spent`) have charged it before.
       // An end that is not the job's fault is never charged, also if the kubelet has started the container again.
       const bool is_charged = failure && failure->origin != pod.meta.uid && !origins.insert(failure->origin).second;
-      const bool is_free = is_charged || replica.consequence || (failure && !failure->failure.counted) ||
-                           (plan.restart == RestartScope::kJob && failure && failure->spent);
-      status->restarts += now - before - (is_free ? 1 : 0);
+      const bool is_free =
+          is_charged || replica.consequence || (plan.restart == RestartScope::kJob && failure && failure->spent);
+      // The kubelet tells of the last end alone. Those before it, which nobody saw, are taken to be of its kind: a node
+      // that was away has ended the container several times, or the container fails again and again.
+      const bool is_platforms = failure && !failure->failure.counted;
+      if (!is_platforms) status->restarts += now - before - (is_free ? 1 : 0);
     }
     if (failure) found.push_back(*std::move(failure));
   }

@@ -143,6 +143,24 @@ TEST(PyTorchExitCodes, ARestartThatThePlatformCausedCostsNothing) {
   }
 }
 
+// A node that was away brings the last end alone, and a higher count.
+TEST(PyTorchExitCodes, EndsThatNobodySawAreOfTheKindOfTheLast) {
+  for (const bool own : {true, false}) {
+    SCOPED_TRACE(own);
+    PyTorchWorld world = RunningWorld({.policy = "OnFailure", .run = "{backoffLimit: 5}"});
+    world.Wait(std::chrono::seconds(120));
+    ObservedPod& pod = world.StartsAgain("a-worker-0", 137);
+    pod.restarts += 2;
+    pod.ends[0].sandbox_lost = !own;
+    world.Settle();
+    EXPECT_EQ(world.job.status.restarts, own ? 3 : 0);
+    world.Wait(std::chrono::seconds(120));
+    world.StartsAgain("a-worker-0", 137);
+    world.Settle();
+    EXPECT_EQ(world.job.status.restarts, own ? 4 : 1) << "the next end is seen";
+  }
+}
+
 // A pod may become Failed although the kubelet restarts containers. training-operator v1 replaces such a pod.
 TEST(PyTorchExitCodes, APodThatFailedAsAWhole) {
   struct Row {
