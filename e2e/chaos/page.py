@@ -1,5 +1,7 @@
 """A folder for each job that fell short, with its object and a page that says what happened to it."""
 
+import contextlib
+import glob
 import html
 import os
 import shutil
@@ -24,10 +26,23 @@ def save(world, folder, job, wrong, faults):
     with open(os.path.join(where, "index.html"), "w") as file:
         file.write(HEAD.format(title=html.escape(job.full_name()), style=STYLE))
         file.write("".join(f"<p>{html.escape(each)}" for each in wrong))
-        file.write(f"<p>Logs, pods and events are in <a href=../cluster>../cluster</a>.<h2>Faults</h2><table>{rows}")
+        file.write(
+            "<p>Logs of programs, pods and events are in <a href=../cluster>../cluster</a>, the logs of all pods"
+        )
+        file.write(f" that there were in <a href=../pods>../pods</a>.<h2>Faults</h2><table>{rows}")
         file.write(f"</table><h2>The object</h2><pre>{html.escape(described)}</pre>")
 
 
 def save_cluster(world, folder):
     """Saves the logs of all pods and programs, before the jobs are deleted."""
     installation.save(world.cluster, world.namespace, os.path.join(folder, "cluster"))
+
+
+def keep_logs(world, folder):
+    """Keeps the logs of all containers so far, as links in FOLDER/pods. The kubelet deletes those of a pod that goes."""
+    for node in world.nodes:
+        for path in glob.glob(node.path("podlogs/*/*/*")):
+            where = os.path.join(folder, "pods", os.path.relpath(path, node.path("podlogs")))
+            with contextlib.suppress(OSError):  # it exists, or the pod has just gone
+                os.makedirs(os.path.dirname(where), exist_ok=True)
+                os.link(path, where)
