@@ -32,7 +32,13 @@ class Request:
         return self.fields.get("watch") == "true"
 
     @property
-    def is_list(self):
+    def is_stream(self):
+        """A watch that begins with all objects."""
+        return "sendInitialEvents" in self.fields
+
+    @property
+    def is_page(self):
+        """Of a list."""
         return "limit" in self.fields
 
     @property

@@ -93,7 +93,7 @@ class Wire(ControllerCase):
                 send(line)
 
         def rule(request):
-            if not request.is_watch or request.resource != "trainjobs":
+            if not request.is_watch or request.resource != "trainjobs" or (held and request.is_stream):
                 return None
             if not held:
                 return Fault(stream=stream)
@@ -111,7 +111,8 @@ class Wire(ControllerCase):
         self.trains("each-byte", rule, also=all_cut)
 
     def test_versions_have_expired(self):
-        """Error 410 for a resumed watch, as answer and as event, and for the next page of a list (of 1 object each)."""
+        """Error 410 for a resumed watch, as answer and as event, and for the next page of a list (of 1 object each).
+        The server has no streams."""
         gone = status_answer(410, "Expired")
         told = watch_line("ERROR", json.loads(gone[2]))
         faults = {
@@ -122,9 +123,11 @@ class Wire(ControllerCase):
         }
 
         def rule(request):
+            if request.is_stream:
+                return Fault(answer=status_answer(422, "Invalid"))
             if request.is_watch:
                 return faults["watch"](request)
-            if not request.is_list:
+            if not request.is_page:
                 return None
             return faults["list"](request) or Fault(query=request.query.replace("limit=500", "limit=1"))
 
@@ -134,9 +137,24 @@ class Wire(ControllerCase):
             )
         self.trains("expired", rule)
         lists = [
-            request for request in self.proxy.requests if request.is_list and request.resource != "jobsets"
+            request for request in self.proxy.requests if request.is_page and request.resource != "jobsets"
         ]  # there are none here
         self.assertEqual({request.status for request in lists}, {200, None})
+
+    def test_streams_are_cut_before_the_mark(self):
+        """The list that a stream began comes by pages."""
+        for number in range(2):
+            self.api.create(
+                "trainingruntimes", {**runtime("", 1, container=TRUE), "metadata": {"name": f"stream-{number}"}}
+            )
+
+        def stream(lines, send):
+            send(next(lines))  # an object, or the mark
+
+        self.trains("streams", lambda request: Fault(stream=stream) if request.is_stream else None)
+        pages = {request.resource for request in self.proxy.requests if request.is_page}
+        self.assertIn("trainingruntimes", pages)
+        self.assertNotIn("jobsets", pages)  # its stream was refused: there are none here
 
     def test_history_is_compacted_while_watches_stand_still(self):
         """The API server is restarted, so its cache is empty. The informer must list what the held watches missed."""
@@ -149,9 +167,19 @@ class Wire(ControllerCase):
             self.make(name, runtime("", 2, container=TRUE))
             self.running(name)
         self.proxy.obey(lambda request: Fault(stream=lambda lines, send: held.wait()) if request.is_watch else None)
+        with self.proxy.lock:
+            cut = {(request.path, request.fields.get("fieldSelector")) for request in self.proxy.streams}
+        self.assertGreater(len(cut), 5)
         self.proxy.cut_watches()
         self.proxy.await_(
-            lambda: [request.status for request in self.proxy.requests if request.is_watch] == [200] * 6,
+            lambda: (
+                cut
+                == {
+                    (request.path, request.fields.get("fieldSelector"))
+                    for request in self.proxy.requests
+                    if request.is_watch and request.status == 200
+                }
+            ),
             "all watches again",
         )
         self.api.delete("trainjobs", "goes")
@@ -169,7 +197,7 @@ class Wire(ControllerCase):
         self.proxy.await_(
             lambda: (
                 {"trainjobs", "jobs", "pods"}
-                <= {request.resource for request in self.proxy.requests if request.is_list}
+                <= {request.resource for request in self.proxy.requests if request.is_stream or request.is_page}
             ),
             "lists",
         )
