@@ -35,8 +35,11 @@ PodRules RulesOf(const Replica& replica) {
           .node_rank = replica.planned->first_rank + replica.index};
 }
 
-// Adds the uid and the rank. An origin that is the pod's name becomes its uid, since names are used again.
+// Adds the uid and the rank. An origin that is the pod's name becomes its uid, since names are used again. A wait for
+// the master's name that lasted too long is not counted: it is the cluster that did not answer.
 void Complete(const PyTorchPlan& plan, const ObservedPod& pod, PodFailure* failure) {
+  const Failure& said = failure->failure;
+  if (said.container == kWaitContainer && said.exit_code == kExitRendezvousTimeout) failure->failure.counted = false;
   if (failure->origin == pod.meta.name) failure->origin = pod.meta.uid;
   failure->failure.pod_uid = pod.meta.uid;
   failure->failure.origin = failure->origin;

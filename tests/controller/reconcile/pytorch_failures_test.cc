@@ -218,6 +218,22 @@ TEST(PyTorchFailures, AWaitForTheMasterExplainsNoEndOfIt) {
   EXPECT_EQ(world.State(), "Failed");
 }
 
+// The cluster did not answer: its DNS, its network, or what makes the master's Service.
+TEST(PyTorchFailures, AWaitForTheMasterThatWasInVainCostsNothing) {
+  for (const int code : {200, 1}) {
+    for (const char* policy : {"ExitCode", "OnFailure"}) {
+      SCOPED_TRACE(fmt::format("{} {}", policy, code));
+      PyTorchWorld world = LongRunning({.policy = policy, .run = "{backoffLimit: 5}"});
+      ObservedPod& pod = world.Ends("a-worker-0", code);
+      pod.ends[0] = PyTorchWorld::EndOf(code, world.now, "init-pytorch");
+      world.Wait(kSecond);
+      world.Settle();
+      EXPECT_EQ(world.State(), "Running");
+      EXPECT_EQ(world.job.status.restarts, code == 200 ? 0 : 1);
+    }
+  }
+}
+
 // The new master starts beside a worker that will end because of the old master.
 TEST(PyTorchFailures, AConsequenceExplainsFurtherOnesForAWhile) {
   PyTorchWorld world = LongRunning(ByCode("{backoffLimit: 1}"));
