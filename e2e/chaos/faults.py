@@ -239,6 +239,7 @@ def containerd(world, chance):
 def freeze(world, chance):
     node = working(world, chance)
     struck = on_node(world, node, f"{node.name} is frozen", chance.uniform(2, 25), node.thaw)
+    world.makers.frozen.update(struck.moved)
     node.freeze()
     return struck
 

@@ -68,10 +68,10 @@ class World:
         store.put(BUCKET, KEY_OF_DATA, data)
         folder = os.path.join(self.place.folder, "shared")
         os.makedirs(folder)
-        makers = Makers(folder, data, steps, store, serve_model(self.cluster, self.place.folder))
+        self.makers = Makers(folder, data, steps, store, serve_model(self.cluster, self.place.folder))
         kueue.Kueue(self.cluster)
         self._queue()
-        self.jobs = makers.all()
+        self.jobs = self.makers.all()
         self.kubectl("create", "-f", "-", content=json.dumps(secret_of_store()))
         for job in self.jobs:
             for made in job.objects:
