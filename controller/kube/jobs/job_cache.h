@@ -45,6 +45,11 @@ struct KnownJob {
   std::optional<AgentsSaid> agents;  // what they said last, of whichever pod was asked then
 
   bool IsPlanned() const { return plan != nullptr && planned_generation == job.meta.generation; }
+  // True if the notices of a plan for this generation have not been recorded. Not if another leader has begun the job:
+  // a new leader would write an event for each job that there is.
+  bool HasNews() const {
+    return planned_generation < 0 ? !job.status.start_time : planned_generation != job.meta.generation;
+  }
 };
 
 // A kind of object that belongs to jobs, and the labels by which its objects are watched.

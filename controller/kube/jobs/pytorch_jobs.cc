@@ -39,7 +39,9 @@ class PyTorchJobs::Impl final : public JobController<PyTorchJobKind, PyTorchJobC
     if (!whole.ok()) co_return whole.status();
     auto plan = PlanPyTorchJob(*whole, options);
     if (!plan.ok()) co_return plan.status();
-    for (const Notice& notice : plan->notices) Record(job, notice);
+    if (known->HasNews()) {
+      for (const Notice& notice : plan->notices) Record(job, notice);
+    }
     known->plan = std::make_shared<const PyTorchPlan>(*std::move(plan));
     known->planned_generation = job.meta.generation;
     known->planned_with_agent = with_agent;

@@ -33,10 +33,12 @@ class TrainJobs::Impl final : public JobController<TrainJobKind, TrainJobCache> 
     whole->status = job.status;
     auto planned = co_await PlanBySnapshot(*whole, of->runtime);
     if (!planned.ok()) co_return planned.status();
-    for (const Notice& notice : planned->plan.notices) Record(job, notice);
     auto plan = std::make_shared<const TrainJobPlan>(std::move(planned->plan));
     Known* known = cache_.Find(key);
     if (known != nullptr && known->job.meta.uid == job.meta.uid) {
+      if (known->HasNews()) {
+        for (const Notice& notice : plan->notices) Record(job, notice);
+      }
       known->plan = plan;
       known->runtime = runtimes_.Pack(job.runtime, job.meta.ns, planned->runtime);
       known->planned_generation = job.meta.generation;

@@ -207,8 +207,11 @@ class Controller(ControllerCase):
 class Leaders(ControllerCase):
     def test_another_takes_over(self):
         first = self.start_controller("first")
-        self.make("one", runtime("", 1, container=TRUE))
+        made = runtime("", 1, container=TRUE)
+        made["spec"]["template"]["spec"]["failurePolicy"] = {"maxRestarts": 1}
+        self.make("one", made)
         self.running("one")
+        self.api.await_event("one", "AnyFailureRestarts")
         self.start_controller("second")
         first.send_signal(signal.SIGTERM)  # it releases the Lease
         self.assertEqual(first.wait(WAIT), 0)
@@ -218,6 +221,8 @@ class Leaders(ControllerCase):
         self.cluster.processes.kill("second")
         self.make("two", runtime("", 1, container=TRUE))
         self.running("two")  # after the Lease has expired
+        told = [each["count"] for each in self.api.about("one") if each["reason"] == "AnyFailureRestarts"]
+        self.assertEqual(told, [1], "a new leader does not say it again")
 
 
 if __name__ == "__main__":
