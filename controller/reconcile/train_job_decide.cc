@@ -24,6 +24,11 @@ namespace {
 constexpr std::chrono::seconds kLastWords{60};  // how long to wait after a Job's end for what its pods report
 
 // One decision while it is made.
+std::string WhyOf(const std::string& job, const std::string& reason, const std::string& message,
+                  const std::string& cause) {
+  return cause.empty() ? fmt::format("Job {}: {}: {}", job, reason, message) : cause;
+}
+
 class Deciding {
  public:
   Deciding(const TrainJob& job, const TrainJobPlan& plan, const Observed& observed, WallTime now)
@@ -216,7 +221,7 @@ class Deciding {
     if (spent) return Fail(reason::kReachedMaxRestarts, cause == nullptr ? "" : cause->failure.job, why);
     if (failed == nullptr) {
       const std::string preempted = PreemptedGang(all_);
-      if (!preempted.empty()) Restart(preempted, false);
+      if (!preempted.empty()) Restart(preempted, status().restarts);
       return !preempted.empty();
     }
     const ObservedJob& job = *failed->job;
@@ -227,16 +232,15 @@ class Deciding {
         (policy == RestartPolicy::kExitCode && failed->failure->reason == "PodFailurePolicy")) {
       return Fail(reason::kFailedJobs, job.meta.name, what);
     }
+    if (HasAgent() && IsOverBudgetByOthers(*failed, status().failures)) {
+      if (!AwaitsPods(*failed, job.failed_at)) Restart(what, status().restarts);
+      return true;
+    }
     if (status().restarts >= plan_.max_restarts) {
       return Fail(plan_.max_restarts == 0 ? reason::kFailedJobs : reason::kReachedMaxRestarts, job.meta.name, what);
     }
-    Restart(what);
+    Restart(what, {});
     return true;
-  }
-
-  static std::string WhyOf(const std::string& job, const std::string& reason, const std::string& message,
-                           const std::string& cause) {
-    return cause.empty() ? fmt::format("Job {}: {}: {}", job, reason, message) : cause;
   }
 
   // Does what the matching rule of the failurePolicy says.
@@ -250,7 +254,7 @@ class Deciding {
     const bool counted = match.rule->action == FailureRule::Action::kRestart;
     if (counted && status().restarts >= plan_.max_restarts)
       return Fail(reason::kReachedMaxRestarts, match.job->name, what);
-    Restart(what, counted);
+    Restart(what, counted ? std::nullopt : std::optional(base_));
     return true;
   }
 
@@ -268,9 +272,9 @@ class Deciding {
     return true;
   }
 
-  // Restarts the whole step. Deletes its pods directly: the garbage collector would take seconds. If not `counted`, the
-  // restarts within the last attempt are not counted either. Does nothing while pods of a suspended Job are ending.
-  void Restart(const std::string& cause, bool counted = true) {
+  // Restarts the whole step. Deletes its pods directly: the garbage collector would take seconds. `used`: the restarts
+  // that are used up then, if this one is not counted. Does nothing while pods of a suspended Job are ending.
+  void Restart(const std::string& cause, std::optional<int> used) {
     if (AwaitsSuspendedPods()) return;
     decision_.status_first = true;
     for (const Placed& placed : all_) {
@@ -278,9 +282,9 @@ class Deciding {
     }
     ++status().attempt;
     // A counted restart of the step costs at least one, even if no failure of its pods was counted.
-    status().restarts = counted ? std::max(status().restarts, base_ + 1) : base_;
+    status().restarts = used.value_or(std::max(status().restarts, base_ + 1));
     const std::string which =
-        counted ? fmt::format("restart {} of {}", status().restarts, plan_.max_restarts) : "not counted";
+        used ? "not counted" : fmt::format("restart {} of {}", status().restarts, plan_.max_restarts);
     Event(true, kRestarting, fmt::format("the whole step starts again ({}): {}", which, cause));
     RemoveLeftOvers();
     std::erase_if(status().completed_jobs, [this](const std::string& name) {

@@ -101,6 +101,13 @@ bool IsMet(const Dependency& dependency, const std::vector<Placed>& all) {
 
 }  // namespace
 
+bool IsOverBudgetByOthers(const Placed& placed, const std::vector<Failure>& known) {
+  if (placed.job == nullptr || !placed.failure || placed.failure->reason != kOverBudgetReason) return false;
+  return std::any_of(known.begin(), known.end(), [&](const Failure& one) {
+    return !one.counted && one.job == placed.job->meta.name && one.time >= placed.job->meta.created.value_or(one.time);
+  });
+}
+
 PodsByJob GroupPods(const Observed& observed) {
   PodsByJob pods;
   // Pods of one Job follow one another. A pass looks at all pods several times, so the usual case hashes no uid.

@@ -48,6 +48,10 @@ bool IsScaledAway(const ObservedPod& pod, const PlannedJob& planned);
 
 bool IsInitializer(const PlannedJob& planned);
 
+// True if the Job has used up its backoffLimit, and pods of it ended for no fault of the job. Kubernetes counts them,
+// too.
+bool IsOverBudgetByOthers(const Placed& placed, const std::vector<Failure>& known);
+
 // The pods of each Job, by the Job's uid. They point into `observed`.
 using PodsByJob = std::unordered_map<std::string_view, std::vector<const ObservedPod*>>;
 PodsByJob GroupPods(const Observed& observed);

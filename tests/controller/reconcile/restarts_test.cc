@@ -135,6 +135,36 @@ TEST(Decide, AStepWithoutTheAgentIsRecreatedAsAWhole) {
   EXPECT_EQ(decision.status.Find("Failed")->reason, "ReachedMaxRestarts");
 }
 
+// Kubernetes counts each pod that is lost or deleted in the Job's limit.
+TEST(Decide, AJobThatReachedItsLimitByLostPodsIsRecreatedFree) {
+  for (const bool platforms : {true, false}) {
+    SCOPED_TRACE(platforms);
+    Observed observed;
+    observed.services = {HeadlessService()};
+    observed.jobs = {There("a-node-0")};
+    observed.jobs[0].meta.created = kNow - 60 * kSecond;
+    observed.jobs[0].failed_at = kNow;
+    observed.jobs[0].failed_reason = "BackoffLimitExceeded";
+    TrainJob job = Job();
+    job.status.start_time = kNow - 90 * kSecond;
+    job.status.restarts = 3;
+    Failure lost;
+    lost.pod = "a-node-0-1-w";
+    lost.job = "a-node-0";
+    lost.reason = "Deleted";
+    lost.counted = !platforms;
+    lost.time = kNow - 10 * kSecond;
+    job.status.failures = {lost};
+    const TrainJobDecision decision = Decide(job, TwoNodes(), observed, kNow);
+    EXPECT_EQ(decision.status.Find("Failed") == nullptr, platforms);
+    EXPECT_EQ(decision.status.attempt, platforms ? 1 : 0);
+    EXPECT_EQ(decision.status.restarts, 3) << "what was used stays used";
+    if (platforms) {
+      EXPECT_THAT(decision.events.back().message, HasSubstr("the whole step starts again (not counted)"));
+    }
+  }
+}
+
 TEST(Decide, ANumberOfTheAttemptThatSomebodyRaisedCostsNothing) {
   Observed observed;
   observed.services = {HeadlessService()};
