@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <csignal>
+#include <map>
 #include <set>
+#include <utility>
 
 #include "base/exit_codes.h"
 #include "base/text.h"
@@ -237,9 +239,10 @@ Replicas PlaceReplicas(const PyTorchJob& job, const PyTorchPlan& plan, const Obs
 
 Charged Charge(const PyTorchPlan& plan, const Replicas& replicas, const std::optional<AgentsSaid>& agents,
                PyTorchJobStatus* status) {
-  std::set<std::string> origins;  // of the failures that are charged
+  // How many restarts each failure was charged with, by its origin: one, and those before it that nobody saw.
+  std::map<std::string, int> charged_for;
   for (const Failure& failure : status->failures) {
-    if (failure.counted) origins.insert(failure.origin);
+    if (failure.counted) charged_for[failure.origin] = kUnlimitedRestarts;
   }
   std::vector<PodFailure> overcome;
   if (plan.restart == RestartScope::kJob) {
@@ -276,14 +279,17 @@ Charged Charge(const PyTorchPlan& plan, const Replicas& replicas, const std::opt
     }
     if (now > before) {
       // One failure that ends several pods is charged once. Agents that end for one (`spent`) have charged it before.
-      // An end that is not the job's fault is never charged, also if the kubelet has started the container again.
-      const bool is_charged = failure && failure->origin != pod.meta.uid && !origins.insert(failure->origin).second;
-      const bool is_free =
-          is_charged || replica.consequence || (plan.restart == RestartScope::kJob && failure && failure->spent);
       // The kubelet tells of the last end alone. Those before it, which nobody saw, are taken to be of its kind: a node
       // that was away has ended the container several times, or the container fails again and again.
-      const bool is_platforms = failure && !failure->failure.counted;
-      if (!is_platforms) status->restarts += now - before - (is_free ? 1 : 0);
+      const bool is_free = replica.consequence || (plan.restart == RestartScope::kJob && failure && failure->spent);
+      int more = now - before;
+      if (failure && failure->origin != pod.meta.uid) {
+        int& charged = charged_for[failure->origin];
+        more = std::max(0, more - std::exchange(charged, std::max(charged, more)));
+      }
+      if (is_free) more = std::max(0, more - 1);
+      // An end that is not the job's fault is never charged, also if the kubelet has started the container again.
+      if (!failure || failure->failure.counted) status->restarts += more;
     }
     if (failure) found.push_back(*std::move(failure));
   }

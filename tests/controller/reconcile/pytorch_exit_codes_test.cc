@@ -161,6 +161,19 @@ TEST(PyTorchExitCodes, EndsThatNobodySawAreOfTheKindOfTheLast) {
   }
 }
 
+// The pods of a job end together. What none of them could tell in time was one failure, too.
+TEST(PyTorchExitCodes, EndsThatNobodySawAreThoseOfThePeers) {
+  PyTorchWorld world = RunningWorld({.policy = "OnFailure", .run = "{backoffLimit: 5}"});
+  world.Wait(std::chrono::seconds(120));
+  for (const char* name : {"a-master-0", "a-worker-0", "a-worker-1"}) {
+    ObservedPod& pod = world.StartsAgain(name, 134);
+    ++pod.restarts;
+    pod.ends[0].message = ToldAt(name, "a-worker-1", world.now, 134);
+  }
+  world.Settle();
+  EXPECT_EQ(world.job.status.restarts, 2);
+}
+
 // A pod may become Failed although the kubelet restarts containers. training-operator v1 replaces such a pod.
 TEST(PyTorchExitCodes, APodThatFailedAsAWhole) {
   struct Row {
