@@ -34,9 +34,11 @@ std::optional<Redirect> AnswerTo(const Supersede& supersede, const std::optional
                                  const std::string& self, State& state) {
   // The term of a coordinator that has made no round is only the default.
   const bool empty = state.round.id.number < 0 && state.phase == Phase::kGathering;
-  // A coordinator without memory at the endpoint has replaced the one that was lost, so it needs no majority. A
-  // stand-in that still waits for one has decided nothing, and yields to it.
-  if (supersede.waits && !redirect && (empty || (state.phase == Phase::kReforming && !state.reforming.stands_in))) {
+  // A coordinator at the endpoint that has begun no round has replaced the one that was lost, so it needs no majority.
+  // A stand-in that still waits for one has decided nothing, and yields to it.
+  const bool has_begun_none = (state.phase == Phase::kGathering && !state.own_round) ||
+                              (state.phase == Phase::kReforming && !state.reforming.stands_in);
+  if (supersede.waits && !redirect && has_begun_none) {
     state.term = std::max(state.term, supersede.term + 1);
     return Redirect{state.term, self};
   }

@@ -353,7 +353,7 @@ TEST_F(Reform, OnCallNothingBeginsBeforeItStandsIn) {
 }
 
 // Two that wait for each other would wait for ever.
-TEST_F(Reform, AStandInThatWaitsForMostOfTheNodesYieldsToACoordinatorWithoutMemory) {
+TEST_F(Reform, AStandInThatWaitsForMostOfTheNodesYieldsToACoordinatorThatHasBegunNoRound) {
   const std::string endpoint = "10.0.0.1:29400";
   const Supersede waits{"job", 2, "10.0.0.2:4711", true}, acts{"job", 2, "10.0.0.2:4711", false};
   State empty;
@@ -367,6 +367,15 @@ TEST_F(Reform, AStandInThatWaitsForMostOfTheNodesYieldsToACoordinatorWithoutMemo
   State collecting = s.state;
   EXPECT_EQ(AnswerTo(acts, {}, endpoint, collecting), std::nullopt);
   EXPECT_EQ(AnswerTo(waits, {}, endpoint, collecting), (Redirect{3, endpoint}));
+
+  // The node that told it of the round is silent again.
+  State gathering = s.state;
+  gathering.phase = Phase::kGathering;
+  EXPECT_EQ(AnswerTo(waits, {}, endpoint, gathering), (Redirect{3, endpoint}));
+  gathering = s.state;
+  gathering.phase = Phase::kGathering;
+  gathering.own_round = true;
+  EXPECT_EQ(AnswerTo(waits, {}, endpoint, gathering), std::nullopt) << "others may be in its round";
 
   StandIn("b", false);
   EXPECT_EQ(AnswerTo(Supersede{"job", 9, "10.0.0.2:4711", true}, {}, endpoint, s.state), std::nullopt);
