@@ -21,11 +21,8 @@ PORT = 6444
 REASONS = {409: "Conflict", 429: "TooManyRequests", 500: "InternalError", 503: "ServiceUnavailable"}
 
 
-def rule(path, chance, proxy, request):
+def fault_of(request, shares, chance):
     """What happens to a request; None: it passes."""
-    proxy.requests.clear()
-    with open(path) as file:
-        shares = json.load(file)
     if "cut" in shares and request.is_watch:
         return Fault(cut=chance.randrange(1, 4096))
     for which, share in shares.items():
@@ -37,6 +34,12 @@ def rule(path, chance, proxy, request):
             return Fault(cut=-1)
         return Fault(answer=status_answer(int(which), REASONS[int(which)], {"Retry-After": "1"}))
     return None
+
+
+def rule(path, chance, proxy, request):
+    proxy.requests.clear()
+    with open(path) as file:
+        return fault_of(request, json.load(file), chance)
 
 
 def main():
