@@ -116,7 +116,8 @@ struct Search : std::enable_shared_from_this<Search> {
     RendezvousPlace place;
     place.address = std::move(address);
     place.keep = keep;
-    rendezvous::Coordinator::Options conducting{.self_node = node_name, .only_run_id = job.run_id};
+    rendezvous::Coordinator::Options conducting{
+        .self_node = node_name, .only_run_id = job.run_id, .in_pods = job.in_cluster};
     if (host && job.shared.max_nodes > 1) {
       conducting.endpoint_hint = EndpointHint(job.endpoint.host, ServedByName() ? ThisMachine() : MachineNames{});
     }

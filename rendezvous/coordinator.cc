@@ -207,6 +207,7 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
     state.given.run_id = run_id;
     state.given.self_node = options_.self_node;
     state.given.endpoint_hint = options_.endpoint_hint;
+    state.given.in_pods = options_.in_pods;
     state.given.on_call = on_call_;
     state.given.taken_endpoint = taken_endpoint_;
     state.given.wanted_nodes = wanted_nodes_;

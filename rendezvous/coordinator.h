@@ -28,6 +28,7 @@ class Coordinator {
     std::string self_address;        // where this coordinator can be reached, for redirects
     std::string only_run_id;         // refuse other run ids; empty: any number of runs (`muster coordinator`)
     std::string endpoint_hint = "";  // added where nodes are missing; EndpointHint() in base/host_names.h
+    bool in_pods = false;            // the nodes are pods of Kubernetes: two never have one host name
   };
 
   Coordinator(boost::asio::io_context& loop, Options options);

@@ -76,8 +76,10 @@ struct Member {
   std::optional<TimePoint> lost_at;  // stream closed while reforming: it may come back until the heartbeat limit
   // A second Hello that claims this member's name, or its index, while nobody knows whether the member lives. It
   // replaces the member if that one turns out to be dead (no beat within the heartbeat limit, or its stream closes). It
-  // is refused at the member's next message.
+  // is refused at the member's next message, unless it is the pod that replaces the member's: it waits for that one's
+  // end then. Kubernetes has deleted the member's pod, but its machine may not have heard of it yet.
   std::optional<std::pair<PeerId, Hello>> contender;
+  bool told_contender = false;  // that it waits
 };
 
 // Why a round ends or begins.
@@ -93,6 +95,7 @@ struct State {
     std::string self_node;            // the node whose agent this coordinator lives in; empty: none
     std::optional<int> wanted_nodes;  // how many nodes there are meant to be now (Wanted); empty: not known
     std::string endpoint_hint;        // added when nodes are missing; EndpointHint() in base/host_names.h
+    bool in_pods = false;             // the nodes are pods of Kubernetes: two never have one host name
     bool on_call = false;             // this agent does not serve the job's endpoint: it coordinates only after StandIn
     std::string taken_endpoint;       // this agent serves it since nobody listened there; empty: it has not taken it
   };

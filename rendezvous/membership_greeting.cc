@@ -115,6 +115,13 @@ bool Machine::Early(const Hello& hello) const {
   return std::any_of(successors.begin(), successors.end(), [&](const auto& s) { return s.name == s_.given.self_node; });
 }
 
+// True if both are pods of one name: Kubernetes has deleted the holder's, and may not reach it.
+bool Machine::Replaces(const Node& newcomer, const Node& holder) const {
+  const auto machine = [](const Node& node) { return node.control_address.substr(0, node.control_address.rfind(':')); };
+  return s_.given.in_pods && newcomer.host == holder.host && !machine(newcomer).empty() && !machine(holder).empty() &&
+         machine(newcomer) != machine(holder);
+}
+
 // True if the newcomer must wait, or is refused, because `holder` has the name or index that it claims.
 bool Machine::GivesWay(PeerId peer, const Hello& hello, Member& holder, const std::string& claim) {
   bool same = holder.node.name == hello.node.name && holder.node.incarnation == hello.node.incarnation;
@@ -134,7 +141,8 @@ bool Machine::GivesWay(PeerId peer, const Hello& hello, Member& holder, const st
     return false;
   }
   if (holder.contender && holder.contender->first != peer) {
-    if (holder.contender->second.node.incarnation != hello.node.incarnation) {
+    const Node& other = holder.contender->second.node;
+    if (other.incarnation != hello.node.incarnation && !Replaces(hello.node, other)) {
       Refuse(peer,
              fmt::format("{} is wanted by two other nodes already: {}", claim, ToTellApart(holder.node, hello.node)));
       return true;
@@ -146,6 +154,7 @@ bool Machine::GivesWay(PeerId peer, const Hello& hello, Member& holder, const st
     SendTo(peer, Stop{s_.round.id, fmt::format("round {} is over", hello.resume->id.number)});
   }
   holder.contender.emplace(peer, hello);
+  holder.told_contender = false;
   s_.names[peer] = holder.node.name;
   SendTo(peer,
          Notice{holder.leaving
@@ -158,6 +167,12 @@ bool Machine::GivesWay(PeerId peer, const Hello& hello, Member& holder, const st
 
 void Machine::RefuseContender(Member& holder) {
   if (!holder.contender) return;
+  if (Replaces(holder.contender->second.node, holder.node)) {
+    if (std::exchange(holder.told_contender, true)) return;
+    const std::string text = fmt::format("{} (pid {}) is alive, which this pod replaces: waiting for its end",
+                                         NodeName(holder.node), holder.node.pid);
+    return SendTo(holder.contender->first, Notice{text});
+  }
   auto [peer, hello] = std::move(*holder.contender);
   holder.contender.reset();
   s_.names.erase(peer);

@@ -55,6 +55,7 @@ class Machine {
   void HearNewerRound(const Hello& hello);
   void GivePlace(Member& member, const Hello& hello, bool fresh, bool came_back);
   void AdmitSeated(Member& member, const Hello& hello);
+  bool Replaces(const Node& newcomer, const Node& holder) const;
   void RefuseContender(Member& holder);
   void Refuse(PeerId peer, std::string reason);
   void NewcomerReady(Member& member);

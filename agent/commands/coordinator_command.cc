@@ -56,7 +56,8 @@ int CoordinatorCommand(const std::vector<std::string>& arguments) {
   }
 
   boost::asio::io_context loop(1);
-  rendezvous::Coordinator coordinator(loop, {.self_node = "", .self_address = listen, .only_run_id = ""});
+  rendezvous::Coordinator coordinator(
+      loop, {.self_node = "", .self_address = listen, .only_run_id = "", .in_pods = in_cluster});
   coordinator.OnReason([](const std::string& run_id, const std::string& reason) {
     log::Info(reason, {{"run_id", run_id}});
   });

@@ -115,6 +115,7 @@ StatusOr<int> ReadNumber(const FlagValue& value, int lowest, int highest) {
 
 Status FlagReader::ReadLog(RunOptions* options) const {
   options->job.node_name = std::string(Strip(Get("node-name").text));
+  options->job.in_cluster = InCluster();
   FlagValue format = Get("log-format");
   MUSTER_ASSIGN_OR_RETURN(options->log.format, Of(format, log::ParseFormat(format.text)));
   options->log.node = options->job.node_name;
@@ -214,9 +215,8 @@ Status FlagReader::ReadSignals(RunOptions::Signals* signals) const {
 
 Status FlagReader::ReadHttpPort(HttpListen* http) const {
   FlagValue port = Get("http-port");
-  bool in_cluster = !environment_.Get("KUBERNETES_SERVICE_HOST").value_or("").empty();
   const auto chosen = port.given() ? std::optional(port.text) : std::nullopt;
-  MUSTER_ASSIGN_OR_RETURN(*http, Of(port, ChooseHttpListen(chosen, in_cluster)));
+  MUSTER_ASSIGN_OR_RETURN(*http, Of(port, ChooseHttpListen(chosen, InCluster())));
   if (port.given()) http->origin = port.origin;
   return absl::OkStatus();
 }

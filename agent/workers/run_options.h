@@ -65,6 +65,7 @@ struct RunOptions {
     std::string node_name;         // MUSTER_NODE; empty: chosen by the agent
     std::string local_addr;
     int nodes_on_this_machine = 0;  // to simulate; 0: off
+    bool in_cluster = false;        // this node is a pod of Kubernetes, and so are the others
   } job;
   // How many workers this node has, and what their environment depends on.
   struct Workers {

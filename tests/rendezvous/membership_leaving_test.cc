@@ -64,6 +64,47 @@ TEST(Leaving, ItsNameIsItsOwnUntilItHasGone) {
   EXPECT_TRUE(s.Started("b", 1));
 }
 
+// Kubernetes has deleted the pod of b, but its machine has not heard of it.
+TEST(Leaving, APodThatReplacesALivingOneWaitsForItsEnd) {
+  struct Row {
+    const char* what;
+    bool in_pods;
+    std::string host, address;
+    bool waits;
+  };
+  for (const Row& row : std::vector<Row>{{"a new pod", true, "host-b", "10.0.1.7:4711", true},
+                                         {"in one pod", true, "host-b", "10.0.0.2:9", false},
+                                         {"another pod", true, "host-c", "10.0.1.7:4711", false},
+                                         {"no pods", false, "host-b", "10.0.1.7:4711", false}}) {
+    SCOPED_TRACE(row.what);
+    Stage s(Job(2, 2));
+    s.state.given.in_pods = row.in_pods;
+    s.Join("a");
+    Hello first = s.Greeting("b");
+    first.node.control_address = "10.0.0.2:4711";
+    const PeerId old = s.Join(first);
+    s.Ready("a");
+    s.Ready("b");
+    Hello next = s.Greeting("b");
+    next.node.incarnation = "b-2";
+    next.node.host = row.host;
+    next.node.control_address = row.address;
+    const PeerId peer = s.Join(next);
+    s.Do(PeerSaid{old, Beat{}});
+    EXPECT_EQ(s.Refusal(peer).empty(), row.waits);
+    if (!row.waits) continue;
+    EXPECT_EQ(s.LastNotice("b"), "node b (host host-b) (pid 0) is alive, which this pod replaces: waiting for its end");
+    next.node.incarnation = "b-3";
+    next.node.control_address = "10.0.2.7:4711";
+    const PeerId third = s.Join(next);
+    EXPECT_EQ(s.Refusal(third), "") << "it replaces the second one";
+    s.Do(PeerClosed{old});
+    s.Ready("a");
+    s.Ready("b");
+    EXPECT_EQ(s.Roster(), "a b");
+  }
+}
+
 TEST(Leaving, ItIsNeverSeatedAgain) {
   Stage s(Job(1, 2));
   s.Join("a");
