@@ -234,7 +234,8 @@ void NodeAgent::Impl::Join(RendezvousPlace place) {
                                          .endpoint = place_.endpoint,
                                          .self = self_,
                                          .options = options_.job.shared,
-                                         .credentials = credentials_};
+                                         .credentials = credentials_,
+                                         .in_pods = options_.job.in_cluster};
   rendezvous::AttendantEvents events;
   events.start = [this](const Assignment& assignment) { StartRound(assignment); };
   events.stop = [this](const rendezvous::attendance::StopRound& stop) { StopRound(stop); };

@@ -61,6 +61,7 @@ struct State {
   JobOptions options;
   bool may_stand_in = true;  // false without a control port
   bool may_host = false;     // the endpoint may be on this machine, and was not free or not known at the start
+  bool in_pods = false;      // as in State::Given of membership.h
   uint64_t seed = 1;         // for jitter
 
   Stage stage = Stage::kDialling;
@@ -88,6 +89,7 @@ struct State {
   bool outdated = false;                // the last round went on without this node
   bool linked = false;                  // a connection is there
   bool was_welcomed = false;            // by any coordinator, ever
+  std::optional<TimePoint> refused_at;  // when its credentials were refused first
   std::string coordinator;              // address of the last one that welcomed this node
   std::set<std::string> dead;           // nodes whose address has refused since the coordinator was lost
   bool silent = false;                  // this node's workers write nothing (Silence)

@@ -11,6 +11,8 @@ namespace {
 
 constexpr Duration kFirstDelay = std::chrono::milliseconds(20);
 constexpr Duration kLongestDelay = std::chrono::seconds(1);
+// A pod may have the token of a Secret that was replaced, or its peers the one before. The controller ends those pods.
+constexpr Duration kForOldToken = std::chrono::seconds(120);
 constexpr int kMostProbes = 8 * static_cast<int>(kMaxSuccessors);
 
 }  // namespace
@@ -88,7 +90,9 @@ void Machine::DialFailed(Loss loss, const std::string& detail) {
     GiveUp();
     return;
   }
-  if (loss == Loss::kUnauthenticated && !s_.was_welcomed) {
+  if (loss == Loss::kUnauthenticated && !s_.refused_at) s_.refused_at = now_;
+  const Duration patience = s_.in_pods ? kForOldToken : Duration::zero();
+  if (loss == Loss::kUnauthenticated && !s_.was_welcomed && now_ >= *s_.refused_at + patience) {
     Finished(
         {kExitBadConfiguration,
          fmt::format("the coordinator at {} does not accept this node's credentials: {}", Where(s_.target), detail),

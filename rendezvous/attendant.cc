@@ -48,6 +48,7 @@ class Attendant::Impl : public std::enable_shared_from_this<Impl> {
     state_.options = options_.options;
     state_.may_stand_in = coordinator != nullptr && !options_.self.control_address.empty();
     state_.may_host = events_.host_endpoint != nullptr;
+    state_.in_pods = options_.in_pods;
     state_.seed = std::hash<std::string>{}(options_.self.incarnation + options_.self.name) | 1;
     connect_limit_ =
         std::min(kConnectLimit, std::max<Duration>(options_.options.heartbeat_timeout, std::chrono::seconds(1)));

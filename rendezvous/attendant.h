@@ -23,6 +23,7 @@ struct AttendantOptions {
   Node self;
   JobOptions options;
   net::Credentials credentials;
+  bool in_pods = false;  // the nodes are pods of Kubernetes
 };
 
 struct AttendantEvents {

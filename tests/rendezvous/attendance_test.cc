@@ -138,6 +138,21 @@ TEST_F(Attendance, WrongCredentialsAreNotRetried) {
   EXPECT_EQ(ends[0].exit_code, 78);
 }
 
+// The Secret may have been replaced: this pod has the new token, and the coordinator's pod goes soon, or the other way.
+TEST_F(Attendance, APodTriesRefusedCredentialsForTwoMinutes) {
+  state.in_pods = true;
+  Do(Begin{});
+  const TimePoint began = now;
+  while (ends.empty() && now < began + std::chrono::minutes(5)) {
+    Do(Disconnected{Loss::kUnauthenticated, "token"});
+    if (ends.empty()) Next();
+  }
+  ASSERT_EQ(ends.size(), 1u);
+  EXPECT_EQ(ends[0].exit_code, 78);
+  EXPECT_GE(now, began + std::chrono::minutes(2));
+  EXPECT_LT(now, began + std::chrono::minutes(3));
+}
+
 TEST_F(Attendance, ARoundFromStartToEnd) {
   Run();
   ASSERT_EQ(All<StartRound>().size(), 1u);
