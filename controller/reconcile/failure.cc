@@ -120,6 +120,9 @@ Outside OutsideOf(const ObservedPod& pod, const ObservedEnd* end) {
   if (pod.meta.deleted) return {"Deleted", "the pod was deleted"};
   if (end != nullptr && IsByProbe(pod, *end)) return {pod.event.reason, pod.event.message};
   if (end != nullptr && end->sandbox_lost) return {"SandboxChanged", "the kubelet ended it and began the pod anew"};
+  if (end != nullptr && end->unseen && end->reason == "StartError") {
+    return {end->reason, fmt::format("its node's container runtime stopped while it was started: {}", end->text)};
+  }
   if (end != nullptr && end->unseen) return {end->reason, "its node stopped under it, so nobody saw its end"};
   return {};
 }

@@ -56,6 +56,7 @@ std::string AboutThePod(const Failure& failure) {
 }  // namespace
 
 bool NeverStarted(const ObservedEnd& end) {
+  if (end.unseen) return false;
   if (!end.message || !end.message->cause) return end.reason == "StartError" || end.reason == "ContainerCannotRun";
   const int code = end.message->cause->exit_code;
   return end.message->cause->pid == 0 && end.message->exit_class == ExitClass::kFatal &&

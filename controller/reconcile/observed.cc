@@ -70,9 +70,11 @@ bool SelectsByLabels(const Meta& meta, const Json& selector) {
   });
 }
 
-// What containerd and the kubelet report of a container whose end they did not see.
-bool IsUnseen(const ObservedEnd& end) {
-  return end.reason == "ContainerStatusUnknown" || (end.reason == "Unknown" && end.exit_code == 255);
+// What containerd and the kubelet report of a container whose end they did not see, or which containerd could not start
+// because it stopped itself. What runc refuses, it says by "OCI runtime".
+bool IsUnseen(const ObservedEnd& end, std::string_view text) {
+  return end.reason == "ContainerStatusUnknown" || (end.reason == "Unknown" && end.exit_code == 255) ||
+         (end.reason == "StartError" && text.find("OCI runtime") == std::string_view::npos);
 }
 
 // The end of a container. Of a container that runs again: its last end.
@@ -92,7 +94,7 @@ std::optional<ObservedEnd> EndOf(const ObjectView& status, bool init) {
   auto message = ParseTerminationMessage(text);
   // Any process of the container may have written it. If it names another exit code, it is kept as text only. An agent
   // writes it when all its workers have ended: it counts if nobody saw the container's own end.
-  end.unseen = IsUnseen(end);
+  end.unseen = IsUnseen(end, text);
   if (message.ok() && (message->exit_code == end.exit_code || end.unseen) && text.size() <= kMostMessage) {
     end.exit_code = message->exit_code;
     end.message = *std::move(message);

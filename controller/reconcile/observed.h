@@ -70,8 +70,9 @@ struct ObservedEnd {
   bool started_again = false;   // or waits to: it is the container's last end
   bool waits_to_start = false;  // the kubelet starts the container again, and has not yet
   int exit_code = 0;
-  std::string reason;   // Error, OOMKilled, ContainerCannotRun ...
-  bool unseen = false;  // its machine or containerd stopped under it, and the agent had not told its end
+  std::string reason;  // Error, OOMKilled, ContainerCannotRun ...
+  // Its machine or containerd stopped under it, and the agent had not told its end; or while it was started.
+  bool unseen = false;
   // The kubelet ended it with the pod's sandbox, and has begun the pod anew: init containers run again.
   bool sandbox_lost = false;
   std::optional<WallTime> finished;

@@ -347,6 +347,23 @@ TEST(Decide, AnEndThatNobodySawCostsNothing) {
   }
 }
 
+TEST(Decide, AContainerWhoseRuntimeStoppedIsStartedAgainFree) {
+  Observed observed;
+  observed.services = {HeadlessService()};
+  observed.jobs = {There("a-node-0")};
+  ObservedPod pod = Failed(Pod(observed.jobs[0], 0), 128);
+  pod.ends[0].reason = "StartError";
+  pod.ends[0].unseen = true;
+  pod.ends[0].text = "context canceled";
+  observed.pods = {pod};
+  const TrainJobDecision decision = Decide(Job(), TwoNodes(), observed, kNow);
+  EXPECT_EQ(decision.status.restarts, 0);
+  ASSERT_EQ(decision.status.failures.size(), 1U);
+  EXPECT_EQ(decision.status.failures[0].message,
+            "StartError: its node's container runtime stopped while it was started: context canceled");
+  EXPECT_EQ(decision.status.failures[0].next_step, "");
+}
+
 // The launcher of an MPI job ends with 202 when a node's agent is gone.
 TEST(Decide, ALauncherThatLostAPodWhichThePlatformTookCostsNothing) {
   using Change = std::function<void(ObservedPod&)>;

@@ -111,9 +111,18 @@ TEST(ReadPod, OfAnEndThatNobodySawTheAgentsWordCounts) {
     bool succeeded;
   };
   const Row rows[] = {
-      {"Unknown", 255, "", true, 255, false},    {"ContainerStatusUnknown", 137, "", true, 137, false},
-      {"Unknown", 255, success, false, 0, true}, {"ContainerStatusUnknown", 137, failure, false, 134, false},
-      {"Unknown", 137, "", false, 137, false},   {"Error", 255, success, false, 255, false}};
+      {"Unknown", 255, "", true, 255, false},
+      {"ContainerStatusUnknown", 137, "", true, 137, false},
+      {"Unknown", 255, success, false, 0, true},
+      {"ContainerStatusUnknown", 137, failure, false, 134, false},
+      {"Unknown", 137, "", false, 137, false},
+      {"Error", 255, success, false, 255, false},
+      {"StartError", 128, "failed to create containerd task: failed to create shim task: context canceled", true, 128,
+       false},
+      {"StartError", 128,
+       "failed to create containerd task: failed to create shim task: OCI runtime create failed: runc create failed: "
+       "exec: \"nope\": executable file not found in $PATH",
+       false, 128, false}};
   for (const Row& row : rows) {
     SCOPED_TRACE(fmt::format("{} {} {}", row.reason, row.code, row.message));
     Json status = Terminated(row.code, row.message);
