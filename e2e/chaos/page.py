@@ -39,7 +39,7 @@ def save_cluster(world, folder):
 
 
 def keep_logs(world, folder):
-    """Keeps the logs of all containers so far, as links in FOLDER/pods. The kubelet deletes those of a pod that goes."""
+    """Keeps the logs of all containers so far, as links in FOLDER/pods. The kubelet deletes those of pods that go."""
     for node in world.nodes:
         for path in glob.glob(node.path("podlogs/*/*/*")):
             where = os.path.join(folder, "pods", os.path.relpath(path, node.path("podlogs")))
