@@ -78,6 +78,9 @@ def read(*parts):
         return ""
 
 
+NEW_RUN = 8  # lines of an older round, with none of a newer one among them
+
+
 class Makers:
     """Makes the jobs. `folder`: of their shared folders. `store`, `hub`: where initializers fetch from."""
 
@@ -108,18 +111,22 @@ class Makers:
         """What is wrong with the steps of a counting job; None: all is right."""
         if read(self.folder, name, "done").strip() != str(self.steps):
             return f"its last step is {read(self.folder, name, 'done').strip()!r}, not {self.steps}"
-        newest, seen, late = 0, set(), collections.Counter()
+        newest, seen, older, late = 0, set(), [], collections.Counter()
         for line in read(self.folder, name, "steps").splitlines():
             round_, rank, _, step = map(int, line.split())
-            if 0 < round_ < newest:  # after the end of all its agents a job begins with round 0
-                # A worker that was frozen in its step takes it when its node goes on, before anybody can end it.
-                late[round_, rank] += 1
-                if late[round_, rank] > self.frozen[name]:
-                    return f"workers of two rounds were at work: {line!r} came after round {newest}"
-                continue
-            newest = round_
             if rank == 0:
                 seen.add(step)
+            if round_ < newest:
+                older.append((round_, rank, line))
+                if len(older) > NEW_RUN:  # all agents have ended, and a new run counts its rounds from 0
+                    newest, older = round_, []
+                continue
+            # A worker that was frozen in its step takes it when its node goes on, before anybody can end it.
+            for old, of, text in older:
+                late[old, of] += 1
+                if late[old, of] > self.frozen[name]:
+                    return f"workers of two rounds were at work: {text!r} came after round {newest}"
+            newest, older = round_, []
         missing = set(range(1, self.steps + 1)) - seen
         return f"rank 0 has left out the steps {sorted(missing)}" if missing else None
 
