@@ -86,6 +86,11 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
   void TakeOver(const std::string& run_id, const rendezvous::StandIn& stand_in) {
     Run& run = RunOf(run_id);
     run.redirect.reset();
+    // The stand-in that this run was sent to believes that it still is. It asks again: the higher term decides.
+    if (const auto asked = peers_.find(std::exchange(run.successor, 0)); asked != peers_.end()) {
+      asked->second.role = Role::kClosed;
+      asked->second.peer->Close();
+    }
     Step(run, stand_in);
   }
 

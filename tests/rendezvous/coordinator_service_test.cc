@@ -357,6 +357,20 @@ TEST_F(CoordinatorTest, ASupersededCoordinatorSendsEveryoneOn) {
   UntilHeard<Welcome>(*ahead, "welcome of one who knows better");
 }
 
+// The stand-in that has superseded it fell silent, and lives. Both would coordinate, each without the other's nodes.
+TEST_F(CoordinatorTest, WhoStandsInAgainIsAskedAgain) {
+  Serve();
+  auto a = Dial(Greeting("a", Job(1, 1)));
+  UntilHeard<Start>(*a, "start");
+  auto other = Dial(Supersede{"job", 2, "127.0.0.1:9"});
+  UntilHeard<Redirect>(*a, "redirect");
+  coordinator_->TakeOver("job", {a->Find<Start>()->assignment, Job(1, 1), false, {}, 2});
+  UntilLost(*other);
+  auto again = Dial(Supersede{"job", 2, "127.0.0.1:9"});
+  UntilHeard<Redirect>(*again, "where it is coordinated");
+  EXPECT_EQ(again->Find<Redirect>()->term, 3U);
+}
+
 TEST_F(CoordinatorTest, GarbageOnThePortDisturbsNobody) {
   Serve();
   auto a = Dial(Greeting("a", Job(2, 2)));

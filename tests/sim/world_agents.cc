@@ -301,6 +301,7 @@ void World::Attend(Process& process, const at::Event& event) {
     } else if (const auto* here = std::get_if<at::CoordinateHere>(&action)) {
       Note([&] { return fmt::format("   {} stands in, proof {}", id, here->proof); });
       process.redirect.reset();
+      if (const int asked = std::exchange(process.successor, -1); asked >= 0) CloseEnd(asked, 1);
       process.finished = false;
       auto known = starts_.find({id, here->assignment.id});
       process.lineage = known == starts_.end() ? -1 : known->second;
