@@ -1,5 +1,6 @@
 #include "base/folder_watch.h"
 
+#include <dirent.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,7 +10,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <cerrno>
 #include <chrono>
-#include <filesystem>
+#include <cstdint>
 #include <utility>
 
 #include "base/attach.h"
@@ -21,21 +22,28 @@ namespace {
 constexpr std::chrono::seconds kPause{1};  // between two looks without inotify
 constexpr int kMostEntries = 64;           // of the folder, that are looked at besides the file
 
-// What a change of the file at `path` changes: it appears, is written, or another one replaces it.
-std::string MarkOf(const std::string& path) {
+// Adds to `mark` what a change of the file at `path` changes: it appears, is written, or another one replaces it.
+void AddMark(const std::string& path, uint64_t* mark) {
   struct stat found {};
-  if (stat(path.c_str(), &found) != 0) return fmt::format("{}\n", errno);
-  return fmt::format("{} {} {} {}.{}\n", found.st_dev, found.st_ino, found.st_size, found.st_ctim.tv_sec,
-                     found.st_ctim.tv_nsec);
-}
-std::string MarksOf(const std::string& folder, const std::string& path) {
-  std::string marks = MarkOf(folder) + MarkOf(path);
-  std::error_code error;
-  std::filesystem::directory_iterator entry(folder, error), end;
-  for (int i = 0; !error && entry != end && i < kMostEntries; ++i, entry.increment(error)) {
-    marks += MarkOf(entry->path().string());
+  if (stat(path.c_str(), &found) != 0) found.st_ino = static_cast<ino_t>(errno);
+  for (const auto part :
+       {static_cast<uint64_t>(found.st_dev), static_cast<uint64_t>(found.st_ino), static_cast<uint64_t>(found.st_size),
+        static_cast<uint64_t>(found.st_ctim.tv_sec), static_cast<uint64_t>(found.st_ctim.tv_nsec)}) {
+    *mark = (*mark ^ part) * 0x100000001b3;  // as in FNV-1a
   }
-  return marks;
+}
+uint64_t MarkOf(const std::string& folder, const std::string& path) {
+  uint64_t mark = 0;
+  AddMark(folder, &mark);
+  AddMark(path, &mark);
+  DIR* const entries = opendir(folder.c_str());
+  for (int i = 0; entries != nullptr && i < kMostEntries; ++i) {
+    const dirent* const entry = readdir(entries);
+    if (entry == nullptr) break;
+    AddMark(folder + "/" + entry->d_name, &mark);
+  }
+  if (entries != nullptr) closedir(entries);
+  return mark;
 }
 
 }  // namespace
@@ -82,7 +90,7 @@ class FolderWatch::Impl : public std::enable_shared_from_this<Impl> {
  private:
   void Look() {
     if (!changed_) return;
-    if (!events_.is_open()) marks_ = MarksOf(folder_, path_);
+    if (!events_.is_open()) mark_ = MarkOf(folder_, path_);
     const auto changed = changed_;  // a copy, since the call may end the watch
     changed();
     if (!changed_) return;
@@ -100,13 +108,14 @@ class FolderWatch::Impl : public std::enable_shared_from_this<Impl> {
     timer_.expires_after(kPause);
     timer_.async_wait([self = shared_from_this()](boost::system::error_code error) {
       if (error || !self->changed_) return;
-      if (MarksOf(self->folder_, self->path_) != self->marks_) return self->Look();
+      if (MarkOf(self->folder_, self->path_) != self->mark_) return self->Look();
       self->LookLater();
     });
   }
 
   const std::string path_;
-  std::string folder_, marks_;                    // `marks_`: at the last look
+  std::string folder_;
+  uint64_t mark_ = 0;                             // at the last look
   boost::asio::posix::stream_descriptor events_;  // of inotify; closed: the folder is looked at
   boost::asio::steady_timer timer_;
   std::function<void()> changed_;
