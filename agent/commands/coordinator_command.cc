@@ -42,7 +42,7 @@ int CoordinatorCommand(const std::vector<std::string>& arguments) {
   const bool flag = http_option->count() > 0;
   const std::optional<std::string> http_given = flag ? std::optional(http_text) : environment.Get("MUSTER_HTTP_PORT");
   const std::string http_origin = flag ? "--http-port" : "MUSTER_HTTP_PORT";
-  const bool in_cluster = !environment.Get("KUBERNETES_SERVICE_HOST").value_or("").empty();
+  const bool in_cluster = InCluster(environment);
   auto http = ChooseHttpListen(http_given, in_cluster);
   if (!http.ok()) {
     log::Error(fmt::format("{} '{}': {}", http_origin, http_given.value_or(""), Message(http.status())));

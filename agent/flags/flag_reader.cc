@@ -115,7 +115,7 @@ StatusOr<int> ReadNumber(const FlagValue& value, int lowest, int highest) {
 
 Status FlagReader::ReadLog(RunOptions* options) const {
   options->job.node_name = std::string(Strip(Get("node-name").text));
-  options->job.in_cluster = InCluster();
+  options->job.in_cluster = InCluster(environment_);
   FlagValue format = Get("log-format");
   MUSTER_ASSIGN_OR_RETURN(options->log.format, Of(format, log::ParseFormat(format.text)));
   options->log.node = options->job.node_name;
@@ -216,7 +216,7 @@ Status FlagReader::ReadSignals(RunOptions::Signals* signals) const {
 Status FlagReader::ReadHttpPort(HttpListen* http) const {
   FlagValue port = Get("http-port");
   const auto chosen = port.given() ? std::optional(port.text) : std::nullopt;
-  MUSTER_ASSIGN_OR_RETURN(*http, Of(port, ChooseHttpListen(chosen, InCluster())));
+  MUSTER_ASSIGN_OR_RETURN(*http, Of(port, ChooseHttpListen(chosen, InCluster(environment_))));
   if (port.given()) http->origin = port.origin;
   return absl::OkStatus();
 }

@@ -85,8 +85,6 @@ class FlagReader {
   Status ReadHangRules(RunOptions* options) const;
   Status ReadStandby(RunOptions::Standby* standby) const;
 
-  bool InCluster() const { return !environment_.Get("KUBERNETES_SERVICE_HOST").value_or("").empty(); }
-
   const Environment& environment_;
   CommandLine line_;
   CalledAs called_as_;

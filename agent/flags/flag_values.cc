@@ -222,6 +222,10 @@ StatusOr<HttpListen> ParseHttpListen(std::string_view text) {
   return listen;
 }
 
+bool InCluster(const Environment& environment) {
+  return !environment.Get("KUBERNETES_SERVICE_HOST").value_or("").empty();
+}
+
 StatusOr<HttpListen> ChooseHttpListen(const std::optional<std::string>& given, bool in_cluster) {
   if (given) return given->empty() || *given == "off" ? HttpListen() : ParseHttpListen(*given);
   HttpListen listen;

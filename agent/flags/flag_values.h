@@ -12,6 +12,7 @@
 
 #include "agent/workers/run_options.h"
 #include "base/clock.h"
+#include "base/environment.h"
 #include "base/status.h"
 
 namespace muster::agent {
@@ -48,6 +49,8 @@ StatusOr<Endpoint> ParseListen(std::string_view text, int default_port);
 
 // "PORT", "HOST:PORT" or "[V6]:PORT" of --http-port, `required`. A host that is not numeric fails when the port opens.
 StatusOr<HttpListen> ParseHttpListen(std::string_view text);
+// Whether this process is in a pod of Kubernetes.
+bool InCluster(const Environment& environment);
 // What --http-port means: off if it is "off" or empty, or if it is not given outside of Kubernetes.
 StatusOr<HttpListen> ChooseHttpListen(const std::optional<std::string>& given, bool in_cluster);
 
