@@ -26,6 +26,7 @@
 #include "controller/kube/client/cluster_access.h"
 #include "controller/kube/jobs/event_recorder.h"
 #include "controller/kube/jobs/leader.h"
+#include "controller/kube/jobs/master_key.h"
 #include "controller/kube/jobs/pytorch_jobs.h"
 #include "controller/kube/jobs/runtime_cache.h"
 #include "controller/kube/jobs/train_jobs.h"
@@ -99,8 +100,9 @@ void Declare(CLI::App& app, Flags* flags) {
       "volcano, or the name of a scheduler with the coscheduling plugin; each PyTorchJob then gets a PodGroup");
   app.add_flag("--leader-elect,!--no-leader-elect", flags->leader_elect,
                "act only while holding the Lease trainer.kubeflow.org (default)");
-  app.add_option("--lease-namespace", flags->lease_namespace,
-                 "namespace of the Lease and of the webhooks' Secret; else the pod's namespace, or the context's");
+  app.add_option(
+      "--lease-namespace", flags->lease_namespace,
+      "namespace of the Lease and of the controller's own Secrets; else the pod's namespace, or the context's");
   app.add_option("--qps", flags->writes_per_second, "writes to the API server a second")
       ->check(CLI::Range(1.0, 100000.0))
       ->capture_default_str();
@@ -130,6 +132,7 @@ class Running {
         lease_namespace_(flags.lease_namespace.empty() ? access.ns : flags.lease_namespace),
         access_(std::move(access)),
         client_(loop, access_, {.writes_per_second = flags.writes_per_second, .burst = flags.burst}),
+        master_key_(client_, lease_namespace_),
         runtimes_(loop, client_, flags.ns),
         events_(loop, client_, "muster-controller"),
         pytorch_events_(loop, client_, kPyTorchOperator),
@@ -182,6 +185,10 @@ class Running {
 
   bool Synced() const {
     return jobs_ && jobs_->synced() && (!flags_.serve_pytorch_jobs || (pytorch_jobs_ && pytorch_jobs_->synced()));
+  }
+
+  ControllerContext Context(EventRecorder& events) {
+    return {loop_, client_, master_key_, events, [this] { return Leads(); }};
   }
 
   bool Leads() const { return !flags_.leader_elect || (leader_ && leader_->MayAct()); }
@@ -302,8 +309,7 @@ class Running {
     options.plan = Planning();
     options.ns = flags_.ns;
     options.queue.workers = flags_.workers;
-    jobs_ = std::make_unique<TrainJobs>(ControllerContext{loop_, client_, events_, [this] { return Leads(); }},
-                                        runtimes_, options);
+    jobs_ = std::make_unique<TrainJobs>(Context(events_), runtimes_, options);
     jobs_->Begin();
     if (flags_.serve_pytorch_jobs) ServePyTorchJobs();
   }
@@ -313,8 +319,7 @@ class Running {
     options.plan = PlanningPyTorchJobs();
     options.ns = flags_.ns;
     options.queue.workers = flags_.workers;
-    pytorch_jobs_ = std::make_unique<PyTorchJobs>(
-        ControllerContext{loop_, client_, pytorch_events_, [this] { return Leads(); }}, options);
+    pytorch_jobs_ = std::make_unique<PyTorchJobs>(Context(pytorch_events_), options);
     pytorch_jobs_->Begin();
   }
 
@@ -337,6 +342,7 @@ class Running {
   const std::string lease_namespace_;
   const ClusterAccess access_;
   ApiClient client_;
+  MasterKey master_key_;
   RuntimeCache runtimes_;
   EventRecorder events_, pytorch_events_;
   asio::signal_set signals_;

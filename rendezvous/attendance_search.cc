@@ -11,8 +11,9 @@ namespace {
 
 constexpr Duration kFirstDelay = std::chrono::milliseconds(20);
 constexpr Duration kLongestDelay = std::chrono::seconds(1);
-// A pod may have the token of a Secret that was replaced, or its peers the one before. The controller ends those pods.
-constexpr Duration kForOldToken = std::chrono::seconds(120);
+// For so long an address may be that of another job's pod, which has another token: Kubernetes gives addresses again,
+// and an answer of the DNS may be old.
+constexpr Duration kForOldAddress = std::chrono::seconds(120);
 constexpr int kMostProbes = 8 * static_cast<int>(kMaxSuccessors);
 
 }  // namespace
@@ -91,7 +92,7 @@ void Machine::DialFailed(Loss loss, const std::string& detail) {
     return;
   }
   if (loss == Loss::kUnauthenticated && !s_.refused_at) s_.refused_at = now_;
-  const Duration patience = s_.in_pods ? kForOldToken : Duration::zero();
+  const Duration patience = s_.in_pods ? kForOldAddress : Duration::zero();
   if (loss == Loss::kUnauthenticated && !s_.was_welcomed && now_ >= *s_.refused_at + patience) {
     Finished(
         {kExitBadConfiguration,

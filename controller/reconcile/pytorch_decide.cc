@@ -330,8 +330,7 @@ class Deciding {
   // Creates what is missing: objects, Services, pods.
   void Fill() {
     for (const PlannedObject& planned : plan_.objects) {
-      const auto has_it = [&planned](const ObservedPod& pod) { return HasContentOf(pod, planned); };
-      const bool made = observed_.has_objects || std::any_of(observed_.pods.begin(), observed_.pods.end(), has_it);
+      const bool made = observed_.has_objects || IsMounted(planned, observed_.pods);
       const bool is_there = made && !IsWrong(planned, job_.meta, observed_.objects);
       if (is_there) MakeSecretAgain(planned, observed_.pods, &decision_);
       if (!is_there) decision_.actions.push_back(CreationOf(planned));

@@ -64,33 +64,22 @@ bool IsWrong(const PlannedObject& planned, const Meta& job, const std::vector<Ob
   return !found->meta.deleted && !found->fields.is_null() && !Holds(found->fields.Unpack(), planned.object);
 }
 
-bool HasContentOf(const ObservedPod& pod, const PlannedObject& planned) {
-  return planned.fill != PlannedObject::Fill::kNothing && StillRuns(pod) && pod.ran;
+bool IsMounted(const PlannedObject& planned, const std::vector<ObservedPod>& pods) {
+  return planned.fill != PlannedObject::Fill::kNothing &&
+         std::any_of(pods.begin(), pods.end(), [](const ObservedPod& pod) { return StillRuns(pod) && pod.ran; });
 }
 
 void MakeSecretAgain(const PlannedObject& planned, const std::vector<ObservedPod>& pods, Steps* steps) {
   if (planned.fill == PlannedObject::Fill::kNothing) return;
   const std::string name = NameOf(planned.object);
   const std::string missing = fmt::format("secret \"{}\" not found", name);  // kubelet: pkg/kubelet/volumemanager
-  std::optional<WallTime> missed;
-  for (const ObservedPod& pod : pods) {
-    const bool waits = StillRuns(pod) && !pod.ran;
-    if (!waits || pod.event.message.find(missing) == std::string::npos) continue;
-    missed = std::max(missed, std::optional(pod.event.last));
-  }
-  if (!missed) return;
+  const bool is_missed = std::any_of(pods.begin(), pods.end(), [&missing](const ObservedPod& pod) {
+    return StillRuns(pod) && !pod.ran && pod.event.message.find(missing) != std::string::npos;
+  });
+  if (!is_missed) return;
   steps->actions.push_back(CreationOf(planned));
-  int deleted = 0;
-  for (const ObservedPod& pod : pods) {
-    if (!HasContentOf(pod, planned) || !pod.meta.created || *pod.meta.created > *missed) continue;
-    steps->actions.push_back({.kind = Action::Kind::kDeletePod, .name = pod.meta.name, .uid = pod.meta.uid});
-    ++deleted;
-  }
-  if (deleted == 0) return;
   steps->events.push_back({true, reason::kSecretLost,
-                           fmt::format("Secret {} was deleted: it is created again, and {} that started with the old "
-                                       "one are replaced; this uses no restart",
-                                       name, Counted(deleted, "pod"))});
+                           fmt::format("Secret {} was deleted: it is created again, with the same content", name)});
 }
 
 StatusOr<ObservedObject> ReadObject(const Json& object) {

@@ -28,13 +28,11 @@ bool Holds(const Json& found, const Json& planned);
 // False: it is right, or of a kind that is not followed. `there`: null: nothing is followed.
 bool IsWrong(const PlannedObject& planned, const Meta& job, const std::vector<ObservedObject>* there);
 
-// Whether `planned` is a Secret that `pod` has started with. If it were gone, another one would part the pod from new
-// pods, so only MakeSecretAgain() creates it then.
-bool HasContentOf(const ObservedPod& pod, const PlannedObject& planned);
+// Whether `planned` is a Secret, and a pod has started with it. So it exists, or MakeSecretAgain() will hear of it.
+bool IsMounted(const PlannedObject& planned, const std::vector<ObservedPod>& pods);
 
 // Creates a Secret of the job again if one of `pods` cannot start without it: the kubelet says so in an Event. The new
-// Secret has another content, a token or a key, so the pods that started with the old one are deleted: they could not
-// talk to the new ones. No restart is charged, as for any deletion.
+// Secret has the content of the deleted one (derived_secrets.h), so the other pods go on.
 void MakeSecretAgain(const PlannedObject& planned, const std::vector<ObservedPod>& pods, Steps* steps);
 
 StatusOr<ObservedObject> ReadObject(const Json& object);  // a followed one

@@ -380,12 +380,7 @@ class Deciding {
   // Creates the objects that pods need, in each pass that creates Jobs or scales one: they may be deleted or changed.
   void CreateObjects(bool for_initializers) {
     for (const PlannedObject& planned : plan_.objects) {
-      if (planned.for_initializers != for_initializers) continue;
-      const auto has_it = [&planned](const ObservedPod* pod) { return HasContentOf(*pod, planned); };
-      const bool in_use = std::any_of(all_.begin(), all_.end(), [&has_it](const Placed& placed) {
-        return !IsInitializer(*placed.planned) && std::any_of(placed.pods.begin(), placed.pods.end(), has_it);
-      });
-      if (!in_use) AddCreation(planned, job_, &decision_);
+      if (planned.for_initializers == for_initializers) AddCreation(planned, job_, &decision_);
     }
     (for_initializers ? made_first_ : made_others_) = true;
   }

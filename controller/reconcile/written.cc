@@ -1,42 +1,24 @@
 #include "controller/reconcile/written.h"
 
-#include <openssl/rand.h>
-
-#include <array>
-
 #include "base/text.h"
 #include "controller/plan/elastic.h"
 #include "controller/plan/token.h"
+#include "controller/reconcile/derived_secrets.h"
 #include "controller/reconcile/observed.h"
-#include "controller/reconcile/ssh_keys.h"
 
 namespace muster::controller {
-namespace {
 
-constexpr size_t kTokenBytes = 32;
-
-StatusOr<std::string> NewToken() {
-  std::array<unsigned char, kTokenBytes> bytes{};
-  if (RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) != 1) {
-    return absl::UnavailableError("OpenSSL has no random bytes for the token of the job");
-  }
-  std::string token;
-  for (const unsigned char byte : bytes) token += fmt::format("{:02x}", byte);
-  return token;
-}
-
-}  // namespace
-
-StatusOr<Json> Filled(const Action& action) {
+StatusOr<Json> Filled(const Action& action, std::string_view uid, std::string_view master_key) {
+  const SecretOf of{uid, action.name};
   switch (action.fill) {
     case PlannedObject::Fill::kNothing:
       return action.object();
     case PlannedObject::Fill::kToken: {
-      MUSTER_ASSIGN_OR_RETURN(const std::string token, NewToken());
+      MUSTER_ASSIGN_OR_RETURN(const std::string token, DerivedToken(master_key, of));
       return WithToken(action.object(), token);
     }
     case PlannedObject::Fill::kSshKeys: {
-      MUSTER_ASSIGN_OR_RETURN(const SshKeys keys, MakeSshKeys());
+      MUSTER_ASSIGN_OR_RETURN(const SshKeys keys, DerivedSshKeys(master_key, of));
       return WithSshKeys(action.object(), keys);
     }
   }

@@ -1,6 +1,8 @@
 // The JSON that an action writes.
 #pragma once
 
+#include <string_view>
+
 #include "base/json_fields.h"
 #include "base/status.h"
 #include "controller/reconcile/steps.h"
@@ -11,8 +13,9 @@ namespace muster::controller {
 // another object of that name. Pure.
 Json PatchOf(const Action& action);
 
-// The object that an action creates, with the parts that no plan contains: a new token, or a new pair of SSH keys.
-// Unavailable: OpenSSL has no random bytes.
-StatusOr<Json> Filled(const Action& action);
+// The object that an action creates, with the parts that no plan contains: the token, or the pair of SSH keys, of the
+// job with this uid (derived_secrets.h). `master_key`: not used if the action has no `fill`. Unavailable: OpenSSL
+// fails.
+StatusOr<Json> Filled(const Action& action, std::string_view uid, std::string_view master_key);
 
 }  // namespace muster::controller

@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "controller/api/lenient.h"
 #include "controller/plan/pod_object.h"
+#include "controller/reconcile/derived_secrets.h"
 #include "controller/reconcile/written.h"
 
 namespace muster::local {
@@ -32,7 +33,8 @@ class Executor {
   }
 
   Status CreateObject() {
-    MUSTER_ASSIGN_OR_RETURN(Json object, Filled(action_));
+    MUSTER_ASSIGN_OR_RETURN(const std::string key, NewMasterKey());  // the world keeps the Secrets that it has
+    MUSTER_ASSIGN_OR_RETURN(Json object, Filled(action_, owner_.uid, key));
     return Create(std::move(object));
   }
 

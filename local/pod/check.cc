@@ -11,6 +11,7 @@
 #include "controller/api/pytorch_job.h"
 #include "controller/plan/pod_fields.h"
 #include "controller/plan/pod_object.h"
+#include "controller/reconcile/derived_secrets.h"
 #include "controller/reconcile/written.h"
 
 namespace muster::local {
@@ -88,9 +89,10 @@ StatusOr<std::vector<Json>> CreatedObjects(const PlannedFiles& planned) {
   const auto fill = [&objects](const std::vector<PlannedObject>& all) -> Status {
     for (const PlannedObject& each : all) {
       if (each.fill == PlannedObject::Fill::kNothing) continue;
-      MUSTER_ASSIGN_OR_RETURN(
-          const Json filled,
-          Filled({.kind = Action::Kind::kCreateObject, .object = [&each] { return each.object; }, .fill = each.fill}));
+      MUSTER_ASSIGN_OR_RETURN(const std::string key, NewMasterKey());
+      const Action creation{
+          .kind = Action::Kind::kCreateObject, .object = [&each] { return each.object; }, .fill = each.fill};
+      MUSTER_ASSIGN_OR_RETURN(const Json filled, Filled(creation, "", key));
       std::replace(objects.begin(), objects.end(), each.object, filled);
     }
     return absl::OkStatus();

@@ -36,7 +36,8 @@ bool IsEnding(const Json& deleted) {
 // Carries out the actions for one job.
 class Executor {
  public:
-  Executor(ApiClient& client, ObjectCache& cache, const ActionOwner& job) : client_(client), cache_(cache), job_(job) {}
+  Executor(ApiClient& client, MasterKey& master_key, ObjectCache& cache, const ActionOwner& job)
+      : client_(client), master_key_(master_key), cache_(cache), job_(job) {}
 
   // Creates a Job or a Service.
   asio::awaitable<Status> Create(const Resource& resource, const Action& action) {
@@ -94,7 +95,13 @@ class Executor {
     Json planned = action.object();
     auto resource = ResourceOf(planned);
     if (!resource.ok()) co_return resource.status();
-    auto filled = Filled(action);
+    std::string key;
+    if (action.fill != PlannedObject::Fill::kNothing) {
+      auto read = co_await master_key_.Get();
+      if (!read.ok()) co_return read.status();
+      key = *std::move(read);
+    }
+    const auto filled = Filled(action, job_.meta.uid, key);
     if (!filled.ok()) co_return filled.status();
     const std::function<Json()> make = [&filled] { return *filled; };
     auto made = co_await Post(*resource, make);
@@ -238,15 +245,17 @@ class Executor {
   }
 
   ApiClient& client_;
+  MasterKey& master_key_;
   ObjectCache& cache_;
   const ActionOwner& job_;
 };
 
 }  // namespace
 
-asio::awaitable<Status> CarryOut(ApiClient& client, ObjectCache& cache, const ActionOwner& job, const Action& action) {
+asio::awaitable<Status> CarryOut(ApiClient& client, MasterKey& master_key, ObjectCache& cache, const ActionOwner& job,
+                                 const Action& action) {
   using Kind = Action::Kind;
-  Executor executor(client, cache, job);
+  Executor executor(client, master_key, cache, job);
   switch (action.kind) {
     case Kind::kCreateService:
       co_return co_await executor.Create(kServices, action);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "controller/kube/client/api_client.h"
+#include "controller/kube/jobs/master_key.h"
 #include "controller/reconcile/steps.h"
 
 namespace muster::controller {
@@ -30,7 +31,7 @@ struct ActionOwner {
 // OK: the action is done, by this call or an earlier one, and `cache` has the result. FailedPrecondition: an object of
 // another owner has the name; the message says whose it is. Aborted, Unavailable: a later pass may succeed. Any other
 // error is a refusal by the server.
-boost::asio::awaitable<Status> CarryOut(ApiClient& client, ObjectCache& cache, const ActionOwner& owner,
-                                        const Action& action);
+boost::asio::awaitable<Status> CarryOut(ApiClient& client, MasterKey& master_key, ObjectCache& cache,
+                                        const ActionOwner& owner, const Action& action);
 
 }  // namespace muster::controller

@@ -29,6 +29,7 @@ inline constexpr char kNotLeading[] = "another controller leads now";
 struct ControllerContext {
   boost::asio::io_context& loop;
   ApiClient& client;
+  MasterKey& master_key;
   EventRecorder& events;
   std::function<bool()> may_act;  // called before each write
 };

@@ -110,6 +110,25 @@ class Mpi(ControllerCase):
             ).stdout
         self.assertEqual(derived, public)
 
+    def test_a_deleted_secret_comes_back_with_its_content(self):
+        """Also from a controller that has not made it."""
+        made = self.make("lost-keys", mpi_runtime(), annotations=SSH, trainer={"numNodes": 1})
+        self.running("lost-keys")
+        name = f"lost-keys-mpi-ssh-auth-{made['metadata']['uid'][:8]}"
+        secret = self.api.get("secrets", name)
+        self.patch("lost-keys", {"suspend": True})
+        self.await_job("lost-keys", lambda job: job["status"]["state"] == "Suspended")
+        self.api.delete("secrets", name)
+        self.cluster.processes.stop("controller")
+        self.start_controller()
+        self.patch("lost-keys", {"suspend": False})
+        self.running("lost-keys")
+        again = self.api.get("secrets", name)
+        self.assertNotEqual(again["metadata"]["uid"], secret["metadata"]["uid"])
+        self.assertEqual(again["data"], secret["data"])
+        self.finish("lost-keys")
+        self.await_job("lost-keys", is_true("Complete"))
+
 
 if __name__ == "__main__":
     class_runner.main()
