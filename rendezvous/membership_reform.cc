@@ -175,9 +175,11 @@ void Machine::Reform() {
   int quorum = s_.reforming.stands_in ? (seats - (s_.reforming.proof ? dead : 0)) / 2 + 1 : 0;
   bool timely = now_ < *s_.reforming.heard.until;
   bool late = now_ >= *s_.waiting.since + options().join_timeout;
-  // No majority is needed if the others can do nothing: they are too few for a round, and new agents that have their
-  // places come to the job's endpoint, which is here. The old ones have stopped their workers by now.
-  const bool alone = !s_.given.on_call && options().min_nodes == seats && attending + Replaced() >= seats;
+  // No majority is needed if the others can do nothing: new agents have their places, and others that may come do so at
+  // the job's endpoint, which is here. The old ones are too few for a round, and have stopped their workers by now; or
+  // they were pods of an elastic job, in whose place Kubernetes makes no new ones before they have ended.
+  const bool others_ended = options().min_nodes == seats || (s_.given.in_pods && options().max_nodes == seats);
+  const bool alone = !s_.given.on_call && others_ended && attending + Replaced() >= seats;
   if (!all && (timely || (attending < quorum && !alone))) {
     if (late) {
       FinishWith(kExitCoordinatorLost,

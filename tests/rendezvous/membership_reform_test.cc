@@ -219,11 +219,13 @@ TEST_F(Reform, StandInAtTheEndpointGoesOnWhenAllThatMissHaveBeenReplaced) {
   const struct {
     const char* what;
     int min, max;
-    bool on_call, replaced, goes_on;
-  } rows[] = {{"fixed size, at the endpoint", 2, 2, false, true, true},
-              {"nobody came", 2, 2, false, false, false},
-              {"elsewhere: the new agents may have been with another coordinator", 2, 2, true, true, false},
-              {"elastic: the other side may go on alone", 1, 2, false, true, false}};
+    bool on_call, in_pods, replaced, goes_on;
+  } rows[] = {{"fixed size, at the endpoint", 2, 2, false, false, true, true},
+              {"nobody came", 2, 2, false, true, false, false},
+              {"elsewhere: the new agents may have been with another coordinator", 2, 2, true, true, true, false},
+              {"elastic: the other side may go on alone", 1, 2, false, false, true, false},
+              {"elastic, in pods: the other one has ended", 1, 2, false, true, true, true},
+              {"it may have had a third node", 1, 3, false, true, true, false}};
   for (const auto& row : rows) {
     SCOPED_TRACE(row.what);
     s = Stage(Job(row.min, row.max, 3));
@@ -231,6 +233,7 @@ TEST_F(Reform, StandInAtTheEndpointGoesOnWhenAllThatMissHaveBeenReplaced) {
     old.seats.pop_back();
     old.world_size = 4;
     s.state.given.on_call = row.on_call;
+    s.state.given.in_pods = row.in_pods;
     StandIn("a", false);
     Return("a");
     if (row.replaced) s.Join("b");

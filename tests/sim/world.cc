@@ -58,6 +58,7 @@ int World::Spawn(const std::string& name, const std::string& address, bool coord
   process.membership.given.run_id = "job";
   process.membership.given.self_node = name;
   process.membership.given.on_call = address != endpoint_;
+  process.membership.given.in_pods = pods_;
   Note([&] { return fmt::format("process {} is {} at {}", id, name.empty() ? "the coordinator" : name, address); });
   if (coordinator_only) return id;
   process.attends = true;
@@ -233,7 +234,7 @@ void World::Fault() {
   int kind = random_.Below(12);
   // The other end takes a broken connection, or a second node of that name, for a death. Together with a cut this may
   // be wrong, and the rendezvous does not promise to handle that (see world.h).
-  if (cuts_ && (kind == 5 || kind == 6 || kind == 9)) kind = 4;
+  if ((cuts_ && (kind == 5 || kind == 6 || kind == 9)) || (pods_ && kind == 9)) kind = 4;
   switch (kind) {
     case 0:
     case 1: {  // SIGKILL of an agent
@@ -345,6 +346,7 @@ Result World::Run() {
   options_.last_call = seconds(5);
   options_.heartbeat_timeout = random_.Chance(0.5) ? seconds(15) : seconds(6);
   places_known_ = seed_ % 4 == 0;
+  pods_ = seed_ % 4 == 1;
   work_ = random_.Between(milliseconds(100), seconds(30));
   failure_rate_ = random_.Chance(0.5) ? 0.15 : 0;
   own_coordinator_ = random_.Chance(0.3);

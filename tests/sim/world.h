@@ -183,6 +183,7 @@ class World {
   std::string endpoint_;
   bool own_coordinator_ = false;
   bool places_known_ = false;  // the first nodes have an index, also in jobs that need none
+  bool pods_ = false;          // the nodes are pods: no two live with one name
   bool hurt_ = false;          // any fault at all
   double failure_rate_ = 0;
   int spare_names_ = 0;

@@ -104,6 +104,7 @@ void World::SendOn(Process& process, const Redirect& redirect) {
   process.membership.given.run_id = "job";
   process.membership.given.self_node = process.name;
   process.membership.given.on_call = process.address != endpoint_;
+  process.membership.given.in_pods = pods_;
   process.membership.term = redirect.term;
   process.membership_tick.reset();
   process.lineage = -1;
