@@ -58,7 +58,7 @@ class ObjectStore:
                 "MINIO_UPDATE": "off",
             },
         )
-        cluster.processes.await_url(NAME, f"{self.url}/minio/health/ready")
+        cluster.processes.await_url(NAME, f"{self.url}/minio/health/cluster")  # "ready" is true before it has its disks
 
     def put(self, bucket, key, path):
         """Stores the file as an object in a new bucket."""

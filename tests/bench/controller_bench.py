@@ -18,6 +18,7 @@ import json
 import os
 import re
 import selectors
+import signal
 import statistics
 import subprocess
 import sys
@@ -180,6 +181,7 @@ class Bench:
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.cluster.environment
         )
         with process, selectors.DefaultSelector() as selector, contextlib.ExitStack() as opened:
+            opened.callback(process.kill)
             for each in (process, *children.values()):
                 descriptor = os.pidfd_open(each.pid)
                 opened.callback(os.close, descriptor)
@@ -187,7 +189,6 @@ class Bench:
             selector.select()  # a program that ends before loadgen breaks the run
             for name, child in children.items():
                 if child.poll() is not None:
-                    process.kill()
                     raise Broken(
                         f"{name} ended with {child.returncode}; its log ends with:\n{self.cluster.processes.tail(name)}"
                     )
@@ -476,6 +477,7 @@ def main():
     parser.add_argument("--no-webhooks", dest="webhooks", action="store_false", help="to see what they cost")
     parser.add_argument("--verbose", action="store_true", help="loadgen's own figures to stderr")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends what has been started
     print("| what | goal | measured |\n|---|---|---|")
     with tempfile.TemporaryDirectory(prefix="muster-bench-") as folder:
         bench = Bench(folder, options)
