@@ -118,6 +118,7 @@ struct State {
     int count = 0;
     std::vector<TimePoint> charged;  // when restarts were charged (for restart_window)
     int without_progress = 0;        // restarts in a row without a longer life or a higher step
+    int lost_pods = 0;               // rounds that ended because a remote shell of MPI lost its pod: not charged
     std::optional<Duration> best_life;
     std::optional<int64_t> best_progress;
   };

@@ -78,7 +78,7 @@ class Machine {
   void TellToStop(const Member& member, bool at_once = false);  // as s_.stopping says
   void StopAtOnce();                                            // others may begin a round, by majority
   void Conclude();
-  void ConcludeFailure();
+  void ConcludeFailure(WorkerFailure cause);
   void RoundSucceeded();
   bool NoProgress();
   void Excuse(const std::string& node, const Why& why);

@@ -30,6 +30,14 @@ bool NeverStarts(const WorkerFailure& failure) {
          (code == kExitBadConfiguration || code == kExitNotExecutable || code == kExitNotFound);
 }
 
+// A training that lives for so long has most likely made progress, however long an earlier attempt lived.
+constexpr Duration kGoodLife = std::chrono::minutes(10);
+
+// A remote shell of an MPI launcher has lost its pod, or the pod is being stopped. No worker of the launcher has ended.
+bool LosesAPod(const WorkerFailure& failure) {
+  return failure.pid == 0 && (failure.exit_code == kExitPeerFailed || failure.exit_code == kExitStopped);
+}
+
 // OwnLine() for a sentence, with "stderr: " before a line of stderr. "": there is none.
 std::string OwnWords(const WorkerFailure& failure) {
   if (const std::string line = MessageLine(failure); !line.empty()) return Abbreviated(line, kMaxWhy);
@@ -192,11 +200,18 @@ void Machine::Conclude() {
     BeginGathering(s_.trouble.loss);
     return;
   }
-  ConcludeFailure();
+  // As the loss of a node: what became of the pod is counted where it is known. A number that the budget bounds, so
+  // that no job goes on like that for ever.
+  WorkerFailure cause = *RootCause(s_.trouble.failures);
+  if (LosesAPod(cause) && options().policy != RestartPolicy::kNever && s_.restarts.lost_pods < options().max_restarts) {
+    ++s_.restarts.lost_pods;
+    BeginGathering({DescribeFailure(cause), RoundCause::kMembership});
+    return;
+  }
+  ConcludeFailure(std::move(cause));
 }
 
-void Machine::ConcludeFailure() {
-  WorkerFailure cause = *RootCause(s_.trouble.failures);
+void Machine::ConcludeFailure(WorkerFailure cause) {
   int code = cause.exit_code == 0 ? kExitPeerFailed : cause.exit_code;
   std::string what = DescribeFailure(cause);
   if (cause.consequence) what += DescribeTimeout(s_.trouble.failures, s_.round.world_size);
@@ -232,8 +247,9 @@ void Machine::RoundSucceeded() {
   FinishWith(0, "all workers succeeded", false);
 }
 
-// Counts a failed round; true if the limit of rounds without progress is reached. Progress is a higher step, or, if no
-// worker reports steps, a life that is longer by more than a tenth, since no two crashes take exactly the same time.
+// Counts a failed round; true if the limit of rounds without progress is reached. Progress is a higher step. If no
+// worker reports steps, it is a life of kGoodLife, or one that is longer by more than a tenth, since no two crashes
+// take exactly the same time.
 bool Machine::NoProgress() {
   std::optional<Duration> life;
   std::optional<int64_t> step;
@@ -245,9 +261,9 @@ bool Machine::NoProgress() {
     }
   }
   bool first = !s_.restarts.best_life;
-  bool better =
-      step ? !s_.restarts.best_progress || *step > *s_.restarts.best_progress
-           : !s_.restarts.best_life || life.value_or(Duration{}) > *s_.restarts.best_life + *s_.restarts.best_life / 10;
+  bool better = step ? !s_.restarts.best_progress || *step > *s_.restarts.best_progress
+                     : !s_.restarts.best_life || life.value_or(Duration{}) >= kGoodLife ||
+                           life.value_or(Duration{}) > *s_.restarts.best_life + *s_.restarts.best_life / 10;
   s_.restarts.best_life = std::max(s_.restarts.best_life.value_or(Duration{}), life.value_or(Duration{}));
   if (step) s_.restarts.best_progress = std::max(s_.restarts.best_progress.value_or(*step), *step);
   s_.restarts.without_progress = first || better ? 0 : s_.restarts.without_progress + 1;

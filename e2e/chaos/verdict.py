@@ -10,6 +10,7 @@ from jobs import MARK
 from node import read_words
 
 ENDS = {"Complete": True, "Succeeded": True, "Failed": False}
+NO_PROGRESS = "no progress over 3 restarts in a row"  # the agents' words, where a runtime sets maxRestarts
 
 
 def end_of(item):
@@ -39,6 +40,9 @@ def judge(job, item, record):
     if succeeded:
         if wrong := job.wrong():
             found.append(wrong)
+    elif NO_PROGRESS in message:
+        if charged < 4:
+            found.append(f"it has failed after {charged} faults of its own: {message}")
     elif not job.may_fail or reason not in job.reasons or struck == 0:
         found.append(f"it has failed: {reason}: {message}")
     elif reason == "ReachedMaxRestarts" and charged <= job.budget:
