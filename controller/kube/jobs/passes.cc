@@ -107,8 +107,9 @@ asio::awaitable<void> Passes::Lane(std::shared_ptr<Batch> batch) {
     const Action& action = batch->actions.front();
     batch->actions = batch->actions.subspan(1);
     Status done = absl::AbortedError(kNotLeading);
-    if (context_.may_act())
+    if (context_.may_act()) {
       done = co_await controller::CarryOut(context_.client, context_.master_key, batch->cache, batch->owner, action);
+    }
     if (done.ok() || (batch->failed != nullptr && batch->failed < &action)) continue;
     batch->failed = &action;
     batch->status = std::move(done);
