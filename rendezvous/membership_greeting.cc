@@ -81,6 +81,7 @@ bool Machine::Acceptable(PeerId peer, const Hello& hello) {
 
 void Machine::Opened(PeerId peer, const Hello& hello) {
   if (s_.phase == Phase::kFinished) {
+    if (LeftByAll()) return HangUp(peer);
     SendTo(peer, Finish{s_.term, *s_.verdict});
     return;
   }

@@ -95,6 +95,9 @@ class Machine {
   void BeginGathering(const Why& why);
   void Gather();
   bool MayStart();
+  // The verdict is that every node was told to leave: it holds for those nodes only. Another one, such as the pod that
+  // replaces one of them, is sent away, and goes on without them.
+  bool LeftByAll() const { return s_.verdict->exit_code == kExitStopped && s_.verdict->failures.empty(); }
   bool CutOff() const { return s_.silent.AreMajority(s_.round); }
   std::vector<Member*> Choose();
   std::vector<Member*> Place(const std::vector<Member*>& chosen);

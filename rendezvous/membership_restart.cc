@@ -313,7 +313,9 @@ void Machine::FinishWith(int exit_code, std::string reason, bool with_failures, 
   Because(verdict.reason);
   for (auto& [name, member] : s_.members) {
     if (member.peer != 0) SendTo(member.peer, Finish{s_.term, verdict});
-    if (member.contender) SendTo(member.contender->first, Finish{s_.term, verdict});
+    if (!member.contender) continue;
+    const PeerId contender = member.contender->first;
+    LeftByAll() ? HangUp(contender) : SendTo(contender, Finish{s_.term, verdict});
   }
 }
 

@@ -166,6 +166,27 @@ TEST(Leaving, OfAnUnhealthyNodeEndsNoJobThatMayGoOn) {
   EXPECT_EQ(s.Roster(), "a");
 }
 
+// A new pod in the place of one that was told to stop may find the coordinator of those that leave.
+TEST(Leaving, OfEveryNodeIsNoVerdictForNodesThatComeLater) {
+  Stage s(Job(1, 1));
+  const PeerId old = s.Join("a");
+  Hello next = s.Greeting("a");
+  next.node.incarnation = "a-2";
+  const PeerId waits = s.Join(next);
+  s.Do(PeerSaid{old, Leave{"preempted", LeaveCause::kPreempted}});
+  ASSERT_EQ(s.state.phase, Phase::kFinished);
+  const auto ended = [&s](PeerId peer) {
+    return std::any_of(s.told[peer].begin(), s.told[peer].end(),
+                       [](const CoordinatorMessage& message) { return std::holds_alternative<Finish>(message); });
+  };
+  EXPECT_TRUE(ended(old));
+  const PeerId late = s.Join("b");
+  for (const PeerId peer : {waits, late}) {
+    EXPECT_FALSE(ended(peer));
+    EXPECT_TRUE(s.hung_up.contains(peer));
+  }
+}
+
 // The agent chooses the grace period of its workers by the cause.
 TEST(Leaving, TheOthersAreToldWhyTheyStop) {
   struct Row {
