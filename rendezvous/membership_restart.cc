@@ -260,11 +260,11 @@ bool Machine::NoProgress() {
       if (reported) step = std::max(step.value_or(*reported), *reported);
     }
   }
-  bool first = !s_.restarts.best_life;
-  bool better = step ? !s_.restarts.best_progress || *step > *s_.restarts.best_progress
-                     : !s_.restarts.best_life || life.value_or(Duration{}) >= kGoodLife ||
-                           life.value_or(Duration{}) > *s_.restarts.best_life + *s_.restarts.best_life / 10;
-  s_.restarts.best_life = std::max(s_.restarts.best_life.value_or(Duration{}), life.value_or(Duration{}));
+  const bool first = !s_.restarts.best_life;
+  const Duration lived = life.value_or(Duration{}), longest = s_.restarts.best_life.value_or(Duration{});
+  const bool better = step ? !s_.restarts.best_progress || *step > *s_.restarts.best_progress
+                           : lived >= kGoodLife || lived > longest + longest / 10;
+  s_.restarts.best_life = std::max(longest, lived);
   if (step) s_.restarts.best_progress = std::max(s_.restarts.best_progress.value_or(*step), *step);
   s_.restarts.without_progress = first || better ? 0 : s_.restarts.without_progress + 1;
   return options().no_progress_limit > 0 && s_.restarts.without_progress >= options().no_progress_limit;

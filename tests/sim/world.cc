@@ -48,6 +48,15 @@ void World::Violate(const std::string& what) {
 
 // --- processes ---
 
+State::Given World::GivenOf(const Process& process) const {
+  State::Given given;
+  given.run_id = "job";
+  given.self_node = process.name;
+  given.on_call = process.address != endpoint_;
+  given.in_pods = pods_;
+  return given;
+}
+
 int World::Spawn(const std::string& name, const std::string& address, bool coordinator_only) {
   int id = static_cast<int>(processes_.size());
   processes_.emplace_back();
@@ -55,10 +64,7 @@ int World::Spawn(const std::string& name, const std::string& address, bool coord
   process.id = id;
   process.name = name;
   process.address = address;
-  process.membership.given.run_id = "job";
-  process.membership.given.self_node = name;
-  process.membership.given.on_call = address != endpoint_;
-  process.membership.given.in_pods = pods_;
+  process.membership.given = GivenOf(process);
   Note([&] { return fmt::format("process {} is {} at {}", id, name.empty() ? "the coordinator" : name, address); });
   if (coordinator_only) return id;
   process.attends = true;

@@ -121,6 +121,7 @@ class World {
   void Note(const std::function<std::string()>& text);
   void Violate(const std::string& what);
 
+  State::Given GivenOf(const Process& process) const;
   int Spawn(const std::string& name, const std::string& address, bool coordinator_only);
   int Listening(const std::string& address) const;
   bool Cut(int from, int to) const;

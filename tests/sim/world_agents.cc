@@ -101,10 +101,7 @@ void World::SendOn(Process& process, const Redirect& redirect) {
   auto peers = std::move(process.peers);
   process.peers.clear();
   process.membership = State{};
-  process.membership.given.run_id = "job";
-  process.membership.given.self_node = process.name;
-  process.membership.given.on_call = process.address != endpoint_;
-  process.membership.given.in_pods = pods_;
+  process.membership.given = GivenOf(process);
   process.membership.term = redirect.term;
   process.membership_tick.reset();
   process.lineage = -1;
