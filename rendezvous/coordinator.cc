@@ -314,9 +314,14 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
     }
     Run& run = RunOf(supersede.run_id);
     if (auto answer = AnswerTo(supersede, run.redirect, options_.self_address, run.state)) return Hangup(far, *answer);
+    const Redirect redirect{supersede.term, supersede.address};
+    // The stand-in that was sent the run before learns that it is not any more.
+    if (const auto last = peers_.find(run.successor); last != peers_.end() && last->first != id) {
+      Hangup(last->second, redirect);
+    }
     far.role = Role::kSuccessor;
     far.run = &run;
-    SendOn(run, Redirect{supersede.term, supersede.address});
+    SendOn(run, redirect);
     run.redirect_until.reset();
     run.successor = id;
   }

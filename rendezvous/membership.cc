@@ -235,6 +235,7 @@ void Machine::HearReady(Member& member, const Ready& ready) {
 }
 
 void Machine::HearLeave(Member& member, const Leave& leave) {
+  if (s_.phase == Phase::kReforming) SeatUnstarted(member);
   if (member.leaving) return;
   s_.abandoned = true;
   {

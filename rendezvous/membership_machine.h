@@ -112,6 +112,7 @@ class Machine {
   void Collect(Member& member, const Hello& hello);
   int Replaced() const;
   void Reform();
+  void SeatUnstarted(Member& member);
   void GoOn(int dead);  // `dead`: nodes of the round known to be gone
   void LoseMissing(int dead);
 

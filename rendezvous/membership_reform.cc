@@ -109,16 +109,37 @@ void Machine::Adopt(const Assignment& newest) {
   s_.reforming.heard = {};
   s_.reforming.heard.until =
       now_ + options().heartbeat_timeout;  // the round's other nodes get the full time to come back
+  for (auto& [name, member] : s_.members) SeatUnstarted(member);
+}
+
+// A node of the round attends, but has not heard of the round: its Start was lost. It has a seat, and no worker. Its
+// process is the one of the seat, since the address is the same.
+void Machine::SeatUnstarted(Member& member) {
+  if (member.in_round || member.peer == 0 || !member.ready || member.knows.number < 0) return;
+  const auto is_its = [&member](const Seat& seat) {
+    return seat.node.name == member.node.name && !seat.node.control_address.empty() &&
+           seat.node.control_address == member.node.control_address;
+  };
+  const auto seat = std::find_if(s_.round.seats.begin(), s_.round.seats.end(), is_its);
+  if (seat == s_.round.seats.end()) return;
+  Change change(s_, member);
+  member.in_round = true;
+  member.rank = static_cast<int>(seat - s_.round.seats.begin());
+  seat->node = member.node;
+  s_.reforming.heard.seats.insert(member.rank);
+  s_.reforming.dead.erase(member.node.name);
 }
 
 void Machine::Collect(Member& member, const Hello& hello) {
   if (!hello.resume) {
+    SeatUnstarted(member);
     if (member.ready) NewcomerReady(member);
     return;
   }
   const Assignment& told = *hello.resume;
   if (told.id > s_.round.id) Adopt(told);
   if (told.id < s_.round.id) {
+    SeatUnstarted(member);
     OutOfDate(member);
     return;
   }

@@ -346,6 +346,9 @@ TEST_F(CoordinatorTest, ASupersededCoordinatorSendsEveryoneOn) {
   UntilHeard<Redirect>(*a, "redirect");
   EXPECT_EQ(*a->Find<Redirect>(), (Redirect{2, "127.0.0.1:9"}));
   UntilLost(*a);
+  auto newest = Dial(Supersede{"job", 4, "127.0.0.1:10"});
+  UntilHeard<Redirect>(*newer, "redirect of the one that is superseded, too");
+  EXPECT_EQ(*newer->Find<Redirect>(), (Redirect{4, "127.0.0.1:10"}));
   auto late = Dial(Greeting("b", Job(1, 1)));
   UntilHeard<Redirect>(*late, "redirect of a newcomer");
   auto asking = Dial(Inspect{"job", false});

@@ -52,6 +52,48 @@ TEST_F(Reform, GoesOnWithoutTouchingWorkersWhenAllAgree) {
   EXPECT_EQ(s.Seat("a").id, (RoundId{2, 5})) << "the old coordinator may have begun a (1, 5)";
 }
 
+// It was cut off when the round began. Now it stands in itself, or attends another stand-in.
+TEST_F(Reform, ANodeThatMissedTheStartOfItsRoundHasItsSeat) {
+  for (Seat& seat : old.seats) seat.node.control_address = seat.node.name + ":1";
+  Round before = old;
+  before.id = {1, 3};
+  const auto hello = [&](const std::string& name, const Round& round, const std::string& address) {
+    Hello made = s.Greeting(name);
+    made.node.control_address = address;
+    made.state = NodeState::kIdle;
+    if (round.id.number >= 0) made.resume = AssignmentFor(round, *old.RankOf(name));
+    return made;
+  };
+  const struct {
+    const char* what;
+    bool early, resumes;
+    const char* address;
+    bool seated;
+  } rows[] = {
+      {"it came before those who know of the round", true, true, "b:1", true},
+      {"it came after them", false, true, "b:1", true},
+      {"another process: the address differs", false, true, "b:2", false},
+      {"another process: it was in no round", false, false, "b:1", false},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.what);
+    s = Stage(Job(1, 3, 3));
+    s.state.given.self_node = "b";
+    s.Do(rendezvous::StandIn{AssignmentFor(before, 1), s.options, false, {}});
+    const Hello late = hello("b", row.resumes ? before : Round(), row.address);
+    if (row.early) s.Join(late);
+    s.Join(hello("c", old, "c:1"));
+    if (!row.early) s.Join(late);
+    EXPECT_EQ(s.state.counts.seated_living, row.seated ? 2 : 1);
+    s.Join(hello("a", old, "a:1"));
+    EXPECT_EQ(s.state.phase == Phase::kReforming, !row.seated);
+    if (row.seated) {
+      EXPECT_EQ(s.Roster(), "a b c");
+      EXPECT_TRUE(s.Started("b", 5));
+    }
+  }
+}
+
 // Its own port was refused first, so that the coordinator's process is gone, and its node's workers with it.
 TEST_F(Reform, OneThatHasTakenTheEndpointDoesNotWaitForTheCoordinatorsNode) {
   for (const char* address : {"10.0.0.1:29400", "10.0.0.9:4711"}) {

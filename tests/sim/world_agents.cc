@@ -63,7 +63,12 @@ void World::CoordinatorHears(Process& process, int c, const NodeMessage& message
     if (auto redirect = AnswerTo(*supersede, process.redirect, process.address, process.membership)) {
       return answer(*redirect);
     }
-    SendOn(process, Redirect{supersede->term, supersede->address});
+    const Redirect redirect{supersede->term, supersede->address};
+    if (process.successor >= 0 && process.successor != c) {
+      Put(process.successor, 1, Conn::Item{false, CoordinatorMessage(redirect), {}});
+      CloseEnd(process.successor, 1);
+    }
+    SendOn(process, redirect);
     process.successor = c;
     return;
   }
@@ -72,12 +77,16 @@ void World::CoordinatorHears(Process& process, int c, const NodeMessage& message
       return answer(*process.redirect);
     }
     process.peers[conn.peer] = c;
-    RoundId before = process.membership.round.id;
+    // A coordinator that re-forms the node's round may begin the next one in the same step.
+    const State& state = process.membership;
+    const bool adopts =
+        hello->resume && hello->resume->id > state.round.id &&
+        (state.phase == Phase::kReforming || !state.own_round || hello->resume->id.term != state.round.id.term);
+    const auto known = adopts ? starts_.find({conn.from, hello->resume->id}) : starts_.end();
+    const int before = process.lineage;
+    if (known != starts_.end()) process.lineage = known->second;
     Step(process, PeerOpened{conn.peer, *hello});
-    if (hello->resume && process.membership.round.id == hello->resume->id && before != hello->resume->id) {
-      auto known = starts_.find({conn.from, hello->resume->id});
-      if (known != starts_.end()) process.lineage = known->second;
-    }
+    if (known != starts_.end() && process.membership.round.id < hello->resume->id) process.lineage = before;
     return;
   }
   if (process.peers.contains(conn.peer)) Step(process, PeerSaid{conn.peer, message});
