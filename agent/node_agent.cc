@@ -254,6 +254,7 @@ void NodeAgent::Impl::Join(RendezvousPlace place) {
   attendant_ =
       std::make_unique<rendezvous::Attendant>(loop_, std::move(attendant), place_.coordinator.get(), std::move(events));
   if (Status status = WatchNodesFile(); !status.ok()) return FinishWith(Refused(status));
+  if (finishing_) return;  // the file says that the run is over
   MakeStandbys();
   attendant_->Begin();
 }
@@ -270,6 +271,7 @@ Status NodeAgent::Impl::WatchNodesFile() {
 }
 
 void NodeAgent::Impl::RequestWantedNodes() {
+  if (wanted_nodes_ == 0) attendant_->RunIsOver();
   if (wanted_nodes_ && place_.coordinator) place_.coordinator->Want(*wanted_nodes_);
 }
 
@@ -438,6 +440,7 @@ void NodeAgent::Impl::SayHowItEnded(const Verdict& verdict) {
   const auto inner = InnerRun(options_, ReadTerminationText(options_.termination_log));
   if (verdict.exit_code == 0) {
     if (inner && inner->exit_code != 0) log::Warning(HiddenFailure(*inner));
+    if (verdict.reason == rendezvous::kRunIsOver) log::Info(verdict.reason);
     return;
   }
   if (inner && inner->exit_code == verdict.exit_code) return;  // the run inside has printed it

@@ -17,9 +17,9 @@ StatusOr<int> ReadNodesFile(const std::string& path) {
   const std::string_view text = Strip(content);
   if (text.empty()) return absl::NotFoundError(fmt::format("{} is empty", path));
   const auto nodes = ParseInt(text);
-  if (nodes && *nodes >= 1 && *nodes <= kMostNodes) return static_cast<int>(*nodes);
+  if (nodes && *nodes >= 0 && *nodes <= kMostNodes) return static_cast<int>(*nodes);
   return absl::InvalidArgumentError(
-      fmt::format("--nodes-file={}: {} is not a whole number of 1 or more", path, Quoted(text.substr(0, 100))));
+      fmt::format("--nodes-file={}: {} is not a whole number", path, Quoted(text.substr(0, 100))));
 }
 
 StatusOr<std::unique_ptr<NodesFile>> NodesFile::Watch(boost::asio::io_context& loop, std::string path,

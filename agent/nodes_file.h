@@ -1,4 +1,5 @@
 // --nodes-file: a file with the number of nodes that the job is meant to have now, from the program that makes nodes.
+// 0: the run has succeeded, and its nodes have ended. A node that waits for others ends, too.
 // The controller of Kubernetes jobs sets a pod annotation, which the kubelet copies into the file (docs/rendezvous.md).
 #pragma once
 
@@ -28,7 +29,7 @@ class NodesFile {
 
   const std::string path_;
   const std::function<void(int)> told_;
-  int last_ = 0;
+  int last_ = -1;  // none yet
   std::string last_complaint_;
   std::unique_ptr<FolderWatch> watch_;
 };

@@ -75,6 +75,8 @@ void Machine::On(const Prepares& event) {
   if (Talking()) SayBeat();
 }
 
+void Machine::On(const Over&) { s_.over = true; }  // CheckDeadlines does the rest
+
 void Machine::On(const ShareImports& event) {
   if (event.names.empty()) {
     s_.wants_imports = true;
@@ -105,7 +107,13 @@ void Machine::On(const Going& event) {
   if (s_.stage == Stage::kEnded) return;
   s_.left = true;
   if (Talking()) Send(Leave{event.reason, event.cause});
-  Finished({kExitStopped, fmt::format("this node leaves the job: {}", event.reason), std::nullopt, {}});
+  Finish(kExitStopped, fmt::format("this node leaves the job: {}", event.reason));
+}
+
+// The run is over, no worker runs here, and no coordinator decides about this node.
+bool Machine::HasNothingToDo() const {
+  const bool failed = s_.report && !s_.report->failures.empty();
+  return s_.over && !MayHaveWorkers() && !failed && s_.stage != Stage::kAttending;
 }
 
 void Machine::NoticeFreeze() {
@@ -132,6 +140,7 @@ void Machine::CheckDeadlines() {
     }
   }
   FenceWhenDue();
+  if (HasNothingToDo()) return Finish(0, kRunIsOver);
   if (s_.linked) BeatWhenDue();
   if (s_.stage == Stage::kDialling && s_.dial_until && now_ >= *s_.dial_until) {
     out_.actions.push_back(HangUp{});

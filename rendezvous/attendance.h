@@ -27,6 +27,8 @@
 //  - Going: the node says Leave, and the agent gets End at once. Beats go on until the connection is closed, so that
 //    the node's seat is not given away before its workers have ended.
 //  - Redirect: follow it if its term is above that of the last coordinator attended; after Hello, an equal one too.
+//  - Over: whoever made the nodes says that the run has succeeded on other ones, which have ended. The agent gets End
+//    with code 0 once no worker runs here and no coordinator is attended. An attended one decides itself (Wanted).
 //  - Hosting: the endpoint may name this machine, but its port was taken at the start (say, by a predecessor that was
 //    ending). When the endpoint refuses a connection and no round has begun, this agent serves it.
 //  - Probes: a stand-in with proof probes the nodes that the walk has not dialled. One that refuses is gone as well.
@@ -103,6 +105,7 @@ struct State {
   bool leases = false;                  // the coordinator attended last gives leases
   bool leased = false;                  // its last answer was one
   TimePoint lease{};                    // no round starts without this node for the heartbeat limit from then on
+  bool over = false;                    // as in Over
   bool fenced = false;                  // the last round's workers were stopped for want of a lease
   bool preparing = false;               // as in Hello
   std::string imports;                  // shown by a worker of this node
@@ -136,6 +139,7 @@ struct Silence {  // this node's workers have written nothing for the limit, or 
 struct Prepares {  // as in Hello
   bool preparing = false;
 };
+struct Over {};  // the run has succeeded on other nodes; its coordinator has ended, or cannot be reached from here
 struct ShareImports {  // as in Imports: a worker has shown these, or, if empty, this node waits and wants them
   std::string names;
 };
@@ -149,7 +153,7 @@ struct Going {      // SIGTERM here, or a node check that failed
   LeaveCause cause = LeaveCause::kAsked;
 };
 struct Tick {};
-using Event = std::variant<Begin, Connected, Disconnected, Heard, WorkersEnded, NoWorkerLeft, Silence, Prepares,
+using Event = std::variant<Begin, Connected, Disconnected, Heard, WorkersEnded, NoWorkerLeft, Silence, Prepares, Over,
                            ShareImports, Probed, Hosting, Going, Tick>;
 
 // --- actions ---

@@ -20,6 +20,7 @@ class Machine {
   void On(const NoWorkerLeft& event);
   void On(const Silence& event);
   void On(const Prepares& event);
+  void On(const Over& event);
   void On(const ShareImports& event);
   void On(const Probed& event);
   void On(const Hosting&);
@@ -55,6 +56,7 @@ class Machine {
   Duration LeaseTime() const { return Limit() * 4 / 5; }
   bool MayHaveWorkers() const { return s_.doing == NodeState::kRunning || s_.doing == NodeState::kStopping; }
   bool NeedsNoFence() const;
+  bool HasNothingToDo() const;
   void FenceWhenDue();
   // The round may go on elsewhere: the workers get a short time to end, once.
   void StopAtOnce(const std::string& reason, RoundCause cause);

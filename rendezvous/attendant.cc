@@ -344,6 +344,7 @@ Attendant::~Attendant() { impl_->Drop(); }
 std::optional<std::string> Attendant::attended() const { return impl_->attended(); }
 void Attendant::Begin() { impl_->Apply(attendance::Begin{}); }
 void Attendant::Prepares(bool preparing) { impl_->Apply(attendance::Prepares{preparing}); }
+void Attendant::RunIsOver() { impl_->Apply(attendance::Over{}); }
 void Attendant::ShareImports(const std::string& names) { impl_->Apply(attendance::ShareImports{names}); }
 void Attendant::WorkersSilent(bool silent) { impl_->Apply(attendance::Silence{silent}); }
 void Attendant::WorkersEnded(Report report) { impl_->Apply(attendance::WorkersEnded{std::move(report)}); }

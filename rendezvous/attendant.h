@@ -56,6 +56,8 @@ class Attendant {
   void WorkersSilent(bool silent);
   // Whether this node makes standby workers, and they are not ready yet.
   void Prepares(bool preparing);
+  // The run has succeeded on other nodes. events.end follows once no worker runs here.
+  void RunIsOver();
   // What a worker here has shown: for nodes that wait. Empty: this node waits, and wants events.imports.
   void ShareImports(const std::string& names);
   void WorkersEnded(Report report);

@@ -39,6 +39,15 @@ Effects Apply(State& state, const Event& event, TimePoint now) {
   return effects;
 }
 
+// No node is wanted, and none here works: the others have ended.
+bool Machine::IsOver() const {
+  if (s_.given.wanted_nodes != 0 || (s_.phase != Phase::kGathering && s_.phase != Phase::kReforming)) return false;
+  return std::none_of(s_.members.begin(), s_.members.end(), [](const auto& entry) {
+    const Member& member = entry.second;
+    return member.peer != 0 && !member.ready && member.state != NodeState::kSucceeded;
+  });
+}
+
 void Machine::Settle() {
   if (!s_.options) return;
   for (;;) {
@@ -48,6 +57,7 @@ void Machine::Settle() {
       FinishWith(kExitStopped, "every node was asked to stop", false);
       return;
     }
+    if (IsOver()) return FinishWith(0, kRunIsOver, false);
     switch (phase) {
       case Phase::kGathering:
         Gather();
@@ -225,6 +235,7 @@ void Machine::HearReady(Member& member, const Ready& ready) {
     member.ready = true;
     if (member.state != NodeState::kSucceeded) member.state = NodeState::kIdle;
   }
+  if (s_.phase == Phase::kReforming) SeatUnstarted(member);
   if (!member.in_round) {
     if (!member.leaving) NewcomerReady(member);
   } else if (s_.phase == Phase::kRunning && member.state != NodeState::kSucceeded) {
@@ -235,7 +246,6 @@ void Machine::HearReady(Member& member, const Ready& ready) {
 }
 
 void Machine::HearLeave(Member& member, const Leave& leave) {
-  if (s_.phase == Phase::kReforming) SeatUnstarted(member);
   if (member.leaving) return;
   s_.abandoned = true;
   {

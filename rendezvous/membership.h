@@ -229,7 +229,8 @@ struct TurnedAway {
   std::string reason;
 };
 // How many nodes there are meant to be now, from the nodes file. An elastic job starts as soon as that many are ready.
-// It takes newcomers in together, once that many are there or `last_call` has passed since the last arrival.
+// It takes newcomers in together, once that many are there or `last_call` has passed since the last arrival. 0: the run
+// has succeeded on other nodes; it ends with success here, too, once no worker runs here.
 struct Wanted {
   int nodes = 0;
 };

@@ -61,6 +61,8 @@ class Machine {
   void NewcomerReady(Member& member);
   std::string WhyItWaits(const Member& member) const;
 
+  bool IsOver() const;
+
   // membership.cc: messages of nodes, loss of nodes
   bool AllQuiet() const;
   static bool StillEarly(Hello& hello, const NodeMessage& message);
@@ -110,9 +112,9 @@ class Machine {
   void BeginReforming(const Assignment& newest);
   void Adopt(const Assignment& newest);
   void Collect(Member& member, const Hello& hello);
+  void SeatUnstarted(Member& member);
   int Replaced() const;
   void Reform();
-  void SeatUnstarted(Member& member);
   void GoOn(int dead);  // `dead`: nodes of the round known to be gone
   void LoseMissing(int dead);
 

@@ -128,6 +128,10 @@ struct Report {
   bool operator==(const Report&) const = default;
 };
 
+// The reason of a node's success that took part in no end of the run (Wanted in membership.h).
+inline constexpr char kRunIsOver[] =
+    "the run has succeeded on other nodes, which have ended: nothing is left to do here";
+
 // How the job ended: the same on every node.
 struct Verdict {
   int exit_code = 0;

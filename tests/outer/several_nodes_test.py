@@ -146,30 +146,47 @@ class Rendezvous(Nodes):
         worker.tell("exit 0")
         self.assertEqual(agent.wait(), 0)
 
-    def test_elastic_starts_with_the_nodes_that_are_wanted(self):
+    def want(self, nodes):
+        """Replaces the file of wanted nodes as a kubelet does. Returns its path."""
         wanted = os.path.join(self.dir, "nodes")
+        with open(wanted + ".new", "w", encoding="utf-8") as file:
+            file.write(nodes)
+        os.rename(wanted + ".new", wanted)
+        return wanted
 
-        def want(nodes):  # replaces the file as a kubelet does
-            with open(wanted + ".new", "w", encoding="utf-8") as file:
-                file.write(nodes)
-            os.rename(wanted + ".new", wanted)
-
-        want("2")
+    def test_elastic_starts_with_the_nodes_that_are_wanted(self):
+        wanted = self.want("2")
         endpoint = self.endpoint()
         flags = ("--nodes-file", wanted, "--rdzv-conf", "last_call_timeout=600")
         agents = [self.node(endpoint, "1:4", *flags) for _ in range(2)]
         self.assertEqual({worker.world_size for worker in self.workers(2)}, {2})
         agents += [self.node(endpoint, "1:4", *flags)]
         self.wait_for_output(agents[2], "waits as a spare")
-        want("no number")
-        self.wait_for_output(agents[0], "'no number' is not a whole number of 1 or more")
-        want("4\n")
+        self.want("no number")
+        self.wait_for_output(agents[0], "'no number' is not a whole number")
+        self.want("4\n")
         agents += [self.node(endpoint, "1:4", *flags)]
         workers = self.workers(4)
         self.assertEqual({(worker.world_size, worker.restarts) for worker in workers}, {(4, 0)})
         for worker in workers:
             worker.tell("exit 0")
         self.assertEqual([agent.wait() for agent in agents], [0] * 4)
+
+    def test_a_node_that_waits_ends_once_the_run_is_over(self):
+        flags = ("--nodes-file", self.want("2"))
+        running = self.node(self.endpoint(), "1:4", *flags, "--rdzv-conf", "last_call_timeout=0")
+        (worker,) = self.workers(1)
+        alone = self.node(self.endpoint(), "2:4", *flags)
+        self.wait_for_output(alone, "waiting for 1 more node")
+        nowhere = self.node(self.endpoint(), "2:4", *flags, "--rdzv-conf", "is_host=0")
+        self.wait_for_output(nowhere, "nothing listens there yet")
+        self.want("0")
+        late = self.node(self.endpoint(), "2:4", *flags)
+        for agent in (alone, nowhere, late):
+            self.assertEqual(agent.wait(), 0)
+            self.assertIn("the run has succeeded on other nodes", agent.output())
+        worker.tell("exit 3")  # who runs workers goes on, and ends as they do
+        self.assertEqual(running.wait(), 3)
 
     def test_coordinator_alone(self):
         coordinator = self.with_pipes(

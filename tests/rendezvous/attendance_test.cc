@@ -420,6 +420,36 @@ TEST_F(Attendance, GoingSaysLeaveAndBeatsUntilTheEnd) {
   EXPECT_TRUE(All<StartRound>().empty());
 }
 
+TEST_F(Attendance, ANodeThatFindsNobodyEndsOnceTheRunIsOver) {
+  Attend();
+  Do(Over{});
+  EXPECT_TRUE(ends.empty()) << "the coordinator that it attends decides";
+  Do(Disconnected{Loss::kClosed, "the connection was closed"});
+  ASSERT_EQ(ends.size(), 1u);
+  EXPECT_EQ(ends[0].exit_code, 0);
+}
+
+TEST_F(Attendance, WorkersGoOnThoughTheRunIsOver) {
+  Run();
+  Do(Over{});
+  const RoundId round = state.round->id;
+  Do(WorkersEnded{{.round = round}});
+  EXPECT_EQ(Told<Report>().size(), 1u) << "the coordinator that it attends decides";
+  EXPECT_TRUE(ends.empty());
+  Do(Disconnected{Loss::kClosed, "the connection was closed"});
+  ASSERT_EQ(ends.size(), 1u);
+  EXPECT_EQ(ends[0].exit_code, 0);
+}
+
+TEST_F(Attendance, AFailureOfItsWorkersIsNotLostThoughTheRunIsOver) {
+  Run();
+  Do(Over{});
+  Do(WorkersEnded{{.round = state.round->id, .failures = {WorkerFailure()}}});
+  Do(NoWorkerLeft{0});
+  Do(Disconnected{Loss::kClosed, "the connection was closed"});
+  EXPECT_TRUE(ends.empty());
+}
+
 TEST_F(Attendance, ARefusalEndsIt) {
   Do(Begin{});
   Do(Connected{});

@@ -142,7 +142,7 @@ TEST(Gathering, HowManyAreWantedMayChangeMeanwhile) {
   struct {
     int wanted;
     const char* roster;
-  } const rows[] = {{4, ""}, {3, "a b c"}, {2, "a b c"}, {0, "a b c"}, {9, ""}};
+  } const rows[] = {{4, ""}, {3, "a b c"}, {2, "a b c"}, {9, ""}};
   for (const auto& row : rows) {
     Stage s(Job(2, 4));
     s.Do(Wanted{4});
@@ -151,6 +151,24 @@ TEST(Gathering, HowManyAreWantedMayChangeMeanwhile) {
     s.Do(Wanted{row.wanted});
     EXPECT_EQ(s.state.phase == Phase::kRunning ? s.Roster() : "", row.roster) << row.wanted;
   }
+}
+
+TEST(Gathering, NothingBeginsOnceTheRunHasSucceededOnOtherNodes) {
+  Stage s(Job(1, 4));
+  s.Do(Wanted{0});
+  s.Join("a");
+  ASSERT_EQ(s.state.phase, Phase::kFinished);
+  EXPECT_EQ(s.state.verdict->exit_code, 0);
+
+  s = Stage(Job(1, 4));
+  s.Do(Wanted{1});
+  s.Join("a");
+  s.Do(Wanted{0});
+  EXPECT_EQ(s.state.phase, Phase::kRunning) << "it has begun";
+  s.Fails("a", 3);
+  s.Ready("a");
+  ASSERT_EQ(s.state.phase, Phase::kFinished);
+  EXPECT_EQ(s.state.verdict->exit_code, 3);
 }
 
 TEST(Gathering, FewerThanWantedStartAfterTheLastCall) {
