@@ -136,11 +136,12 @@ class Deciding {
 
   // True: the job has ended.
   bool End() {
-    if (IsSuccess()) {
+    if (HaveSucceeded(plan_, replicas_)) {
       CountReplicas(job_, plan_, replicas_, &status());
       SetSucceeded(job_, plan_.has_master, &status(), now_);
       Event(false, ReasonOf(kJobSucceeded), status().conditions.back().message);
       Finish();
+      RemoveIdle(job_, replicas_, &decision_);
       return true;
     }
     if (job_.active_deadline_seconds) {
@@ -168,16 +169,6 @@ class Deciding {
                               last == nullptr ? "" : fmt::format(": {}", CauseAndStep(*last))));
     }
     return false;
-  }
-
-  bool IsSuccess() const {
-    if (plan_.has_master) {
-      return replicas_.Count(ReplicaType::kMaster, &Replica::Succeeded) == plan_.Find(ReplicaType::kMaster)->count;
-    }
-    const PlannedReplicas* workers = plan_.Find(ReplicaType::kWorker);
-    if (workers == nullptr) return false;
-    const int succeeded = replicas_.Count(ReplicaType::kWorker, &Replica::Succeeded);
-    return succeeded > 0 && (plan_.elastic || succeeded == workers->count);
   }
 
   std::string FatalMessage(const PodFailure& cause) const {

@@ -56,6 +56,18 @@ void DeletePodGroup(const PyTorchJob& job, const Observed& observed, PyTorchDeci
 
 }  // namespace
 
+void RemoveIdle(const PyTorchJob& job, const Replicas& replicas, PyTorchDecision* decision) {
+  for (const Replica& replica : replicas.all) {
+    if (!replica.idle || replica.pod == nullptr || !StillRuns(*replica.pod)) continue;
+    decision->events.push_back(
+        {false, reason::kNotNeeded,
+         fmt::format("the run has succeeded without pod {}: nothing is left for it to do", replica.name)});
+    if (job.clean != CleanPodPolicy::kNone) continue;
+    decision->actions.push_back({Action::Kind::kDeletePod, replica.pod->meta.name, replica.pod->meta.uid});
+    decision->status_first = false;
+  }
+}
+
 void DeleteAll(const PyTorchJob& job, const Observed& observed, PyTorchDecision* decision) {
   Delete(
       job, observed, [](const ObservedPod&) { return true; }, decision);

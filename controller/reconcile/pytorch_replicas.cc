@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "controller/reconcile/deciding.h"
 #include "controller/reconcile/replacement.h"
+#include "controller/reconcile/run_success.h"
 
 namespace muster::controller {
 namespace {
@@ -17,6 +18,7 @@ namespace {
 constexpr std::chrono::seconds kFirstPause{5}, kLongestPause{300};
 constexpr std::chrono::minutes kMemory{15};
 constexpr int kMostDoublings = 6;
+constexpr char kUnnamedRun[] = "none";  // torchrun's --rdzv-id, if nobody sets it
 
 // The planned replica that `pod` belongs to. Null: none.
 Replica* Find(const PyTorchPlan& plan, const ObservedPod& pod, Replicas* replicas) {
@@ -140,6 +142,27 @@ std::map<std::string_view, WallTime> CausesOfOthers(const Replicas& replicas) {
   return causes;
 }
 
+// If the run of the agents has succeeded, and with it the job, the replicas that had no part in it are idle. A node
+// rank of 1 or more shows that the run was not of one pod alone.
+void LeaveOutIdle(const PyTorchJob& job, const PyTorchPlan& plan, Replicas* replicas) {
+  std::vector<const ObservedPod*> pods;
+  for (const Replica& replica : replicas->all) {
+    if (replica.pod != nullptr && !replica.old && replica.planned->agent) pods.push_back(replica.pod);
+  }
+  const bool named = job.elastic && !job.elastic->rdzv_id.empty();
+  const auto ended = RunSucceededAt(named ? job.elastic->rdzv_id : kUnnamedRun, pods, 1);
+  if (!ended) return;
+  for (Replica& replica : replicas->all) {
+    if (replica.old || replica.succeeded || !replica.planned->agent) continue;
+    replica.idle = replica.pod == nullptr || CameTooLate(*replica.pod, *ended) || FoundNobody(*replica.pod, *ended);
+  }
+  const bool succeeded = HaveSucceeded(plan, *replicas);
+  for (Replica& replica : replicas->all) {
+    replica.idle = replica.idle && succeeded;
+    if (replica.idle) replica.failure.reset();
+  }
+}
+
 }  // namespace
 
 int RestartsBefore(const PyTorchPlan& plan, const Replicas& replicas) {
@@ -173,6 +196,16 @@ std::map<ReplicaType, int> Replicas::CountCauses(bool (Replica::*is)() const) co
   std::map<ReplicaType, int> counts;
   for (const Replica* cause : causes) ++counts[cause->planned->type];
   return counts;
+}
+
+bool HaveSucceeded(const PyTorchPlan& plan, const Replicas& replicas) {
+  if (plan.has_master) {
+    return replicas.Count(ReplicaType::kMaster, &Replica::IsDone) == plan.Find(ReplicaType::kMaster)->count;
+  }
+  const PlannedReplicas* workers = plan.Find(ReplicaType::kWorker);
+  if (workers == nullptr) return false;
+  const int succeeded = replicas.Count(ReplicaType::kWorker, &Replica::IsDone);
+  return succeeded > 0 && (plan.elastic || succeeded == workers->count);
 }
 
 Replicas PlaceReplicas(const PyTorchJob& job, const PyTorchPlan& plan, const Observed& observed, WallTime now) {
@@ -214,6 +247,7 @@ Replicas PlaceReplicas(const PyTorchJob& job, const PyTorchPlan& plan, const Obs
     replica.failure = FailureOf(*replica.pod, RulesOf(replica));
     if (replica.failure) Complete(plan, *replica.pod, &*replica.failure);
   }
+  LeaveOutIdle(job, plan, &replicas);
   std::vector<PodFailure*> found;
   for (Replica& replica : replicas.all) {
     if (replica.failure) found.push_back(&*replica.failure);
@@ -264,7 +298,7 @@ Charged Charge(const PyTorchPlan& plan, const Replicas& replicas, const std::opt
   std::vector<PodFailure> found;
   std::vector<CountedPod> counted;
   for (const Replica& replica : replicas.all) {
-    if (replica.pod == nullptr) continue;
+    if (replica.pod == nullptr || replica.idle) continue;
     const ObservedPod& pod = *replica.pod;
     const auto known = std::find_if(status->counted.begin(), status->counted.end(),
                                     [&pod](const CountedPod& one) { return one.uid == pod.meta.uid; });

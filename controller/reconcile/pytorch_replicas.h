@@ -27,6 +27,7 @@ struct Replica {
   bool consequence = false;           // its exit code would be fatal, but a peer had failed before it
   bool succeeded = false;             // its pod has, or one had
   bool recorded = false;              // by itself, not because it was told to end: it does not run again
+  bool idle = false;                  // the job has succeeded without it: run_success.h
 
   bool Runs() const {
     return pod != nullptr && !old && !succeeded && !failure && pod->phase == "Running" && !pod->meta.deleted;
@@ -34,6 +35,7 @@ struct Replica {
   bool HasFailed() const { return failure.has_value(); }
   bool HasFailedForGood() const { return failure && failure->fatal; }
   bool Succeeded() const { return succeeded; }
+  bool IsDone() const { return succeeded || idle; }
 };
 
 struct Replicas {
@@ -46,6 +48,9 @@ struct Replicas {
   // failure of another one does not count.
   std::map<ReplicaType, int> CountCauses(bool (Replica::*is)() const) const;
 };
+
+// Whether the job has: its Masters, else its Workers, of which one is enough for an elastic job.
+bool HaveSucceeded(const PyTorchPlan& plan, const Replicas& replicas);
 
 // Finds the pod of each planned replica, and judges its failure by those in the status (see `consequence`).
 Replicas PlaceReplicas(const PyTorchJob& job, const PyTorchPlan& plan, const Observed& observed, WallTime now);

@@ -12,6 +12,7 @@
 #include "controller/reconcile/gang.h"
 #include "controller/reconcile/repair.h"
 #include "controller/reconcile/replacement.h"
+#include "controller/reconcile/run_success.h"
 #include "controller/reconcile/taken_over.h"
 #include "controller/reconcile/train_job_conditions.h"
 #include "controller/reconcile/train_job_finished.h"
@@ -144,7 +145,7 @@ class Deciding {
       decision_.status_first = true;
       for (const ObservedPod* pod : placed.idle) {
         Event(false, reason::kNotNeeded,
-              fmt::format("pod {} came after the run had succeeded: nothing is left for it to do", pod->meta.name));
+              fmt::format("the run has succeeded without pod {}: nothing is left for it to do", pod->meta.name));
       }
     }
   }
@@ -398,6 +399,7 @@ class Deciding {
   }
 
   // Scales an elastic job that runs, and tells all pods the number: new ones have the old one from the Job's template.
+  // Pods that still run after the end of their run are told 0, since they wait for nodes that have ended.
   void Scale() {
     for (const Placed& placed : all_) {
       if (!placed.planned->scales || !placed.runs()) continue;
@@ -409,12 +411,15 @@ class Deciding {
         Event(false, reason::kScaled,
               fmt::format("Job {}: {} instead of {}", placed.job->meta.name, Counted(pods, "pod"), placed.job->pods));
       }
+      const WallTime over = placed.run_ended ? *placed.run_ended + kRunEndsWithin : WallTime::max();
+      if (placed.run_ended && now_ < over) decision_.LookAgain(over);
+      const int nodes = now_ < over ? pods : 0;
       for (const ObservedPod* pod : placed.pods) {
         const std::string_view told = pod->meta.Annotation(kNodesAnnotation);
-        if (!StillRuns(*pod) || told.empty() || told == fmt::format("{}", pods)) continue;
+        if (!StillRuns(*pod) || told.empty() || told == fmt::format("{}", nodes)) continue;
         if (IsScaledAway(*pod, *placed.planned)) continue;
         Do(Action::Kind::kAnnotatePod, pod->meta.name, pod->meta.uid);
-        decision_.actions.back().pods = pods;
+        decision_.actions.back().pods = nodes;
       }
     }
   }

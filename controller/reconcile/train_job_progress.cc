@@ -5,6 +5,7 @@
 
 #include "controller/reconcile/deciding.h"
 #include "controller/reconcile/failure.h"
+#include "controller/reconcile/run_success.h"
 
 namespace muster::controller {
 namespace {
@@ -41,39 +42,28 @@ bool IsDone(const ObservedJob& job, const std::vector<const ObservedPod*>& pods,
   return true;
 }
 
-// When the run of all agents of the Job ended with success, by the word of an agent that took part: it ends with 0 only
-// when the workers of all nodes of its round have succeeded. The run has the TrainJob's uid as its id. A pod may also
-// have a run of its own (torchrun --standalone).
-std::optional<WallTime> RunSucceededAt(const ObservedJob& job, const std::vector<const ObservedPod*>& pods) {
+// When the run of the Job's agents succeeded. It has the TrainJob's uid as its id.
+std::optional<WallTime> RunEndedAt(const ObservedJob& job, const std::vector<const ObservedPod*>& pods) {
   const OwnerReference* owner = job.meta.Controller();
-  std::optional<WallTime> first;
-  for (const ObservedPod* pod : pods) {
-    for (const ObservedEnd& end : pod->ends) {
-      if (end.exit_code != 0 || !end.message || !end.message->round || !end.finished) continue;
-      if (owner == nullptr || end.message->run_id != owner->uid) continue;
-      if (!first || *end.finished < *first) first = end.finished;
-    }
-  }
-  return first;
+  if (job.complete || job.suspended || owner == nullptr) return std::nullopt;
+  return RunSucceededAt(owner->uid, pods);
 }
 
-// Whether the run of all pods but `idle` has succeeded, and the others came too late for it: their main container has
-// not started, or they were created after its end. They would wait for peers that have ended. Sets `idle`.
-bool IsOverWithout(const ObservedJob& job, const std::vector<const ObservedPod*>& pods, WallTime now,
+// Whether all pods but `idle` have ended with the run, which succeeded at `ended`. Sets `idle`: those that came too
+// late for it, or found none of its nodes.
+bool IsOverWithout(const ObservedJob& job, const std::vector<const ObservedPod*>& pods, WallTime ended, WallTime now,
                    std::vector<const ObservedPod*>* idle) {
-  const auto ended = job.complete || job.suspended ? std::nullopt : RunSucceededAt(job, pods);
-  if (!ended) return false;
   std::vector<const ObservedPod*> late;
   std::set<int> succeeded, failed, comes;
   for (const ObservedPod* pod : pods) {
     if (!pod->index || *pod->index >= job.pods) continue;
     if (HasSucceeded(*pod, now)) {
       succeeded.insert(*pod->index);
-    } else if (!StillRuns(*pod)) {
-      if (!pod->meta.deleted) failed.insert(*pod->index);
-    } else if (pod->phase == "Pending" || (pod->meta.created && *pod->meta.created > *ended)) {
+    } else if (CameTooLate(*pod, ended) || FoundNobody(*pod, ended)) {
       comes.insert(*pod->index);
       late.push_back(pod);
+    } else if (!StillRuns(*pod)) {
+      if (!pod->meta.deleted) failed.insert(*pod->index);
     } else {
       return false;
     }
@@ -152,8 +142,9 @@ std::vector<Placed> Place(const TrainJobPlan& plan, const Observed& observed, co
     if (found == jobs.end() || IsOver(*found->second, planned, pods, status.attempt)) continue;
     placed.job = found->second;
     placed.pods = PodsOf(*placed.job, pods);
+    if (planned.agent) placed.run_ended = RunEndedAt(*placed.job, placed.pods);
     placed.done = placed.done || IsDone(*placed.job, placed.pods, now) ||
-                  (planned.agent && IsOverWithout(*placed.job, placed.pods, now, &placed.idle));
+                  (placed.run_ended && IsOverWithout(*placed.job, placed.pods, *placed.run_ended, now, &placed.idle));
     if (!placed.done) placed.failure = FailureOfJob(*placed.job, placed.pods);
   }
   return all;

@@ -34,6 +34,7 @@ struct Placed {
   // or the status has recorded that.
   bool done = false;
   std::vector<const ObservedPod*> idle;  // that came after the end of the run: nothing is left for them to do
+  std::optional<WallTime> run_ended;     // when the run of its agents succeeded; of a Job that is not complete
 
   bool complete() const { return done || (job != nullptr && job->complete); }
   bool failed() const { return failure.has_value(); }

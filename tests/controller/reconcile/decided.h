@@ -82,6 +82,18 @@ inline ObservedPod Failed(ObservedPod pod, int code, std::optional<TerminationMe
   return pod;
 }
 
+// The pod has succeeded in a round of run `id`, at kNow - 1 s. "": it was in none.
+inline ObservedPod SucceededIn(const std::string& id, ObservedPod pod) {
+  pod = Failed(std::move(pod), 0);
+  pod.phase = "Succeeded";
+  TerminationMessage message;
+  message.reason = "all workers succeeded";
+  message.run_id = id;
+  if (!id.empty()) message.round = 2;
+  pod.ends[0].message = message;
+  return pod;
+}
+
 // The termination message of an agent whose worker ended with `code`.
 inline TerminationMessage Told(int code, ExitClass exit_class, int restarts, const std::string& why) {
   TerminationMessage message;

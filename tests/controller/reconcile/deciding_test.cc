@@ -148,21 +148,9 @@ TEST(Deciding, AStepThatHasEndedSoStaysEnded) {
   EXPECT_THAT(Actions(Decide(job, plan, observed, kNow)), IsEmpty()) << "it is not recreated";
 }
 
-// Node 0 has succeeded in a round of run `id`, at kNow - 1 s. "": it was in none.
-ObservedPod SucceededIn(const std::string& id, ObservedPod pod) {
-  pod = Failed(std::move(pod), 0);
-  pod.phase = "Succeeded";
-  TerminationMessage message;
-  message.reason = "all workers succeeded";
-  message.run_id = id;
-  if (!id.empty()) message.round = 2;
-  pod.ends[0].message = message;
-  return pod;
-}
-
 // An elastic job has gone on without a node that was lost, and has succeeded. The new pod of that node finds no peer.
 TEST(RunIsOver, APodThatComesTooLateIsNotAwaited) {
-  enum class Other { kLate, kPending, kGone, kFailed, kFailedAndLate, kEarly, kDeletedAndLate };
+  enum class Other { kLate, kPending, kGone, kFailed, kFailedAndLate, kEarly, kDeletedAndLate, kGaveUp, kWaitsToGoOn };
   const struct {
     const char* what;
     const char* run_id;
@@ -176,6 +164,8 @@ TEST(RunIsOver, APodThatComesTooLateIsNotAwaited) {
       {"failed, and its successor is late", "uid-a", Other::kFailedAndLate, true, true},
       {"on a machine that does not answer, and its successor is late", "uid-a", Other::kDeletedAndLate, true, true},
       {"was there before: it ends by itself", "uid-a", Other::kEarly, true, false},
+      {"gave up, since it met nobody", "uid-a", Other::kGaveUp, true, true},
+      {"gave up, and starts again", "uid-a", Other::kWaitsToGoOn, true, true},
       {"the pod that succeeded was in no run", "", Other::kLate, true, false},
       {"the pod that succeeded had a run of its own", "alone", Other::kLate, true, false},
       {"no agents", "uid-a", Other::kLate, false, false},
@@ -221,16 +211,71 @@ TEST(RunIsOver, APodThatComesTooLateIsNotAwaited) {
         observed.pods.back().meta.deleted = kNow;
         observed.pods.push_back(pod("y", after));
         break;
+      case Other::kGaveUp:
+        observed.pods.push_back(Failed(pod("x", before), kExitCoordinatorLost, TerminationMessage()));
+        break;
+      case Other::kWaitsToGoOn:
+        observed.pods.push_back(Failed(pod("x", before), kExitRendezvousTimeout, TerminationMessage()));
+        observed.pods.back().phase = "Running";
+        observed.pods.back().ends[0].started_again = true;
+        break;
     }
     TrainJob job = Job();
     TrainJobDecision decision = Decide(job, plan, observed, kNow);
     EXPECT_EQ(decision.status.Find("Complete") != nullptr, row.over);
     if (!row.over) continue;
+    EXPECT_EQ(decision.status.restarts, 0);
     EXPECT_TRUE(decision.status_first);
     EXPECT_THAT(Actions(decision), ElementsAre("suspend a-node-0")) << "the log of node 0 stays";
     job.status = decision.status;
     observed.pods.pop_back();
     EXPECT_NE(Decide(job, plan, observed, kNow).status.Find("Complete"), nullptr) << "it stays complete";
+  }
+}
+
+// The Workers have succeeded in the run of all nodes. The Master had no part in it.
+TEST(RunIsOver, APyTorchJobDoesNotAwaitAMasterThatFindsNobody) {
+  enum class Master { kLate, kGone, kGaveUp, kEarly };
+  const struct {
+    const char* what;
+    const char* run_id;
+    int rank;
+    Master master;
+    bool over, again = false;
+  } rows[] = {
+      {"created after the end", "none", 1, Master::kLate, true},
+      {"deleted, and not made again", "none", 1, Master::kGone, true},
+      {"gave up, since it met nobody", "none", 1, Master::kGaveUp, true},
+      {"was there before: it ends by itself", "none", 1, Master::kEarly, false},
+      {"the Workers were in another run", "alone", 1, Master::kLate, false},
+      {"each Worker had a run of its own", "none", 0, Master::kLate, false},
+      {"the kubelet starts the Workers again", "none", 1, Master::kLate, false, true},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.what);
+    PyTorchWorld world({.workers = 1, .container = kTorchrun});
+    world.Settle();
+    world.Ends("a-worker-0", 0);
+    ObservedPod& worker = world.Pod("a-worker-0");
+    if (row.again) worker.phase = "Running";
+    worker.ends[0].started_again = row.again;
+    worker.ends[0].message = TerminationMessage{.run_id = row.run_id, .node_rank = row.rank, .round = 2};
+    ObservedPod& master = world.Pod("a-master-0");
+    master.meta.created = world.now + (row.master == Master::kLate ? 1 : -60) * kSecond;
+    if (row.master == Master::kGaveUp) {
+      master = Failed(master, kExitRendezvousTimeout, TerminationMessage());
+      master.ends[0].finished = world.now;
+    }
+    if (row.master == Master::kGone) {
+      std::erase_if(world.seen.pods, [](const ObservedPod& pod) { return pod.replica_type == "master"; });
+    }
+    const PyTorchDecision decision = world.Pass();
+    EXPECT_EQ(world.job.status.Is("Succeeded"), row.over);
+    if (!row.over) continue;
+    EXPECT_EQ(world.job.status.restarts, 0);
+    EXPECT_THAT(world.job.status.failures, IsEmpty());
+    EXPECT_FALSE(world.Has("a-master-0") && StillRuns(world.Pod("a-master-0"))) << "it would wait";
+    EXPECT_TRUE(world.Has("a-worker-0")) << "its log stays";
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "controller/plan/elastic.h"
+#include "controller/reconcile/run_success.h"
 #include "tests/controller/reconcile/decided.h"
 
 namespace muster::controller {
@@ -61,6 +62,24 @@ TEST(Scaling, PodsBeyondTheNumberAreNoFailure) {
               ElementsAre("object a-group", "scale a-node-0", "tell a-node-0-0-x", "tell a-node-0-1-x"));
   EXPECT_TRUE(decision.status.failures.empty());
   EXPECT_EQ(decision.status.restarts, 0);
+}
+
+// Node 0 has succeeded in the run of all nodes. Node 1 was cut off, and waits for it.
+TEST(Scaling, APodThatOutlivesItsRunIsToldThatNoNodeIsLeft) {
+  Scaled scaled = ScaledJob(2, 2);
+  scaled.plan.jobs[0].agent = true;
+  scaled.observed.jobs[0].meta.owners = {{"trainer.kubeflow.org/v1alpha1", "TrainJob", "a", Job().meta.uid, true}};
+  scaled.observed.pods[0] = SucceededIn(Job().meta.uid, scaled.observed.pods[0]);
+  scaled.observed.pods[1].meta.created = kNow - 60 * kSecond;
+  const WallTime over = *scaled.observed.pods[0].ends[0].finished + kRunEndsWithin;
+  TrainJobDecision decision = Decide(Job(), scaled.plan, scaled.observed, over - kSecond);
+  EXPECT_THAT(Actions(decision), IsEmpty()) << "it may be about to end";
+  EXPECT_EQ(decision.again, over);
+  decision = Decide(Job(), scaled.plan, scaled.observed, over);
+  EXPECT_THAT(Actions(decision), ElementsAre("tell a-node-0-1-x"));
+  EXPECT_EQ(decision.actions[0].pods, 0);
+  scaled.observed.pods[1].meta.annotations[kNodesAnnotation] = "0";
+  EXPECT_THAT(Actions(Decide(Job(), scaled.plan, scaled.observed, over)), IsEmpty());
 }
 
 TEST(Scaling, AStepThatIsNotElasticDoesNotScale) {

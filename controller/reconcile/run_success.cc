@@ -1,0 +1,34 @@
+#include "controller/reconcile/run_success.h"
+
+#include <algorithm>
+
+#include "base/exit_codes.h"
+
+namespace muster::controller {
+
+std::optional<WallTime> RunSucceededAt(std::string_view run_id, const std::vector<const ObservedPod*>& pods,
+                                       int least_rank) {
+  std::optional<WallTime> first;
+  for (const ObservedPod* pod : pods) {
+    for (const ObservedEnd& end : pod->ends) {
+      if (end.exit_code != 0 || end.started_again || !end.message || !end.message->round || !end.finished) continue;
+      if (end.message->run_id != run_id || end.message->inner_exit_code.value_or(0) != 0) continue;
+      if (end.message->node_rank.value_or(0) < least_rank) continue;
+      if (!first || *end.finished < *first) first = end.finished;
+    }
+  }
+  return first;
+}
+
+bool CameTooLate(const ObservedPod& pod, WallTime ended) {
+  return StillRuns(pod) && (pod.phase == "Pending" || (pod.meta.created && *pod.meta.created > ended));
+}
+
+bool FoundNobody(const ObservedPod& pod, WallTime ended) {
+  return std::any_of(pod.ends.begin(), pod.ends.end(), [ended](const ObservedEnd& end) {
+    const bool gave_up = end.exit_code == kExitRendezvousTimeout || end.exit_code == kExitCoordinatorLost;
+    return gave_up && !end.init && end.message && end.finished && *end.finished >= ended;
+  });
+}
+
+}  // namespace muster::controller

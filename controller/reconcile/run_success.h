@@ -1,0 +1,29 @@
+// Runs of agents that have succeeded, and the pods of their jobs that have no part in the success: they were cut off
+// from the others, or were made too late. They would wait for peers that have ended. Pure.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "controller/reconcile/observed.h"
+
+namespace muster::controller {
+
+// The pods of a run end together. If one is still there this long after the first, it is told that the run is over.
+inline constexpr std::chrono::seconds kRunEndsWithin{10};
+
+// When the run of all agents of a job ended with success, by the word of an agent that took part: it ends with 0 only
+// when the workers of all nodes of its round have succeeded. `run_id`: of that run; a pod may also have one of its own
+// (torchrun --standalone). `least_rank`: agents with a lower rank do not count.
+std::optional<WallTime> RunSucceededAt(std::string_view run_id, const std::vector<const ObservedPod*>& pods,
+                                       int least_rank = 0);
+
+// The pod may run, but came too late for a run that ended at `ended`: its main container has not started, or the pod
+// was created after the end.
+bool CameTooLate(const ObservedPod& pod, WallTime ended);
+
+// The pod's agent gave up after `ended`, since it found no coordinator or too few nodes (200, 201).
+bool FoundNobody(const ObservedPod& pod, WallTime ended);
+
+}  // namespace muster::controller
