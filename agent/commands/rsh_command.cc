@@ -40,7 +40,7 @@ constexpr std::string_view kHelp =
     "without sshd, keys or root.\n\n"
     "  -p PORT                port of the remote shell in the pod [default 29522; MUSTER_RSH_PORT]\n"
     "  -n, -f                 read nothing from stdin\n"
-    "  --rsh-timeout SECONDS  how long to wait for the pod [default 300; MUSTER_RSH_TIMEOUT]\n"
+    "  --rsh-timeout SECONDS  how long to wait for the pod [default 900; MUSTER_RSH_TIMEOUT]\n"
     "  -V, --version          print the version and exit\n"
     "  -h, --help             print this help message and exit\n\n"
     "The token and the certificates come from MUSTER_TOKEN_FILE, MUSTER_TLS_CERT, MUSTER_TLS_KEY and MUSTER_TLS_CA.\n"

@@ -13,9 +13,10 @@ namespace muster::agent {
 inline constexpr int kRshPort = 29522;
 
 struct RshPlace {
-  int port = kRshPort;                           // MUSTER_RSH_PORT
-  Duration timeout = std::chrono::seconds(300);  // MUSTER_RSH_TIMEOUT: how long a pod is waited for
-  net::CredentialFiles credentials;              // MUSTER_TOKEN_FILE, MUSTER_TLS_CERT, _KEY, _CA
+  int port = kRshPort;  // MUSTER_RSH_PORT
+  // MUSTER_RSH_TIMEOUT: how long a pod is waited for. As long as the nodes of a fixed job wait for each other.
+  Duration timeout = std::chrono::seconds(900);
+  net::CredentialFiles credentials;  // MUSTER_TOKEN_FILE, MUSTER_TLS_CERT, _KEY, _CA
 };
 
 // InvalidArgument names the variable.
