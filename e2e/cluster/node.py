@@ -326,6 +326,8 @@ class Node:
                 *("--cert-dir", self.path("kubelet/pki")),
             ],
         )
+        if not cluster.processes.patience:
+            return
         cluster.processes.await_url(self._program("kubelet"), "http://127.0.0.1:12248/healthz", inside=self.inside([]))
         cluster.await_object(
             f"node/{self.name}",

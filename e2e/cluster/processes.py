@@ -50,7 +50,7 @@ class Processes:
     """`folder` gets logs/NAME.log and processes/NAME. `prefix`: the words before each command line, which enter a
     namespace."""
 
-    patience = WAIT  # s, until a program must be ready
+    patience = WAIT  # s, until a program must be ready; 0: it is not awaited
 
     def __init__(self, folder, prefix=()):
         self.logs = os.path.join(folder, "logs")
@@ -115,11 +115,14 @@ class Processes:
 
     def await_url(self, name, url, *keys, seconds=None, inside=None):
         """While program `name` lives, waits until a GET is answered with 200. `keys`: CA, certificate and key.
-        `inside`: as of start()."""
+        `seconds`: instead of `patience`. `inside`: as of start()."""
+        limit = self.patience if seconds is None else seconds
+        if not limit:
+            return
         command = [*(self.prefix if inside is None else inside), sys.executable, AWAIT_URL, url, *keys]
         with subprocess.Popen(command, stdin=subprocess.DEVNULL) as probe:
             try:
-                self._first_to_end(name, probe, seconds or self.patience, f"{url} was not answered with 200")
+                self._first_to_end(name, probe, limit, f"{url} was not answered with 200")
             finally:
                 probe.kill()
 
