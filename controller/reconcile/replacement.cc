@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <vector>
 
 #include "base/text.h"
@@ -21,6 +22,16 @@ bool LivedWell(const ObservedPod& pod) {
     return end.finished && pod.meta.created && *end.finished - *pod.meta.created >= kGoodLife;
   });
 }
+
+// When the pod failed, as far as is known.
+WallTime FailedAt(const ObservedPod& pod) {
+  WallTime last = pod.meta.created.value_or(WallTime{});
+  for (const ObservedEnd& end : pod.ends) last = std::max(last, end.finished.value_or(WallTime{}));
+  return last;
+}
+
+// The Job controller waits before it creates the next pods. Source: job_controller.go, getRemainingTime.
+bool Pauses(const ObservedJob& job) { return job.failed > 0 && job.active + job.succeeded < job.pods; }
 
 }  // namespace
 
@@ -55,15 +66,29 @@ Replacements ReplacementsOf(const Placed& placed, const LostPods& lost, WallTime
     }
     Index& index = indexes[*pod->index];
     ++index.lost;
-    if (index.newest.lost == nullptr || IsNewer(*pod, *index.newest.lost)) index.newest = {pod, "", stuck, by_word};
+    if (index.newest.lost == nullptr || IsNewer(*pod, *index.newest.lost)) {
+      index.newest = {*pod->index, pod, "", stuck, by_word};
+    }
+  }
+  if (Pauses(*placed.job)) {
+    std::set<int> there(kept.begin(), kept.end());
+    for (const auto& [number, index] : indexes) there.insert(number);
+    for (int number = 0; number < std::min(placed.job->pods, placed.planned->pods); ++number) {
+      if (there.contains(number) || HasCompleted(*placed.job, number)) continue;
+      const std::string name = ReplacementPodName(placed.job->meta.name, number, placed.job->meta.uid);
+      replacements.now.push_back({number, nullptr, name});
+    }
   }
   if (indexes.empty()) return replacements;
   for (const int index : kept) indexes.erase(index);
   for (auto& [number, index] : indexes) {
     const ObservedPod& pod = *index.newest.lost;
     // While one pod does not end, the Job controller creates none, for any index: Muster replaces all lost pods.
-    const bool waits = !pod.ran || (index.lost > 1 && !LivedWell(pod));
-    if (waits && !any_stuck) continue;
+    const bool waits = !any_stuck && (!pod.ran || (index.lost > 1 && !LivedWell(pod)));
+    if (const WallTime until = FailedAt(pod) + kLeftToKubernetes; waits && now < until) {
+      again(until);
+      continue;
+    }
     index.newest.name = ReplacementPodName(placed.job->meta.name, number, pod.meta.uid);
     replacements.now.push_back(std::move(index.newest));
   }
@@ -78,12 +103,16 @@ void Replace(const Placed& placed, const LostPods& lost, bool has_budget, WallTi
     if (has_budget) GiveUp(*pod, now, steps);
   }
   for (const Replacement& replacement : found.now) {
+    Action action{.kind = Kind::kCreatePodOfJob, .name = replacement.name, .uid = placed.job->meta.uid};
+    action.job = placed.job->meta.name;
+    action.index = replacement.index;
+    if (replacement.lost == nullptr) {
+      steps->actions.push_back(std::move(action));
+      continue;
+    }
     const ObservedPod& old = *replacement.lost;
     const bool by_word = replacement.by_word != nullptr;
     if (by_word && !old.meta.deleted) steps->actions.push_back({Kind::kDeletePod, old.meta.name, old.meta.uid});
-    Action action{.kind = Kind::kCreatePodOfJob, .name = replacement.name, .uid = placed.job->meta.uid};
-    action.job = placed.job->meta.name;
-    action.index = *old.index;
     if (by_word) action.not_on = old.node;
     steps->actions.push_back(std::move(action));
     if (!replacement.stuck) continue;

@@ -20,7 +20,8 @@ namespace muster::controller {
 inline constexpr std::chrono::seconds kLostAfter{30};
 
 struct Replacement {
-  const ObservedPod* lost = nullptr;
+  int index = 0;
+  const ObservedPod* lost = nullptr;  // null: the index has no pod
   std::string name;    // of the new pod; the same lost pod gives the same name, so that only one is created
   bool stuck = false;  // the lost pod has not ended
   const LostNode* by_word = nullptr;  // the agents have lost its node, and it may not have been deleted; null: else
@@ -31,12 +32,16 @@ struct Replacements {
   std::optional<WallTime> again;  // when the first pod that is ending now counts as lost
 };
 
+// How long the Job controller's pause is waited for. It grows up to 10 minutes.
+inline constexpr std::chrono::seconds kLeftToKubernetes{60};
+
 // A pod that lived this long has started well. Its failure is a new one, so it may be replaced at once.
 inline constexpr std::chrono::seconds kGoodLife{60};
 
-// The replacements for a Job that runs. Two kinds of pods are left to the Job controller and its growing pauses: those
+// The replacements for a Job that runs. Two kinds of pods are left to the Job controller, for kLeftToKubernetes: those
 // that failed before they ran, since a node that rejects pods would get one after the other; and those that failed soon
-// after another of their index, since a fault of a few seconds would use up the restart budget.
+// after another of their index, since a fault of a few seconds would use up the restart budget. An index whose pod is
+// gone gets one as well, if the Job has failed pods: the Job controller pauses for it, too.
 Replacements ReplacementsOf(const Placed& placed, const LostPods& lost, WallTime now);
 
 // Creates them. A pod that the agents have lost is deleted first, and its replacement goes to another node. Gives up
