@@ -327,7 +327,7 @@ void World::Fault() {
       break;
     }
     case 11: {  // the wanted number of nodes changes; some processes hear of it later
-      const int nodes = random_.Below(options_.max_nodes + 2);
+      const int nodes = 1 + random_.Below(options_.max_nodes + 1);
       for (const Process& process : processes_) {
         After(random_.Between(milliseconds(0), seconds(5)), process.id,
               [this, nodes](Process& p) { Step(p, Wanted{nodes}); });

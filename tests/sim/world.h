@@ -140,6 +140,7 @@ class World {
   void Step(Process& process, const Event& event);
   void SendOn(Process& process, const Redirect& redirect);
   void CheckStart(Process& process, int parent);
+  bool IsTwofold(int lineage) const;  // another round has its id
   void CheckOrder(const Lineage& lineage);
 
   // attendant and agent

@@ -223,7 +223,15 @@ void World::CheckStart(Process& process, int parent) {
   lineages_.push_back(lineage);
 }
 
-// Checks the ranks: by index; nodes without one are in torchrun's order in the first round, and survivors keep theirs.
+bool World::IsTwofold(int lineage) const {
+  if (lineage < 0) return false;
+  const Lineage& one = lineages_[static_cast<size_t>(lineage)];
+  return std::any_of(lineages_.begin(), lineages_.end(),
+                     [&one](const Lineage& other) { return other.id == one.id && other.roster != one.roster; });
+}
+
+// Checks the ranks: by index; nodes without one are in torchrun's order in the first round, and survivors keep theirs,
+// unless a coordinator without memory made another round with the id of the last one.
 void World::CheckOrder(const Lineage& lineage) {
   const std::vector<Node>& nodes = lineage.nodes;
   std::vector<Node> before;
@@ -236,7 +244,7 @@ void World::CheckOrder(const Lineage& lineage) {
       const int first = nodes[a].index.value_or(99), second = nodes[b].index.value_or(99);
       if (first < second) continue;
       auto was_first = place(nodes[a]), was_second = place(nodes[b]);
-      const bool both_survive = was_first != before.end() && was_second != before.end();
+      const bool both_survive = !IsTwofold(lineage.parent) && was_first != before.end() && was_second != before.end();
       if (first > second || (before.empty() && !InTorchrunsOrder(nodes[a], nodes[b])) ||
           (both_survive && was_first > was_second)) {
         Violate(fmt::format("rank {} is {} and rank {} is {} in round {}", a, nodes[a].incarnation, b,
