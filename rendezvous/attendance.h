@@ -32,8 +32,9 @@
 //  - Hosting: the endpoint may name this machine, but its port was taken at the start (say, by a predecessor that was
 //    ending). When the endpoint refuses a connection and no round has begun, this agent serves it.
 //  - Probes: a stand-in with proof probes the nodes that the walk has not dialled. One that refuses is gone as well.
-//  - Supersede: a stand-in keeps dialling the endpoint, and tells the agent there that it coordinates the run. While it
-//    waits for most of the nodes, it yields to an agent there that has no memory of the run.
+//  - Supersede: a stand-in dials the endpoint again and again, and tells the agent there that it coordinates the run: a
+//    connection may lead to a machine that has lost its power. While it waits for most of the nodes, it yields to an
+//    agent there that has no memory of the run.
 #pragma once
 
 #include <optional>

@@ -29,6 +29,9 @@ constexpr Duration kConnectLimit = std::chrono::seconds(3);
 // The pause between a stand-in's dials of the job's endpoint; it doubles after each failure.
 constexpr Duration kFirstKnock = std::chrono::milliseconds(50);
 constexpr Duration kSlowestKnock = std::chrono::seconds(2);
+// A stand-in knocks again this long after the last time, by a new connection: the old one may lead to a machine that
+// has lost its power, while another pod serves the endpoint.
+constexpr Duration kKnockAgain = std::chrono::seconds(5);
 
 }  // namespace
 
@@ -249,15 +252,20 @@ class Attendant::Impl : public std::enable_shared_from_this<Impl> {
     events.closed = [mine](Loss, const std::string&) {
       mine([](Impl& self) {
         if (!self.knock_pause_) return;
-        self.knock_timer_.expires_after(*self.knock_pause_);
+        self.KnockAfter(*self.knock_pause_);
         self.knock_pause_ = std::min(*self.knock_pause_ * 2, kSlowestKnock);
-        self.knock_timer_.async_wait([weak = self.weak_from_this()](const boost::system::error_code& error) {
-          auto again = weak.lock();
-          if (again && !error) again->Knock();
-        });
       });
     };
     knocking_ = DialOut(options_.endpoint, std::move(events));
+    KnockAfter(kKnockAgain);
+  }
+
+  void KnockAfter(Duration pause) {
+    knock_timer_.expires_after(pause);
+    knock_timer_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
+      auto self = weak.lock();
+      if (self && !error) self->Knock();
+    });
   }
 
   std::unique_ptr<Link> DialOut(const std::string& address, Link::Events events) {

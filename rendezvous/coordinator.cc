@@ -321,9 +321,14 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
     }
     far.role = Role::kSuccessor;
     far.run = &run;
-    SendOn(run, redirect);
-    run.redirect_until.reset();
     run.successor = id;
+    if (run.redirect != redirect) {
+      SendOn(run, redirect);
+      run.redirect_until.reset();
+      return;
+    }
+    // A stand-in that knocks again does so every 5 s. If it stops, its machine may have lost its power.
+    run.redirect_until = MonotonicClock::now() + kRedirectGrace;
   }
 
   // Decides nothing about the run. A node that has got a round learns by itself.

@@ -257,6 +257,28 @@ TEST_F(AttendantTest, AHostThatComesBackIsSentToTheStandIn) {
   EXPECT_TRUE(b->Runs(2));
 }
 
+// The machine at the endpoint loses its power: its connections stay open, and nothing answers. Then another one has the
+// endpoint. It would begin a run of its own if the stand-in did not tell it.
+TEST_F(AttendantTest, AnotherHostIsFoundWhereTheLastOneLostItsPower) {
+  JobOptions job = Job(1, 2, 0);
+  auto a = Start("a", job, "");
+  const int port = a->service->port();
+  auto b = Start("b", job, a->address);
+  Until([&] { return a->Runs(2) && b->Runs(2); }, "the round of two");
+  a->Die();
+  Until([&] { return b->Runs(1); }, "the round of b alone");
+  asio::ip::tcp::acceptor dead(loop_,
+                               asio::ip::tcp::endpoint(asio::ip::address_v4::loopback(), static_cast<uint16_t>(port)));
+  std::vector<asio::ip::tcp::socket> open;
+  dead.async_accept([&open](const boost::system::error_code& error, asio::ip::tcp::socket socket) {
+    if (!error) open.push_back(std::move(socket));
+  });
+  Until([&] { return !open.empty(); }, "the stand-in to tell the endpoint");
+  dead.close();
+  auto again = Start("a", job, "", port);
+  Until([&] { return again->Runs(2) && b->Runs(2); }, "the round of two, of the stand-in");
+}
+
 TEST_F(AttendantTest, MayBeDestroyedFromWithinItsCallbacks) {
   JobOptions job = Job(2, 2, 0);
   auto a = Start("a", job, "");
