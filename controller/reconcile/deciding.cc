@@ -39,6 +39,18 @@ std::optional<WallTime> ServingEndsAt(const ObservedPod& pod) {
   return *end->finished + kServingEnds;
 }
 
+void TouchOrphans(const Observed& observed, WallTime now, Steps* steps) {
+  for (const ObservedPod& pod : observed.pods) {
+    const OwnerReference* owner = pod.meta.Controller();
+    if (!pod.tracked || !pod.meta.deleted || pod.ended_here || owner == nullptr) continue;
+    const bool has_job = std::any_of(observed.jobs.begin(), observed.jobs.end(),
+                                     [owner](const ObservedJob& job) { return job.meta.uid == owner->uid; });
+    if (has_job) continue;
+    const WallTime at = *pod.meta.deleted + kOrphanedFor;
+    now < at ? steps->LookAgain(at) : EndPod(pod, "no Job", steps);
+  }
+}
+
 void EndPod(const ObservedPod& pod, const std::string& container, Steps* steps) {
   if (pod.ended_here) return;
   steps->actions.push_back({Action::Kind::kEndPod, pod.meta.name, pod.meta.uid});

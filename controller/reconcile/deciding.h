@@ -31,6 +31,12 @@ bool HasSucceeded(const ObservedPod& pod, WallTime now);
 // Until when the others may run, if IsOutlasted() after a success. nullopt: else.
 std::optional<WallTime> ServingEndsAt(const ObservedPod& pod);
 
+// A pod whose Job is gone keeps the Job controller's finalizer, and so stays for ever, if that controller has not seen
+// the deletion of the Job: another one had its name by then. It looks again at a pod that changes, so such pods get
+// kEndedAnnotation this long after their deletion. Source: job_controller.go, deletePod and syncOrphanPod.
+inline constexpr std::chrono::seconds kOrphanedFor{60};
+void TouchOrphans(const Observed& observed, WallTime now, Steps* steps);
+
 // Ends what still runs or would start again in the pod after the end of `container`, but keeps the pod with its logs:
 // its deadline is set. Once for each pod.
 void EndPod(const ObservedPod& pod, const std::string& container, Steps* steps);

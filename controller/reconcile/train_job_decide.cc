@@ -79,6 +79,7 @@ class Deciding {
       Repair();
       Replace();
     }
+    TouchOrphans(observed_, now_, &decision_);
     if (!status().Finished()) EndServing();
     if (status().Finished()) status().ttl_seconds = plan_.ttl_seconds;
     if (const auto again = Summarize(job_, all_, hold_, now_, &status())) decision_.LookAgain(*again);
@@ -398,8 +399,7 @@ class Deciding {
     }
   }
 
-  // Scales an elastic job that runs, and tells all pods the number: new ones have the old one from the Job's template.
-  // Pods that still run after the end of their run are told 0, since they wait for nodes that have ended.
+  // Scales an elastic job that runs, and tells its pods the number: new ones have the Job's first. 0: the run is over.
   void Scale() {
     for (const Placed& placed : all_) {
       if (!placed.planned->scales || !placed.runs()) continue;

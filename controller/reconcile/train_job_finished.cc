@@ -116,6 +116,7 @@ TrainJobDecision DecideFinished(const TrainJob& job, const Observed& observed, W
   decision.status = job.status;
   decision.reason = "it has ended";
   StopWhatRuns(observed, now, &decision);
+  TouchOrphans(observed, now, &decision);
   if (!job.status.completion_time) return decision;
   if (now < *job.status.completion_time + kGangGoes) DeleteGang(job, observed.jobs, &decision);
   const auto delete_after = [&](std::optional<int64_t> seconds, Action::Kind kind, const Meta& meta) {

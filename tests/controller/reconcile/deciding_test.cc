@@ -279,6 +279,31 @@ TEST(RunIsOver, APyTorchJobDoesNotAwaitAMasterThatFindsNobody) {
   }
 }
 
+// The Job was deleted by hand and created again; the Job controller has seen one change, from the old Job to the new
+// one.
+TEST(Deciding, APodThatIsLeftOfADeletedJobIsTouchedOnce) {
+  Observed observed;
+  observed.services = {HeadlessService()};
+  observed.jobs = {There("a-node-0")};
+  ObservedJob gone = observed.jobs[0];
+  gone.meta.uid = "uid-gone";
+  for (int index = 0; index < 2; ++index) observed.pods.push_back(Pod(observed.jobs[0], index));
+  ObservedPod left = Failed(Pod(gone, 0, "y"), 137);
+  left.tracked = true;
+  left.meta.deleted = kNow;
+  observed.pods.push_back(left);
+  TrainJobDecision decision = Decide(Job(), TwoNodes(), observed, kNow + 59 * kSecond);
+  EXPECT_THAT(Actions(decision), IsEmpty());
+  EXPECT_EQ(decision.again, kNow + kOrphanedFor);
+  EXPECT_THAT(Actions(Decide(Job(), TwoNodes(), observed, kNow + kOrphanedFor)), ElementsAre("end a-node-0-0-y"));
+  observed.pods.back().ended_here = true;
+  EXPECT_THAT(Actions(Decide(Job(), TwoNodes(), observed, kNow + kOrphanedFor)), IsEmpty());
+  observed.pods.back().ended_here = false;
+  observed.jobs.push_back(gone);
+  EXPECT_THAT(Actions(Decide(Job(), TwoNodes(), observed, kNow + kOrphanedFor)),
+              ::testing::Not(::testing::Contains("end a-node-0-0-y")));
+}
+
 TEST(Deciding, APyTorchJobSucceedsByItsContainer) {
   PyTorchWorld world({});
   world.Settle();
