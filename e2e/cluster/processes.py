@@ -98,7 +98,9 @@ class Processes:
                 continue
             end_process(record["pid"], record["began"], seconds)
             if name in self.children:
-                self.children.pop(name).wait()
+                child = self.children.pop(name)
+                child.kill()  # a signal may have come before its record was written
+                child.wait()
             os.unlink(path)
 
     def kill(self, name):
