@@ -357,7 +357,9 @@ void NodeAgent::Impl::OfThisNode(WorkerFailure& failure) const {
 
 void NodeAgent::Impl::RoundFailed(int exit_code, const std::string& reason) {
   if (!attempt_ || !attempt_->running() || !stop_reason_.empty() || going_signal_ != 0 || verdict_) return;
-  WorkersFailed({attempt_->Failure(exit_code, reason)});
+  WorkerFailure failure = attempt_->Failure(exit_code, reason);
+  failure.pid = 0;  // no worker has ended
+  WorkersFailed({std::move(failure)});
 }
 
 void NodeAgent::Impl::WorkersSucceeded() {
