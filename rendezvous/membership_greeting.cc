@@ -45,7 +45,10 @@ bool Machine::Acceptable(PeerId peer, const Hello& hello) {
     return false;
   }
   if (s_.options) {
-    Difference difference = FirstDifference(options(), theirs);
+    // A pod of a Job that was created again has what was left of the budget then. That of the first node holds.
+    JobOptions compared = theirs;
+    if (s_.given.in_pods) compared.max_restarts = options().max_restarts;
+    Difference difference = FirstDifference(options(), compared);
     if (!difference.name.empty()) {
       Refuse(peer, fmt::format("{} has {} {}, the job's first node had {}: give every node the same value",
                                NodeName(hello.node), difference.name, difference.theirs, difference.ours));

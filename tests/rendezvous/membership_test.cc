@@ -61,6 +61,18 @@ TEST(Greeting, OtherOptionsAreRefusedWithBothValues) {
   }
 }
 
+// The controller has made the Job again, with the rest of its budget. A pod of the Job before it still runs.
+TEST(Greeting, PodsMayHaveDifferentBudgets) {
+  Stage s(Job(2, 2, 3));
+  s.state.given.in_pods = true;
+  s.Join("a");
+  Hello other = s.Greeting("b");
+  other.options.max_restarts = 2;
+  s.Join(other);
+  EXPECT_EQ(s.Roster(), "a b");
+  EXPECT_EQ(s.Seat("b").max_restarts, 3);
+}
+
 TEST(Greeting, OtherProtocolIsRefusedWithBothValues) {
   Stage s(Job(1, 1));
   Hello hello = s.Greeting("a");
