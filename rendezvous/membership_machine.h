@@ -61,9 +61,8 @@ class Machine {
   void NewcomerReady(Member& member);
   std::string WhyItWaits(const Member& member) const;
 
-  bool IsOver() const;
-
   // membership.cc: messages of nodes, loss of nodes
+  bool IsOver() const;
   bool AllQuiet() const;
   static bool StillEarly(Hello& hello, const NodeMessage& message);
   void HearReady(Member& member, const Ready& ready);

@@ -239,12 +239,13 @@ void World::CheckOrder(const Lineage& lineage) {
   auto place = [&](const Node& node) {
     return std::find_if(before.begin(), before.end(), [&](const Node& n) { return n.incarnation == node.incarnation; });
   };
+  const bool keeps = !IsTwofold(lineage.parent);
   for (size_t b = 1; b < nodes.size(); ++b) {
     for (size_t a = 0; a < b; ++a) {
       const int first = nodes[a].index.value_or(99), second = nodes[b].index.value_or(99);
       if (first < second) continue;
       auto was_first = place(nodes[a]), was_second = place(nodes[b]);
-      const bool both_survive = !IsTwofold(lineage.parent) && was_first != before.end() && was_second != before.end();
+      const bool both_survive = keeps && was_first != before.end() && was_second != before.end();
       if (first > second || (before.empty() && !InTorchrunsOrder(nodes[a], nodes[b])) ||
           (both_survive && was_first > was_second)) {
         Violate(fmt::format("rank {} is {} and rank {} is {} in round {}", a, nodes[a].incarnation, b,
