@@ -8,6 +8,7 @@
 #include "controller/reconcile/deciding.h"
 #include "controller/reconcile/pytorch_conditions.h"
 #include "controller/reconcile/pytorch_services.h"
+#include "controller/reconcile/run_success.h"
 #include "controller/reconcile/train_job_finished.h"
 
 namespace muster::controller {
@@ -59,9 +60,7 @@ void DeletePodGroup(const PyTorchJob& job, const Observed& observed, PyTorchDeci
 void RemoveIdle(const PyTorchJob& job, const Replicas& replicas, PyTorchDecision* decision) {
   for (const Replica& replica : replicas.all) {
     if (!replica.idle || replica.pod == nullptr || !StillRuns(*replica.pod)) continue;
-    decision->events.push_back(
-        {false, reason::kNotNeeded,
-         fmt::format("the run has succeeded without pod {}: nothing is left for it to do", replica.name)});
+    decision->events.push_back(SucceededWithout(replica.name));
     if (job.clean != CleanPodPolicy::kNone) continue;
     decision->actions.push_back({Action::Kind::kDeletePod, replica.pod->meta.name, replica.pod->meta.uid});
     decision->status_first = false;

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "base/exit_codes.h"
+#include "base/text.h"
+#include "controller/api/reasons.h"
 
 namespace muster::controller {
 
@@ -29,6 +31,11 @@ bool FoundNobody(const ObservedPod& pod, WallTime ended) {
     const bool gave_up = end.exit_code == kExitRendezvousTimeout || end.exit_code == kExitCoordinatorLost;
     return gave_up && !end.init && end.message && end.finished && *end.finished >= ended;
   });
+}
+
+EventText SucceededWithout(const std::string& pod) {
+  return {false, reason::kNotNeeded,
+          fmt::format("the run has succeeded without pod {}: nothing is left for it to do", pod)};
 }
 
 }  // namespace muster::controller

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "controller/reconcile/observed.h"
+#include "controller/reconcile/steps.h"
 
 namespace muster::controller {
 
@@ -25,5 +27,8 @@ bool CameTooLate(const ObservedPod& pod, WallTime ended);
 
 // The pod's agent gave up after `ended`, since it found no coordinator or too few nodes (200, 201).
 bool FoundNobody(const ObservedPod& pod, WallTime ended);
+
+// The event about such a pod.
+EventText SucceededWithout(const std::string& pod);
 
 }  // namespace muster::controller

@@ -145,8 +145,7 @@ class Deciding {
       known.push_back(placed.planned->name);
       decision_.status_first = true;
       for (const ObservedPod* pod : placed.idle) {
-        Event(false, reason::kNotNeeded,
-              fmt::format("the run has succeeded without pod {}: nothing is left for it to do", pod->meta.name));
+        decision_.events.push_back(SucceededWithout(pod->meta.name));
       }
     }
   }
