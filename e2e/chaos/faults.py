@@ -2,6 +2,7 @@
 What a fault strikes is chosen by the fault's own random numbers among what exists at its moment.
 """
 
+import base64
 import collections
 import dataclasses
 import json
@@ -37,11 +38,17 @@ class Nothing(Exception):
 
 
 def schedule(seed, seconds):
-    """The faults of a run: one every 2 to 5 s."""
-    chance = random.Random(seed)
+    """The faults of a run: one every 2 to 5 s, and beside them a clock that is moved every 20 to 40 s."""
     kinds = [name for name, (weight, _) in KINDS.items() for _ in range(weight)]
+    return sorted(
+        draw(random.Random(seed), seconds, (2, 5), kinds)
+        + draw(random.Random(f"clocks of {seed}"), seconds, (20, 40), ["controllers' clock set"])
+    )
+
+
+def draw(chance, seconds, pauses, kinds):
     at, planned = 0, []
-    while (at := at + chance.uniform(2, 5)) < seconds:
+    while (at := at + chance.uniform(*pauses)) < seconds:
         planned.append(Planned(at, chance.choice(kinds), chance.getrandbits(32)))
     return planned
 
@@ -167,12 +174,28 @@ def delete_object(world, chance, kind):
     return Struck(f"{kind} {name} is deleted", moved=(job_of(item),))
 
 
+def change_data(world, chance, kind, edits):
+    """Somebody deletes a Secret or ConfigMap of Muster's, writes one of its values, or takes one away."""
+    item = choose(world, chance, kind, wanted=job_of)
+    name, keys = item["metadata"]["name"], sorted(item.get("data", {}))
+    edit = chance.choice(edits)
+    if not keys or edit is DELETED:
+        world.kubectl("delete", kind, name, "--wait=false")
+        return Struck(f"{kind} {name} is deleted", moved=(job_of(item),))
+    key = chance.choice(keys)
+    world.kubectl("patch", kind, name, "--type=merge", "-p", json.dumps({"data": {key: edit}}))
+    return Struck(f"{key} of {kind} {name} is {'edited' if edit else 'taken away'}", moved=(job_of(item),))
+
+
+DELETED = object()
+
+
 def secret(world, chance):
-    return delete_object(world, chance, "secrets")
+    return change_data(world, chance, "secrets", (DELETED, None, base64.b64encode(b"edited by hand").decode()))
 
 
 def config_map(world, chance):
-    return delete_object(world, chance, "configmaps")
+    return change_data(world, chance, "configmaps", (DELETED, None, "edited by hand"))
 
 
 def service(world, chance):
@@ -354,6 +377,18 @@ def answers(world, chance):
     )
 
 
+def clock(world, chance):
+    """The clock of the controllers on one node is set, so the API server's and theirs do not agree."""
+    node = chance.choice(world.nodes).name
+    offset, seconds = chance.choice((-1, 1)) * chance.choice((2, 30, 300)), chance.uniform(5, 30)
+    world.set_clock(node, offset)
+    return Struck(
+        f"the controllers' clock on {node} is {abs(offset)} s {'slow' if offset < 0 else 'fast'} for {seconds:.1f} s",
+        seconds=seconds,
+        undo=lambda: world.set_clock(node, 0),
+    )
+
+
 KINDS = {  # weight, what it does
     "worker killed": (6, worker),
     "agent killed": (4, agent),
@@ -378,10 +413,11 @@ KINDS = {  # weight, what it does
     "CoreDNS killed": (2, component("coredns", 1, 10)),
     "scheduler killed": (1, component("kube-scheduler", 1, 10)),
     "controller manager killed": (1, component("kube-controller-manager", 1, 10)),
-    "Secret deleted": (1, secret),
-    "ConfigMap deleted": (1, config_map),
+    "Secret deleted or edited": (1, secret),
+    "ConfigMap deleted or edited": (1, config_map),
     "Service deleted": (1, service),
     "Service edited": (1, edited_service),
     "Job deleted": (1, batch_job),
     "Job suspended by hand": (1, edited_job),
+    "controllers' clock set": (0, clock),  # schedule() has moments of their own for it
 }

@@ -5,6 +5,7 @@ Not thread-safe. stop() ends everything, also after a failure in the middle of s
 
 import json
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -32,6 +33,9 @@ FLAGS = {
     "apiserver": ["--default-not-ready-toleration-seconds=10", "--default-unreachable-toleration-seconds=10"],
 }
 SECONDS = 20  # of a kubectl
+# Debian's libfaketime. The kubelet and the control plane are Go programs, which read the clock without the C library, so
+# only Muster's clock can be set.
+CLOCK = f"/usr/lib/{platform.machine()}-linux-gnu/faketime/libfaketimeMT.so.1"
 
 
 class World:
@@ -93,12 +97,15 @@ class World:
     # ---- the parts
 
     def _start_answers(self):
-        """Lets the controllers reach the API server only by answers.py."""
+        """Lets the controllers reach the API server only by answers.py, and take their time from set_clock()."""
         folder = os.path.join(self.place.folder, "answers")
         os.makedirs(folder, mode=0o755)
         shutil.copy(self.cluster.certificates.path("ca.crt"), folder)
         self.answers = os.path.join(folder, "answers.json")
         self.answer({})
+        shutil.copy(CLOCK, folder)
+        for node in self.nodes:
+            self.set_clock(node.name, 0)
         self.cluster.start_program("answers", [sys.executable, "-B", os.path.join(HERE, "answers.py"), folder])
         token = self.cluster.kubectl(
             "create", "token", installation.DEPLOYMENT, "-n", installation.NAMESPACE, "--duration=24h"
@@ -119,6 +126,18 @@ class World:
                 "path": f"{at}/containers/0/volumeMounts",
                 "value": [{"name": "answers", "mountPath": "/answers"}],
             },
+            {
+                "op": "add",
+                "path": f"{at}/containers/0/env",
+                "value": [
+                    {"name": "NODE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
+                    {"name": "LD_PRELOAD", "value": f"/answers/{os.path.basename(CLOCK)}"},
+                    {"name": "FAKETIME_TIMESTAMP_FILE", "value": "/answers/clock-$(NODE)"},
+                    {"name": "FAKETIME_CACHE_DURATION", "value": "1"},  # s until the file is read again
+                    {"name": "FAKETIME_DONT_FAKE_MONOTONIC", "value": "1"},
+                    {"name": "NO_FAKE_STAT", "value": "1"},
+                ],
+            },
             *(
                 {"op": "add", "path": f"{at}/containers/0/args/-", "value": word}
                 for word in ("--kubeconfig=/answers/kubeconfig", f"--lease-namespace={installation.NAMESPACE}")
@@ -133,6 +152,13 @@ class World:
         with open(f"{self.answers}.new", "w") as file:
             json.dump(shares, file)
         os.replace(f"{self.answers}.new", self.answers)
+
+    def set_clock(self, node, offset):
+        """Sets the wall clock of the controllers on a node: `offset` s from the machine's."""
+        path = os.path.join(os.path.dirname(self.answers), f"clock-{node}")
+        with open(f"{path}.new", "w") as file:
+            file.write(f"{offset:+d}\n")
+        os.replace(f"{path}.new", path)
 
     def _queue(self):
         quota = {
