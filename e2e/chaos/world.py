@@ -90,6 +90,7 @@ class World:
 
     def stop(self):
         if self.cluster:
+            self.place.thaw()
             self.cluster.stop()
         if self.place:
             self.place.clean()

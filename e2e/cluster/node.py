@@ -11,6 +11,7 @@ packages of debian-packages-e2e.txt.
     place.network.cut("node-0", "node-1")
     nodes[2].kill()
     ...
+    place.thaw()
     cluster.stop()
     place.clean()
 """

@@ -43,6 +43,10 @@ class Place:
         self.network.add(node, number)
         control_groups.create(f"{self.group(node)}/system")
 
+    def thaw(self):
+        """Lets the programs of frozen nodes go on. Call it before they are stopped: SIGKILL waits, too."""
+        control_groups.thaw(self.name)
+
     def clean(self):
         """Ends all processes of the place, and removes it."""
         control_groups.kill(self.name)
