@@ -127,18 +127,17 @@ class World:
                 "path": f"{at}/containers/0/volumeMounts",
                 "value": [{"name": "answers", "mountPath": "/answers"}],
             },
-            {
-                "op": "add",
-                "path": f"{at}/containers/0/env",
-                "value": [
+            *(
+                {"op": "add", "path": f"{at}/containers/0/env/-", "value": variable}
+                for variable in (
                     {"name": "NODE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
                     {"name": "LD_PRELOAD", "value": f"/answers/{os.path.basename(CLOCK)}"},
                     {"name": "FAKETIME_TIMESTAMP_FILE", "value": "/answers/clock-$(NODE)"},
                     {"name": "FAKETIME_CACHE_DURATION", "value": "1"},  # s until the file is read again
                     {"name": "FAKETIME_DONT_FAKE_MONOTONIC", "value": "1"},
                     {"name": "NO_FAKE_STAT", "value": "1"},
-                ],
-            },
+                )
+            ),
             *(
                 {"op": "add", "path": f"{at}/containers/0/args/-", "value": word}
                 for word in ("--kubeconfig=/answers/kubeconfig", f"--lease-namespace={installation.NAMESPACE}")
