@@ -1,4 +1,5 @@
 // ConfigMap <job>-runtime-snapshot keeps the runtime by which a job is planned, whatever happens to the runtime later.
+// It is immutable: nothing else holds the runtime that the job began with, so an edit of it could not be undone.
 #include "base/quoted.h"
 #include "base/text.h"
 #include "controller/api/labels.h"
@@ -43,6 +44,7 @@ StatusOr<Json> MakeSnapshot(const TrainJob& job, const Json& runtime) {
   return Json{{"apiVersion", "v1"},
               {"kind", "ConfigMap"},
               {"metadata", std::move(metadata)},
+              {"immutable", true},
               {"data", {{kKey, std::move(text)}}}};
 }
 

@@ -3,6 +3,7 @@
 from controller_case import TRUE, ControllerCase, is_true
 
 import class_runner
+from api_client import Refused
 from scenario import runtime
 
 ATTEMPT = "jobset.sigs.k8s.io/restart-attempt"
@@ -159,11 +160,22 @@ class Children(ControllerCase):
         )
         self.completes("plain-snapshot")
 
-    def test_the_snapshot_is_spoiled(self):
-        """A job goes on with its plan. A later controller reports what is wrong until the snapshot is deleted."""
+    def test_the_snapshot_is_edited(self):
+        """The API server refuses it: nothing else holds the runtime that the job began with."""
+        self.begin("kept")
+        for edit in ("]", None):
+            with self.assertRaisesRegex(Refused, "immutable"):
+                self.api.patch("configmaps", "kept-runtime-snapshot", {"data": {"runtime": edit}})
+        self.completes("kept")
+
+    def test_the_snapshot_of_another_version_is_spoiled(self):
+        """A controller that begins reports what is wrong until the snapshot is deleted."""
         self.begin("spoiled")
-        self.api.patch("configmaps", "spoiled-runtime-snapshot", {"data": {"runtime": "]"}})
         self.cluster.processes.stop("controller")
+        found = self.api.get("configmaps", "spoiled-runtime-snapshot")
+        self.api.delete("configmaps", "spoiled-runtime-snapshot")
+        metadata = {name: found["metadata"][name] for name in ("name", "labels", "ownerReferences")}
+        self.api.create("configmaps", {**found, "metadata": metadata, "immutable": False, "data": {"runtime": "]"}})
         self.start_controller()
         job = self.await_job("spoiled", lambda job: "spoiled-runtime-snapshot" in job["status"].get("message", ""))
         self.assertIn("delete the ConfigMap and it is recreated", job["status"]["message"])
