@@ -1,6 +1,7 @@
 // The agent: command lines, host files, scripts, records of attempts, notices of an end.
 #include "agent/flags/mpi_hosts.h"
 #include "agent/flags/torchrun_flags.h"
+#include "agent/progress/progress_reader.h"
 #include "agent/report/attempt_history.h"
 #include "agent/report/report_page.h"
 #include "agent/standby/frames.h"
@@ -43,6 +44,14 @@ void Frames(const std::string& text) {
 }
 
 void Kept(const std::string& text) { standby::ParseKeptImports(text, "versions"); }
+
+void Output(const std::string& text) {
+  ProgressReader reader;
+  TimePoint now{};
+  for (std::string_view rest = text; !rest.empty(); rest.remove_prefix(std::min<size_t>(rest.size(), 4096))) {
+    reader.Add(ProgressReader::Stream::kErr, rest.substr(0, 4096), now += ProgressReader::kWindow);
+  }
+}
 
 void Notice(const std::string& text) {
   JudgeNotice(200, text);
@@ -115,6 +124,9 @@ const std::vector<LinearRow> kRows = {
      }),
      Frames},
     {"standby", "Kept", Repeats("name\n", "muster imports 2\nversions\n"), Kept},
+    {"progress", "Lines", Repeats("epoch 3 step 4/9 loss 0.5\n"), Output},
+    {"progress", "Bars", Repeats("12%|# | 12/100 [00:02<00:17, 4it/s]\r"), Output},
+    {"progress", "OneLine", Repeats("1/2 [00:1"), Output},
     {"preempt", "Events", Repeats(R"({"EventType":"Preempt","Resources":["a"]},)", R"({"Events":[)", "{}]}"), Notice},
     {"preempt", "Words", Repeats("word "), Notice},
     {"preempt", "Url", Repeats("a&wait_for_change=true&", "http://host/?"), Notice},

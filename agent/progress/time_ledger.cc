@@ -1,0 +1,76 @@
+#include "agent/progress/time_ledger.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace muster::agent {
+
+std::string_view TimeUseName(TimeUse use) {
+  switch (use) {
+    case TimeUse::kWaiting:
+      return "waiting";
+    case TimeUse::kStart:
+      return "start";
+    case TimeUse::kTraining:
+      return "training";
+    case TimeUse::kRedone:
+      return "redone";
+    case TimeUse::kHang:
+      return "hang";
+    case TimeUse::kRestart:
+      return "restart";
+  }
+  return "unknown";
+}
+
+// Ends the present span at `now`.
+void TimeLedger::Enter(std::optional<TimeUse> use, TimePoint now) {
+  if (use_) ended_[static_cast<size_t>(*use_)] += std::max(Duration{}, now - since_);
+  use_ = use;
+  since_ = now;
+}
+
+void TimeLedger::Begin(TimePoint now) { Enter(TimeUse::kWaiting, now); }
+
+void TimeLedger::WorkersRun(TimePoint now) {
+  Enter(TimeUse::kStart, now);
+  highest_before_ = highest_;
+  has_position_ = false;
+}
+
+void TimeLedger::FirstOutput(TimePoint now) {
+  if (use_ == TimeUse::kStart && !highest_) Enter(TimeUse::kTraining, now);
+}
+
+void TimeLedger::Position(double position, TimePoint now) {
+  const bool works = use_ == TimeUse::kStart || use_ == TimeUse::kTraining || use_ == TimeUse::kRedone;
+  if (!works) return;
+  if (!std::exchange(has_position_, true)) use_ = TimeUse::kStart;  // also what came after the first output
+  const bool again = highest_before_ && position <= *highest_before_;
+  Enter(again ? TimeUse::kRedone : TimeUse::kTraining, now);
+  highest_ = std::max(highest_.value_or(position), position);
+}
+
+void TimeLedger::Stops(TimePoint now, std::optional<TimePoint> hangs_since) {
+  if (!use_ || use_ == TimeUse::kRestart) return;
+  if (hangs_since) Enter(TimeUse::kHang, std::clamp(*hangs_since, since_, std::max(since_, now)));
+  Enter(TimeUse::kRestart, now);
+}
+
+void TimeLedger::End(TimePoint now) { Enter(std::nullopt, now); }
+
+TimeLedger::Spent TimeLedger::At(TimePoint now) const {
+  Spent spent = ended_;
+  if (use_) spent[static_cast<size_t>(*use_)] += std::max(Duration{}, now - since_);
+  return spent;
+}
+
+std::optional<double> TimeLedger::Goodput(TimePoint now) const {
+  const auto spent = At(now);
+  const Duration all = std::accumulate(spent.begin(), spent.end(), Duration{});
+  if (all <= Duration{}) return std::nullopt;
+  return static_cast<double>(spent[static_cast<size_t>(TimeUse::kTraining)].count()) / static_cast<double>(all.count());
+}
+
+}  // namespace muster::agent

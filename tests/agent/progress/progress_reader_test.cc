@@ -1,0 +1,57 @@
+#include "agent/progress/progress_reader.h"
+
+#include <gtest/gtest.h>
+
+#include "base/text.h"
+
+namespace muster::agent {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using Stream = ProgressReader::Stream;
+
+TEST(ProgressReaderTest, LinesComeInAnyPieces) {
+  const std::string text = "hello\nstep 1/9 loss 3\r\nEpo\nstep 2/9 loss 2\rstep 3/9 loss 1\r";
+  for (size_t piece = 1; piece <= text.size(); ++piece) {
+    ProgressReader reader;
+    for (size_t at = 0; at < text.size(); at += piece)
+      reader.Add(Stream::kOut, text.substr(at, piece), TimePoint(seconds(at)));
+    const RankProgress& progress = reader.At(TimePoint(seconds(1000)));
+    EXPECT_EQ(progress.position(), 3) << piece;
+    EXPECT_EQ(progress.curve().size(), 3u) << piece;
+  }
+}
+
+TEST(ProgressReaderTest, TheStreamsDoNotMix) {
+  ProgressReader reader;
+  reader.Add(Stream::kOut, "step 4 of", TimePoint(seconds(1)));
+  reader.Add(Stream::kErr, "epoch 7 loss 2\n", TimePoint(seconds(2)));
+  reader.Add(Stream::kOut, " the loss 5\n", TimePoint(seconds(3)));
+  const RankProgress& progress = reader.At(TimePoint(seconds(4)));
+  EXPECT_EQ(progress.last().epoch, 7);
+  EXPECT_EQ(progress.last().step, 4);
+  EXPECT_EQ(progress.last().loss, 5);
+}
+
+TEST(ProgressReaderTest, OfManyLinesTheNewestIsKnown) {
+  ProgressReader reader;
+  std::string lines;
+  for (int step = 1; step <= 10'000; ++step) lines += fmt::format("step {} loss 1\n", step);
+  reader.Add(Stream::kOut, lines, TimePoint(seconds(1)));
+  EXPECT_EQ(reader.At(TimePoint(seconds(1))).position(), ProgressReader::kMostLines);
+  EXPECT_EQ(reader.At(TimePoint(seconds(1) + ProgressReader::kWindow)).position(), 10'000);
+  EXPECT_EQ(reader.At(TimePoint(seconds(1000))).last_came(), TimePoint(seconds(1)));
+}
+
+TEST(ProgressReaderTest, ALongLineCountsWithItsBeginning) {
+  ProgressReader reader;
+  reader.Add(Stream::kErr, "step 1 loss 2 ", TimePoint(seconds(1)));
+  for (int i = 0; i < 1000; ++i) reader.Add(Stream::kErr, std::string(10'000, 'x'), TimePoint(seconds(1)));
+  reader.Add(Stream::kErr, "\nstep 2 loss 2" + std::string(1 << 20, 'x') + "\n", TimePoint(seconds(2)));
+  EXPECT_EQ(reader.At(TimePoint(seconds(3))).position(), 2);
+  EXPECT_EQ(reader.At(TimePoint(seconds(3))).curve().size(), 2u);
+}
+
+}  // namespace
+}  // namespace muster::agent

@@ -1,0 +1,113 @@
+#include "agent/progress/time_ledger.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <numeric>
+#include <random>
+
+namespace muster::agent {
+namespace {
+
+using std::chrono::seconds;
+using Uses = std::map<std::string_view, int>;
+
+TimePoint At(int second) { return TimePoint(seconds(second)); }
+
+Uses Spent(const TimeLedger& ledger, int second) {
+  Uses uses;
+  const auto spent = ledger.At(At(second));
+  for (size_t i = 0; i < kTimeUses; ++i) {
+    if (spent[i] != Duration{}) uses[TimeUseName(static_cast<TimeUse>(i))] = static_cast<int>(spent[i] / seconds(1));
+  }
+  return uses;
+}
+
+TEST(TimeLedgerTest, ARunWithAFailureAndWorkThatIsDoneAgain) {
+  TimeLedger ledger;
+  EXPECT_EQ(ledger.Goodput(At(5)), std::nullopt);
+  ledger.Begin(At(10));
+  ledger.WorkersRun(At(15));
+  ledger.FirstOutput(At(16));
+  ledger.Position(1, At(20));
+  ledger.Position(90, At(100));
+  ledger.Stops(At(110));
+  EXPECT_EQ(Spent(ledger, 112), (Uses{{"waiting", 5}, {"start", 5}, {"training", 90}, {"restart", 2}}));
+  ledger.WorkersRun(At(115));
+  ledger.FirstOutput(At(116));
+  ledger.Position(70, At(120));
+  ledger.Position(91, At(140));
+  ledger.Stops(At(210));  // the workers end
+  ledger.End(At(210));
+  const Uses want = {{"waiting", 5}, {"start", 10}, {"training", 160}, {"redone", 20}, {"restart", 5}};
+  EXPECT_EQ(Spent(ledger, 210), want);
+  EXPECT_EQ(Spent(ledger, 999), want);
+  EXPECT_DOUBLE_EQ(*ledger.Goodput(At(999)), 0.8);
+}
+
+TEST(TimeLedgerTest, WithoutPositionsTheFirstOutputIsTheBeginOfTheTraining) {
+  TimeLedger ledger;
+  ledger.Begin(At(0));
+  ledger.WorkersRun(At(1));
+  ledger.FirstOutput(At(3));
+  EXPECT_EQ(Spent(ledger, 10), (Uses{{"waiting", 1}, {"start", 2}, {"training", 7}}));
+}
+
+TEST(TimeLedgerTest, ALaterPositionTellsThatItWasAllStart) {
+  TimeLedger ledger;
+  ledger.Begin(At(0));
+  ledger.WorkersRun(At(1));
+  ledger.FirstOutput(At(3));
+  ledger.Position(1, At(50));
+  EXPECT_EQ(Spent(ledger, 60), (Uses{{"waiting", 1}, {"start", 49}, {"training", 10}}));
+}
+
+TEST(TimeLedgerTest, AHangIsLostFromTheLastSign) {
+  TimeLedger ledger;
+  ledger.Begin(At(0));
+  ledger.WorkersRun(At(1));
+  ledger.Position(1, At(2));
+  ledger.Stops(At(100), At(40));
+  EXPECT_EQ(Spent(ledger, 101), (Uses{{"waiting", 1}, {"start", 1}, {"training", 38}, {"hang", 60}, {"restart", 1}}));
+}
+
+TEST(TimeLedgerTest, AHangBeforeTheFirstPosition) {
+  TimeLedger ledger;
+  ledger.Begin(At(0));
+  ledger.WorkersRun(At(10));
+  ledger.Stops(At(100), At(0));
+  EXPECT_EQ(Spent(ledger, 100), (Uses{{"waiting", 10}, {"hang", 90}}));
+}
+
+TEST(TimeLedgerTest, TheUsesAddUpWhateverHappens) {
+  std::mt19937 random(1);
+  for (int run = 0; run < 2000; ++run) {
+    TimeLedger ledger;
+    int now = 0;
+    ledger.Begin(At(now));
+    const int events = static_cast<int>(random() % 30);
+    for (int i = 0; i < events; ++i) {
+      now += static_cast<int>(random() % 20);
+      switch (random() % 4) {
+        case 0:
+          ledger.WorkersRun(At(now));
+          break;
+        case 1:
+          ledger.FirstOutput(At(now));
+          break;
+        case 2:
+          ledger.Position(static_cast<double>(random() % 50), At(now));
+          break;
+        default:
+          ledger.Stops(At(now),
+                       random() % 2 == 0 ? std::optional(At(now - static_cast<int>(random() % 90))) : std::nullopt);
+      }
+      const auto spent = ledger.At(At(now));
+      for (const Duration each : spent) ASSERT_GE(each, Duration{});
+      ASSERT_EQ(std::accumulate(spent.begin(), spent.end(), Duration{}), seconds(now)) << run;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace muster::agent
