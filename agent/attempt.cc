@@ -10,6 +10,7 @@
 #include <fstream>
 #include <set>
 
+#include "agent/progress/progress_reader.h"
 #include "agent/report/report_text.h"
 #include "agent/start_check.h"
 #include "agent/workers/log_layout.h"
@@ -45,6 +46,8 @@ class Attempt::Impl : public std::enable_shared_from_this<Impl> {
         cause_wait_(loop),
         group_(loop, reaper, console,
                {.first_output = [this](Duration after, launcher::Console::Stream on) { OnFirstOutput(after, on); },
+                .output = [this](int local_rank, launcher::Console::Stream on,
+                                 std::string_view bytes) { OnOutput(local_rank, on, bytes); },
                 .worker_exited = [this](const launcher::ExitRecord& exit) { OnExit(exit); },
                 .all_gone = [this] { SayGone(); }}) {
     record_.run_id = options.job.run_id;
@@ -53,6 +56,7 @@ class Attempt::Impl : public std::enable_shared_from_this<Impl> {
     record_.start_reason = record_.assignment.reason;
     record_.started_unix_ms = UnixMillis();
     started_at_ = MonotonicClock::now();
+    readers_.resize(static_cast<size_t>(options.workers.nproc));
   }
 
   Status Start();
@@ -67,7 +71,8 @@ class Attempt::Impl : public std::enable_shared_from_this<Impl> {
     Write();
   }
   void JobEnded(int exit_code, const std::string& reason);
-  std::optional<int64_t> Progress() const;
+  std::optional<int64_t> HighestStep() const;
+  std::optional<TrainingFacts> Training();
   std::vector<EvidenceTarget> EvidenceTargets() const;
   WorkerFailure HangFailure(int local_rank, const std::string& evidence);
   std::vector<WorkerFailure> LateFailures() const;
@@ -81,6 +86,7 @@ class Attempt::Impl : public std::enable_shared_from_this<Impl> {
  private:
   Status MakeFolder();
   void OnFirstOutput(Duration after, launcher::Console::Stream stream);
+  void OnOutput(int local_rank, launcher::Console::Stream stream, std::string_view bytes);
   void OnExit(const launcher::ExitRecord& exit);
   bool MayHaveACause() const;
   void AwaitCause();
@@ -110,6 +116,7 @@ class Attempt::Impl : public std::enable_shared_from_this<Impl> {
   std::set<int> ended_on_hold_;                           // local ranks that ended after Hold()
   std::map<int, std::string> errors_before_;              // by local rank: what NoteErrors() has found
   std::vector<std::optional<FlightRecorder>> recorders_;  // by local rank
+  std::vector<ProgressReader> readers_;                   // by local rank
   int ended_well_ = 0;
   TimePoint started_at_{};
   launcher::WorkerGroup group_;  // last: its callbacks use everything above
@@ -160,6 +167,7 @@ Status Attempt::Impl::Start() {
 // What a worker says because it is stopped tells nothing about its start.
 void Attempt::Impl::OnFirstOutput(Duration after, launcher::Console::Stream stream) {
   if (stopping_) return;
+  events_.first_output();
   record_.first_output_seconds = std::chrono::duration<double>(after).count();
   Write();
   std::string said = fmt::format("first output of the workers {} after their start, on {}",
@@ -170,6 +178,16 @@ void Attempt::Impl::OnFirstOutput(Duration after, launcher::Console::Stream stre
                         Counted(record_.assignment.seat.node.slots, "worker"));
   }
   record_.assignment.id.number > 0 ? log::Info(said) : log::Debug(said);
+}
+
+void Attempt::Impl::OnOutput(int local_rank, launcher::Console::Stream stream, std::string_view bytes) {
+  if (stopping_) return;
+  const TimePoint now = MonotonicClock::now();
+  ProgressReader& reader = readers_.at(static_cast<size_t>(local_rank));
+  const auto before = reader.At(now).position();
+  reader.Add(stream == launcher::Console::Stream::kOut ? ProgressReader::Stream::kOut : ProgressReader::Stream::kErr,
+             bytes, now);
+  if (const auto position = reader.At(now).position(); position != before) events_.progress(*position);
 }
 
 void Attempt::Impl::OnExit(const launcher::ExitRecord& exit) {
@@ -289,7 +307,7 @@ void Attempt::Impl::Write() {
   if (Status status = WriteAttemptRecord(record_, record_path_); !status.ok()) log::Warning(Message(status));
 }
 
-std::optional<int64_t> Attempt::Impl::Progress() const {
+std::optional<int64_t> Attempt::Impl::HighestStep() const {
   std::optional<int64_t> highest;
   for (int local_rank = 0; !paths_.folder.empty() && local_rank < options_.workers.nproc; ++local_rank) {
     std::ifstream file(paths_.HeartbeatFile(local_rank));
@@ -297,6 +315,26 @@ std::optional<int64_t> Attempt::Impl::Progress() const {
     if (file >> step) highest = std::max(highest.value_or(step), step);
   }
   return highest;
+}
+
+std::optional<TrainingFacts> Attempt::Impl::Training() {
+  const auto seconds = [](std::optional<Duration> span) {
+    return span ? std::optional(std::chrono::duration<double>(*span).count()) : std::nullopt;
+  };
+  std::optional<TrainingFacts> furthest;
+  for (size_t local_rank = 0; local_rank < readers_.size(); ++local_rank) {
+    const RankProgress& progress = readers_[local_rank].At(MonotonicClock::now());
+    if (!progress.position() || (furthest && *progress.position() <= furthest->position)) continue;
+    furthest = {.rank = record_.assignment.seat.first_rank + static_cast<int>(local_rank),
+                .position = *progress.position(),
+                .in_epochs = progress.in_epochs(),
+                .end = progress.end(),
+                .step_seconds = seconds(progress.step_time()),
+                .left_seconds = seconds(progress.left()),
+                .epoch = progress.last().epoch,
+                .loss = progress.last().loss};
+  }
+  return furthest;
 }
 
 bool Attempt::Impl::Ended(int local_rank) const {
@@ -395,7 +433,8 @@ int Attempt::workers_running() const {
 }
 const rendezvous::Assignment& Attempt::assignment() const { return impl_->record().assignment; }
 Duration Attempt::lived() const { return impl_->lived(); }
-std::optional<int64_t> Attempt::Progress() const { return impl_->Progress(); }
+std::optional<int64_t> Attempt::HighestStep() const { return impl_->HighestStep(); }
+std::optional<TrainingFacts> Attempt::Training() { return impl_->Training(); }
 
 WorkerFailure Attempt::StartFailure(const Status& error) const {
   return Failure(StartExitCode(error), std::string(Message(error)));

@@ -11,6 +11,7 @@
 
 #include "agent/hang_evidence.h"
 #include "agent/report/attempt_record.h"
+#include "agent/watch/status_text.h"
 #include "agent/wiring.h"
 #include "agent/workers/log_layout.h"
 #include "agent/workers/run_options.h"
@@ -30,6 +31,10 @@ struct AttemptEvents {
   std::function<void()> succeeded;
   // No process of this attempt is left. Called once, after failed or succeeded.
   std::function<void()> gone;
+  // Something came through a pipe for the first time. At most once.
+  std::function<void()> first_output;
+  // A worker has told that it is further (or, after a restart of its own, back): rank_progress.h.
+  std::function<void(double position)> progress;
 };
 
 inline constexpr Duration kCauseWait = std::chrono::seconds(2);
@@ -74,7 +79,9 @@ class Attempt {
   const rendezvous::Assignment& assignment() const;
   Duration lived() const;
   // Highest step number the workers wrote into their heartbeat files.
-  std::optional<int64_t> Progress() const;
+  std::optional<int64_t> HighestStep() const;
+  // What the output of the worker tells that is furthest; nullopt: none has told anything.
+  std::optional<TrainingFacts> Training();
   // What hang_guard.h reads. EvidenceTargets(): the workers that still run.
   const AttemptPaths& paths() const;
   bool Ended(int local_rank) const;

@@ -96,6 +96,8 @@ class NodeAgent::Impl {
   void WorkersFailed(std::vector<WorkerFailure> failures);
   void OfThisNode(WorkerFailure& failure) const;
   void RoundFailed(int exit_code, const std::string& reason);
+  // Of a hang that has just been found: the last sign of progress, to about an eighth of the limit.
+  TimePoint HangsSince() const;
   void WorkersSucceeded();
   void WorkersGone();
   // `limit`: of the grace; evidence is not waited for then.
@@ -155,6 +157,7 @@ WatchSources NodeAgent::Impl::Sources() {
   sources.standbys_ready = [this] { return standbys_.ready(); };
   sources.standby_workers = [this] { return attempt_ ? std::optional(attempt_->standby_workers()) : std::nullopt; };
   sources.first_output_seconds = [this] { return attempt_ ? attempt_->FirstOutputSeconds() : std::nullopt; };
+  sources.training = [this] { return attempt_ ? attempt_->Training() : std::nullopt; };
   sources.store = [this] { return store_.server(); };
   sources.attended = [this] {
     std::optional<std::string> address = attendant_ ? attendant_->attended() : std::nullopt;
@@ -168,6 +171,7 @@ int NodeAgent::Impl::Run() {
   signal(SIGTTOU, SIG_IGN);  // we write to a terminal, and move its foreground, from the background
   signal(SIGXFSZ, SIG_IGN);  // beyond RLIMIT_FSIZE write() fails instead
   console_.RouteLog();
+  watch_.ledger().Begins(MonotonicClock::now());
   for (const std::string& warning : options_.warnings) log::Warning(warning);
   if (auto warning = OmpWarning(Environment::OfProcess(), options_)) {
     if (options_.log.format == log::Format::kJson) {
@@ -291,7 +295,9 @@ void NodeAgent::Impl::StartRound(const Assignment& assignment) {
   }
   AttemptEvents events{.failed = [this](std::vector<WorkerFailure> failures) { WorkersFailed(std::move(failures)); },
                        .succeeded = [this] { WorkersSucceeded(); },
-                       .gone = [this] { WorkersGone(); }};
+                       .gone = [this] { WorkersGone(); },
+                       .first_output = [this] { watch_.ledger().FirstOutput(MonotonicClock::now()); },
+                       .progress = [this](double to) { watch_.ledger().Progress(to, MonotonicClock::now()); }};
   guard_.End();
   attempt_ =
       std::make_unique<Attempt>(loop_, reaper_, console_, options_, wiring_, assignment, logs_.root, std::move(events));
@@ -315,7 +321,8 @@ void NodeAgent::Impl::StopRound(const rendezvous::attendance::StopRound& stop) {
   if (!attempt_ || attempt_->assignment().id != stop.round) return;
   const bool stops = !stop_reason_.empty();
   if (attempt_gone_ && stops) return;  // that no worker is left is being said
-  watch_.ledger().StopCame(stop.reason, MonotonicClock::now());
+  watch_.ledger().StopCame(stop.reason, MonotonicClock::now(),
+                           stop.keep_evidence ? std::optional(HangsSince()) : std::nullopt);
   if (!stops) stop_reason_ = stop.reason;
   if (attempt_gone_) return ReadyAgain();  // the workers had succeeded, but the round is repeated
   StopWorkers(stop.cause, stop.keep_evidence, stop.grace);
@@ -333,18 +340,24 @@ void NodeAgent::Impl::StopWorkers(rendezvous::RoundCause cause, bool keep_eviden
   guard_.Gather(*attempt_, [this, grace] { attempt_->Stop(SIGTERM, grace, stop_reason_); });
 }
 
+TimePoint NodeAgent::Impl::HangsSince() const {
+  const auto& [steps, output, signal] = options_.hang;
+  const Duration limit = steps && output ? std::min(*steps, *output) : steps.value_or(output.value_or(Duration{}));
+  return MonotonicClock::now() - limit;
+}
+
 void NodeAgent::Impl::WorkersFailed(std::vector<WorkerFailure> failures) {
   if (!attempt_) return;
   check_.WorkersFailed(failures);
   for (WorkerFailure& failure : failures) OfThisNode(failure);
-  watch_.ledger().WorkersFailed(failures, MonotonicClock::now());
   const WorkerFailure& first = failures.front();
   const bool hang = first.exit_code == kExitHang && first.signal == 0;
+  watch_.ledger().WorkersFailed(failures, MonotonicClock::now(), hang ? std::optional(HangsSince()) : std::nullopt);
   const std::string who =
       first.rank < 0 ? WhoFailed(first) : fmt::format("rank {} (local rank {})", first.rank, first.local_rank);
   stop_reason_ = fmt::format("{}: {}", who, DescribeEnd(first.exit_code, first.signal));
   if (hang && !first.message.empty()) stop_reason_ += fmt::format(": {}", first.message);
-  rendezvous::Report report{attempt_->assignment().id, std::move(failures), attempt_->lived(), attempt_->Progress()};
+  rendezvous::Report report{attempt_->assignment().id, std::move(failures), attempt_->lived(), attempt_->HighestStep()};
   if (going_signal_ == 0) attendant_->WorkersEnded(std::move(report));
   StopWorkers(rendezvous::RoundCause::kFailure, hang && going_signal_ == 0);
 }
@@ -366,7 +379,7 @@ void NodeAgent::Impl::WorkersSucceeded() {
   if (!attempt_) return;
   watch_.ledger().WorkersSucceeded();
   rendezvous::Report report{
-      .round = attempt_->assignment().id, .lived = attempt_->lived(), .progress = attempt_->Progress()};
+      .round = attempt_->assignment().id, .lived = attempt_->lived(), .progress = attempt_->HighestStep()};
   guard_.End();
   // Ends what the workers left behind in their process groups (daemons, data loaders).
   attempt_->Stop(SIGTERM, wiring_.own_code ? wiring_.grace : kRestartGrace, "all workers succeeded");
@@ -395,7 +408,7 @@ void NodeAgent::Impl::Ready() {
   std::vector<WorkerFailure> late = attempt_ ? attempt_->LateFailures() : std::vector<WorkerFailure>();
   for (WorkerFailure& failure : late) OfThisNode(failure);
   MakeStandbys();
-  attendant_->NoWorkerLeft(*port, attempt_ ? attempt_->Progress() : std::nullopt, std::move(late));
+  attendant_->NoWorkerLeft(*port, attempt_ ? attempt_->HighestStep() : std::nullopt, std::move(late));
 }
 
 // While this node waits for a round. What comes with the round does not matter: any will do.

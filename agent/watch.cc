@@ -8,7 +8,6 @@
 #include "agent/inner_status.h"
 #include "agent/probe/status_inquiry.h"
 #include "agent/probe/status_waits.h"
-#include "agent/watch/status_text.h"
 #include "base/environment.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -170,9 +169,13 @@ class Watch::Impl {
 
   void SendStatus(std::string_view query, const http::Server::Answer& answer) {
     auto send = [this, answer](const StatusOr<rendezvous::StatusReport>& report) {
+      const Metrics metrics = ledger_.MetricsAt(MonotonicClock::now());
       StatusAnswer facts{.source = report.ok() ? "coordinator" : "node",
                          .standby_workers = sources_.standby_workers(),
-                         .first_output_seconds = sources_.first_output_seconds()};
+                         .first_output_seconds = sources_.first_output_seconds(),
+                         .training = sources_.training(),
+                         .goodput = metrics.goodput,
+                         .spent = metrics.spent};
       if (!report.ok()) facts.source_reason = Message(report.status());
       answer({200, "application/json", StatusJson(report.ok() ? *report : ledger_.OwnView(), facts) + "\n"});
     };

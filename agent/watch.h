@@ -11,6 +11,7 @@
 #include <string>
 
 #include "agent/watch/round_ledger.h"
+#include "agent/watch/status_text.h"
 #include "agent/workers/run_options.h"
 #include "base/status.h"
 #include "http/server.h"
@@ -27,6 +28,7 @@ struct WatchSources {
   // Of the last attempt (attempt.h).
   std::function<std::optional<int>()> standby_workers;
   std::function<std::optional<double>()> first_output_seconds;
+  std::function<std::optional<TrainingFacts>()> training;
   std::function<const store::StoreServer*()> store;  // nullptr: there is none now
   struct Attended {
     bool any = false;     // this node attends a coordinator now

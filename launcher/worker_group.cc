@@ -208,9 +208,10 @@ class WorkerGroup::Impl : public std::enable_shared_from_this<Impl> {
     worker.started = MonotonicClock::now();
     MUSTER_ASSIGN_OR_RETURN(worker.pid, spec.start ? spec.start(process) : StartProcess(process));
     worker.marks = spec.marks.empty() ? std::move(process.environment) : spec.marks;
-    worker.output->Started([weak = weak_from_this()](Console::Stream stream) {
-      if (auto self = weak.lock()) self->OnFirstByte(stream);
-    });
+    worker.output->Started(
+        [weak = weak_from_this(), rank = spec.local_rank](Console::Stream on, std::string_view bytes) {
+          if (auto self = weak.lock()) self->OnOutput(rank, on, bytes);
+        });
     const size_t position = workers_.size();
     reaper_.Watch(worker.pid, [weak = weak_from_this(), position](const Reaped& reaped) {
       auto self = weak.lock();
@@ -226,10 +227,11 @@ class WorkerGroup::Impl : public std::enable_shared_from_this<Impl> {
     return absl::OkStatus();
   }
 
-  // The first byte of one stream of one worker.
-  void OnFirstByte(Console::Stream stream) {
-    if (std::exchange(has_output_, true) || !events_.first_output) return;
-    events_.first_output(MonotonicClock::now() - started_, stream);
+  void OnOutput(int local_rank, Console::Stream stream, std::string_view bytes) {
+    if (!std::exchange(has_output_, true) && events_.first_output) {
+      events_.first_output(MonotonicClock::now() - started_, stream);
+    }
+    if (events_.output) events_.output(local_rank, stream, bytes);
   }
 
   // After Ctrl-Z the shell gets its terminal back; `fg` then continues this process and the worker.

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -48,6 +49,8 @@ struct WorkerGroupEvents {
   // The first output of any worker came through a pipe (StreamSpec::observed), on `stream`, so long after the start of
   // the first worker. At most once, before worker_exited of its writer. It must not destroy the group.
   std::function<void(Duration after, Console::Stream stream)> first_output;
+  // What a worker has written into a pipe, in the pieces in which it comes. It must not destroy the group.
+  std::function<void(int local_rank, Console::Stream stream, std::string_view bytes)> output;
   // A worker ended by itself (not after Stop). All its output has been read, including the last line before _exit.
   std::function<void(const ExitRecord&)> worker_exited;
   // No process of any worker's group is left, the console has all output, and the files are written or given up, which

@@ -60,8 +60,8 @@ class WorkerOutput::Stream : public std::enable_shared_from_this<Stream> {
 
   int for_worker() const { return for_worker_; }
 
-  void Started(std::function<void(Console::Stream)> first_byte) {
-    first_byte_ = std::move(first_byte);
+  void Started(Read read) {
+    read_ = std::move(read);
     if (owned_) close(for_worker_);
     owned_ = false;
     for_worker_ = -1;
@@ -158,9 +158,9 @@ class WorkerOutput::Stream : public std::enable_shared_from_this<Stream> {
       got = read(pipe_.native_handle(), buffer, sizeof buffer);
     } while (got == -1 && errno == EINTR);
     if (got > 0) {
-      if (!last_byte_) first_byte_(target_);
-      last_byte_ = MonotonicClock::now();
       const std::string_view bytes(buffer, got);
+      read_(target_, bytes);
+      last_byte_ = MonotonicClock::now();
       if (spec_.keep_tail) recent_.Add(bytes, *last_byte_);
       Take(bytes);
     } else if (got == 0 || errno != EAGAIN) {
@@ -278,7 +278,7 @@ class WorkerOutput::Stream : public std::enable_shared_from_this<Stream> {
   asio::posix::stream_descriptor pipe_;
   std::shared_ptr<LogFile> file_;
   std::shared_ptr<LogFile> filtered_;
-  std::function<void(Console::Stream)> first_byte_;
+  Read read_;
   std::optional<TimePoint> last_byte_;
   bool held_back_ = false;  // the pipe has bytes, but the console or the files have no room
   int for_worker_ = -1;
@@ -310,9 +310,9 @@ StatusOr<std::unique_ptr<WorkerOutput>> WorkerOutput::Open(asio::io_context& loo
 int WorkerOutput::out() const { return out_->for_worker(); }
 int WorkerOutput::err() const { return err_->for_worker(); }
 
-void WorkerOutput::Started(const std::function<void(Console::Stream)>& first_byte) {
-  out_->Started(first_byte);
-  err_->Started(first_byte);
+void WorkerOutput::Started(const Read& read) {
+  out_->Started(read);
+  err_->Started(read);
 }
 
 void WorkerOutput::WorkerEnded() {

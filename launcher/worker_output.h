@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -31,10 +32,10 @@ class WorkerOutput {
   int out() const;
   int err() const;
 
-  // Call it when the worker has its descriptors. Closes this process's copies and starts to read. `first_byte` is
-  // called once for each stream that goes through a pipe, before its first bytes are copied; it must not destroy this
-  // object.
-  void Started(const std::function<void(Console::Stream)>& first_byte);
+  // Call it when the worker has its descriptors. Closes this process's copies and starts to read. `read` gets what
+  // comes through a pipe, in the pieces in which it comes, before they are copied; it must not destroy this object.
+  using Read = std::function<void(Console::Stream, std::string_view bytes)>;
+  void Started(const Read& read);
   // Call it when the worker has been reaped. Reads what is in the pipes now and ends the last line. Does not wait for
   // other processes that still hold the pipes, but goes on reading for them.
   void WorkerEnded();

@@ -112,6 +112,17 @@ std::string ToExposition(const Metrics& m) {
   AppendHistogram(page, m.time_to_restart);
   page.One("muster_time_lost_seconds_total", "counter",
            "Time without running workers between rounds, the present pause included.", m.time_lost_seconds);
+  if (m.goodput) {
+    page.One("muster_goodput_ratio", "gauge",
+             "The share of the time since the start of this agent in which work was done that was not done before.",
+             *m.goodput);
+  }
+  page.Begin("muster_lost_seconds_total", "counter", "Time since the start of this agent that is not in it, by cause.");
+  for (size_t use = 0; use < kTimeUses; ++use) {
+    if (static_cast<TimeUse>(use) == TimeUse::kTraining) continue;
+    page.Sample(std::chrono::duration<double>(m.spent_ended[use]).count(),
+                Label("cause", TimeUseName(static_cast<TimeUse>(use))));
+  }
   page.One("muster_workers", "gauge", "Workers of this node in a round.", m.workers);
   page.One("muster_workers_running", "gauge", "Workers of this node that run now.", m.workers_running);
   page.One("muster_standby_workers", "gauge", "Standby workers of this node that are ready now.", m.standby_workers);

@@ -14,6 +14,8 @@
 #include <string_view>
 #include <vector>
 
+#include "agent/progress/time_ledger.h"
+
 namespace muster::agent {
 
 // Upper bounds of the buckets of restart times, in seconds.
@@ -61,6 +63,9 @@ struct Metrics {
   int world_size = 0;
   int nodes = 0;
   std::optional<StoreMetrics> store;  // if this node has served a store
+  TimeLedger::Spent spent{};          // since the start of this agent, by use
+  TimeLedger::Spent spent_ended{};    // the same without the present span, which may turn out to be another use
+  std::optional<double> goodput;      // the share of it that trained; nullopt: no time has passed
   ProcessMetrics process;
 };
 

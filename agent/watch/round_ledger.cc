@@ -18,6 +18,8 @@ RoundLedger::RoundLedger(LedgerOptions options) : options_(std::move(options)) {
   for (const char* exit_class : {"fatal", "retryable", "hang"}) numbers_.failures[exit_class] = 0;
 }
 
+void RoundLedger::Begins(TimePoint now) { time_.Begin(now); }
+
 void RoundLedger::NodeIs(const rendezvous::Node& node) {
   node_ = node;
   numbers_.node = node.name;
@@ -59,6 +61,7 @@ void RoundLedger::RoundArrived(const rendezvous::Assignment& assignment, TimePoi
 void RoundLedger::WorkersRun(TimePoint now, int from_standby) {
   numbers_.standby_starts += static_cast<uint64_t>(from_standby);
   if (stage_ == Stage::kStarting) stage_ = Stage::kRunning;
+  time_.WorkersRun(now);
   if (!paused_since_) return;
   double seconds = Seconds(now - *paused_since_);
   numbers_.time_to_restart.Add(seconds);
@@ -70,8 +73,14 @@ void RoundLedger::Pause(TimePoint now) {
   if (!paused_since_) paused_since_ = now;
 }
 
-void RoundLedger::WorkersFailed(const std::vector<WorkerFailure>& failures, TimePoint now) {
+void RoundLedger::FirstOutput(TimePoint now) { time_.FirstOutput(now); }
+
+void RoundLedger::Progress(double position, TimePoint now) { time_.Position(position, now); }
+
+void RoundLedger::WorkersFailed(const std::vector<WorkerFailure>& failures, TimePoint now,
+                                std::optional<TimePoint> hangs_since) {
   Pause(now);
+  time_.Stops(now, hangs_since);
   for (const WorkerFailure& failure : failures) {
     if (failure.consequence) continue;
     std::string exit_class = failure.exit_code == kExitHang
@@ -93,8 +102,9 @@ void RoundLedger::WorkersSucceeded() {
   reason_ = "all workers of this node succeeded";
 }
 
-void RoundLedger::StopCame(const std::string& reason, TimePoint now) {
+void RoundLedger::StopCame(const std::string& reason, TimePoint now, std::optional<TimePoint> hangs_since) {
   Pause(now);
+  time_.Stops(now, hangs_since);
   if (stage_ == Stage::kLeaving || stage_ == Stage::kDecided) return;
   stage_ = Stage::kStopping;
   reason_ = reason;
@@ -108,6 +118,7 @@ void RoundLedger::Leaves(const std::string& reason) {
 void RoundLedger::Decided(const rendezvous::Verdict& verdict, TimePoint now) {
   if (paused_since_) numbers_.time_lost_seconds += Seconds(now - *paused_since_);
   paused_since_.reset();
+  time_.End(now);
   stage_ = Stage::kDecided;
   reason_ = verdict.reason;
 }
@@ -136,6 +147,9 @@ Metrics RoundLedger::MetricsAt(TimePoint now) const {
   Metrics numbers = numbers_;
   if (paused_since_) numbers.time_lost_seconds += Seconds(now - *paused_since_);
   numbers.in_round = stage_ == Stage::kRunning;
+  numbers.spent = time_.At(now);
+  numbers.spent_ended = time_.Ended();
+  numbers.goodput = time_.Goodput(now);
   return numbers;
 }
 

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/progress/time_ledger.h"
 #include "agent/watch/metrics.h"
 #include "base/clock.h"
 #include "base/exit_codes.h"
@@ -32,12 +33,17 @@ class RoundLedger {
   explicit RoundLedger(LedgerOptions options);
 
   // --- what happens, in the order of node_agent.h ---
+  void Begins(TimePoint now);
   void NodeIs(const rendezvous::Node& node);
   void RoundArrived(const rendezvous::Assignment& assignment, TimePoint now);
   void WorkersRun(TimePoint now, int from_standby = 0);  // how many of them began in a standby
-  void WorkersFailed(const std::vector<WorkerFailure>& failures, TimePoint now);
+  void FirstOutput(TimePoint now);
+  void Progress(double position, TimePoint now);
+  // `hangs_since`: the round ends because the job hangs; the last sign of its progress here.
+  void WorkersFailed(const std::vector<WorkerFailure>& failures, TimePoint now,
+                     std::optional<TimePoint> hangs_since = std::nullopt);
   void WorkersSucceeded();
-  void StopCame(const std::string& reason, TimePoint now);
+  void StopCame(const std::string& reason, TimePoint now, std::optional<TimePoint> hangs_since = std::nullopt);
   void Leaves(const std::string& reason);
   void Decided(const rendezvous::Verdict& verdict, TimePoint now);
 
@@ -61,7 +67,8 @@ class RoundLedger {
   std::string reason_;  // of the last change
   std::optional<rendezvous::Assignment> round_;
   std::optional<TimePoint> paused_since_;  // since the round began to end; unset when workers run again
-  std::string own_cause_;                  // of the current round's failure, if a worker of this node failed
+  TimeLedger time_;
+  std::string own_cause_;  // of the current round's failure, if a worker of this node failed
   Metrics numbers_;
 };
 

@@ -1,5 +1,7 @@
 #include "agent/watch/status_text.h"
 
+#include <cmath>
+
 #include "base/failure_json.h"
 #include "base/json_fields.h"
 #include "base/text.h"
@@ -15,6 +17,22 @@ std::string_view AddressOf(std::string_view control_address) {
 }
 
 double InSeconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
+
+nlohmann::ordered_json TrainingJson(const TrainingFacts& training) {
+  nlohmann::ordered_json json;
+  json["rank"] = training.rank;
+  json["unit"] = training.in_epochs ? "epochs" : "steps";
+  json["position"] = training.position;
+  const auto add = [&json](const char* name, const std::optional<double>& value) {
+    if (value && std::isfinite(*value)) json[name] = *value;
+  };
+  add("end", training.end);
+  add("epoch", training.epoch);
+  add("loss", training.loss);
+  add("step_seconds", training.step_seconds);
+  add("left_seconds", training.left_seconds);
+  return json;
+}
 
 }  // namespace
 
@@ -71,6 +89,14 @@ std::string StatusJson(const rendezvous::StatusReport& report, const StatusAnswe
   if (!answer.source_reason.empty()) json["source_reason"] = answer.source_reason;
   if (answer.standby_workers) json["standby_workers"] = *answer.standby_workers;
   if (answer.first_output_seconds) json["first_output_seconds"] = *answer.first_output_seconds;
+  if (answer.training) json["training"] = TrainingJson(*answer.training);
+  if (answer.goodput) {
+    json["goodput"] = *answer.goodput;
+    auto& seconds = json["seconds"];
+    for (size_t use = 0; use < kTimeUses; ++use) {
+      seconds[std::string(TimeUseName(static_cast<TimeUse>(use)))] = InSeconds(answer.spent[use]);
+    }
+  }
   return WriteJson(json);
 }
 

@@ -5,9 +5,18 @@
 #include <string>
 #include <string_view>
 
+#include "agent/progress/time_ledger.h"
 #include "rendezvous/messages.h"
 
 namespace muster::agent {
+
+// How far a worker's training is, by its output (progress/rank_progress.h).
+struct TrainingFacts {
+  int rank = 0;
+  double position = 0;
+  bool in_epochs = false;  // what `position` and `end` count; else steps
+  std::optional<double> end, step_seconds, left_seconds, epoch, loss;
+};
 
 // What the answer of /status has beside the report (docs/watching.md); what is empty is left out.
 struct StatusAnswer {
@@ -16,6 +25,9 @@ struct StatusAnswer {
   // Of the last attempt on the node that answers.
   std::optional<int> standby_workers;
   std::optional<double> first_output_seconds;
+  std::optional<TrainingFacts> training;
+  std::optional<double> goodput;
+  TimeLedger::Spent spent{};  // with `goodput`
 };
 
 // Differs between two reports if restarts were charged, a node was lost or a lost one is back. It does not depend on

@@ -13,6 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from muster_case import DEADLINE, MUSTER, Agent, MusterCase, clean, main
 
+CAUSES = ("waiting", "start", "redone", "hang", "restart")
 SAID = r"/healthz, /metrics, .* on (?:127\.0\.0\.1 )?port (\d+)"
 
 
@@ -153,6 +154,41 @@ class Watching(WatchCase):
             worker.tell("exit 0" if attempt else "exit 3")
         self.assertEqual(agent.wait(), 0)
 
+    def test_the_training_and_where_the_time_went(self):
+        agent = self.start("--max-restarts", "1", "--http-port", "127.0.0.1:0", "--nproc-per-node", "2")
+        port = self.port_of(agent)
+
+        def training_at(position):
+            end = time.monotonic() + DEADLINE
+            while (status := self.status(port)).get("training", {}).get("position") != position:
+                self.assertLess(time.monotonic(), end, status)
+            return status
+
+        lost = {}
+        for steps, use in (((1, 8), "training"), ((5, 9), "redone")):
+            workers = self.workers(2)
+            self.assertNotIn("training", self.status(port))
+            for step in steps:
+                workers[1].ask(f"error step {step}/40 loss {step / 8}")
+                status = training_at(step)
+            training = status["training"]
+            self.assertEqual(
+                [training[name] for name in ("rank", "unit", "position", "end", "loss")],
+                [1, "steps", steps[-1], 40, steps[-1] / 8],
+            )
+            self.assertAlmostEqual(training["left_seconds"], training["step_seconds"] * (40 - steps[-1]))
+            self.assertGreater(status["seconds"][use], 0)
+            self.assertAlmostEqual(status["goodput"], status["seconds"]["training"] / sum(status["seconds"].values()))
+            samples = self.scrape(port)
+            self.assertGreater(samples["muster_goodput_ratio"], 0)
+            before, lost = lost, {cause: samples[("muster_lost_seconds_total", cause)] for cause in CAUSES}
+            for cause, seconds in before.items():
+                self.assertGreaterEqual(lost[cause], seconds, cause)
+            workers[1].tell("exit 3")
+        self.assertGreater(lost["redone"], 0)
+        self.assertGreater(lost["restart"], 0)
+        self.assertEqual(agent.wait(), 3)
+
     def test_workers_that_began_in_a_standby(self):
         agent = self.start(
             *("--max-restarts", "1", "--http-port", "127.0.0.1:0", "--log-level", "debug"),
@@ -267,6 +303,8 @@ class Watching(WatchCase):
     def without_time(status):
         for node in status["nodes"]:
             node.pop("last_heard_seconds")
+        for name in ("goodput", "seconds"):  # of the agent that answers
+            status.pop(name, None)
         return status
 
     def test_a_preempted_peer(self):
