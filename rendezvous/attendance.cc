@@ -60,7 +60,7 @@ void Machine::On(const NoWorkerLeft& event) {
   s_.doing = NodeState::kIdle;
   if (!Talking()) return;
   if (!event.late.empty()) Send(Report{s_.round->id, event.late, {}, {}});
-  Send(Ready{s_.round->id, event.store_port, event.progress});
+  Send(Ready{s_.round->id, event.store_port, event.progress, s_.cut_off});
 }
 
 void Machine::On(const Silence& event) {
@@ -222,6 +222,7 @@ void Machine::FenceWhenDue() {
   out_.reason =
       fmt::format("no coordinator has answered for {} s: a round may start without this node", Whole(LeaseTime()));
   SayOnce(out_.reason + "; the workers are stopped");
+  s_.cut_off = true;
   StopAtOnce(out_.reason, RoundCause::kMembership);
 }
 
@@ -294,7 +295,7 @@ void Machine::Hear(const Start& start) {
   s_.doing = NodeState::kRunning;
   s_.leased = true;
   s_.lease = s_.answered;
-  s_.fenced = false;
+  s_.fenced = s_.cut_off = false;
   s_.silent = s_.wants_imports = false;
   s_.report.reset();
   s_.last_notice.clear();
@@ -312,7 +313,7 @@ void Machine::Hear(const Stop& stop) {
     out_.reason = stop.reason;
     out_.actions.push_back(StopRound{s_.round->id, stop.reason, stop.cause, stop.keep_evidence});
   } else if (s_.doing == NodeState::kIdle) {
-    Send(Ready{s_.round->id, s_.self.store_port});
+    Send(Ready{s_.round->id, s_.self.store_port, std::nullopt, s_.cut_off});
   }
 }
 

@@ -107,7 +107,8 @@ struct State {
   bool leased = false;                  // its last answer was one
   TimePoint lease{};                    // no round starts without this node for the heartbeat limit from then on
   bool over = false;                    // as in Over
-  bool fenced = false;                  // the last round's workers were stopped for want of a lease
+  bool fenced = false;                  // the last round's workers were stopped at once: others may begin a round
+  bool cut_off = false;                 // that was for want of a lease
   bool preparing = false;               // as in Hello
   std::string imports;                  // shown by a worker of this node
   bool wants_imports = false;           // until a round starts, or they come

@@ -236,12 +236,16 @@ void Machine::HearReady(Member& member, const Ready& ready) {
     if (member.state != NodeState::kSucceeded) member.state = NodeState::kIdle;
   }
   if (s_.phase == Phase::kReforming) SeatUnstarted(member);
+  const bool cut_off = ready.cut_off && ready.round == s_.round.id && member.in_round;
+  if (cut_off && s_.trouble.loss.reason.empty()) {
+    s_.trouble.loss = {fmt::format("{} was cut off, and stopped its workers", NodeName(member.node))};
+  }
   if (!member.in_round) {
     if (!member.leaving) NewcomerReady(member);
   } else if (s_.phase == Phase::kRunning && member.state != NodeState::kSucceeded) {
-    const Why why{fmt::format("{} has no worker left and gave no reason", NodeName(member.node))};
-    if (s_.trouble.loss.reason.empty()) s_.trouble.loss = why;
-    BeginStopping(why, member.node.name);
+    const Why silent{fmt::format("{} has no worker left and gave no reason", NodeName(member.node))};
+    if (s_.trouble.loss.reason.empty()) s_.trouble.loss = silent;
+    BeginStopping(cut_off ? s_.trouble.loss : silent, member.node.name);
   }
 }
 

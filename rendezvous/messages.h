@@ -66,6 +66,7 @@ struct Ready {
   RoundId round;  // the round it comes from
   int store_port = 0;
   std::optional<int64_t> progress;  // highest step that the stopped workers reported, if any
+  bool cut_off = false;             // the node stopped them since no coordinator answered it
   bool operator==(const Ready&) const = default;
 };
 enum class LeaveCause {

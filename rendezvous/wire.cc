@@ -202,6 +202,7 @@ struct NodeWriter {
     Put(from.round, to.mutable_ready()->mutable_round());
     to.mutable_ready()->set_store_port(from.store_port);
     if (from.progress) to.mutable_ready()->set_progress(*from.progress);
+    to.mutable_ready()->set_cut_off(from.cut_off);
   }
   void operator()(const Report& from) { Put(from, to.mutable_report()); }
   void operator()(const Leave& from) {

@@ -266,6 +266,7 @@ class Reader {
   Ready Get(const v1::Ready& from) {
     Ready ready{Get(from.round()), Port("store port", from.store_port()), std::nullopt};
     if (from.has_progress()) ready.progress = from.progress();
+    ready.cut_off = from.cut_off();
     return ready;
   }
 

@@ -55,7 +55,10 @@ TEST_F(Fence, StopsTheWorkersWhenNoBeatIsAnswered) {
   EXPECT_EQ(state.doing, NodeState::kStopping);
   Hear(Beat{.stamp = now.time_since_epoch().count(), .lease = true});
   Do(NoWorkerLeft{77});
-  EXPECT_EQ(Told<Ready>().at(0).round, (RoundId{1, 0})) << "the coordinator begins a new round with this node";
+  EXPECT_EQ(Told<Ready>().at(0), (Ready{{1, 0}, 77, std::nullopt, true})) << "the coordinator begins a new round";
+  Hear(Start{Round(1)});
+  Do(NoWorkerLeft{78});
+  EXPECT_EQ(Told<Ready>().at(0), (Ready{{1, 1}, 78})) << "in that one it was not cut off";
 }
 
 TEST_F(Fence, IsFarWhileTheCoordinatorAnswers) {

@@ -127,6 +127,30 @@ TEST(Loss, ASucceededNodeThatFellSilentCountsAsSilent) {
   EXPECT_EQ(s.state.phase, Phase::kGathering);
 }
 
+// b hears nothing, but what it says arrives: it is not lost. Its worker's end is a's loss of a peer.
+TEST(Loss, WorkersOfANodeThatWasCutOffTakeTheirPeersWithThem) {
+  for (const bool report_first : {true, false}) {
+    Stage s(Job(2, 2, 1));
+    s.Join("a");
+    s.Join("b");
+    if (report_first) s.Fails("a", 1, true);
+    s.Says("b", rendezvous::Ready{s.RoundOf("b"), 2, std::nullopt, true});
+    if (!report_first) s.Fails("a", 1, true);
+    s.Ready("a");
+    ASSERT_EQ(s.Roster(), "a b");
+    EXPECT_EQ(s.Seat("a").reason, "node b (host host-b) was cut off, and stopped its workers");
+    EXPECT_EQ(s.state.restarts.count, 0);
+    EXPECT_EQ(s.Seat("a").cause, RoundCause::kMembership);
+  }
+  Stage s(Job(2, 2, 1));
+  s.Join("a");
+  s.Join("b");
+  s.Fails("a", 137);
+  s.Says("b", rendezvous::Ready{s.RoundOf("b"), 2, std::nullopt, true});
+  s.Ready("a");
+  EXPECT_EQ(s.state.restarts.count, 1) << "a failed by itself";
+}
+
 TEST(Loss, NoRoundBeginsOnANodeThatMissedTwoBeats) {
   Stage s(Job(1, 3, 1));
   for (const char* name : {"a", "b", "c"}) s.Join(name);

@@ -99,9 +99,9 @@ Hello SomeHello() {
 TEST(Wire, EveryNodeMessageComesBackAsItWas) {
   for (const NodeMessage& message : std::vector<NodeMessage>{
            SomeHello(), Beat{}, Beat{{1, 2}}, Beat{{1, 2}, true}, Beat{{}, false, true, 17}, Ready{{1, 2}, 4000},
-           Ready{{1, 2}, 4000, -7}, SomeReport(), Report{{0, -1}, {}, {}, {}}, Leave{"stopped"},
-           Leave{"unfit", LeaveCause::kUnhealthy}, Leave{"preempted", LeaveCause::kPreempted}, Doubt{},
-           Inspect{"job-7", true}, Inspect{}, Supersede{"job-7", 4, "10.0.0.2:29400", true}, Imports{},
+           Ready{{1, 2}, 4000, -7}, Ready{{1, 2}, 4000, {}, true}, SomeReport(), Report{{0, -1}, {}, {}, {}},
+           Leave{"stopped"}, Leave{"unfit", LeaveCause::kUnhealthy}, Leave{"preempted", LeaveCause::kPreempted},
+           Doubt{}, Inspect{"job-7", true}, Inspect{}, Supersede{"job-7", 4, "10.0.0.2:29400", true}, Imports{},
            Imports{std::string("a\0b.c", 5)}}) {
     StatusOr<NodeMessage> again = wire::DecodeFromNode(wire::Encode(message));
     ASSERT_TRUE(again.ok()) << again.status();
