@@ -5,6 +5,7 @@
 #include <csignal>
 
 #include "agent/attempt.h"
+#include "agent/endpoint_name.h"
 #include "agent/error_file.h"
 #include "agent/flags/early_signals.h"
 #include "agent/hang_guard.h"
@@ -148,7 +149,8 @@ class NodeAgent::Impl {
   bool finishing_ = false;
   int exit_code_ = 0;
   std::string reason_;  // why the agent ends, if no verdict says so
-  Watch watch_;         // reads the members above
+  std::unique_ptr<EndpointName> endpoint_name_;
+  Watch watch_;  // reads the members above
 };
 
 WatchSources NodeAgent::Impl::Sources() {
@@ -257,6 +259,10 @@ void NodeAgent::Impl::Join(RendezvousPlace place) {
   events.imports = [this](const std::string& names) { standbys_.Hear(names); };
   attendant_ =
       std::make_unique<rendezvous::Attendant>(loop_, std::move(attendant), place_.coordinator.get(), std::move(events));
+  if (IsFoundByItsName(options_.job, place_)) {
+    endpoint_name_ = std::make_unique<EndpointName>(
+        loop_, options_.job.endpoint.host, [this](const std::string& why_not) { place_.coordinator->Hide(why_not); });
+  }
   if (Status status = WatchNodesFile(); !status.ok()) return FinishWith(Refused(status));
   if (finishing_) return;  // the file says that the run is over
   MakeStandbys();

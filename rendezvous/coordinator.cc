@@ -103,6 +103,11 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
     for (const auto& [id, run] : std::map(runs_)) Step(*run, Wanted{nodes});
   }
 
+  void Hide(const std::string& why) {
+    hidden_ = why;
+    for (const auto& [id, run] : std::map(runs_)) Step(*run, Hidden{why});
+  }
+
   void TurnAway(const std::string& reason) {
     auto found = options_.only_run_id.empty() ? runs_.end() : runs_.find(options_.only_run_id);
     if (found != runs_.end()) return Step(*found->second, TurnedAway{reason});
@@ -215,6 +220,7 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
     state.given.in_pods = options_.in_pods;
     state.given.on_call = on_call_;
     state.given.taken_endpoint = taken_endpoint_;
+    state.given.hidden = hidden_;
     state.given.wanted_nodes = wanted_nodes_;
     return state;
   }
@@ -470,6 +476,7 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
   Options options_;
   bool on_call_ = false;
   std::string taken_endpoint_;
+  std::string hidden_;
   PeerId next_id_ = 1;
   std::unordered_map<PeerId, Far> peers_;
   size_t remote_ = 0;
@@ -492,6 +499,7 @@ void Coordinator::Disconnect(PeerId id) { impl_->Disconnect(id); }
 void Coordinator::TakeOver(const std::string& run_id, const StandIn& stand_in) { impl_->TakeOver(run_id, stand_in); }
 void Coordinator::TurnAway(const std::string& reason) { impl_->TurnAway(reason); }
 void Coordinator::Want(int nodes) { impl_->Want(nodes); }
+void Coordinator::Hide(const std::string& why) { impl_->Hide(why); }
 void Coordinator::KnowDead(const std::string& run_id, const Gone& gone) { impl_->KnowDead(run_id, gone); }
 void Coordinator::Yield(const std::string& run_id, const Redirect& redirect) { impl_->YieldTo(run_id, redirect); }
 void Coordinator::TakeEndpoint(const std::string& endpoint) { impl_->TakeEndpoint(endpoint); }

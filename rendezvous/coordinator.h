@@ -53,6 +53,8 @@ class Coordinator {
 
   // How many nodes each run is meant to have now (Wanted in membership.h).
   void Want(int nodes);
+  // Why no other node finds this coordinator yet; empty: they can (Hidden in membership.h).
+  void Hide(const std::string& why);
 
   // Sets Options::self_address once this coordinator's port is known. `on_call`: the address is not the job's endpoint,
   // so this coordinator coordinates nothing before TakeOver.

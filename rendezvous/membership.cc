@@ -30,6 +30,8 @@ Effects Apply(State& state, const Event& event, TimePoint now) {
     machine.NoteRefusal(away->reason);
   } else if (const auto* wanted = std::get_if<Wanted>(&event)) {
     machine.Want(wanted->nodes);
+  } else if (const auto* hidden = std::get_if<Hidden>(&event)) {
+    machine.Hide(hidden->why);
   } else {
     machine.Silence();
   }

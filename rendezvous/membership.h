@@ -97,6 +97,7 @@ struct State {
     std::string endpoint_hint;        // added when nodes are missing; EndpointHint() in base/host_names.h
     bool in_pods = false;             // the nodes are pods of Kubernetes: two never have one host name
     bool on_call = false;             // this agent does not serve the job's endpoint: it coordinates only after StandIn
+    std::string hidden;               // why no other node finds this coordinator yet; empty: they can
     std::string taken_endpoint;       // this agent serves it since nobody listened there; empty: it has not taken it
   };
   Given given;
@@ -234,12 +235,18 @@ struct TurnedAway {
 struct Wanted {
   int nodes = 0;
 };
+// Why no other node finds this coordinator yet (its name does not lead here); empty: they can. While they cannot,
+// nobody can join, and no stand-in can tell that the run goes on elsewhere. So a round that nothing goes on from starts
+// with all nodes that are wanted, or after join_timeout. The last call begins when they can.
+struct Hidden {
+  std::string why;
+};
 // What the agent at the job's endpoint answers to a stand-in. nullopt: the stand-in coordinates the run from now on.
 // `redirect`: where the run's nodes are sent already. `self`: the address of this coordinator. May raise state.term.
 std::optional<Redirect> AnswerTo(const Supersede& supersede, const std::optional<Redirect>& redirect,
                                  const std::string& self, State& state);
 
-using Event = std::variant<PeerOpened, PeerSaid, PeerClosed, Tick, StandIn, Gone, TurnedAway, Wanted>;
+using Event = std::variant<PeerOpened, PeerSaid, PeerClosed, Tick, StandIn, Gone, TurnedAway, Wanted, Hidden>;
 
 struct Send {
   PeerId peer;

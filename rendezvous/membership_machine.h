@@ -22,6 +22,7 @@ class Machine {
   void KnowDead(const Gone& gone);
   void NoteRefusal(const std::string& reason);
   void Want(int nodes);
+  void Hide(const std::string& why);
 
   void Settle();        // goes from phase to phase until nothing changes any more
   void ScheduleLook();  // fills look_again

@@ -37,6 +37,11 @@ void Machine::Want(int nodes) {
   if (s_.options) Because(fmt::format("{} are wanted now", Counted(nodes, "node")));
 }
 
+void Machine::Hide(const std::string& why) {
+  const bool was = !std::exchange(s_.given.hidden, why).empty();
+  if (was && why.empty() && s_.last_arrival) s_.last_arrival = now_;
+}
+
 bool Machine::HasRoom() const { return static_cast<int>(s_.round.seats.size()) < WantedNodes() && !options().indexed; }
 
 bool Machine::GoesOn() const { return s_.round.id.number >= 0 && s_.counts.seated_living > s_.counts.seated_leaving; }
@@ -91,7 +96,10 @@ bool Machine::MayStart() {
   if (s_.grace_until && now_ < *s_.grace_until) return false;
   if (counts.ready < options().min_nodes) return false;
   bool full = counts.ready >= WantedNodes();
-  if (!full && !GoesOn() && s_.last_arrival && now_ < *s_.last_arrival + options().last_call) return false;
+  if (!full && !GoesOn()) {
+    if (s_.last_arrival && now_ < *s_.last_arrival + options().last_call) return false;
+    if (!s_.given.hidden.empty() && now_ < *s_.waiting.since + options().join_timeout) return false;
+  }
   // A round does not start with a node that has missed two beats: it must be heard or lost first.
   TimePoint heard = now_ - options().heartbeat_timeout * 2 / 3;
   return std::none_of(s_.members.begin(), s_.members.end(), [&](const auto& entry) {
@@ -140,6 +148,9 @@ void Machine::Gather() {
                               missing == 1 ? "node" : "nodes", counts.ready, options().min_nodes,
                               Seconds(options().join_timeout)) +
                   (counts.living == 1 && s_.round.id.number < 0 ? EndpointHint() : ""));
+  } else if (!s_.given.hidden.empty()) {
+    NotifyWaiting(fmt::format("have {} of {}, and no other one can come yet: {} (up to {})", counts.ready,
+                              Counted(WantedNodes(), "node"), s_.given.hidden, Seconds(options().join_timeout)));
   } else {
     NotifyWaiting(fmt::format("have {} of {}, {} at least: waiting {} for more", counts.ready,
                               Counted(WantedNodes(), "node"), options().min_nodes, Seconds(options().last_call)));

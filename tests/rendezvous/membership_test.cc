@@ -195,6 +195,41 @@ TEST(Gathering, FewerThanWantedStartAfterTheLastCall) {
   EXPECT_EQ(s.state.round.reason, "2 of 3 nodes are ready and the last call is over");
 }
 
+TEST(Gathering, FewerThanWantedDoNotBeginWhereNobodyFindsThem) {
+  Stage s(Job(1, 2));
+  s.Do(Hidden{"the name does not exist"});
+  s.Join("a");
+  s.Wait(seconds(100), {"a"});
+  EXPECT_EQ(s.state.phase, Phase::kGathering);
+  EXPECT_EQ(s.state.reason, "have 1 of 2 nodes, and no other one can come yet: the name does not exist (up to 600 s)");
+  s.Do(Hidden{""});
+  s.Wait(seconds(29), {"a"});
+  EXPECT_EQ(s.state.phase, Phase::kGathering);
+  EXPECT_EQ(s.state.reason, "have 1 of 2 nodes, 1 at least: waiting 30 s for more");
+  s.Wait(seconds(1), {"a"});
+  EXPECT_EQ(s.Roster(), "a");
+
+  s = Stage(Job(1, 2));
+  s.Do(Hidden{"it leads elsewhere"});
+  s.Join("a");
+  s.Join("b");
+  EXPECT_EQ(s.Roster(), "a b") << "all are there";
+  s.Do(Hidden{"it leads elsewhere"});
+  s.Closes("b");
+  s.Ready("a");
+  EXPECT_EQ(s.Roster(), "a") << "the run goes on";
+}
+
+TEST(Gathering, WhereNobodyEverFindsThemFewerBeginAfterTheJoinTimeout) {
+  Stage s(Job(1, 2));
+  s.Do(Hidden{"there is no DNS here"});
+  s.Join("a");
+  s.Wait(seconds(599), {"a"});
+  EXPECT_EQ(s.state.phase, Phase::kGathering);
+  s.Wait(seconds(1), {"a"});
+  EXPECT_EQ(s.Roster(), "a");
+}
+
 TEST(Gathering, BelowMinItEndsWith200AndSaysWhoCame) {
   Stage s(Job(3, 3));
   s.Join("a");
