@@ -1,12 +1,13 @@
 """The jobs of a chaos run: their objects, the result that is right, and the failures that their own rules allow.
 
-Most of them count: each rank writes "ROUND RANK WORLD STEP" for each step, and rank 0 keeps the last step as its
-checkpoint. So the file shows a lost step, and workers of two rounds that were at work at once. Others train the digits
-by PyTorch's DDP, or sum over MPI.
+Most of them count: each rank writes "WORKER MASTER ROUND RANK WORLD STEP" for each step, and rank 0 keeps the last step
+as its checkpoint. So the file shows a lost step, and workers of two rounds that were at work at once. Others train the
+digits by PyTorch's DDP, or sum over MPI.
 """
 
 import collections
 import dataclasses
+import itertools
 import json
 import os
 import re
@@ -34,11 +35,12 @@ QUEUE = "chaos"
 MARK = "CHAOS_JOB"  # the variable of a job's containers that has its name
 PATH = {"name": "PATH", "value": "/usr/local/bin:/usr/bin:/bin"}
 COUNT = """
+me=$HOSTNAME-$(date +%s%N)
 step=$(cat /shared/done 2>/dev/null || echo 0)
 while [ $step -lt {steps} ]; do
   sleep 0.5
   step=$((step + 1))
-  echo "${{MUSTER_ROUND:-0}} $RANK $WORLD_SIZE $step" >>/shared/steps
+  echo "$me $MASTER_ADDR:$MASTER_PORT ${{MUSTER_ROUND:-0}} $RANK $WORLD_SIZE $step" >>/shared/steps
   [ $RANK != 0 ] || {{ echo $step >/shared/done.new && mv /shared/done.new /shared/done; }}
 done
 """
@@ -51,6 +53,28 @@ while [ $step -lt {steps} ]; do
   echo $step >/shared/new.$me && mv /shared/new.$me /shared/done.$me
 done
 """
+
+
+@dataclasses.dataclass
+class Worker:
+    """One that counts. `lines`: (number in the file, text) of each step."""
+
+    round: tuple
+    rank: str
+    lines: list = dataclasses.field(default_factory=list)
+
+
+def at_once(workers, allowed):
+    """Which worker was at work when one of another round had begun, beyond `allowed` steps; None: there is none.
+    `workers`: in the order of their first steps."""
+    for older, newer in itertools.combinations(workers, 2):
+        if older.round == newer.round and older.rank != newer.rank:
+            continue
+        begin, first = newer.lines[0]
+        late = [line for number, line in older.lines if number > begin]
+        if len(late) > allowed:
+            return f"workers of two rounds were at work: {late[allowed]!r} came after {first!r}"
+    return None
 
 
 @dataclasses.dataclass
@@ -76,9 +100,6 @@ def read(*parts):
             return file.read()
     except FileNotFoundError:
         return ""
-
-
-NEW_RUN = 8  # lines of an older round, with none of a newer one among them
 
 
 class Makers:
@@ -111,22 +132,15 @@ class Makers:
         """What is wrong with the steps of a counting job; None: all is right."""
         if read(self.folder, name, "done").strip() != str(self.steps):
             return f"its last step is {read(self.folder, name, 'done').strip()!r}, not {self.steps}"
-        newest, seen, older, late = 0, set(), [], collections.Counter()
-        for line in read(self.folder, name, "steps").splitlines():
-            round_, rank, _, step = map(int, line.split())
-            if rank == 0:
-                seen.add(step)
-            if round_ < newest:
-                older.append((round_, rank, line))
-                if len(older) > NEW_RUN:  # all agents have ended, and a new run counts its rounds from 0
-                    newest, older = round_, []
-                continue
-            # A worker that was frozen in its step takes it when its node goes on, before anybody can end it.
-            for old, of, text in older:
-                late[old, of] += 1
-                if late[old, of] > self.frozen[name]:
-                    return f"workers of two rounds were at work: {text!r} came after round {newest}"
-            newest, older = round_, []
+        workers, seen = {}, set()
+        for number, line in enumerate(read(self.folder, name, "steps").splitlines()):
+            worker, master, round_, rank, _, step = line.split()
+            workers.setdefault(worker, Worker((master, round_), rank)).lines.append((number, line))
+            if rank == "0":
+                seen.add(int(step))
+        # A worker that was frozen in its step takes it when its node goes on, before anybody can end it.
+        if wrong := at_once(list(workers.values()), self.frozen[name]):
+            return wrong
         missing = set(range(1, self.steps + 1)) - seen
         return f"rank 0 has left out the steps {sorted(missing)}" if missing else None
 
