@@ -56,7 +56,7 @@ class Attempt::Impl : public std::enable_shared_from_this<Impl> {
     record_.start_reason = record_.assignment.reason;
     record_.started_unix_ms = UnixMillis();
     started_at_ = MonotonicClock::now();
-    readers_.resize(static_cast<size_t>(options.workers.nproc));
+    readers_.assign(static_cast<size_t>(options.workers.nproc), ProgressReader(options.progress.pattern));
   }
 
   Status Start();
@@ -181,7 +181,7 @@ void Attempt::Impl::OnFirstOutput(Duration after, launcher::Console::Stream stre
 }
 
 void Attempt::Impl::OnOutput(int local_rank, launcher::Console::Stream stream, std::string_view bytes) {
-  if (stopping_) return;
+  if (stopping_ || !options_.progress.read) return;
   const TimePoint now = MonotonicClock::now();
   ProgressReader& reader = readers_.at(static_cast<size_t>(local_rank));
   const auto before = reader.At(now).position();

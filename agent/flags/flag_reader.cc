@@ -6,6 +6,7 @@
 #include "agent/flags/flag_values.h"
 #include "agent/flags/inner_environment.h"
 #include "agent/flags/pod_facts.h"
+#include "agent/progress/progress_pattern.h"
 #include "base/text.h"
 
 namespace muster::agent {
@@ -146,6 +147,7 @@ Status FlagReader::ReadCommon(RunOptions* options) const {
   if (options->watched.preempt_interval < std::chrono::milliseconds(10)) return Bad(interval, "want at least 10ms");
   MUSTER_RETURN_IF_ERROR(ReadHangRules(options));
   MUSTER_RETURN_IF_ERROR(ReadStandby(&options->standby));
+  MUSTER_RETURN_IF_ERROR(ReadProgress(&options->progress));
   return ReadRestartRules(&options->job.shared);
 }
 
@@ -257,6 +259,15 @@ Status FlagReader::ReadStandby(RunOptions::Standby* standby) const {
     if (!plain) return Bad(imports, fmt::format("'{}' is not the name of a module: torch,transformers", name));
     standby->imports.emplace_back(name);
   }
+  return absl::OkStatus();
+}
+
+Status FlagReader::ReadProgress(RunOptions::Progress* progress) const {
+  const FlagValue when = Get("progress"), pattern = Get("progress-pattern");
+  if (when.text != "auto" && when.text != "off") return Bad(when, "choose one of auto, off");
+  progress->read = when.text == "auto";
+  if (pattern.text.empty()) return absl::OkStatus();
+  MUSTER_ASSIGN_OR_RETURN(progress->pattern, Of(pattern, ProgressPattern::Compile(pattern.text)));
   return absl::OkStatus();
 }
 

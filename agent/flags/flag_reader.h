@@ -84,6 +84,7 @@ class FlagReader {
   Status ReadRestartRules(rendezvous::JobOptions* job) const;
   Status ReadHangRules(RunOptions* options) const;
   Status ReadStandby(RunOptions::Standby* standby) const;
+  Status ReadProgress(RunOptions::Progress* progress) const;
 
   const Environment& environment_;
   CommandLine line_;

@@ -27,14 +27,20 @@ const RankProgress& ProgressReader::At(TimePoint now) {
 
 void ProgressReader::TakeLine(std::string_view line, TimePoint now) {
   line = line.substr(0, kMaxProgressLine);
-  if (!MayTellProgress(line)) return;
+  if (pattern_ == nullptr && !MayTellProgress(line)) return;
   if (lines_ == kMostLines) {
     put_off_ = line;
     put_off_came_ = now;
     return;
   }
   ++lines_;
-  if (const auto found = ReadProgressLine(line)) progress_.Add(*found, now);
+  Read(line, now);
+}
+
+void ProgressReader::Read(std::string_view line, TimePoint came) {
+  auto found = pattern_ ? pattern_->Read(line) : std::nullopt;
+  if (!found) found = ReadProgressLine(line);
+  if (found) progress_.Add(*found, came);
 }
 
 void ProgressReader::BeginWindow(TimePoint now) {
@@ -42,7 +48,7 @@ void ProgressReader::BeginWindow(TimePoint now) {
   window_ = now;
   lines_ = 0;
   if (put_off_.empty()) return;
-  if (const auto found = ReadProgressLine(put_off_)) progress_.Add(*found, put_off_came_);
+  Read(put_off_, put_off_came_);
   put_off_.clear();
 }
 

@@ -8,9 +8,11 @@
 #pragma once
 
 #include <array>
+#include <memory>
 #include <string>
 #include <string_view>
 
+#include "agent/progress/progress_pattern.h"
 #include "agent/progress/rank_progress.h"
 #include "base/clock.h"
 
@@ -21,6 +23,9 @@ class ProgressReader {
   static constexpr Duration kWindow = std::chrono::milliseconds(100);
   static constexpr int kMostLines = 64;
 
+  // `pattern`: of lines that count besides the known forms; null: none. Every line is tried then.
+  explicit ProgressReader(std::shared_ptr<const ProgressPattern> pattern = nullptr) : pattern_(std::move(pattern)) {}
+
   enum class Stream { kOut, kErr };
   // Bytes as they came from the pipe, in any pieces. A line ends with \n or \r.
   void Add(Stream stream, std::string_view bytes, TimePoint now);
@@ -29,8 +34,10 @@ class ProgressReader {
 
  private:
   void TakeLine(std::string_view line, TimePoint now);
+  void Read(std::string_view line, TimePoint came);
   void BeginWindow(TimePoint now);
 
+  std::shared_ptr<const ProgressPattern> pattern_;
   RankProgress progress_;
   std::array<std::string, 2> partial_;  // the line of each stream that has not ended; at most kMaxProgressLine bytes
   TimePoint window_{};                  // its begin

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,6 +16,8 @@
 #include "rendezvous/round.h"
 
 namespace muster::agent {
+
+class ProgressPattern;  // progress/progress_pattern.h
 
 // Which streams, per local rank: torchrun's 0 none, 1 stdout, 2 stderr, 3 both.
 struct StdStreams {
@@ -128,6 +131,11 @@ struct RunOptions {
     Duration delay = std::chrono::seconds(10);  // after the start of a round's workers
     std::vector<std::string> imports;           // empty: learned from a worker
   } standby;
+  // How far the training is, by what the workers write (progress/progress_reader.h).
+  struct Progress {
+    bool read = true;                                // --progress auto
+    std::shared_ptr<const ProgressPattern> pattern;  // null: none
+  } progress;
   HttpListen http;
   // The remote shell (serve_rsh.h), served in place of a command.
   struct Rsh {

@@ -56,6 +56,12 @@ class WatchCase(MusterCase):
         self.assertEqual(code, 200)
         return json.loads(body)
 
+    def await_status(self, port, wanted):
+        end = time.monotonic() + DEADLINE
+        while not wanted(status := self.status(port)):
+            self.assertLess(time.monotonic(), end, status)
+        return status
+
     def wait_until_ready(self, port):
         end = time.monotonic() + DEADLINE
         while self.ask(port, "/readyz")[0] != 200:
@@ -158,19 +164,15 @@ class Watching(WatchCase):
         agent = self.start("--max-restarts", "1", "--http-port", "127.0.0.1:0", "--nproc-per-node", "2")
         port = self.port_of(agent)
 
-        def training_at(position):
-            end = time.monotonic() + DEADLINE
-            while (status := self.status(port)).get("training", {}).get("position") != position:
-                self.assertLess(time.monotonic(), end, status)
-            return status
-
         lost = {}
         for steps, use in (((1, 8), "training"), ((5, 9), "redone")):
             workers = self.workers(2)
             self.assertNotIn("training", self.status(port))
             for step in steps:
                 workers[1].ask(f"error step {step}/40 loss {step / 8}")
-                status = training_at(step)
+                status = self.await_status(
+                    port, lambda status, step=step: status.get("training", {}).get("position") == step
+                )
             training = status["training"]
             self.assertEqual(
                 [training[name] for name in ("rank", "unit", "position", "end", "loss")],
@@ -188,6 +190,33 @@ class Watching(WatchCase):
         self.assertGreater(lost["redone"], 0)
         self.assertGreater(lost["restart"], 0)
         self.assertEqual(agent.wait(), 3)
+
+    def test_which_lines_tell_of_the_training(self):
+        rows = (  # flags, command of the worker, whether the line tells of its training
+            ((), "error step 3/9", True),
+            ((), "print step 3/9", False),  # stdout is the agent's own
+            (("--tee", "1"), "print step 3/9", True),
+            ((), "error turn 3", False),
+            (("--tee", "1", "--progress-pattern", r"turn (?P<step>\d+)"), "print turn 3", True),
+            (("--progress-pattern", r"turn (?P<step>\d+)"), "error turn 3", True),
+            (("--progress", "off"), "error step 3/9", False),
+        )
+        for flags, command, tells in rows:
+            with self.subTest(flags=flags, command=command):
+                agent = self.start(*flags, "--http-port", "127.0.0.1:0")
+                port = self.port_of(agent)
+                (worker,) = self.workers(1)
+                self.assertNotIn("training", self.status(port))
+                worker.ask(command)
+                if tells:
+                    self.await_status(port, lambda status: status.get("training", {}).get("position") == 3)
+                    worker.tell("exit 0")
+                else:
+                    worker.ask("error the end")
+                    self.wait_for_output(agent, "the end")
+                    self.assertNotIn("training", self.status(port))
+                    worker.tell("exit 0")
+                self.assertEqual(agent.wait(), 0)
 
     def test_workers_that_began_in_a_standby(self):
         agent = self.start(

@@ -12,6 +12,7 @@
 
 #include "agent/flags/flag_values.h"
 #include "agent/flags/torchrun_flag_table.h"
+#include "agent/progress/progress_pattern.h"
 #include "base/text.h"
 #include "tests/agent/parse_run.h"
 
@@ -87,6 +88,9 @@ const std::vector<Row>& Rows() {
        [](auto& o) { return fmt::format("{}", o.standby.delay / seconds(1)); }, "90", "soon"},
       {"standby-imports", "MUSTER_STANDBY_IMPORTS", "torch, a.b_c,",
        [](auto& o) { return fmt::format("{}", fmt::join(o.standby.imports, "|")); }, "torch|a.b_c", "torch,a/b"},
+      {"progress", "MUSTER_PROGRESS", "off", [](auto& o) { return o.progress.read ? "auto" : "off"; }, "off", "on"},
+      {"progress-pattern", "MUSTER_PROGRESS_PATTERN", R"(at (?P<step>\d+))",
+       [](auto& o) { return fmt::format("{}", *o.progress.pattern->Read("at 7")->step); }, "7", "at (?P<stp>x)"},
       {"http-port", "MUSTER_HTTP_PORT", "[::1]:80",
        [](auto& o) { return fmt::format("{} {} {}", o.http.required, o.http.host, o.http.port); }, "true ::1 80", "x"},
       {"node-check", "MUSTER_NODE_CHECK", "x --y", [](auto& o) { return o.check.command; }, "x --y", ""},

@@ -44,6 +44,14 @@ TEST(ProgressReaderTest, OfManyLinesTheNewestIsKnown) {
   EXPECT_EQ(reader.At(TimePoint(seconds(1000))).last_came(), TimePoint(seconds(1)));
 }
 
+TEST(ProgressReaderTest, APatternCountsBesidesTheKnownForms) {
+  ProgressReader reader(*ProgressPattern::Compile(R"(^turn (?P<step>\d+))"));
+  reader.Add(Stream::kOut, "turn 3\n", TimePoint(seconds(1)));
+  EXPECT_EQ(reader.At(TimePoint(seconds(1))).position(), 3);
+  reader.Add(Stream::kOut, "turns\nstep 5 loss 2\n", TimePoint(seconds(2)));
+  EXPECT_EQ(reader.At(TimePoint(seconds(2))).position(), 5);
+}
+
 TEST(ProgressReaderTest, ALongLineCountsWithItsBeginning) {
   ProgressReader reader;
   reader.Add(Stream::kErr, "step 1 loss 2 ", TimePoint(seconds(1)));
