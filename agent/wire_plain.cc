@@ -99,7 +99,7 @@ Wiring PlainWiring(const RunOptions& options) {
           (options.hang.step_timeout || options.job.shared.no_progress_limit > 0) && !beats.empty()) {
         environment.Set("MUSTER_HEARTBEAT_FILE", beats);
       }
-      spec.output = WorkerOutput(options, assignment, local_rank, paths, untouched);
+      spec.output = WorkerOutput(options, assignment, local_rank, paths, {.err = untouched});
       spec.kept = InheritedDescriptors();
       spec.own_session = !terminal;
       spec.foreground = terminal && options.workers.nproc == 1;

@@ -42,6 +42,8 @@ enum class Manner {
 // A pipe that poll calls writable takes PIPE_BUF bytes without blocking, unless another writer fills it first.
 constexpr size_t kPolledPiece = 4096;
 
+constexpr size_t kPatientBytes = size_t{64} << 10;  // as much as a pipe holds
+
 constexpr std::string_view kErase = "\r\033[K";  // erases the line of the cursor
 
 struct Channel {
@@ -61,6 +63,7 @@ struct Channel {
   bool waiting = false;     // until the descriptor takes bytes
   bool dropping = false;    // the stall limit has passed
   bool dead = false;        // no write can succeed again
+  bool patient = false;     // nothing is dropped because the reader stalls
   std::string why;          // why lines were dropped
   uint64_t dropped_lines = 0;
   uint64_t dropped_bytes = 0;
@@ -144,8 +147,10 @@ class Console::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   bool HasRoom(const Channel& channel) const {
-    return channel.dead || channel.dropping || channel.bytes < options_.queue_bytes;
+    return channel.dead || channel.dropping || channel.bytes < Limit(channel);
   }
+
+  size_t Limit(const Channel& channel) const { return channel.patient ? kPatientBytes : options_.queue_bytes; }
 
   // Called from any thread.
   void TakeLogLine(std::string line) {
@@ -174,7 +179,7 @@ class Console::Impl : public std::enable_shared_from_this<Impl> {
     if (channel.dead || channel.dropping) return CountDropped(channel, text);
     if (drawn_ && &channel == &err_) EraseFooter();
     Queue(channel, std::move(text));
-    if (channel.bytes >= options_.queue_bytes && !channel.stall_armed) {
+    if (!channel.patient && channel.bytes >= options_.queue_bytes && !channel.stall_armed) {
       channel.stall_armed = true;
       channel.last_progress = MonotonicClock::now();
       WatchForStall(channel);
@@ -268,7 +273,7 @@ class Console::Impl : public std::enable_shared_from_this<Impl> {
     } else if (&channel == &err_) {
       DrawSoon();
     }
-    if (channel.bytes < options_.queue_bytes / 2 || channel.dead) {
+    if (channel.bytes < Limit(channel) / 2 || channel.dead) {
       channel.stall_armed = false;
       channel.stall.cancel();
       if (channel.dropping && !channel.dead) {
@@ -396,6 +401,7 @@ void Console::RouteLog() {
   });
 }
 bool Console::HasRoom(Stream stream) const { return impl_->HasRoom(impl_->Of(stream)); }
+void Console::WaitForReader(Stream stream) { impl_->Of(stream).patient = true; }
 void Console::WhenRoom(Stream stream, std::function<void()> resume) {
   impl_->WhenRoom(impl_->Of(stream), std::move(resume));
 }

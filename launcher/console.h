@@ -36,6 +36,9 @@ class Console {
   void Write(Stream stream, std::string text, bool starts_line = true);
   // False while the queue is full and the stall limit has not passed. A caller that can wait should do so then.
   bool HasRoom(Stream stream) const;
+  // From now on nothing of `stream` is dropped because its reader stalls: there is no room until it reads. For writers
+  // that would have the descriptor itself without this process.
+  void WaitForReader(Stream stream);
   // Calls `resume` once, on the loop, as soon as there is room (again).
   void WhenRoom(Stream stream, std::function<void()> resume);
   // Keeps `line`, without newline, below all other text on a stderr that is a terminal. It is erased before other text

@@ -23,7 +23,8 @@ struct StreamSpec {
   // bar, each with its \r, are one line, which it gets as it grows; for filters and tail each update is a line. Outside
   // the file, a line of 64 KiB is ended: a progress bar after its current update, another line in the middle. Without
   // file, tail and filters the worker inherits the agent's descriptor (console, no prefix) or gets /dev/null (no
-  // console). Everything else, and every observed stream, goes through a pipe.
+  // console). Everything else, and every observed stream, goes through a pipe. A stream that is only observed reaches
+  // the console as it would without the pipe: each byte at once, and a worker waits for the console's reader.
 };
 struct OutputSpec {
   StreamSpec out;

@@ -34,6 +34,7 @@ class WorkerOutput::Stream : public std::enable_shared_from_this<Stream> {
   Stream(asio::io_context& loop, Console& console, LogFiles& files, Console::Stream target, const StreamSpec& spec)
       : console_(console), files_(files), target_(target), spec_(spec), pipe_(loop) {
     if (spec_.filter_file.empty()) spec_.filters.clear();
+    bare_ = spec_.console && spec_.file.empty() && spec_.prefix.empty() && spec_.filters.empty() && !spec_.keep_tail;
   }
   ~Stream() {
     if (for_worker_ != -1 && owned_) close(for_worker_);
@@ -45,6 +46,7 @@ class WorkerOutput::Stream : public std::enable_shared_from_this<Stream> {
       if (spec_.console && spec_.prefix.empty()) return absl::OkStatus();  // inherited
       if (!spec_.console) return OpenNull();
     }
+    if (bare_) console_.WaitForReader(target_);
     if (!spec_.file.empty()) {
       MUSTER_ASSIGN_OR_RETURN(file_, files_.Open(spec_.file, /*truncate=*/true));
     }
@@ -173,6 +175,7 @@ class WorkerOutput::Stream : public std::enable_shared_from_this<Stream> {
   }
 
   void Take(std::string_view bytes) {
+    if (bare_) return console_.Write(target_, std::string(bytes), /*starts_line=*/false);
     if (file_) file_->Write(bytes);
     if (!spec_.console && !filtered_ && !spec_.keep_tail) return;
     for (;;) {
@@ -275,6 +278,7 @@ class WorkerOutput::Stream : public std::enable_shared_from_this<Stream> {
   LogFiles& files_;
   const Console::Stream target_;
   StreamSpec spec_;
+  bool bare_ = false;  // observed only: the console gets the bytes as they come, and all of them
   asio::posix::stream_descriptor pipe_;
   std::shared_ptr<LogFile> file_;
   std::shared_ptr<LogFile> filtered_;

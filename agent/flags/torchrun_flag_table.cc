@@ -95,7 +95,7 @@ constexpr Flag kTable[] = {
     {"standby-imports", 0, kV, kM, "MUSTER_STANDBY_IMPORTS", "", "MODULE,MODULE", "",
      "what standbys import; default: what a worker of the script has imported"},
     {"progress", 0, kV, kM, "MUSTER_PROGRESS", "auto", "WHEN", "auto,off",
-     "auto: read from what the workers write through a pipe how far the training is (--tee 3: all); off: do not"},
+     "auto: read from what the workers write how far the training is; off: leave stdout to the workers alone"},
     {"progress-pattern", 0, kV, kM, "MUSTER_PROGRESS_PATTERN", "", "REGEX", "",
      "a further form of lines that say so: named groups step, steps, epoch, epochs, loss, as (?P<step>\\d+)"},
     {"http-port", 0, kV, kM, "MUSTER_HTTP_PORT", "", "[HOST:]PORT|off", "",

@@ -58,7 +58,7 @@ std::string LinePrefix(const RunOptions& options, const rendezvous::Assignment& 
 }
 
 launcher::OutputSpec WorkerOutput(const RunOptions& options, const rendezvous::Assignment& assignment, int local_rank,
-                                  const AttemptPaths& paths, bool stderr_is_terminal) {
+                                  const AttemptPaths& paths, const Terminals& terminals) {
   launcher::OutputSpec output;
   output.out = Stream(options.logs, kStdout, local_rank, {paths.StdoutFile(local_rank), paths.FilteredStdoutFile()},
                       options.logs.duplicate_stdout_filters);
@@ -70,8 +70,10 @@ launcher::OutputSpec WorkerOutput(const RunOptions& options, const rendezvous::A
   if ((teed & kStderr) != 0) output.err.prefix = prefix;
   // A program that draws on the terminal gets the terminal itself; any other stderr may go through a pipe.
   bool bare = output.err.console && output.err.file.empty() && output.err.prefix.empty();
-  output.err.keep_tail = !(bare && stderr_is_terminal);
+  output.err.keep_tail = !(bare && terminals.err);
   output.out.observed = output.err.observed = options.hang.log_timeout.has_value();
+  // A plain command's stdout may be no text, for another program.
+  if (options.progress.read && options.wire != Wire::kPlain && !terminals.out) output.out.observed = true;
   return output;
 }
 

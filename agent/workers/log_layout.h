@@ -40,7 +40,13 @@ struct AttemptPaths {
 // The prefix of a worker's console lines: the template, or "[<role><local rank>]:".
 std::string LinePrefix(const RunOptions& options, const rendezvous::Assignment& assignment, int local_rank);
 
+// Which streams of the agent are terminals.
+struct Terminals {
+  bool out = isatty(STDOUT_FILENO) == 1;
+  bool err = isatty(STDERR_FILENO) == 1;
+};
+
 launcher::OutputSpec WorkerOutput(const RunOptions& options, const rendezvous::Assignment& assignment, int local_rank,
-                                  const AttemptPaths& paths, bool stderr_is_terminal = isatty(STDERR_FILENO) == 1);
+                                  const AttemptPaths& paths, const Terminals& terminals = {});
 
 }  // namespace muster::agent

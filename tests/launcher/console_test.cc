@@ -89,6 +89,23 @@ TEST_F(ConsoleTest, SlowSocketGetsAll) {
   SlowReaderGetsAll();
 }
 
+TEST_F(ConsoleTest, AWorkerThatIsOnlyObservedWaitsForItsReaderAsLongAsItTakes) {
+  MakePipe();
+  UseConsole({.out = writer_, .err = err_, .queue_bytes = 64 << 10, .stall_limit = milliseconds(1)});
+  WorkerSpec spec = Probe({"lines", "100000"});
+  spec.output.out = {.observed = true};
+  ASSERT_TRUE(Start({spec}).ok());
+  ASSERT_TRUE(Until([&] { return !console_->HasRoom(Console::Stream::kOut); }));
+  std::string got;
+  const std::string expected = Lines(100000);
+  ASSERT_TRUE(Until([&] {
+    got += Take();
+    return got.size() >= expected.size();
+  }));
+  EXPECT_TRUE(got == expected) << "nothing was dropped";
+  EXPECT_TRUE(UntilGone());
+}
+
 TEST_F(ConsoleTest, SlowPipeThatCannotBeReopenedGetsAll) {
   if (geteuid() != 0) GTEST_SKIP() << "needs root, to lose its rights over the pipe";
   MakePipe();

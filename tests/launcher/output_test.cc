@@ -57,6 +57,17 @@ TEST_F(OutputTest, ObservedStreamsGoThroughPipesAndTellTheLastByte) {
   EXPECT_GT(group_->LastOutput(), first);
 }
 
+TEST_F(OutputTest, AStreamThatIsOnlyObservedIsPassedOnAsItComes) {
+  MakeFifo("go");
+  WorkerSpec spec = Shell(fmt::format("printf 'a part'; read x < {}; printf ' of\\rlines'", Path("go")));
+  spec.output.out = {.observed = true};
+  ASSERT_TRUE(Start({spec}).ok());
+  EXPECT_TRUE(Until([&] { return ConsoleOut() == "a part"; }));
+  std::ofstream(Path("go")) << "now\n";
+  ASSERT_TRUE(UntilGone());
+  EXPECT_EQ(ConsoleOut(), "a part of\rlines");
+}
+
 TEST_F(OutputTest, TheFirstOutputIsToldOnce) {
   MakeFifo("go");
   MakeFifo("later");

@@ -194,10 +194,11 @@ class Watching(WatchCase):
     def test_which_lines_tell_of_the_training(self):
         rows = (  # flags, command of the worker, whether the line tells of its training
             ((), "error step 3/9", True),
-            ((), "print step 3/9", False),  # stdout is the agent's own
+            ((), "print step 3/9", True),
+            ((), "print turn 3", False),
             (("--tee", "1"), "print step 3/9", True),
-            ((), "error turn 3", False),
-            (("--tee", "1", "--progress-pattern", r"turn (?P<step>\d+)"), "print turn 3", True),
+            (("--progress-pattern", r"turn (?P<step>\d+)"), "print turn 3", True),
+            (("--progress", "off"), "print step 3/9", False),
             (("--progress-pattern", r"turn (?P<step>\d+)"), "error turn 3", True),
             (("--progress", "off"), "error step 3/9", False),
         )

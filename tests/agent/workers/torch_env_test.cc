@@ -181,7 +181,7 @@ TEST(WorkerOutput, GoesWhereRedirectsAndTeeSendIt) {
     options.logs.redirects.all = row.redirects;
     options.logs.tee.all = row.tee;
     if (!row.heard) options.logs.local_ranks_filter = {0, 2};
-    auto output = WorkerOutput(options, Second(), 1, {row.folder ? "/logs/a" : ""}, row.terminal);
+    auto output = WorkerOutput(options, Second(), 1, {row.folder ? "/logs/a" : ""}, {row.terminal, row.terminal});
     SCOPED_TRACE(fmt::format("-r {} -t {} heard {} folder {} terminal {}", row.redirects, row.tee, row.heard,
                              row.folder, row.terminal));
     EXPECT_EQ(Shown(output.out), row.out);
@@ -192,8 +192,8 @@ TEST(WorkerOutput, GoesWhereRedirectsAndTeeSendIt) {
 TEST(WorkerOutput, IsRedirectedForTheLocalRanksGiven) {
   RunOptions options = Options();
   options.logs.redirects.by_local_rank = {{0, 3}};
-  EXPECT_EQ(WorkerOutput(options, Second(), 0, {"/l"}, true).out.file, "/l/0/stdout.log");
-  EXPECT_EQ(WorkerOutput(options, Second(), 1, {"/l"}, true).out.file, "");
+  EXPECT_EQ(WorkerOutput(options, Second(), 0, {"/l"}, {true, true}).out.file, "/l/0/stdout.log");
+  EXPECT_EQ(WorkerOutput(options, Second(), 1, {"/l"}, {true, true}).out.file, "");
 }
 
 TEST(WorkerOutput, DuplicateFilters) {
@@ -201,14 +201,14 @@ TEST(WorkerOutput, DuplicateFilters) {
   options.logs.tee.all = 1;
   options.logs.duplicate_stdout_filters = {"loss"};
   options.logs.duplicate_stderr_filters = {"error"};
-  auto output = WorkerOutput(options, Second(), 0, {"/l"}, true);
+  auto output = WorkerOutput(options, Second(), 0, {"/l"}, {true, true});
   EXPECT_THAT(output.out.filters, ElementsAre("loss"));
   EXPECT_EQ(output.out.filter_file, "/l/filtered_stdout.log");
   EXPECT_TRUE(output.err.filters.empty());  // stderr is not tee'd
   EXPECT_EQ(output.err.filter_file, "");
   options.logs.local_ranks_filter = {1};  // a rank without console output has no filtered lines either
-  EXPECT_EQ(WorkerOutput(options, Second(), 0, {"/l"}, true).out.filter_file, "");
-  EXPECT_EQ(WorkerOutput(options, Second(), 1, {"/l"}, true).out.filter_file, "/l/filtered_stdout.log");
+  EXPECT_EQ(WorkerOutput(options, Second(), 0, {"/l"}, {true, true}).out.filter_file, "");
+  EXPECT_EQ(WorkerOutput(options, Second(), 1, {"/l"}, {true, true}).out.filter_file, "/l/filtered_stdout.log");
 }
 
 TEST(LinePrefix, FillsInTheTemplate) {
