@@ -102,7 +102,7 @@ std::string WithoutEscapes(std::string_view line) {
 
 // ---- pairs of a name and a number
 
-enum class Name { kNone, kStep, kEpoch, kLoss, kEpochs, kSteps, kOther };
+enum class Name { kStep, kEpoch, kLoss, kEpochs, kSteps, kOther };
 
 // The kind of a name in small letters. `before`: the word before it.
 Name NameOf(std::string_view name, std::string_view before) {
@@ -200,7 +200,6 @@ void TakePair(Name name, double number, Reader& reader, Pairs& pairs) {
       if (const auto total = Whole(number); total && *total > 0) line.steps = total;
       return;
     case Name::kOther:
-    case Name::kNone:
       return;
   }
 }
@@ -235,15 +234,20 @@ Pairs ReadPairs(std::string_view text) {
 
 // ---- bars
 
-// Work that is not the training: the words before a bar.
+// Whether a bar is of work that is not the training: a word of its title begins so.
 bool IsOfOtherWork(std::string_view title) {
-  static constexpr auto kWords = std::to_array<std::string_view>(
-      {"valid",  "eval",     "test",    "sanity", "predict", "generat", "map",     "filter",  "load",   "download",
-       "fetch",  "token",    "convert", "pack",   "sav",     "creat",   "flatten", "extract", "resolv", "upload",
-       "prepar", "inferenc", "saniti",  "group",  "writ",    "read",    "captur",  "compil",  "warmup", "warm-up"});
+  static constexpr auto kBeginnings = std::to_array<std::string_view>(
+      {"valid",  "eval",     "test",    "sanity",  "predict", "generat", "map",     "filter",  "load",   "download",
+       "fetch",  "token",    "convert", "pack",    "saving",  "creat",   "flatten", "extract", "resolv", "upload",
+       "prepar", "inferenc", "group",   "writing", "reading", "captur",  "compil",  "warmup",  "warm-up"});
   const std::string lower = Lower(title);
-  return std::any_of(kWords.begin(), kWords.end(),
-                     [&](std::string_view word) { return lower.find(word) != std::string::npos; });
+  for (size_t at = 0; at < lower.size(); ++at) {
+    if (!IsLetter(lower[at]) || (at > 0 && IsLetter(lower[at - 1]))) continue;
+    const std::string_view word = std::string_view(lower).substr(at);
+    if (std::any_of(kBeginnings.begin(), kBeginnings.end(), [&](auto begin) { return word.starts_with(begin); }))
+      return true;
+  }
+  return false;
 }
 
 // "112", "1.2k", "3M": a count of a bar.

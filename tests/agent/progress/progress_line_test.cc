@@ -24,6 +24,7 @@ TEST(ProgressLineTest, ReadsTheFormsOfPrograms) {
        {.step = 11, .steps = 100, .epoch = 1, .epochs = 3, .loss = 0.25}},
       {"1|10|Loss: 1.23:  10%|# | 10/100 [1:00:10<9:01:30, 361.0s/it]", {.step = 10, .steps = 100, .loss = 1.23}},
       {" 12%|#2 | 1.20k/10.0k [00:02<00:17, 500it/s]", {.step = 1200, .steps = 10000}},
+      {"My trainloader:  12%|#2 | 112/938 [00:02<00:17, 47.4it/s]", {.step = 112, .steps = 938}},
       {"112it [00:02, 47.4it/s, loss=0.5]", {.step = 112, .loss = 0.5}},
       {"  0%|          | 0/100 [00:00<?, ?it/s]", {.step = 0, .steps = 100}},
       // Rich, by Lightning
@@ -90,6 +91,7 @@ TEST(ProgressLineTest, SkipsWhatIsNotTheTraining) {
            "Validation DataLoader 0:  50%|█████     | 5/10 [00:00<00:00, 50.1it/s]",
            "Map (num_proc=4): 100%|██████████| 1000/1000 [00:01<00:00, 900 examples/s]",
            "Loading checkpoint shards:  33%|███▎      | 1/3 [00:01<00:02,  1.0s/it]",
+           "Tokenizing train (num_proc=4):  12%|#2 | 112/938 [00:02<00:17, 47.4it/s]",
            "model.safetensors:  12%|█▏        | 1.2G/9.9G [00:02<00:17, 500MB/s]",
            "  Num Epochs = 3",
            "  Total optimization steps = 1,875",
