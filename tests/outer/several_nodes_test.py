@@ -5,9 +5,40 @@ import os
 import signal
 import socket
 import subprocess
+import threading
 
 from muster_case import DEADLINE, MUSTER, main, wait_gone
 from nodes_case import Nodes
+
+
+class NameServer:
+    """Has the address `answer` for each name; None: there is no such name."""
+
+    def __init__(self):
+        self.answer = None
+        self.address = f"127.53.{os.getpid() >> 8 & 255}.{os.getpid() & 255}"
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._socket.bind((self.address, 53))
+        self._thread = threading.Thread(target=self._serve)
+        self._thread.start()
+
+    def _serve(self):
+        while (received := self._socket.recvfrom(512))[0]:
+            question, asker = received
+            end = question.index(b"\0", 12) + 5
+            head, asked, answer = question[:2], question[12:end], self.answer
+            if answer is None:  # NXDOMAIN
+                self._socket.sendto(head + b"\x81\x83\0\1\0\0\0\0\0\0" + asked, asker)
+            elif asked[-4:-2] == b"\0\1":  # A
+                record = b"\xc0\x0c\0\1\0\1\0\0\0\0\0\4" + socket.inet_aton(answer)
+                self._socket.sendto(head + b"\x81\x80\0\1\0\1\0\0\0\0" + asked + record, asker)
+            else:
+                self._socket.sendto(head + b"\x81\x80\0\1\0\0\0\0\0\0" + asked, asker)
+
+    def close(self):
+        with self._socket, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as last:
+            last.sendto(b"", (self.address, 53))
+            self._thread.join()
 
 
 class Causes(Nodes):
@@ -94,6 +125,38 @@ class Rendezvous(Nodes):
         for worker in self.workers(2):
             worker.tell("exit 0")
         self.assertEqual([first.wait(), second.wait()], [0, 0])
+
+    def test_a_pod_begins_alone_only_when_its_name_leads_to_it(self):
+        """Until then no other node finds it."""
+        if os.geteuid() != 0:
+            self.skipTest("SKIPPED: a host name and a resolv.conf of its own take root")
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            try:
+                probe.connect(("192.0.2.1", 9))  # sends nothing
+            except OSError:
+                self.skipTest("SKIPPED: this machine has no address but loopback")
+            own = probe.getsockname()[0]
+        names = NameServer()
+        self.addCleanup(names.close)
+        servers = os.path.join(self.dir, "resolv.conf")
+        with open(servers, "w") as file:
+            file.write(f"nameserver {names.address}\n")
+        script = f'hostname job-node-0-0 && mount --bind {servers} /etc/resolv.conf && exec "$@"'
+        agent = self.node(
+            f"job-node-0-0.job:{self.free_port()}",
+            "1:2",
+            *("--rdzv-conf", "is_host=1,last_call_timeout=1"),
+            prefix=["unshare", "--mount", "--uts", "sh", "-c", script, "sh"],
+            env={"KUBERNETES_SERVICE_HOST": "192.0.2.1", "MUSTER_HTTP_PORT": "off"},
+        )
+        self.wait_for_output(agent, 'have 1 of 2 nodes, and no other one can come yet: .*"job-node-0-0.job"')
+        names.answer = "192.0.2.7"
+        self.wait_for_output(agent, "no other one can come yet: job-node-0-0.job leads to 192.0.2.7, and not here")
+        names.answer = own
+        (worker,) = self.workers(1)
+        worker.tell("exit 0")
+        self.assertEqual(agent.wait(), 0)
+        self.assertIn("1 of 2 nodes are ready and the last call is over", agent.output())
 
     def test_ranks_do_not_depend_on_who_comes_first(self):
         def started(arguments, *places):
