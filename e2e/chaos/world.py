@@ -33,8 +33,8 @@ FLAGS = {
     "apiserver": ["--default-not-ready-toleration-seconds=10", "--default-unreachable-toleration-seconds=10"],
 }
 SECONDS = 20  # of a kubectl
-# Debian's libfaketime. The kubelet and the control plane are Go programs, which read the clock without the C library, so
-# only Muster's clock can be set.
+# Debian's libfaketime. The kubelet and the control plane are Go programs, which read the clock without the C library.
+# So only Muster's clock can be set.
 CLOCK = f"/usr/lib/{platform.machine()}-linux-gnu/faketime/libfaketimeMT.so.1"
 
 
