@@ -6,6 +6,7 @@
 #include "base/utf8.h"
 #include "controller/api/labels.h"
 #include "controller/api/lenient.h"
+#include "controller/plan/agent.h"
 #include "controller/plan/elastic.h"
 #include "controller/plan/pod_fields.h"
 #include "controller/plan/pod_object.h"
@@ -191,11 +192,14 @@ void ReadContainers(const ObjectView& status, const char* kind, const std::set<s
   }
 }
 
-// Sets ObservedEnd::sandbox_lost. The kubelet runs an init container that had succeeded again only in a new sandbox.
+// Sets what is said of lost sandboxes. The kubelet runs an init container that had succeeded again only in a new
+// sandbox.
 void FindLostSandbox(const ObjectView& status, const std::set<std::string>& sidecars, ObservedPod* pod) {
   std::optional<WallTime> begun;  // when an init container last began to run again
   for (const ObjectView& container : status.List("initContainerStatuses")) {
-    if (sidecars.contains(container.Text("name")) || container.Number("restartCount") == 0) continue;
+    const int again = std::min(container.Number("restartCount"), kMostAttempts);
+    if (sidecars.contains(container.Text("name")) || again == 0) continue;
+    if (container.Text("name") == kAgentContainer) pod->sandboxes_lost = again;
     const ObjectView state = container.Part("state");
     begun = std::max(begun, state.Part(state.Has("running") ? "running" : "terminated").Time("startedAt"));
   }

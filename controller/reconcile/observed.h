@@ -96,6 +96,9 @@ struct ObservedPod {
   // that runs again although it had succeeded (the sandbox is new) does not count. A container whose last end is not
   // known counts once it is: the kubelet may report the restart first.
   int restarts = 0;
+  // How often the kubelet has begun it anew, in a new sandbox: the agent's init container, which does not fail, ran
+  // again.
+  int sandboxes_lost = 0;
   bool made_here = false;       // a pod of a PyTorchJob that Muster created
   bool tracked = false;         // has the Job controller's finalizer: its end has not been counted
   std::string node;             // empty: not scheduled

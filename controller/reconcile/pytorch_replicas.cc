@@ -313,10 +313,11 @@ Charged Charge(const PyTorchPlan& plan, const Replicas& replicas, const std::opt
     }
     if (now > before) {
       // One failure that ends several pods is charged once. Agents that end for one (`spent`) have charged it before.
-      // The kubelet tells of the last end alone. Those before it, which nobody saw, are taken to be of its kind: a node
-      // that was away has ended the container several times, or the container fails again and again.
+      // The kubelet tells of the last end alone. Of those before it, which nobody saw, so many were the kubelet's as it
+      // has begun the pod anew. The others are taken to be of the last one's kind: a node that was away has ended the
+      // container several times, or the container fails again and again.
       const bool is_free = replica.consequence || (plan.restart == RestartScope::kJob && failure && failure->spent);
-      int more = now - before;
+      int more = 1 + std::max(0, now - before - 1 - pod.sandboxes_lost);
       if (failure && failure->origin != pod.meta.uid) {
         int& charged = charged_for[failure->origin];
         more = std::max(0, more - std::exchange(charged, std::max(charged, more)));

@@ -277,6 +277,23 @@ TEST(ReadPod, ANewSandboxIsNoFailureOfTheJob) {
   }
 }
 
+TEST(ReadPod, HowOftenTheKubeletHasBegunThePodAnew) {
+  const struct {
+    const char* init;
+    int lost;
+  } rows[] = {
+      {"{name: muster-agent, restartCount: 2, state: {terminated: {exitCode: 0}}}", 2},
+      {"{name: muster-agent, restartCount: 0, state: {terminated: {exitCode: 0}}}", 0},
+      {"{name: wait, restartCount: 5, state: {terminated: {exitCode: 0}}}", 0},  // it may have failed by itself
+      {"{name: wait, restartCount: 5}, {name: muster-agent, restartCount: 1}", 1},
+  };
+  for (const auto& row : rows) {
+    const auto read = PodOf(Pod(YamlOf(fmt::format("{{phase: Running, initContainerStatuses: [{}]}}", row.init))));
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(read->sandboxes_lost, row.lost) << row.init;
+  }
+}
+
 // The kubelet sets the phase seconds after it has reported the end of the last container.
 TEST(ReadPod, ThatItWillFailBeforeItsPhaseSaysSo) {
   const struct {

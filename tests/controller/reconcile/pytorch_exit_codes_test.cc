@@ -161,6 +161,22 @@ TEST(PyTorchExitCodes, EndsThatNobodySawAreOfTheKindOfTheLast) {
   }
 }
 
+// Of the ends that nobody saw, those that came with a new sandbox were the kubelet's.
+TEST(PyTorchExitCodes, EndsThatNobodySawAreThoseOfTheKubeletWhereItBeganThePodAnew) {
+  const struct {
+    int unseen, sandboxes, charged;
+  } rows[] = {{1, 1, 1}, {2, 1, 2}, {0, 1, 1}, {1, 3, 1}, {2, 0, 3}};
+  for (const auto& row : rows) {
+    PyTorchWorld world = RunningWorld({.policy = "OnFailure", .run = "{backoffLimit: 5}"});
+    world.Wait(std::chrono::seconds(120));
+    ObservedPod& pod = world.StartsAgain("a-worker-0", 137);
+    pod.restarts += row.unseen;
+    pod.sandboxes_lost = row.sandboxes;
+    world.Settle();
+    EXPECT_EQ(world.job.status.restarts, row.charged) << row.unseen << " unseen, new sandboxes " << row.sandboxes;
+  }
+}
+
 // The pods of a job end together. What none of them could tell in time was one failure, too.
 TEST(PyTorchExitCodes, EndsThatNobodySawAreThoseOfThePeers) {
   PyTorchWorld world = RunningWorld({.policy = "OnFailure", .run = "{backoffLimit: 5}"});
