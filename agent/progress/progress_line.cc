@@ -72,17 +72,6 @@ class Reader {
   size_t at_ = 0;
 };
 
-std::optional<int64_t> Whole(std::optional<double> number) {
-  if (!number || !(*number >= 0) || *number > static_cast<double>(kMaxSteps) || *number != std::floor(*number)) {
-    return std::nullopt;
-  }
-  return static_cast<int64_t>(*number);
-}
-
-std::optional<double> Epoch(std::optional<double> number) {
-  return number && *number >= 0 && *number <= kMaxEpochs ? number : std::nullopt;
-}
-
 // The line without escape sequences, so that names and numbers that a program colours stand together.
 std::string WithoutEscapes(std::string_view line) {
   std::string text;
@@ -166,8 +155,8 @@ void ReadFractionOfEpoch(Reader& reader, ProgressLine& line) {
   reader.SkipBlanks();
   if (!line.step && reader.Skip('[')) {
     reader.SkipBlanks();
-    const auto step = Whole(reader.Number());
-    const auto steps = step ? Whole(TotalBehind(reader)) : std::nullopt;
+    const auto step = StepsOf(reader.Number());
+    const auto steps = step ? StepsOf(TotalBehind(reader)) : std::nullopt;
     if (steps && *steps > 0) {
       line.step = step;
       line.steps = steps;
@@ -182,22 +171,22 @@ void TakePair(Name name, double number, Reader& reader, Pairs& pairs) {
   switch (name) {
     case Name::kStep:
       if (line.step) return;
-      line.step = Whole(number);
-      if (const auto total = Whole(TotalBehind(reader)); line.step && total && *total > 0) line.steps = total;
+      line.step = StepsOf(number);
+      if (const auto total = StepsOf(TotalBehind(reader)); line.step && total && *total > 0) line.steps = total;
       return;
     case Name::kEpoch:
       if (line.epoch) return;
-      line.epoch = Epoch(number);
-      if (const auto total = Epoch(TotalBehind(reader)); line.epoch && total && *total > 0) line.epochs = total;
+      line.epoch = EpochsOf(number);
+      if (const auto total = EpochsOf(TotalBehind(reader)); line.epoch && total && *total > 0) line.epochs = total;
       return ReadFractionOfEpoch(reader, line);
     case Name::kLoss:
       if (!line.loss) line.loss = number;
       return;
     case Name::kEpochs:
-      if (number > 0) line.epochs = Epoch(number);
+      if (number > 0) line.epochs = EpochsOf(number);
       return;
     case Name::kSteps:
-      if (const auto total = Whole(number); total && *total > 0) line.steps = total;
+      if (const auto total = StepsOf(number); total && *total > 0) line.steps = total;
       return;
     case Name::kOther:
       return;
@@ -256,7 +245,7 @@ std::optional<int64_t> Count(Reader& reader) {
   auto number = reader.Number();
   if (!number) return std::nullopt;
   const double factor = reader.Skip('k') ? 1e3 : reader.Skip('M') ? 1e6 : reader.Skip('G') ? 1e9 : 1;
-  return Whole(std::round(*number * factor));
+  return StepsOf(std::round(*number * factor));
 }
 
 // "00:02", "1:00:02".
@@ -341,6 +330,16 @@ constexpr uint32_t Three(std::string_view letters) {
 }
 
 }  // namespace
+
+std::optional<int64_t> StepsOf(std::optional<double> number) {
+  const bool counts =
+      number && *number >= 0 && *number <= static_cast<double>(kMaxSteps) && *number == std::floor(*number);
+  return counts ? std::optional(static_cast<int64_t>(*number)) : std::nullopt;
+}
+
+std::optional<double> EpochsOf(std::optional<double> number) {
+  return number && *number >= 0 && *number <= kMaxEpochs ? number : std::nullopt;
+}
 
 bool MayTellProgress(std::string_view line) {
   bool digit = false, word = false;

@@ -35,6 +35,10 @@ inline constexpr double kMaxEpochs = 1e9;
 // Beyond it the rest of a line is not read.
 inline constexpr size_t kMaxProgressLine = 4096;
 
+// A number as a count of steps, or of epochs; nullopt: no program counts so.
+std::optional<int64_t> StepsOf(std::optional<double> number);
+std::optional<double> EpochsOf(std::optional<double> number);
+
 // Whether the line has a digit and a piece of a word that each form has. Cheap: it looks at each byte once. What it
 // lets through may still tell nothing.
 bool MayTellProgress(std::string_view line);

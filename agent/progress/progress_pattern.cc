@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <vector>
 
 #include "base/text.h"
@@ -14,16 +13,6 @@ namespace {
 
 constexpr int64_t kMostMemory = int64_t{1} << 20;  // bytes of an expression
 constexpr std::array<std::string_view, 5> kGroups = {"step", "steps", "epoch", "epochs", "loss"};
-
-std::optional<int64_t> Whole(std::optional<double> number) {
-  const bool counts =
-      number && *number >= 0 && *number <= static_cast<double>(kMaxSteps) && *number == std::floor(*number);
-  return counts ? std::optional(static_cast<int64_t>(*number)) : std::nullopt;
-}
-
-std::optional<double> Epoch(std::optional<double> number) {
-  return number && *number >= 0 && *number <= kMaxEpochs ? number : std::nullopt;
-}
 
 }  // namespace
 
@@ -65,10 +54,10 @@ std::optional<ProgressLine> ProgressPattern::Read(std::string_view line) const {
     const re2::StringPiece found = groups[static_cast<size_t>(group->second)];
     return ParseDouble(Strip(std::string_view(found.data(), found.size())));
   };
-  ProgressLine read{.step = Whole(number("step")),
-                    .steps = Whole(number("steps")),
-                    .epoch = Epoch(number("epoch")),
-                    .epochs = Epoch(number("epochs")),
+  ProgressLine read{.step = StepsOf(number("step")),
+                    .steps = StepsOf(number("steps")),
+                    .epoch = EpochsOf(number("epoch")),
+                    .epochs = EpochsOf(number("epochs")),
                     .loss = number("loss")};
   if (read.steps == 0) read.steps.reset();
   if (read.epochs == 0) read.epochs.reset();
