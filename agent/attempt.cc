@@ -318,9 +318,6 @@ std::optional<int64_t> Attempt::Impl::HighestStep() const {
 }
 
 std::optional<TrainingFacts> Attempt::Impl::Training() {
-  const auto seconds = [](std::optional<Duration> span) {
-    return span ? std::optional(std::chrono::duration<double>(*span).count()) : std::nullopt;
-  };
   std::optional<TrainingFacts> furthest;
   for (size_t local_rank = 0; local_rank < readers_.size(); ++local_rank) {
     const RankProgress& progress = readers_[local_rank].At(MonotonicClock::now());
@@ -329,10 +326,10 @@ std::optional<TrainingFacts> Attempt::Impl::Training() {
                 .position = *progress.position(),
                 .in_epochs = progress.in_epochs(),
                 .end = progress.end(),
-                .step_seconds = seconds(progress.step_time()),
-                .left_seconds = seconds(progress.left()),
                 .epoch = progress.last().epoch,
-                .loss = progress.last().loss};
+                .loss = progress.last().loss,
+                .step_time = progress.step_time(),
+                .left = progress.left()};
   }
   return furthest;
 }

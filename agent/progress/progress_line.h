@@ -20,7 +20,7 @@
 
 namespace muster::agent {
 
-// What is not said is empty. `step` is of `epoch` where programs count so; progress_track.h makes one count of both.
+// What is not said is empty. `step` is of `epoch` where programs count so; rank_progress.h makes one count of both.
 struct ProgressLine {
   std::optional<int64_t> step;   // 0 to kMaxSteps; in a program's own unit: batches, samples
   std::optional<int64_t> steps;  // of how many; at least 1

@@ -29,8 +29,8 @@ nlohmann::ordered_json TrainingJson(const TrainingFacts& training) {
   add("end", training.end);
   add("epoch", training.epoch);
   add("loss", training.loss);
-  add("step_seconds", training.step_seconds);
-  add("left_seconds", training.left_seconds);
+  if (training.step_time) json["step_seconds"] = InSeconds(*training.step_time);
+  if (training.left) json["left_seconds"] = InSeconds(*training.left);
   return json;
 }
 

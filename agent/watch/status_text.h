@@ -15,7 +15,8 @@ struct TrainingFacts {
   int rank = 0;
   double position = 0;
   bool in_epochs = false;  // what `position` and `end` count; else steps
-  std::optional<double> end, step_seconds, left_seconds, epoch, loss;
+  std::optional<double> end, epoch, loss;
+  std::optional<Duration> step_time, left;
 };
 
 // What the answer of /status has beside the report (docs/watching.md); what is empty is left out.
