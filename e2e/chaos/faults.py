@@ -167,11 +167,17 @@ def preemption(world, chance):
     )
 
 
-def delete_object(world, chance, kind):
-    item = choose(world, chance, kind, wanted=job_of)
+def delete_item(world, kind, item):
     name = item["metadata"]["name"]
     world.kubectl("delete", kind, name, "--wait=false")
     return Struck(f"{kind} {name} is deleted", moved=(job_of(item),))
+
+
+def delete_object(world, chance, kind):
+    return delete_item(world, kind, choose(world, chance, kind, wanted=job_of))
+
+
+DELETED = object()
 
 
 def change_data(world, chance, kind, edits):
@@ -180,14 +186,10 @@ def change_data(world, chance, kind, edits):
     name, keys = item["metadata"]["name"], sorted(item.get("data", {}))
     edit = chance.choice(edits)
     if not keys or edit is DELETED:
-        world.kubectl("delete", kind, name, "--wait=false")
-        return Struck(f"{kind} {name} is deleted", moved=(job_of(item),))
+        return delete_item(world, kind, item)
     key = chance.choice(keys)
     world.kubectl("patch", kind, name, "--type=merge", "-p", json.dumps({"data": {key: edit}}))
     return Struck(f"{key} of {kind} {name} is {'edited' if edit else 'taken away'}", moved=(job_of(item),))
-
-
-DELETED = object()
 
 
 def secret(world, chance):

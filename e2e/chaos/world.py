@@ -38,6 +38,13 @@ SECONDS = 20  # of a kubectl
 CLOCK = f"/usr/lib/{platform.machine()}-linux-gnu/faketime/libfaketimeMT.so.1"
 
 
+def replace(path, text):
+    """Writes a file as a whole, for a reader that may come at any time."""
+    with open(f"{path}.new", "w") as file:
+        file.write(text)
+    os.replace(f"{path}.new", path)
+
+
 class World:
     namespace = "chaos"
 
@@ -149,16 +156,11 @@ class World:
 
     def answer(self, shares):
         """Sets what answers.py answers."""
-        with open(f"{self.answers}.new", "w") as file:
-            json.dump(shares, file)
-        os.replace(f"{self.answers}.new", self.answers)
+        replace(self.answers, json.dumps(shares))
 
     def set_clock(self, node, offset):
         """Sets the wall clock of the controllers on a node: `offset` s from the machine's."""
-        path = os.path.join(os.path.dirname(self.answers), f"clock-{node}")
-        with open(f"{path}.new", "w") as file:
-            file.write(f"{offset:+d}\n")
-        os.replace(f"{path}.new", path)
+        replace(os.path.join(os.path.dirname(self.answers), f"clock-{node}"), f"{offset:+d}\n")
 
     def _queue(self):
         quota = {
