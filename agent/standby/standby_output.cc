@@ -6,6 +6,8 @@
 #include <array>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <cerrno>
+#include <string>
+#include <string_view>
 
 #include "base/attach.h"
 #include "base/log.h"
@@ -26,6 +28,7 @@ class StandbyOutput::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   void Close() {
+    TakeLine();
     boost::system::error_code ignored;
     pipe_.close(ignored);
   }
@@ -45,16 +48,34 @@ class StandbyOutput::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   void OnReadable() {
-    std::array<char, 4096> piece;
+    std::array<char, kMaxLine> piece;
     const ssize_t got = read(pipe_.native_handle(), piece.data(), piece.size());
-    if (got > 0) {
-      log::Debug("a standby worker printed", {{"local_rank", std::to_string(local_rank_)},
-                                              {"text", std::string(piece.data(), static_cast<size_t>(got))}});
-    }
-    if (got > 0 || (got == -1 && (errno == EAGAIN || errno == EINTR))) Wait();
+    if (got > 0) Add(std::string_view(piece.data(), static_cast<size_t>(got)));
+    const bool may_come = got > 0 || (got == -1 && (errno == EAGAIN || errno == EINTR));
+    may_come ? Wait() : TakeLine();
   }
 
+  // A program writes a line in any number of pieces.
+  void Add(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const size_t end = bytes.find('\n');
+      line_ += bytes.substr(0, end);
+      if (end == std::string_view::npos && line_.size() < kMaxLine) return;
+      TakeLine();
+      if (end == std::string_view::npos) return;
+      bytes.remove_prefix(end + 1);
+    }
+  }
+
+  void TakeLine() {
+    if (line_.empty()) return;
+    log::Debug("a standby worker printed", {{"local_rank", std::to_string(local_rank_)}, {"text", line_}});
+    line_.clear();
+  }
+
+  static constexpr size_t kMaxLine = 4096;  // bytes; what is longer is written in pieces
   const int local_rank_;
+  std::string line_;  // that has not ended
   boost::asio::posix::stream_descriptor pipe_;
   Descriptor writing_;
 };
