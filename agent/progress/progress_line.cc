@@ -324,7 +324,7 @@ std::optional<ProgressLine> ReadBar(const Bar& bar) {
 }
 
 // Three letters as one number, capitals as small ones.
-constexpr uint32_t Three(std::string_view letters) {
+consteval uint32_t Three(std::string_view letters) {
   return static_cast<uint32_t>(letters[0]) << 16 | static_cast<uint32_t>(letters[1]) << 8 |
          static_cast<uint32_t>(letters[2]);
 }

@@ -1,23 +1,17 @@
 #include "agent/progress/progress_reader.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace muster::agent {
 
 void ProgressReader::Add(Stream stream, std::string_view bytes, TimePoint now) {
   BeginWindow(now);
-  std::string& partial = partial_[static_cast<size_t>(stream)];
-  while (!bytes.empty()) {
-    const size_t end = bytes.find_first_of("\r\n");
-    const std::string_view piece = bytes.substr(0, end);
-    if (end == std::string_view::npos || !partial.empty()) {
-      partial += piece.substr(0, kMaxProgressLine - std::min(partial.size(), kMaxProgressLine));
-    }
-    if (end == std::string_view::npos) return;
-    TakeLine(partial.empty() ? piece : partial, now);
-    partial.clear();
-    bytes.remove_prefix(end + 1);
-  }
+  StreamState& state = streams_[static_cast<size_t>(stream)];
+  const size_t room = state.put_off.empty() ? kMostBytes - std::min(bytes_, kMostBytes) : 0;
+  const size_t looked = std::min(bytes.size(), room);
+  Look(state, bytes.substr(0, looked), now);
+  if (looked < bytes.size()) PutOff(state, bytes.substr(looked), now);
 }
 
 const RankProgress& ProgressReader::At(TimePoint now) {
@@ -25,16 +19,57 @@ const RankProgress& ProgressReader::At(TimePoint now) {
   return progress_;
 }
 
-void ProgressReader::TakeLine(std::string_view line, TimePoint now) {
+// A line ends with \n or \r. Each is sought once, so a piece without one of them takes linear time too.
+void ProgressReader::Look(StreamState& stream, std::string_view bytes, TimePoint came) {
+  bytes_ += bytes.size();
+  while (!bytes.empty()) {
+    const size_t newline = bytes.find('\n');
+    std::string_view line = bytes.substr(0, newline);
+    for (size_t end; (end = line.find('\r')) != std::string_view::npos; line.remove_prefix(end + 1)) {
+      TakePiece(stream, line.substr(0, end), true, came);
+    }
+    TakePiece(stream, line, newline != std::string_view::npos, came);
+    if (newline == std::string_view::npos) return;
+    bytes.remove_prefix(newline + 1);
+  }
+}
+
+void ProgressReader::TakePiece(StreamState& stream, std::string_view piece, bool ends, TimePoint came) {
+  std::string& partial = stream.partial;
+  if (!stream.in_cut_line && (!ends || !partial.empty())) {
+    partial += piece.substr(0, kMaxProgressLine - std::min(partial.size(), kMaxProgressLine));
+  }
+  if (!ends) return;
+  if (!stream.in_cut_line) TakeLine(partial.empty() ? piece : partial, came);
+  stream.in_cut_line = false;
+  partial.clear();
+}
+
+void ProgressReader::PutOff(StreamState& stream, std::string_view bytes, TimePoint came) {
+  std::string& kept = stream.put_off;
+  stream.put_off_came = came;
+  if (kept.size() + bytes.size() <= 2 * kKeptBytes) {
+    kept += bytes;
+    return;
+  }
+  bytes.size() < kKeptBytes ? kept += bytes : kept = bytes;
+  kept.erase(0, kept.size() - kKeptBytes);
+  // Where the line ended that had begun is not known; what counts of it may be whole.
+  if (stream.partial.size() == kMaxProgressLine) TakeLine(stream.partial, came);
+  stream.partial.clear();
+  stream.in_cut_line = true;
+}
+
+void ProgressReader::TakeLine(std::string_view line, TimePoint came) {
   line = line.substr(0, kMaxProgressLine);
   if (pattern_ == nullptr && !MayTellProgress(line)) return;
   if (lines_ == kMostLines) {
-    put_off_ = line;
-    put_off_came_ = now;
+    newest_ = line;
+    newest_came_ = came;
     return;
   }
   ++lines_;
-  Read(line, now);
+  Read(line, came);
 }
 
 void ProgressReader::Read(std::string_view line, TimePoint came) {
@@ -46,10 +81,12 @@ void ProgressReader::Read(std::string_view line, TimePoint came) {
 void ProgressReader::BeginWindow(TimePoint now) {
   if (now - window_ < kWindow) return;
   window_ = now;
+  bytes_ = 0;
   lines_ = 0;
-  if (put_off_.empty()) return;
-  Read(put_off_, put_off_came_);
-  put_off_.clear();
+  for (StreamState& stream : streams_) {
+    if (!stream.put_off.empty()) Look(stream, std::exchange(stream.put_off, {}), stream.put_off_came);
+  }
+  if (!newest_.empty()) Read(std::exchange(newest_, {}), newest_came_);
 }
 
 }  // namespace muster::agent
