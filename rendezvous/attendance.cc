@@ -184,6 +184,7 @@ Hello Machine::Greeting() const {
   hello.report = s_.report;
   hello.term = s_.known_term;
   hello.preparing = s_.preparing;
+  hello.tells_telemetry = true;
   return hello;
 }
 
@@ -353,6 +354,8 @@ void Machine::Hear(const Imports& imports) {
   if (!std::exchange(s_.wants_imports, false)) return;
   out_.actions.push_back(GiveImports{imports.names});
 }
+
+void Machine::Hear(const TelemetryWanted&) { out_.actions.push_back(WantTelemetry{}); }
 
 void Machine::Again() {
   out_.actions.push_back(HangUp{});

@@ -182,7 +182,8 @@ struct PrepareNow {   // to the agent: make the standby workers now, a node wait
 struct GiveImports {  // to the agent, which waits for a round: another node's worker has shown these
   std::string names;
 };
-struct End {  // to the agent: stop the workers, then end with this verdict
+struct WantTelemetry {};  // to the agent: somebody looks at the run
+struct End {              // to the agent: stop the workers, then end with this verdict
   Verdict verdict;
 };
 struct Say {  // to the user, once per distinct text
@@ -202,8 +203,8 @@ struct Probe {           // open another connection, to `address`; Probed when i
 struct TellDead {  // to the coordinator in this process: this node is gone
   std::string name;
 };
-using Action = std::variant<Dial, Send, HangUp, StartRound, StopRound, AllSilent, PrepareNow, GiveImports, End, Say,
-                            CoordinateHere, HostEndpoint, Probe, TellDead>;
+using Action = std::variant<Dial, Send, HangUp, StartRound, StopRound, AllSilent, PrepareNow, GiveImports,
+                            WantTelemetry, End, Say, CoordinateHere, HostEndpoint, Probe, TellDead>;
 
 struct Effects {
   std::vector<Action> actions;

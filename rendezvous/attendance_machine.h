@@ -71,6 +71,7 @@ class Machine {
   void Hear(const Redirect& redirect);
   void Hear(const StatusReport&) {}
   void Hear(const Imports& imports);
+  void Hear(const TelemetryWanted& wanted);
   void Again();  // dials the coordinator once more
 
   // attendance_search.cc: where to look for a coordinator

@@ -83,6 +83,11 @@ class Attendant::Impl : public std::enable_shared_from_this<Impl> {
     return state_.target;
   }
 
+  // Decides nothing, so it does not pass through the state machine.
+  void Tell(const Telemetry& telemetry) {
+    if (attended() && link_ != nullptr) link_->Send(telemetry);
+  }
+
   void Close(Duration limit, std::function<void()> done) {
     closed_ = std::move(done);
     events_ = {};
@@ -164,6 +169,9 @@ class Attendant::Impl : public std::enable_shared_from_this<Impl> {
   }
   void Do(attendance::GiveImports& given) {
     if (events_.imports) Copy(events_.imports)(given.names);
+  }
+  void Do(attendance::WantTelemetry&) {
+    if (events_.telemetry_wanted) Copy(events_.telemetry_wanted)();
   }
   void Do(attendance::End& end) {
     StopKnocking();
@@ -355,6 +363,7 @@ void Attendant::Prepares(bool preparing) { impl_->Apply(attendance::Prepares{pre
 void Attendant::RunIsOver() { impl_->Apply(attendance::Over{}); }
 void Attendant::ShareImports(const std::string& names) { impl_->Apply(attendance::ShareImports{names}); }
 void Attendant::WorkersSilent(bool silent) { impl_->Apply(attendance::Silence{silent}); }
+void Attendant::Tell(const Telemetry& telemetry) { impl_->Tell(telemetry); }
 void Attendant::WorkersEnded(Report report) { impl_->Apply(attendance::WorkersEnded{std::move(report)}); }
 void Attendant::NoWorkerLeft(int store_port, std::optional<int64_t> progress, std::vector<WorkerFailure> late) {
   impl_->Apply(attendance::NoWorkerLeft{store_port, progress, std::move(late)});

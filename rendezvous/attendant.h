@@ -37,6 +37,7 @@ struct AttendantEvents {
   // Empty: the endpoint is not this machine's.
   std::function<bool()> host_endpoint = nullptr;
   std::function<void(const std::string& names)> imports = nullptr;  // wanted by ShareImports(""); as in Imports
+  std::function<void()> telemetry_wanted = nullptr;  // somebody looks at the run: Tell() each second for kTelemetryTime
 };
 
 class Attendant {
@@ -60,6 +61,8 @@ class Attendant {
   void RunIsOver();
   // What a worker here has shown: for nodes that wait. Empty: this node waits, and wants events.imports.
   void ShareImports(const std::string& names);
+  // For the coordinator that is attended now, if there is one.
+  void Tell(const Telemetry& telemetry);
   void WorkersEnded(Report report);
   void NoWorkerLeft(int store_port, std::optional<int64_t> progress = std::nullopt,
                     std::vector<WorkerFailure> late = {});  // as in Ready; WorkerFailure::late

@@ -13,5 +13,5 @@ target_include_directories(muster_proto SYSTEM PUBLIC ${CMAKE_BINARY_DIR})
 target_compile_options(muster_proto PRIVATE -w)
 
 muster_room(muster_control
-  SOURCES wire.cc wire_decode.cc coordinator.cc coordinator_service.cc local_link.cc grpc_link.cc attendant.cc
+  SOURCES wire.cc wire_decode.cc coordinator.cc followers.cc coordinator_service.cc local_link.cc grpc_link.cc attendant.cc
   LINK muster_membership muster_net muster_base muster_proto)

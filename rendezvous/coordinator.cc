@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "rendezvous/followers.h"
 
 namespace muster::rendezvous {
 
@@ -17,7 +18,6 @@ namespace asio = boost::asio;
 
 namespace {
 
-constexpr Duration kFollowPause = std::chrono::milliseconds(50);  // between two reports to a follower
 // How long a redirect outlives the stand-in's stream. By then the stand-in is back, or another node stands in.
 constexpr Duration kRedirectGrace = std::chrono::seconds(15);
 constexpr size_t kMostRefusals = 100;  // logged by one process; strangers must not fill the log
@@ -46,6 +46,12 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
         return;
       }
       if (const auto* imports = std::get_if<Imports>(&message)) return PassOn(id, *far.run, *imports);
+      if (const auto* telemetry = std::get_if<Telemetry>(&message)) {
+        if (const auto name = far.run->state.names.find(id); name != far.run->state.names.end()) {
+          far.run->followers->Tell(name->second, *telemetry);
+        }
+        return;
+      }
       Step(*far.run, PeerSaid{id, message});
       return;
     }
@@ -65,7 +71,7 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
     if (!far.local) --remote_;
     if (far.run != nullptr) {
       Run& run = *far.run;
-      run.followers.erase(id);
+      run.followers->Remove(id);
       run.want_imports.erase(id);
       if (run.successor == id) {
         run.successor = 0;
@@ -154,6 +160,7 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
   void Stop() {  // the Coordinator is being destroyed: no callback follows
     peers_.clear();
     awaiting_.clear();
+    for (const auto& [id, run] : runs_) run->followers->Clear();
     runs_.clear();
     listener_ = nullptr;
     drained_ = nullptr;
@@ -169,16 +176,14 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
     kClosed,     // is being closed; its messages are ignored
   };
   struct Run : std::enable_shared_from_this<Run> {
-    explicit Run(asio::io_context& loop) : timer(loop), follow_timer(loop) {}
+    explicit Run(asio::io_context& loop) : timer(loop) {}
     State state;
     asio::steady_timer timer;
     std::optional<TimePoint> look_again;  // when Tick is due
     std::optional<TimePoint> armed;       // when the timer fires: never later than look_again
     std::string reason;
     std::unordered_set<PeerId> nodes;
-    std::unordered_set<PeerId> followers;
-    asio::steady_timer follow_timer;
-    bool follow_armed = false;
+    std::shared_ptr<Followers> followers;
     Imports imports;  // the last that a node has sent
     std::unordered_set<PeerId> want_imports;
     // Another agent coordinates this run: all peers are sent there.
@@ -191,6 +196,7 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
     Run* run;
     Role role;
     bool local;
+    bool tells_telemetry = false;  // as in Hello
   };
 
   Run& RunOf(const std::string& run_id) {
@@ -198,18 +204,40 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
     if (run == nullptr) {
       run = std::make_shared<Run>(loop_);
       run->state = Fresh(run_id);
+      run->followers = FollowersOf(*run);
       for (auto waits = awaiting_.begin(); waits != awaiting_.end();) {
-        const auto& [id, wanted] = *waits;
-        if (!wanted.empty() && wanted != run_id) {
+        const auto [id, wanted] = *waits;
+        if (!wanted.run_id.empty() && wanted.run_id != run_id) {
           ++waits;
           continue;
         }
-        peers_.at(id).run = run.get();
-        run->followers.insert(id);
         waits = awaiting_.erase(waits);
+        peers_.at(id).run = run.get();
+        run->followers->Add(id, wanted.telemetry);
       }
     }
     return *run;
+  }
+
+  // The run must outlive them, until Clear().
+  std::shared_ptr<Followers> FollowersOf(Run& run) {
+    return std::make_shared<Followers>(loop_,
+                                       Followers::Sources{.state = [&run]() -> const State& { return run.state; },
+                                                          .send =
+                                                              [this](PeerId id, const CoordinatorMessage& message) {
+                                                                const auto found = peers_.find(id);
+                                                                if (found != peers_.end())
+                                                                  found->second.peer->Send(message);
+                                                              },
+                                                          .ask_nodes =
+                                                              [this, &run] {
+                                                                for (const PeerId id : run.nodes) {
+                                                                  const Far& far = peers_.at(id);
+                                                                  if (far.tells_telemetry && far.role == Role::kNode) {
+                                                                    far.peer->Send(TelemetryWanted{});
+                                                                  }
+                                                                }
+                                                              }});
   }
 
   State Fresh(const std::string& run_id) const {
@@ -258,6 +286,7 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
     }
     far.role = Role::kNode;
     far.run = &run;
+    far.tells_telemetry = hello.tells_telemetry;
     run.nodes.insert(id);
     Step(run, PeerOpened{id, hello});
   }
@@ -297,17 +326,16 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
       const bool may_come = !on_call_ && (inspect.run_id.empty() || Stranger(inspect.run_id).empty());
       if (!inspect.follow || !may_come) return Hangup(far, Refuse{kExitRendezvousTimeout, std::move(text)});
       far.role = Role::kFollower;
-      awaiting_[id] = inspect.run_id;
+      awaiting_[id] = inspect;
       far.peer->Send(Notice{text + "; waiting for it"});
       return;
     }
     if (Redirected(*run)) return Hangup(far, *run->redirect);
-    StatusReport report = Describe(run->state, MonotonicClock::now());
-    if (!inspect.follow) return Hangup(far, report);
+    if (!inspect.follow) return Hangup(far, run->followers->Report(inspect.telemetry));
     far.role = Role::kFollower;
     far.run = run;
-    run->followers.insert(id);
-    far.peer->Send(report);
+    run->followers->Add(id, inspect.telemetry);
+    far.peer->Send(run->followers->Report(inspect.telemetry));
   }
 
   void Yield(PeerId id, Far& far, const Supersede& supersede) {
@@ -357,9 +385,8 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
     run.redirect_until = MonotonicClock::now() + kRedirectGrace;
     SetReason(run, fmt::format("this run is coordinated at {} now (term {})", redirect.address, redirect.term));
     std::vector<PeerId> sent_on(run.nodes.begin(), run.nodes.end());
-    sent_on.insert(sent_on.end(), run.followers.begin(), run.followers.end());
+    for (const PeerId follower : run.followers->Clear()) sent_on.push_back(follower);
     run.nodes.clear();
-    run.followers.clear();
     run.want_imports.clear();
     for (PeerId node : sent_on) {
       auto found = peers_.find(node);
@@ -392,7 +419,7 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
     run.look_again = effects.look_again;
     Arm(run);
     if (!effects.reason.empty() && effects.reason != run.reason) SetReason(run, effects.reason);
-    if (!effects.reason.empty() || !effects.actions.empty()) SendToFollowers(run);
+    run.followers->Observe(!effects.reason.empty() || !effects.actions.empty());
     for (const std::string& refusal : effects.refusals) SayRefused(refusal, run.state.given.run_id);
     ForgetIfOver(run);
   }
@@ -434,34 +461,17 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
         });
   }
 
-  void SendToFollowers(Run& run) {
-    if (run.followers.empty() || run.follow_armed) return;
-    run.follow_armed = true;
-    run.follow_timer.expires_after(kFollowPause);
-    run.follow_timer.async_wait(
-        [weak = weak_from_this(), over = run.weak_from_this()](const boost::system::error_code& error) {
-          auto self = weak.lock();
-          auto due = over.lock();
-          if (!self || !due || error) return;
-          due->follow_armed = false;
-          StatusReport report = Describe(due->state, MonotonicClock::now());
-          for (PeerId id : due->followers) {
-            auto found = self->peers_.find(id);
-            if (found != self->peers_.end()) found->second.peer->Send(report);
-          }
-        });
-  }
-
   bool Over(const Run& run) const { return options_.only_run_id.empty() && run.state.phase == Phase::kFinished; }
 
   // `muster coordinator` serves many runs. Finished ones must not pile up, nor answer the next job with the same id.
   void ForgetIfOver(Run& run) {
-    if (!options_.only_run_id.empty() || !run.nodes.empty() || !run.followers.empty() || run.successor != 0) return;
+    if (!options_.only_run_id.empty() || !run.nodes.empty() || !run.followers->empty() || run.successor != 0) return;
     bool untouched = run.state.round.id.number < 0 && run.state.members.empty() && !Redirected(run);
     if (!Over(run) && !untouched) return;
     for (auto& [id, far] : peers_) {
       if (far.run == &run) far.run = nullptr;
     }
+    run.followers->Clear();
     std::string run_id = run.state.given.run_id;
     runs_.erase(run_id);
   }
@@ -481,8 +491,8 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
   std::unordered_map<PeerId, Far> peers_;
   size_t remote_ = 0;
   std::map<std::string, std::shared_ptr<Run>> runs_;
-  std::optional<int> wanted_nodes_;         // of each run
-  std::map<PeerId, std::string> awaiting_;  // followers of a run that does not exist yet; "": of the first run to come
+  std::optional<int> wanted_nodes_;     // of each run
+  std::map<PeerId, Inspect> awaiting_;  // followers of a run that does not exist yet; no id: of the first to come
   std::function<void(const std::string&, const std::string&)> listener_;
   asio::steady_timer drain_timer_;
   std::function<void()> drained_;

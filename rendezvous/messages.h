@@ -14,6 +14,8 @@
 //   Doubt ---------------------> I do not hear you: I look for another coordinator
 //   Imports -------------------> what the script imports; empty: I wait for a round, and want to know
 //         <--------------------- Imports           once, when a node has said it
+//         <--------------------- TelemetryWanted   somebody looks at the run
+//   Telemetry -----------------> of my workers, once a second for kTelemetryTime from then on
 //   Beat <---------------------> nothing new, I live; the coordinator answers each with a Beat
 #pragma once
 
@@ -22,6 +24,7 @@
 #include <variant>
 
 #include "rendezvous/round.h"
+#include "rendezvous/telemetry.h"
 
 namespace muster::rendezvous {
 
@@ -46,6 +49,7 @@ struct Hello {
   // It makes standby workers, and they are not ready yet: a round that is to stop for a newcomer had better wait. Its
   // beats say so, too, and one says at once when that changes.
   bool preparing = false;
+  bool tells_telemetry = false;  // it knows TelemetryWanted
   bool operator==(const Hello&) const = default;
 };
 struct Beat {
@@ -95,6 +99,8 @@ struct Imports {
 struct Inspect {
   std::string run_id;  // empty: the only run there is
   bool follow = false;
+  // The report has the nodes' telemetry, too. With `follow` one comes each second.
+  bool telemetry = false;
   bool operator==(const Inspect&) const = default;
 };
 // From a stand-in to the agent that listens at the job's endpoint: run `run_id` is coordinated at `address` now.
@@ -106,7 +112,7 @@ struct Supersede {
   bool operator==(const Supersede&) const = default;
 };
 
-using NodeMessage = std::variant<Hello, Beat, Ready, Report, Leave, Doubt, Inspect, Supersede, Imports>;
+using NodeMessage = std::variant<Hello, Beat, Ready, Report, Leave, Doubt, Inspect, Supersede, Imports, Telemetry>;
 
 struct Welcome {
   uint64_t term = 0;
@@ -150,6 +156,11 @@ struct Notice {
   bool prepare = false;  // a node waits to join the round: make the standby workers now
   bool operator==(const Notice&) const = default;
 };
+// Somebody looks at the run.
+struct TelemetryWanted {
+  bool operator==(const TelemetryWanted&) const = default;
+};
+inline constexpr Duration kTelemetryTime = std::chrono::seconds(15);
 struct StatusLine {
   std::string node;
   std::string host;
@@ -160,6 +171,7 @@ struct StatusLine {
   Duration last_heard{};
   std::string control_address;  // where it would coordinate as a stand-in; empty: it cannot stand in
   std::string remark;           // "slow: memory 3.1 GB/s, the others 12.4 GB/s"; usually empty
+  std::optional<Telemetry> telemetry = std::nullopt;  // the newest, if it was asked for and the node has told any
   bool operator==(const StatusLine&) const = default;
 };
 inline constexpr size_t kMostLost = 256;
@@ -187,11 +199,12 @@ struct StatusReport {
   std::vector<LostNode> lost;             // at most kMostLost
   // More than half of a round's nodes fell silent: this side may be the one that is cut off, and the lost nodes live.
   bool cut_off = false;
-  Duration heartbeat_timeout{};  // after so much silence a node is lost
+  Duration heartbeat_timeout{};   // after so much silence a node is lost
+  std::vector<RoundMark> rounds;  // with telemetry: in the order of their beginning
   bool operator==(const StatusReport&) const = default;
 };
 
 using CoordinatorMessage =
-    std::variant<Welcome, Beat, Start, Stop, Finish, Refuse, Redirect, Notice, StatusReport, Imports>;
+    std::variant<Welcome, Beat, Start, Stop, Finish, Refuse, Redirect, Notice, StatusReport, Imports, TelemetryWanted>;
 
 }  // namespace muster::rendezvous

@@ -139,6 +139,7 @@ void Put(const Hello& from, v1::Hello* to) {
   if (from.report) Put(*from.report, to->mutable_report());
   to->set_term(from.term);
   if (from.preparing) to->set_preparing(true);
+  to->set_tells_telemetry(from.tells_telemetry);
 }
 
 void Put(const Verdict& from, v1::Verdict* to) {
@@ -148,6 +149,54 @@ void Put(const Verdict& from, v1::Verdict* to) {
   if (from.root_cause) Put(*from.root_cause, to->mutable_root_cause(), budget);
   PutFailures(from.failures, to, budget);
   to->set_budget_used(from.budget_used);
+}
+
+void Put(const RankTelemetry& from, v1::RankTelemetry* to) {
+  to->set_local_rank(from.local_rank);
+  to->set_pid(from.pid);
+  if (from.exit_code) to->set_exit_code(*from.exit_code);
+  to->set_cpus(static_cast<float>(from.cpus));
+  to->set_memory_bytes(from.memory_bytes);
+  if (from.gpu_share) to->set_gpu_share(static_cast<float>(*from.gpu_share));
+  if (from.gpu_memory_bytes) to->set_gpu_memory_bytes(*from.gpu_memory_bytes);
+  to->set_last_line(Printable(from.last_line, kMaxLastLine));
+  if (from.silent) to->set_silent_ms(Millis(*from.silent));
+  if (from.position) to->set_position(*from.position);
+  if (from.end) to->set_end(*from.end);
+  if (from.epoch) to->set_epoch(*from.epoch);
+  if (from.loss) to->set_loss(*from.loss);
+  to->set_in_epochs(from.in_epochs);
+  if (from.step_time) to->set_step_us(std::chrono::duration_cast<std::chrono::microseconds>(*from.step_time).count());
+}
+
+void Put(const Telemetry& from, v1::Telemetry* to) {
+  Put(from.round, to->mutable_round());
+  for (const RankTelemetry& rank : from.ranks) {
+    if (static_cast<size_t>(to->ranks_size()) == kMaxTelemetryRanks) break;
+    Put(rank, to->add_ranks());
+  }
+  for (const CurvePoint& point : from.curve) {
+    if (static_cast<size_t>(to->curve_size()) == 2 * kMaxCurvePoints) break;
+    to->add_curve(point.position);
+    to->add_curve(point.loss);
+  }
+  for (const auto& [name, value] : from.seconds) {
+    v1::Measure* added = to->add_seconds();
+    added->set_name(Name(name));
+    added->set_value(value);
+  }
+}
+
+void Put(const RoundMark& from, v1::RoundMark* to) {
+  Put(from.id, to->mutable_id());
+  to->set_nodes(from.nodes);
+  to->set_world_size(from.world_size);
+  to->set_restart_count(from.restart_count);
+  to->set_cause(static_cast<int>(from.cause));
+  to->set_reason(Text(from.reason));
+  to->set_began_ms(Millis(from.began));
+  if (from.stopping) to->set_stopping_ms(Millis(*from.stopping));
+  to->set_stop_reason(Text(from.stop_reason));
 }
 
 void Put(const StatusReport& from, v1::StatusReport* to) {
@@ -170,6 +219,7 @@ void Put(const StatusReport& from, v1::StatusReport* to) {
     added->set_last_heard_ms(Millis(line.last_heard));
     added->set_remark(Text(line.remark));
     added->set_control_address(Name(line.control_address));
+    if (line.telemetry) Put(*line.telemetry, added->mutable_telemetry());
   }
   size_t budget = kVerdictText;
   if (from.overcome) Put(*from.overcome, to->mutable_overcome(), budget);
@@ -184,6 +234,7 @@ void Put(const StatusReport& from, v1::StatusReport* to) {
   }
   to->set_cut_off(from.cut_off);
   to->set_heartbeat_timeout_ms(Millis(from.heartbeat_timeout));
+  for (const RoundMark& mark : from.rounds) Put(mark, to->add_rounds());
 }
 
 void Put(const Beat& from, v1::Beat* to) {
@@ -214,6 +265,7 @@ struct NodeWriter {
   void operator()(const Inspect& from) {
     to.mutable_inspect()->set_run_id(Name(from.run_id));
     to.mutable_inspect()->set_follow(from.follow);
+    if (from.telemetry) to.mutable_inspect()->set_telemetry(true);
   }
   void operator()(const Supersede& from) {
     to.mutable_supersede()->set_run_id(Name(from.run_id));
@@ -222,6 +274,7 @@ struct NodeWriter {
     to.mutable_supersede()->set_waits(from.waits);
   }
   void operator()(const Imports& from) { to.mutable_imports()->set_names(from.names); }
+  void operator()(const Telemetry& from) { Put(from, to.mutable_telemetry()); }
 };
 
 struct CoordinatorWriter {
@@ -261,6 +314,7 @@ struct CoordinatorWriter {
   }
   void operator()(const StatusReport& from) { Put(from, to.mutable_status()); }
   void operator()(const Imports& from) { to.mutable_imports()->set_names(from.names); }
+  void operator()(const TelemetryWanted&) { to.mutable_telemetry_wanted(); }
 };
 
 }  // namespace

@@ -25,6 +25,7 @@ inline constexpr size_t kMaxFailures = 64;                 // per report and ver
 inline constexpr size_t kReportText = size_t{512} << 10;   // workers' texts of one report; later failures lose theirs
 inline constexpr size_t kVerdictText = size_t{128} << 10;  // the same of one verdict: every node gets it
 inline constexpr size_t kMaxStatusLines = 100'000;
+inline constexpr size_t kMaxTelemetryRanks = 2048;  // of one node; the first ones are kept
 
 std::string Encode(const NodeMessage& message);
 std::string Encode(const CoordinatorMessage& message);

@@ -37,6 +37,8 @@ class Reader {
   Duration Time(const char* field, int64_t millis) {
     return std::chrono::milliseconds(Number(field, millis, int64_t{0}, kMaxMillis));
   }
+  // nullopt: infinite, or not a number.
+  static std::optional<double> Real(double value) { return std::isfinite(value) ? std::optional(value) : std::nullopt; }
   std::string Identifier(const char* field, const std::string& text) {
     if (text.size() > kMaxName) {
       Wrong(fmt::format("{} has {} bytes, at most {} are allowed", field, text.size(), kMaxName));
@@ -199,6 +201,7 @@ class Reader {
     if (from.has_report()) hello.report = Get(from.report());
     hello.term = Term(from.term());
     hello.preparing = from.preparing();
+    hello.tells_telemetry = from.tells_telemetry();
     return hello;
   }
 
@@ -210,6 +213,64 @@ class Reader {
     verdict.failures = Failures(from.failures());
     verdict.budget_used = from.budget_used();
     return verdict;
+  }
+
+  RankTelemetry Get(const v1::RankTelemetry& from) {
+    RankTelemetry rank;
+    rank.local_rank = Count("local rank", from.local_rank());
+    rank.pid = Number("pid", from.pid(), int64_t{0}, std::numeric_limits<int64_t>::max());
+    if (from.has_exit_code()) rank.exit_code = Number("exit code", from.exit_code(), 0, 255);
+    rank.cpus = Real(from.cpus()).value_or(0);
+    rank.memory_bytes = Number("memory", from.memory_bytes(), int64_t{0}, std::numeric_limits<int64_t>::max());
+    if (from.has_gpu_share()) rank.gpu_share = Real(from.gpu_share());
+    if (from.has_gpu_memory_bytes()) {
+      rank.gpu_memory_bytes =
+          Number("GPU memory", from.gpu_memory_bytes(), int64_t{0}, std::numeric_limits<int64_t>::max());
+    }
+    rank.last_line = Printable(from.last_line(), kMaxLastLine);
+    if (from.has_silent_ms()) rank.silent = Time("time without output", from.silent_ms());
+    if (from.has_position()) rank.position = Real(from.position());
+    if (from.has_end()) rank.end = Real(from.end());
+    if (from.has_epoch()) rank.epoch = Real(from.epoch());
+    if (from.has_loss()) rank.loss = from.loss();  // may be infinite or not a number
+    rank.in_epochs = from.in_epochs();
+    if (from.has_step_us()) {
+      rank.step_time = std::chrono::microseconds(Number("step time", from.step_us(), int64_t{0}, kMaxMillis * 1000));
+    }
+    return rank;
+  }
+
+  Telemetry Get(const v1::Telemetry& from) {
+    Telemetry telemetry;
+    telemetry.round = Get(from.round());
+    if (static_cast<size_t>(from.ranks_size()) > kMaxTelemetryRanks) Wrong("the telemetry has too many ranks");
+    if (static_cast<size_t>(from.curve_size()) > 2 * kMaxCurvePoints)
+      Wrong("the telemetry's curve has too many points");
+    if (static_cast<size_t>(from.seconds_size()) > kMaxMeasured) Wrong("the telemetry has too many times");
+    if (!status_.ok()) return telemetry;
+    for (const v1::RankTelemetry& rank : from.ranks()) telemetry.ranks.push_back(Get(rank));
+    for (int at = 0; at + 1 < from.curve_size(); at += 2) {
+      const auto position = Real(from.curve(at)), loss = Real(from.curve(at + 1));
+      if (position && loss) telemetry.curve.push_back({*position, *loss});
+    }
+    for (const v1::Measure& one : from.seconds()) {
+      telemetry.seconds[Identifier("use of time", one.name())] = Real(one.value()).value_or(0);
+    }
+    return telemetry;
+  }
+
+  RoundMark Get(const v1::RoundMark& from) {
+    RoundMark mark;
+    mark.id = Get(from.id());
+    mark.nodes = Count("nodes of a round", from.nodes());
+    mark.world_size = Count("world size of a round", from.world_size());
+    mark.restart_count = Count("restart count of a round", from.restart_count());
+    mark.cause = Cause(from.cause());
+    mark.reason = Printable(from.reason(), kMaxText);
+    mark.began = Time("time since a round's begin", from.began_ms());
+    if (from.has_stopping_ms()) mark.stopping = Time("time since a round's end", from.stopping_ms());
+    mark.stop_reason = Printable(from.stop_reason(), kMaxText);
+    return mark;
   }
 
   StatusReport Get(const v1::StatusReport& from) {
@@ -235,6 +296,12 @@ class Reader {
       added.last_heard = Time("last heard", line.last_heard_ms());
       added.remark = Printable(line.remark(), kMaxText);
       added.control_address = Printable(line.control_address(), kMaxName);
+      if (line.has_telemetry()) added.telemetry = Get(line.telemetry());
+    }
+    if (static_cast<size_t>(from.rounds_size()) > kMostMarks) Wrong("the status has too many rounds");
+    for (const v1::RoundMark& mark : from.rounds()) {
+      if (!status_.ok()) break;
+      report.rounds.push_back(Get(mark));
     }
     if (from.has_overcome()) report.overcome = Get(from.overcome());
     if (static_cast<size_t>(from.lost_size()) > kMostLost) Wrong("the status has too many lost nodes");
@@ -292,12 +359,15 @@ class Reader {
       case v1::FromNode::kDoubt:
         return Doubt{};
       case v1::FromNode::kInspect:
-        return Inspect{Identifier("run id", from.inspect().run_id()), from.inspect().follow()};
+        return Inspect{Identifier("run id", from.inspect().run_id()), from.inspect().follow(),
+                       from.inspect().telemetry()};
       case v1::FromNode::kSupersede:
         return Supersede{Identifier("run id", from.supersede().run_id()), Term(from.supersede().term()),
                          Identifier("address", from.supersede().address()), from.supersede().waits()};
       case v1::FromNode::kImports:
         return Get(from.imports());
+      case v1::FromNode::kTelemetry:
+        return Get(from.telemetry());
       case v1::FromNode::MESSAGE_NOT_SET:
         break;
     }
@@ -336,6 +406,8 @@ class Reader {
         return Get(from.status());
       case v1::FromCoordinator::kImports:
         return Get(from.imports());
+      case v1::FromCoordinator::kTelemetryWanted:
+        return TelemetryWanted{};
       case v1::FromCoordinator::MESSAGE_NOT_SET:
         break;
     }

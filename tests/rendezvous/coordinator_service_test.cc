@@ -269,6 +269,52 @@ TEST_F(CoordinatorTest, InspectAnswersOnceOrFollows) {
   Until([&] { return follower->Last<StatusReport>()->phase == "finished"; }, "the end, followed");
 }
 
+// The nodes are asked only while somebody looks, and only those that know the question.
+TEST_F(CoordinatorTest, WhoLooksSeesTheTelemetryOfTheNodes) {
+  Serve();
+  Hello knows = Greeting("a", Job(2, 2));
+  knows.tells_telemetry = true;
+  auto a = Dial(knows);
+  auto b = Dial(Greeting("b", Job(2, 2)));
+  Until([&] { return a->Find<Start>() && b->Find<Start>(); }, "the round");
+  EXPECT_EQ(a->Find<TelemetryWanted>(), nullptr);
+
+  Telemetry telemetry{.round = a->Find<Start>()->assignment.id, .ranks = {{.local_rank = 0, .pid = 7}}};
+  a->link->Send(telemetry);  // nobody looks: it is not kept
+  auto viewer = Dial(Inspect{"job", true, true});
+  Until([&] { return viewer->Find<StatusReport>(); }, "the first report");
+  Until([&] { return a->Find<TelemetryWanted>(); }, "the question");
+  EXPECT_EQ(viewer->Find<StatusReport>()->nodes.at(0).telemetry, std::nullopt);
+  ASSERT_EQ(viewer->Find<StatusReport>()->rounds.size(), 1u);
+  EXPECT_EQ(viewer->Find<StatusReport>()->rounds[0].world_size, 4);
+  EXPECT_EQ(viewer->Find<StatusReport>()->rounds[0].stopping, std::nullopt);
+
+  telemetry.ranks[0].last_line = "step 5";
+  a->link->Send(telemetry);
+  auto told = [&] {
+    const auto* report = viewer->Last<StatusReport>();
+    return report != nullptr && report->nodes.at(0).telemetry == telemetry;
+  };
+  Until(told, "the telemetry");
+  EXPECT_EQ(viewer->Last<StatusReport>()->nodes.at(1).telemetry, std::nullopt);
+  EXPECT_EQ(b->Find<TelemetryWanted>(), nullptr);
+
+  auto follower = Dial(Inspect{"job", true});
+  Until([&] { return follower->Find<StatusReport>() != nullptr; }, "a report without telemetry");
+  EXPECT_EQ(follower->Find<StatusReport>()->nodes.at(0).telemetry, std::nullopt);
+  EXPECT_TRUE(follower->Find<StatusReport>()->rounds.empty());
+
+  auto once = Dial(Inspect{"job", false, true});
+  Until([&] { return once->Find<StatusReport>() != nullptr; }, "one report");
+  EXPECT_EQ(once->Find<StatusReport>()->nodes.at(0).telemetry, telemetry);
+
+  b->link.reset();
+  Until(
+      [&] { return !viewer->Last<StatusReport>()->rounds.empty() && viewer->Last<StatusReport>()->rounds[0].stopping; },
+      "the end of the round");
+  EXPECT_NE(viewer->Last<StatusReport>()->rounds[0].stop_reason, "");
+}
+
 TEST_F(CoordinatorTest, ARunThatIsNotThereYetIsWaitedForByWhoFollowsIt) {
   Serve();
   auto any = Dial(Inspect{"", true});

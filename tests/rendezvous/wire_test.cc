@@ -92,17 +92,53 @@ JobOptions SomeOptions() {
 Report SomeReport() { return {{3, 17}, {SomeFailure(), SomeFailure()}, milliseconds(12345), 900}; }
 
 Hello SomeHello() {
-  return {kRendezvousProtocol,  "0.1.0",          "job-7",      SomeNode(), SomeOptions(),
-          NodeState::kStopping, SomeAssignment(), SomeReport(), 5,          true};
+  return {kRendezvousProtocol, "0.1.0",      "job-7", SomeNode(), SomeOptions(), NodeState::kStopping,
+          SomeAssignment(),    SomeReport(), 5,       true,       true};
+}
+
+Telemetry SomeTelemetry() {
+  RankTelemetry rank;
+  rank.local_rank = 1;
+  rank.pid = 17;
+  rank.exit_code = 137;
+  rank.cpus = 1.5;
+  rank.memory_bytes = int64_t{5} << 30;
+  rank.gpu_share = 0.25;
+  rank.gpu_memory_bytes = int64_t{7} << 30;
+  rank.last_line = "step 7 loss 0.5";
+  rank.silent = milliseconds(1500);
+  rank.position = 7;
+  rank.end = 100;
+  rank.epoch = 0.5;
+  rank.loss = 0.5;
+  rank.in_epochs = true;
+  rank.step_time = std::chrono::microseconds(2500);
+  return {{3, 17}, {RankTelemetry{}, rank}, {{1, 2.5}, {2, 2.25}}, {{"training", 12.5}}};
 }
 
 TEST(Wire, EveryNodeMessageComesBackAsItWas) {
-  for (const NodeMessage& message : std::vector<NodeMessage>{
-           SomeHello(), Beat{}, Beat{{1, 2}}, Beat{{1, 2}, true}, Beat{{}, false, true, 17}, Ready{{1, 2}, 4000},
-           Ready{{1, 2}, 4000, -7}, Ready{{1, 2}, 4000, {}, true}, SomeReport(), Report{{0, -1}, {}, {}, {}},
-           Leave{"stopped"}, Leave{"unfit", LeaveCause::kUnhealthy}, Leave{"preempted", LeaveCause::kPreempted},
-           Doubt{}, Inspect{"job-7", true}, Inspect{}, Supersede{"job-7", 4, "10.0.0.2:29400", true}, Imports{},
-           Imports{std::string("a\0b.c", 5)}}) {
+  for (const NodeMessage& message : std::vector<NodeMessage>{SomeHello(),
+                                                             Beat{},
+                                                             Beat{{1, 2}},
+                                                             Beat{{1, 2}, true},
+                                                             Beat{{}, false, true, 17},
+                                                             Ready{{1, 2}, 4000},
+                                                             Ready{{1, 2}, 4000, -7},
+                                                             Ready{{1, 2}, 4000, {}, true},
+                                                             SomeReport(),
+                                                             Report{{0, -1}, {}, {}, {}},
+                                                             Leave{"stopped"},
+                                                             Leave{"unfit", LeaveCause::kUnhealthy},
+                                                             Leave{"preempted", LeaveCause::kPreempted},
+                                                             Doubt{},
+                                                             Inspect{"job-7", true},
+                                                             Inspect{},
+                                                             Supersede{"job-7", 4, "10.0.0.2:29400", true},
+                                                             Imports{},
+                                                             Imports{std::string("a\0b.c", 5)},
+                                                             Inspect{"job-7", true, true},
+                                                             Telemetry{},
+                                                             SomeTelemetry()}) {
     StatusOr<NodeMessage> again = wire::DecodeFromNode(wire::Encode(message));
     ASSERT_TRUE(again.ok()) << again.status();
     EXPECT_EQ(*again, message) << message.index();
@@ -116,16 +152,33 @@ TEST(Wire, EveryCoordinatorMessageComesBackAsItWas) {
   status.lost.push_back({"worker-2", "pod-2", "10.0.0.3:29400", true, milliseconds(40), milliseconds(70)});
   status.lost.push_back({"worker-3", "", "", false, milliseconds(0), milliseconds(15000)});
   status.cut_off = true;
+  status.nodes.back().telemetry = SomeTelemetry();
+  status.rounds.push_back(
+      {{3, 16}, 2, 4, 1, RoundCause::kFailure, "a worker failed", milliseconds(9000), milliseconds(50), "lost"});
+  status.rounds.push_back({{3, 17}, 2, 4, 1, RoundCause::kMembership, "", milliseconds(1)});
   status.heartbeat_timeout = milliseconds(15000);
   Verdict verdict{137, "the budget is gone", SomeFailure(), {SomeFailure()}, true};
-  for (const CoordinatorMessage& message : std::vector<CoordinatorMessage>{
-           Welcome{3, milliseconds(5000), "0.1.0"}, Welcome{3, milliseconds(5000), "0.1.0", true},
-           Welcome{3, milliseconds(5000), "0.1.0", true, true, "n0"},
-           Welcome{3, milliseconds(5000), "", false, false, ""}, Imports{"json"}, Beat{}, Beat{{3, 17}, true},
-           Beat{{}, false, false, -5, true}, Stop{{3, 17}, "silent", RoundCause::kMembership, false, true},
-           Notice{"node c waits", true}, Start{SomeAssignment()}, Stop{{3, 17}, "a worker failed"},
-           Stop{{3, 17}, "a hang", RoundCause::kFailure, true}, Finish{3, verdict}, Finish{1, {}}, Refuse{78, "no"},
-           Redirect{4, "10.0.0.2:29400"}, Notice{"waiting"}, status}) {
+  for (const CoordinatorMessage& message :
+       std::vector<CoordinatorMessage>{Welcome{3, milliseconds(5000), "0.1.0"},
+                                       Welcome{3, milliseconds(5000), "0.1.0", true},
+                                       Welcome{3, milliseconds(5000), "0.1.0", true, true, "n0"},
+                                       Welcome{3, milliseconds(5000), "", false, false, ""},
+                                       Imports{"json"},
+                                       Beat{},
+                                       Beat{{3, 17}, true},
+                                       Beat{{}, false, false, -5, true},
+                                       Stop{{3, 17}, "silent", RoundCause::kMembership, false, true},
+                                       Notice{"node c waits", true},
+                                       Start{SomeAssignment()},
+                                       Stop{{3, 17}, "a worker failed"},
+                                       Stop{{3, 17}, "a hang", RoundCause::kFailure, true},
+                                       Finish{3, verdict},
+                                       Finish{1, {}},
+                                       Refuse{78, "no"},
+                                       Redirect{4, "10.0.0.2:29400"},
+                                       Notice{"waiting"},
+                                       TelemetryWanted{},
+                                       status}) {
     StatusOr<CoordinatorMessage> again = wire::DecodeFromCoordinator(wire::Encode(message));
     ASSERT_TRUE(again.ok()) << again.status();
     EXPECT_EQ(*again, message) << message.index();
@@ -164,6 +217,27 @@ TEST(Wire, ProtocolOneIsTheseBytes) {
   EXPECT_EQ(wire::Encode(CoordinatorMessage(Redirect{2, "a:1"})), bytes("\x3a\x07\x08\x02\x12\x03"
                                                                         "a:1"));
   EXPECT_EQ(wire::Encode(CoordinatorMessage(Notice{"hi"})), bytes("\x42\x04\x0a\x02hi"));
+}
+
+// Telemetry is bounded, and what is no number in it is left out: it decides nothing.
+TEST(Wire, TelemetryIsBounded) {
+  Telemetry telemetry = SomeTelemetry();
+  telemetry.ranks.resize(wire::kMaxTelemetryRanks + 5);
+  telemetry.ranks[0].last_line = std::string(1000, 'x') + "\xff";
+  telemetry.ranks[0].cpus = std::numeric_limits<double>::infinity();
+  telemetry.ranks[0].position = std::numeric_limits<double>::quiet_NaN();
+  telemetry.ranks[0].loss = std::numeric_limits<double>::infinity();
+  telemetry.curve.assign(kMaxCurvePoints + 5, {1, 2});
+  telemetry.curve[0].loss = std::numeric_limits<double>::quiet_NaN();
+  const auto again = wire::DecodeFromNode(wire::Encode(NodeMessage(telemetry)));
+  ASSERT_TRUE(again.ok()) << again.status();
+  const auto& read = std::get<Telemetry>(*again);
+  EXPECT_EQ(read.ranks.size(), wire::kMaxTelemetryRanks);
+  EXPECT_EQ(read.ranks[0].last_line, std::string(kMaxLastLine, 'x'));
+  EXPECT_EQ(read.ranks[0].cpus, 0);
+  EXPECT_EQ(read.ranks[0].position, std::nullopt);
+  EXPECT_EQ(read.ranks[0].loss, std::numeric_limits<double>::infinity());
+  EXPECT_EQ(read.curve.size(), kMaxCurvePoints - 1);
 }
 
 TEST(Wire, GarbageIsAnErrorThatSaysSo) {

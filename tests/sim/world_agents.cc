@@ -23,7 +23,8 @@ std::string Show(const NodeMessage& message) {
   if (const auto* report = std::get_if<Report>(&message)) {
     return fmt::format("Report({}, {} failures)", Show(report->round), report->failures.size());
   }
-  const char* names[] = {"Hello", "Beat", "Ready", "Report", "Leave", "Doubt", "Inspect", "Supersede", "Imports"};
+  const char* names[] = {"Hello", "Beat",    "Ready",     "Report",  "Leave",
+                         "Doubt", "Inspect", "Supersede", "Imports", "Telemetry"};
   return names[message.index()];
 }
 
