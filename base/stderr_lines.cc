@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/text.h"
+#include "base/visible_text.h"
 
 namespace muster {
 namespace {
@@ -14,7 +15,6 @@ constexpr size_t kLevelWithin = 100;  // bytes at the start of a log line that c
 constexpr size_t kMarkWithin = 120;
 constexpr size_t kLongestRank = 24;  // bytes of a tag's numbers
 constexpr std::string_view kTime = "Sat Nov 28 08:16:00 2026";
-constexpr char kEscape = '\x1b';
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsCapital(char c) { return c >= 'A' && c <= 'Z'; }
@@ -24,34 +24,6 @@ size_t DigitsAt(std::string_view text, size_t at) {
   size_t end = at;
   while (end < text.size() && IsDigit(text[end])) ++end;
   return end - at;
-}
-
-// Bytes of the escape sequence that `text` begins with.
-size_t EscapeSize(std::string_view text) {
-  if (text.size() < 2) return text.size();
-  if (text[1] == '[') {  // CSI: parameters, then one byte from @ to ~
-    size_t end = 2;
-    while (end < text.size() && (text[end] < '@' || text[end] > '~')) ++end;
-    return std::min(end + 1, text.size());
-  }
-  if (text[1] != ']') return 2;
-  size_t end = text.find_first_of("\a\x1b", 2);  // OSC, such as a link: up to BEL or ESC backslash
-  if (end == std::string_view::npos) return text.size();
-  return std::min(end + (text[end] == kEscape ? 2 : 1), text.size());
-}
-
-std::string Visible(std::string_view line) {
-  std::string text;
-  text.reserve(line.size());
-  for (size_t at = 0; at < line.size();) {
-    if (line[at] == kEscape) {
-      at += EscapeSize(line.substr(at));
-      continue;
-    }
-    const auto byte = static_cast<unsigned char>(line[at++]);
-    if ((byte >= 0x20 && byte != 0x7f) || byte == '\t') text += static_cast<char>(byte);
-  }
-  return text;
 }
 
 // Whether `text` ends with a time as of ctime(), "Sat Nov 28 08:16:00 2026".
@@ -128,7 +100,7 @@ void TakeMarks(StderrLine& line) {
 }
 
 StderrLine MakeLine(std::string_view bytes, size_t begins, bool overwritten) {
-  StderrLine line{Visible(bytes), "", begins, overwritten};
+  StderrLine line{VisibleText(bytes), "", begins, overwritten};
   TakeMarks(line);
   line.text.erase(line.text.find_last_not_of(" \t") + 1);
   return line;

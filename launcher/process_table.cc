@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -46,6 +47,23 @@ Holds WhyEmpty(pid_t pid) {
 }
 
 }  // namespace
+
+std::map<pid_t, GroupUse> UseOf(const std::set<pid_t>& groups) {
+  static const double kTicks = static_cast<double>(sysconf(_SC_CLK_TCK));
+  static const int64_t kPage = sysconf(_SC_PAGESIZE);
+  std::map<pid_t, GroupUse> uses;
+  for (pid_t pid : NumbersIn("/proc")) {
+    const auto stat = StatOf(pid);
+    const auto group = stat ? stat->Field(5) : std::nullopt;
+    if (!group || !groups.contains(static_cast<pid_t>(*group))) continue;
+    GroupUse& use = uses[static_cast<pid_t>(*group)];
+    int64_t ticks = 0;
+    for (const size_t field : {14, 15, 16, 17}) ticks += stat->Field(field).value_or(0);  // own and of its children
+    use.cpu += std::chrono::duration_cast<Duration>(std::chrono::duration<double>(static_cast<double>(ticks) / kTicks));
+    use.memory_bytes += stat->Field(24).value_or(0) * kPage;
+  }
+  return uses;
+}
 
 std::vector<pid_t> LivingMembers(const std::set<pid_t>& groups) {
   std::vector<pid_t> members;

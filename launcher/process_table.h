@@ -3,15 +3,26 @@
 
 #include <sys/types.h>
 
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
+
 namespace muster::launcher {
 
 // Processes in these process groups, without zombies. One pass over /proc.
 std::vector<pid_t> LivingMembers(const std::set<pid_t>& groups);
+
+// What the processes of a group use, with those of its processes that have ended and were waited for.
+struct GroupUse {
+  Duration cpu{};            // since their start
+  int64_t memory_bytes = 0;  // resident
+};
+// By group; a group without a living process is left out. One pass over /proc.
+std::map<pid_t, GroupUse> UseOf(const std::set<pid_t>& groups);
 
 // Children of all threads of this process; empty if the kernel does not list them (CONFIG_PROC_CHILDREN).
 std::vector<pid_t> OwnChildren();
