@@ -10,6 +10,7 @@
 #include <fstream>
 #include <set>
 
+#include "agent/progress/last_line.h"
 #include "agent/progress/progress_reader.h"
 #include "agent/report/report_text.h"
 #include "agent/start_check.h"
@@ -57,6 +58,7 @@ class Attempt::Impl : public std::enable_shared_from_this<Impl> {
     record_.started_unix_ms = UnixMillis();
     started_at_ = MonotonicClock::now();
     readers_.assign(static_cast<size_t>(options.workers.nproc), ProgressReader(options.progress.pattern));
+    last_lines_.resize(readers_.size());
   }
 
   Status Start();
@@ -73,6 +75,7 @@ class Attempt::Impl : public std::enable_shared_from_this<Impl> {
   void JobEnded(int exit_code, const std::string& reason);
   std::optional<int64_t> HighestStep() const;
   std::optional<TrainingFacts> Training();
+  rendezvous::Telemetry Telemetry();
   std::vector<EvidenceTarget> EvidenceTargets() const;
   WorkerFailure HangFailure(int local_rank, const std::string& evidence);
   std::vector<WorkerFailure> LateFailures() const;
@@ -117,6 +120,7 @@ class Attempt::Impl : public std::enable_shared_from_this<Impl> {
   std::map<int, std::string> errors_before_;              // by local rank: what NoteErrors() has found
   std::vector<std::optional<FlightRecorder>> recorders_;  // by local rank
   std::vector<ProgressReader> readers_;                   // by local rank
+  std::vector<LastLine> last_lines_;                      // by local rank
   int ended_well_ = 0;
   TimePoint started_at_{};
   launcher::WorkerGroup group_;  // last: its callbacks use everything above
@@ -181,8 +185,9 @@ void Attempt::Impl::OnFirstOutput(Duration after, launcher::Console::Stream stre
 }
 
 void Attempt::Impl::OnOutput(int local_rank, launcher::Console::Stream stream, std::string_view bytes) {
-  if (stopping_ || !options_.progress.read) return;
   const TimePoint now = MonotonicClock::now();
+  last_lines_.at(static_cast<size_t>(local_rank)).Add(bytes, now);
+  if (stopping_ || !options_.progress.read) return;
   ProgressReader& reader = readers_.at(static_cast<size_t>(local_rank));
   const auto before = reader.At(now).position();
   reader.Add(stream == launcher::Console::Stream::kOut ? ProgressReader::Stream::kOut : ProgressReader::Stream::kErr,
@@ -334,6 +339,36 @@ std::optional<TrainingFacts> Attempt::Impl::Training() {
   return furthest;
 }
 
+rendezvous::Telemetry Attempt::Impl::Telemetry() {
+  const TimePoint now = MonotonicClock::now();
+  rendezvous::Telemetry telemetry{.round = record_.assignment.id};
+  std::optional<double> furthest;
+  for (size_t at = 0; at < record_.pids.size(); ++at) {
+    rendezvous::RankTelemetry& rank = telemetry.ranks.emplace_back();
+    rank.local_rank = static_cast<int>(at);
+    rank.pid = record_.pids[at];
+    rank.last_line = last_lines_[at].Text(rendezvous::kMaxLastLine);
+    if (const auto came = last_lines_[at].came()) rank.silent = now - *came;
+    const RankProgress& progress = readers_[at].At(now);
+    rank.position = progress.position();
+    rank.end = progress.end();
+    rank.epoch = progress.last().epoch;
+    rank.loss = progress.last().loss;
+    rank.in_epochs = progress.in_epochs();
+    rank.step_time = progress.step_time();
+    if (!rank.position || (furthest && *rank.position <= *furthest)) continue;
+    furthest = rank.position;
+    telemetry.curve.clear();
+    for (const LossPoint& point : progress.curve()) telemetry.curve.push_back({point.position, point.loss});
+  }
+  for (const launcher::ExitRecord& exit : group_.records()) {
+    if (static_cast<size_t>(exit.local_rank) >= telemetry.ranks.size()) continue;
+    telemetry.ranks[static_cast<size_t>(exit.local_rank)].exit_code =
+        exit.signal != 0 ? 128 + exit.signal : exit.exit_code;
+  }
+  return telemetry;
+}
+
 bool Attempt::Impl::Ended(int local_rank) const {
   const auto& ended = group_.records();
   return std::any_of(ended.begin(), ended.end(), [&](const auto& exit) { return exit.local_rank == local_rank; });
@@ -432,6 +467,7 @@ const rendezvous::Assignment& Attempt::assignment() const { return impl_->record
 Duration Attempt::lived() const { return impl_->lived(); }
 std::optional<int64_t> Attempt::HighestStep() const { return impl_->HighestStep(); }
 std::optional<TrainingFacts> Attempt::Training() { return impl_->Training(); }
+rendezvous::Telemetry Attempt::Telemetry() { return impl_->Telemetry(); }
 
 WorkerFailure Attempt::StartFailure(const Status& error) const {
   return Failure(StartExitCode(error), std::string(Message(error)));

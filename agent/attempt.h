@@ -82,6 +82,8 @@ class Attempt {
   std::optional<int64_t> HighestStep() const;
   // What the output of the worker tells that is furthest; nullopt: none has told anything.
   std::optional<TrainingFacts> Training();
+  // What is known of each worker, without what it uses; and the curve of the one that is furthest.
+  rendezvous::Telemetry Telemetry();
   // What hang_guard.h reads. EvidenceTargets(): the workers that still run.
   const AttemptPaths& paths() const;
   bool Ended(int local_rank) const;

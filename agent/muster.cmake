@@ -1,6 +1,6 @@
 # The `muster` binary: fully static, so that it runs in any image. Only this target links the rooms together.
 muster_room(muster_agent COLD
-  SOURCES args_from_env.cc attempt.cc endpoint_name.cc error_file.cc hang_evidence.cc hang_guard.cc http_fetch.cc inner_status.cc installation.cc
+  SOURCES args_from_env.cc attempt.cc endpoint_name.cc error_file.cc hang_evidence.cc hang_guard.cc http_fetch.cc inner_status.cc live/telemetry_teller.cc installation.cc
           local_nodes.cc log_place.cc mpi_host_files.cc mpi_launcher.cc node_agent.cc node_check.cc nodes_file.cc
           old_logs.cc port_relay.cc preempt_notice.cc preempt_url.cc rendezvous_place.cc round_store.cc rsh_here.cc serve_rsh.cc
           start_check.cc termination_report.cc this_node.cc watch.cc wire_plain.cc wire_torch.cc
@@ -10,7 +10,7 @@ muster_room(muster_agent COLD
           commands/wait_command.cc
           probe/check_report.cc probe/machine_check.cc probe/peer_round_trip.cc probe/process_stacks.cc
           probe/status_inquiry.cc probe/status_waits.cc probe/wait_targets.cc
-  LINK muster_standby muster_watch muster_progress muster_report muster_flags muster_rsh muster_launcher muster_control muster_net muster_http_server muster_store muster_membership muster_base
+  LINK muster_standby muster_live muster_watch muster_progress muster_report muster_flags muster_rsh muster_launcher muster_control muster_net muster_http_server muster_store muster_membership muster_base
        CLI11::CLI11 nlohmann_json::nlohmann_json)
 
 add_executable(muster commands/main.cc)

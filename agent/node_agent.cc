@@ -9,6 +9,7 @@
 #include "agent/error_file.h"
 #include "agent/flags/early_signals.h"
 #include "agent/hang_guard.h"
+#include "agent/live/telemetry_teller.h"
 #include "agent/log_place.h"
 #include "agent/node_check.h"
 #include "agent/nodes_file.h"
@@ -61,6 +62,8 @@ class NodeAgent::Impl {
         standbys_(loop_, reaper_, options_,
                   {.learned = [this](const std::string& imports) { ShareImports(imports); },
                    .preparing = [this](bool preparing) { attendant_->Prepares(preparing); }}),
+        teller_(loop_, {.facts = [this] { return Facts(); },
+                        .tell = [this](const rendezvous::Telemetry& facts) { attendant_->Tell(facts); }}),
         watch_(loop_, options_, Sources()) {
     cold_workers_ = std::move(wiring_.workers);
     wiring_.workers = [this](const Assignment& assignment,
@@ -79,6 +82,7 @@ class NodeAgent::Impl {
 
  private:
   WatchSources Sources();
+  rendezvous::Telemetry Facts();
   // --- start ---
   void FindPlace();
   void Join(RendezvousPlace place);
@@ -150,7 +154,8 @@ class NodeAgent::Impl {
   int exit_code_ = 0;
   std::string reason_;  // why the agent ends, if no verdict says so
   std::unique_ptr<EndpointName> endpoint_name_;
-  Watch watch_;  // reads the members above
+  TelemetryTeller teller_;  // begins when `attendant_` is there
+  Watch watch_;             // reads the members above
 };
 
 WatchSources NodeAgent::Impl::Sources() {
@@ -166,6 +171,18 @@ WatchSources NodeAgent::Impl::Sources() {
     return WatchSources::Attended{address.has_value(), address.value_or(""), place_.coordinator.get(), &credentials_};
   };
   return sources;
+}
+
+// The curve comes from one node.
+rendezvous::Telemetry NodeAgent::Impl::Facts() {
+  rendezvous::Telemetry facts = attempt_ ? attempt_->Telemetry() : rendezvous::Telemetry{};
+  if (attempt_ && attempt_->assignment().node_rank != 0) facts.curve.clear();
+  const TimeLedger::Spent spent = watch_.ledger().MetricsAt(MonotonicClock::now()).spent;
+  for (size_t use = 0; use < kTimeUses; ++use) {
+    facts.seconds[std::string(TimeUseName(static_cast<TimeUse>(use)))] =
+        std::chrono::duration<double>(spent[use]).count();
+  }
+  return facts;
 }
 
 int NodeAgent::Impl::Run() {
@@ -256,6 +273,7 @@ void NodeAgent::Impl::Join(RendezvousPlace place) {
   }
   events.all_silent = [this] { guard_.AllSilent(); };
   events.prepare = [this] { standbys_.Hurry(); };
+  events.telemetry_wanted = [this] { teller_.Want(); };
   events.imports = [this](const std::string& names) { standbys_.Hear(names); };
   attendant_ =
       std::make_unique<rendezvous::Attendant>(loop_, std::move(attendant), place_.coordinator.get(), std::move(events));

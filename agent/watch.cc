@@ -79,6 +79,7 @@ class Watch::Impl {
         sources_(std::move(sources)),
         ledger_({options.job.run_id, options.job.shared}),
         inquiry_(loop, options.job.run_id),
+        telemetry_inquiry_(loop, options.job.run_id, true),
         waits_(loop, options.job.run_id),
         inner_(loop) {
     process_.started_unix_ms = UnixMillis();
@@ -171,6 +172,7 @@ class Watch::Impl {
     auto send = [this, answer](const StatusOr<rendezvous::StatusReport>& report) {
       const Metrics metrics = ledger_.MetricsAt(MonotonicClock::now());
       StatusAnswer facts{.source = report.ok() ? "coordinator" : "node",
+                         .muster = version_,
                          .standby_workers = sources_.standby_workers(),
                          .first_output_seconds = sources_.first_output_seconds(),
                          .training = sources_.training(),
@@ -181,6 +183,9 @@ class Watch::Impl {
     };
     const WatchSources::Attended attended = sources_.attended();
     const std::string after = ValueOf(query, "after="), wait = ValueOf(query, "wait=");
+    const std::string ranks = ValueOf(query, "ranks=");
+    if (!ranks.empty() && ranks != "0" && ranks != "1")
+      return answer(Plain(400, fmt::format("ranks={}: want 0 or 1", ranks)));
     const auto seconds = wait.empty() ? 0 : ParseInt(wait);
     if (!seconds || *seconds < 0 || *seconds > kLongestWait) {
       return answer(Plain(400, fmt::format("wait={}: want whole seconds from 0 to {}", wait, kLongestWait)));
@@ -194,7 +199,8 @@ class Watch::Impl {
                             report ? send(*report) : answer({304, "application/json", ""});
                           });
     }
-    inquiry_.Ask(attended.address, attended.local, *attended.credentials, kInquiryLimit, send);
+    StatusInquiry& inquiry = ranks == "1" ? telemetry_inquiry_ : inquiry_;
+    inquiry.Ask(attended.address, attended.local, *attended.credentials, kInquiryLimit, send);
   }
 
   boost::asio::io_context& loop_;
@@ -202,8 +208,10 @@ class Watch::Impl {
   const WatchSources sources_;
   RoundLedger ledger_;
   StatusInquiry inquiry_;
+  StatusInquiry telemetry_inquiry_;
   StatusWaits waits_;
   InnerStatus inner_;
+  const std::string version_{Version()};
   ProcessMetrics process_;
   bool had_store_ = false;
   StoreMetrics past_;

@@ -6,7 +6,6 @@
 #include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/write.hpp>
 #include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/rfc7230.hpp>
@@ -19,6 +18,7 @@
 
 #include "base/host_names.h"
 #include "base/text.h"
+#include "http/plain_stream.h"
 #include "http/server_rules.h"
 
 namespace muster::http {
@@ -41,32 +41,6 @@ std::string_view View(boost::core::string_view text) { return {text.data(), text
 std::string_view ReasonPhrase(int status) { return View(beast::obsolete_reason(static_cast<beast::status>(status))); }
 
 Server::Response Text(int status, std::string text) { return {status, "text/plain; charset=utf-8", std::move(text)}; }
-
-class PlainStream final : public ServerStream {
- public:
-  explicit PlainStream(tcp::socket socket) : socket_(std::move(socket)) {}
-
-  void Begin(Done done) override {
-    asio::post(socket_.get_executor(), [done = std::move(done)] { done({}); });
-  }
-  void Read(asio::mutable_buffer into, Moved moved) override { socket_.async_read_some(into, std::move(moved)); }
-  void Write(std::string_view bytes, Done done) override {
-    asio::async_write(socket_, asio::buffer(bytes),
-                      [done = std::move(done)](error_code error, size_t) { done(error); });
-  }
-  void Finish(Done done) override {
-    error_code error;
-    socket_.shutdown(tcp::socket::shutdown_send, error);
-    asio::post(socket_.get_executor(), [done = std::move(done), error] { done(error); });
-  }
-  void Close() override {
-    error_code ignored;
-    socket_.close(ignored);
-  }
-
- private:
-  tcp::socket socket_;
-};
 
 }  // namespace
 
@@ -133,6 +107,8 @@ class Server::Impl::Session : public std::enable_shared_from_this<Session> {
     ++serial_;
     deadline_.cancel();
     stream_->Close();
+    if (feed_) feed_->OnWake(nullptr);
+    feed_.reset();
     if (auto port = port_.lock()) port->Count(this, -static_cast<std::ptrdiff_t>(std::exchange(bytes_, 0)));
   }
 
@@ -311,18 +287,53 @@ class Server::Impl::Session : public std::enable_shared_from_this<Session> {
 
   void Send(Response response) {
     ++serial_;  // a second answer to the same request does nothing
+    if (response.feed) keep_alive_ = false;
+    const std::string length =
+        response.feed ? "" : fmt::format("Content-Length: {}\r\n", response.body.size());  // else up to the end
+    const std::string policy =
+        response.policy.empty() ? "" : fmt::format("Content-Security-Policy: {}\r\n", response.policy);
     answer_ = fmt::format(
-        "HTTP/1.1 {} {}\r\nServer: muster\r\nContent-Type: {}\r\nContent-Length: {}\r\nCache-Control: no-store\r\n"
-        "X-Content-Type-Options: nosniff\r\n{}Connection: {}\r\n\r\n",
-        response.status, ReasonPhrase(response.status), response.content_type, response.body.size(),
+        "HTTP/1.1 {} {}\r\nServer: muster\r\nContent-Type: {}\r\n{}Cache-Control: no-store\r\n"
+        "X-Content-Type-Options: nosniff\r\n{}{}Connection: {}\r\n\r\n",
+        response.status, ReasonPhrase(response.status), response.content_type, length, policy,
         response.status == 405 ? fmt::format("Allow: {}\r\n", allow_) : "", keep_alive_ ? "keep-alive" : "close");
     if (!head_) answer_ += response.body;
     Hold(pending_.size() + answer_.size());
-    stream_->Write(answer_, [self = shared_from_this()](error_code error) {
+    stream_->Write(answer_, [self = shared_from_this(), feed = std::move(response.feed)](error_code error) {
       if (self->closed_) return;
       if (error) return self->End();
       self->answer_ = {};
+      if (feed && !self->head_) return self->BeginFeed(feed);
       self->keep_alive_ ? self->Next() : self->Linger();
+    });
+  }
+
+  void BeginFeed(std::shared_ptr<Feed> feed) {
+    feed_ = std::move(feed);
+    feed_->OnWake([weak = weak_from_this()] {
+      if (auto self = weak.lock(); self && self->feed_waits_) self->GoOn();
+    });
+    pending_ = {};
+    Hold(0);
+    Discard();  // the client has nothing more to say: it only may go
+    GoOn();
+  }
+  void GoOn() {
+    if (closed_) return;
+    std::optional<std::string> piece = feed_->Next();
+    feed_waits_ = piece && piece->empty();
+    Until(feed_waits_ ? TimePoint::max() : MonotonicClock::now() + (piece ? request_limit_ : kLinger));
+    if (feed_waits_) return;
+    if (!piece) {
+      return stream_->Finish([self = shared_from_this()](error_code error) {
+        if (!self->closed_ && error) self->End();
+      });
+    }
+    answer_ = *std::move(piece);
+    Hold(answer_.size());
+    stream_->Write(answer_, [self = shared_from_this()](error_code error) {
+      if (self->closed_) return;
+      error ? self->End() : self->GoOn();
     });
   }
 
@@ -364,6 +375,8 @@ class Server::Impl::Session : public std::enable_shared_from_this<Session> {
   bool closed_ = false;
   bool keep_alive_ = false;
   bool head_ = false;
+  std::shared_ptr<Feed> feed_;
+  bool feed_waits_ = false;  // it has nothing to send now
 };
 
 error_code Server::Impl::Bind(const tcp::endpoint& endpoint, bool dual_stack) {
@@ -432,7 +445,7 @@ void Server::Impl::Admit(tcp::socket socket) {
   error_code ignored;
   socket.set_option(tcp::no_delay(true), ignored);
   std::string address = socket.remote_endpoint(ignored).address().to_string();
-  auto stream = options_.tls ? options_.tls->Make(std::move(socket)) : std::make_unique<PlainStream>(std::move(socket));
+  auto stream = options_.tls ? options_.tls->Make(std::move(socket)) : MakePlainStream(std::move(socket));
   sessions_.push_back(std::make_shared<Session>(shared_from_this(), std::move(stream), std::move(address)));
   sessions_.back()->Begin();
 }

@@ -31,6 +31,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "http/feed.h"
 #include "http/headers.h"
 #include "http/server_stream.h"
 
@@ -52,6 +53,9 @@ class Server {
     int status = 200;
     std::string content_type = "text/plain; charset=utf-8";
     std::string body;
+    // Follows the body; the connection ends with it. It counts as being answered, so whoever makes feeds bounds them.
+    std::shared_ptr<Feed> feed = nullptr;
+    std::string policy = {};  // the value of Content-Security-Policy; empty: none
   };
 
   // The handler calls it once, on the loop, before it returns or later. It does nothing after the request's deadline.

@@ -38,8 +38,8 @@ double InSeconds(Duration duration) { return std::chrono::duration<double>(durat
 
 class StatusInquiry::Impl : public std::enable_shared_from_this<Impl> {
  public:
-  Impl(asio::io_context& loop, std::string run_id)
-      : loop_(loop), run_id_(std::move(run_id)), deadline_(loop), pause_(loop) {}
+  Impl(asio::io_context& loop, std::string run_id, bool telemetry)
+      : loop_(loop), run_id_(std::move(run_id)), telemetry_(telemetry), deadline_(loop), pause_(loop) {}
 
   void Ask(const std::string& address, rendezvous::Coordinator* coordinator, const net::Credentials& credentials,
            Duration limit, Done done) {
@@ -93,7 +93,8 @@ class StatusInquiry::Impl : public std::enable_shared_from_this<Impl> {
     rendezvous::Link::Events events;
     events.connected = [mine] {
       mine([](Impl& self) {
-        self.link_->Send(rendezvous::Inspect{.run_id = self.run_id_, .follow = self.follower_.has_value()});
+        self.link_->Send(rendezvous::Inspect{
+            .run_id = self.run_id_, .follow = self.follower_.has_value(), .telemetry = self.telemetry_});
       });
     };
     events.message = [mine](const rendezvous::CoordinatorMessage& message) {
@@ -208,6 +209,7 @@ class StatusInquiry::Impl : public std::enable_shared_from_this<Impl> {
 
   asio::io_context& loop_;
   const std::string run_id_;
+  const bool telemetry_;
   asio::steady_timer deadline_;  // of the first answer, or of the search for a successor
   asio::steady_timer pause_;
   std::unique_ptr<net::Resolver> resolver_;
@@ -226,8 +228,8 @@ class StatusInquiry::Impl : public std::enable_shared_from_this<Impl> {
   size_t next_ = 0;
 };
 
-StatusInquiry::StatusInquiry(asio::io_context& loop, std::string run_id)
-    : impl_(std::make_shared<Impl>(loop, std::move(run_id))) {}
+StatusInquiry::StatusInquiry(asio::io_context& loop, std::string run_id, bool telemetry)
+    : impl_(std::make_shared<Impl>(loop, std::move(run_id), telemetry)) {}
 StatusInquiry::~StatusInquiry() { impl_->Drop(); }
 
 void StatusInquiry::Ask(const std::string& address, rendezvous::Coordinator* coordinator,

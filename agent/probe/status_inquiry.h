@@ -20,8 +20,9 @@ class StatusInquiry {
  public:
   using Done = std::function<void(StatusOr<rendezvous::StatusReport>)>;
 
-  // An empty `run_id` means the only run that the coordinator has.
-  StatusInquiry(boost::asio::io_context& loop, std::string run_id);
+  // An empty `run_id` means the only run that the coordinator has. `telemetry`: the reports have that of the nodes, too
+  // (Inspect in rendezvous/messages.h).
+  StatusInquiry(boost::asio::io_context& loop, std::string run_id, bool telemetry = false);
   ~StatusInquiry();  // no callback comes after it
 
   // `address`: "host:port", or "" for `coordinator` in this process, which must outlive this. Calls `done` once, never

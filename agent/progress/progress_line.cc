@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/text.h"
+#include "base/visible_text.h"
 
 namespace muster::agent {
 namespace {
@@ -71,23 +72,6 @@ class Reader {
   std::string_view text_;
   size_t at_ = 0;
 };
-
-// The line without escape sequences, so that names and numbers that a program colours stand together.
-std::string WithoutEscapes(std::string_view line) {
-  std::string text;
-  for (size_t at = 0; at < line.size();) {
-    if (line[at] != '\x1b') {
-      text += line[at++];
-      continue;
-    }
-    ++at;
-    if (at == line.size() || line[at] != '[') continue;
-    ++at;
-    while (at < line.size() && (line[at] < '@' || line[at] > '~')) ++at;
-    if (at < line.size()) ++at;
-  }
-  return text;
-}
 
 // ---- pairs of a name and a number
 
@@ -359,8 +343,8 @@ std::optional<ProgressLine> ReadProgressLine(std::string_view line) {
   line = line.substr(0, kMaxProgressLine);
   if (!MayTellProgress(line)) return std::nullopt;
   std::string plain;
-  if (line.find('\x1b') != std::string_view::npos) {
-    plain = WithoutEscapes(line);
+  if (line.find('\x1b') != std::string_view::npos) {  // names and numbers that a program colours stand together
+    plain = VisibleText(line);
     line = plain;
   }
   if (const auto bar = FindBar(line)) return ReadBar(*bar);

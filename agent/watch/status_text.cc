@@ -18,23 +18,86 @@ std::string_view AddressOf(std::string_view control_address) {
 
 double InSeconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
+void AddNumber(nlohmann::ordered_json& json, const char* name, const std::optional<double>& value) {
+  if (value && std::isfinite(*value)) json[name] = *value;
+}
+
 nlohmann::ordered_json TrainingJson(const TrainingFacts& training) {
   nlohmann::ordered_json json;
   json["rank"] = training.rank;
   json["unit"] = training.in_epochs ? "epochs" : "steps";
   json["position"] = training.position;
-  const auto add = [&json](const char* name, const std::optional<double>& value) {
-    if (value && std::isfinite(*value)) json[name] = *value;
-  };
-  add("end", training.end);
-  add("epoch", training.epoch);
-  add("loss", training.loss);
+  AddNumber(json, "end", training.end);
+  AddNumber(json, "epoch", training.epoch);
+  AddNumber(json, "loss", training.loss);
   if (training.step_time) json["step_seconds"] = InSeconds(*training.step_time);
   if (training.left) json["left_seconds"] = InSeconds(*training.left);
   return json;
 }
 
+nlohmann::ordered_json RankJson(const rendezvous::RankTelemetry& rank, int first_rank) {
+  nlohmann::ordered_json json;
+  json["rank"] = first_rank + rank.local_rank;
+  json["local_rank"] = rank.local_rank;
+  json["pid"] = rank.pid;
+  if (rank.exit_code) json["exit_code"] = *rank.exit_code;
+  json["cpus"] = rank.cpus;
+  json["memory_bytes"] = rank.memory_bytes;
+  AddNumber(json, "gpu_share", rank.gpu_share);
+  if (rank.gpu_memory_bytes) json["gpu_memory_bytes"] = *rank.gpu_memory_bytes;
+  if (!rank.last_line.empty()) json["last_line"] = rank.last_line;
+  if (rank.silent) json["silent_seconds"] = InSeconds(*rank.silent);
+  if (rank.position) json["unit"] = rank.in_epochs ? "epochs" : "steps";
+  AddNumber(json, "position", rank.position);
+  AddNumber(json, "end", rank.end);
+  AddNumber(json, "epoch", rank.epoch);
+  AddNumber(json, "loss", rank.loss);
+  if (rank.step_time) json["step_seconds"] = InSeconds(*rank.step_time);
+  return json;
+}
+
+// Adds what somebody sees who looks at the run.
+void AddTelemetry(nlohmann::ordered_json& node, const rendezvous::Telemetry& telemetry, int first_rank) {
+  node["telemetry_term"] = telemetry.round.term;
+  node["telemetry_round"] = telemetry.round.number;
+  node["ranks"] = nlohmann::ordered_json::array();
+  for (const rendezvous::RankTelemetry& rank : telemetry.ranks) node["ranks"].push_back(RankJson(rank, first_rank));
+  for (const rendezvous::CurvePoint& point : telemetry.curve) node["curve"].push_back({point.position, point.loss});
+  for (const auto& [name, seconds] : telemetry.seconds) node["seconds"][name] = seconds;
+}
+
+nlohmann::ordered_json RoundJson(const rendezvous::RoundMark& mark) {
+  nlohmann::ordered_json json;
+  json["term"] = mark.id.term;
+  json["round"] = mark.id.number;
+  json["nodes"] = mark.nodes;
+  json["world_size"] = mark.world_size;
+  json["restart_count"] = mark.restart_count;
+  json["cause"] = RoundCauseName(mark.cause);
+  json["reason"] = mark.reason;
+  json["began_seconds"] = InSeconds(mark.began);
+  if (mark.stopping) {
+    json["stopping_seconds"] = InSeconds(*mark.stopping);
+    json["stop_reason"] = mark.stop_reason;
+  }
+  return json;
+}
+
 }  // namespace
+
+std::string_view RoundCauseName(rendezvous::RoundCause cause) {
+  switch (cause) {
+    case rendezvous::RoundCause::kMembership:
+      return "membership";
+    case rendezvous::RoundCause::kPreemption:
+      return "preemption";
+    case rendezvous::RoundCause::kFailure:
+      return "failure";
+    case rendezvous::RoundCause::kSuccess:
+      return "success";
+  }
+  return "unknown";
+}
 
 std::string VersionOf(const rendezvous::StatusReport& report) {
   uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
@@ -59,6 +122,7 @@ std::string StatusJson(const rendezvous::StatusReport& report, const StatusAnswe
   json["reason"] = report.reason;
   if (report.overcome) json["overcome"] = FailureJson(*report.overcome);
   json["nodes"] = nlohmann::ordered_json::array();
+  int first_rank = 0;  // of the next node: the report has them in the order of their ranks
   for (const rendezvous::StatusLine& line : report.nodes) {
     nlohmann::ordered_json node;
     node["node"] = line.node;
@@ -69,6 +133,8 @@ std::string StatusJson(const rendezvous::StatusReport& report, const StatusAnswe
     node["pid"] = line.pid;
     node["last_heard_seconds"] = InSeconds(line.last_heard);
     if (!line.remark.empty()) node["remark"] = line.remark;
+    if (line.telemetry) AddTelemetry(node, *line.telemetry, first_rank);
+    if (line.rank) first_rank += line.slots;
     json["nodes"].push_back(std::move(node));
   }
   json["heartbeat_timeout_seconds"] = InSeconds(report.heartbeat_timeout);
@@ -84,8 +150,11 @@ std::string StatusJson(const rendezvous::StatusReport& report, const StatusAnswe
     node["last_heard_seconds"] = InSeconds(lost.last_heard);
     json["lost"].push_back(std::move(node));
   }
+  for (const rendezvous::RoundMark& mark : report.rounds) json["rounds"].push_back(RoundJson(mark));
   json["version"] = VersionOf(report);
   if (!answer.source.empty()) json["source"] = answer.source;
+  if (!answer.job.empty()) json["job"] = answer.job;
+  if (!answer.muster.empty()) json["muster"] = answer.muster;
   if (!answer.source_reason.empty()) json["source_reason"] = answer.source_reason;
   if (answer.standby_workers) json["standby_workers"] = *answer.standby_workers;
   if (answer.first_output_seconds) json["first_output_seconds"] = *answer.first_output_seconds;

@@ -23,6 +23,8 @@ struct TrainingFacts {
 struct StatusAnswer {
   std::string_view source;         // who reported
   std::string_view source_reason;  // why not the coordinator
+  std::string_view job;            // "TrainJob digits"
+  std::string_view muster;         // version of who answers
   // Of the last attempt on the node that answers.
   std::optional<int> standby_workers;
   std::optional<double> first_output_seconds;
@@ -35,7 +37,11 @@ struct StatusAnswer {
 // who reports, nor on times.
 std::string VersionOf(const rendezvous::StatusReport& report);
 
-// One JSON object in one line, without line feed (docs/rendezvous.md has the fields).
+// "membership", "preemption", "failure", "success".
+std::string_view RoundCauseName(rendezvous::RoundCause cause);
+
+// One JSON object in one line, without line feed (docs/rendezvous.md has the fields; docs/watching.md those of the
+// telemetry, if the report has any).
 std::string StatusJson(const rendezvous::StatusReport& report, const StatusAnswer& answer = {});
 
 // For people; several lines.

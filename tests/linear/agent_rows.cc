@@ -1,6 +1,7 @@
 // The agent: command lines, host files, scripts, records of attempts, notices of an end.
 #include "agent/flags/mpi_hosts.h"
 #include "agent/flags/torchrun_flags.h"
+#include "agent/live/live_view.h"
 #include "agent/progress/progress_reader.h"
 #include "agent/report/attempt_history.h"
 #include "agent/report/report_page.h"
@@ -51,6 +52,15 @@ void Output(const std::string& text) {
   for (std::string_view rest = text; !rest.empty(); rest.remove_prefix(std::min<size_t>(rest.size(), 4096))) {
     reader.Add(ProgressReader::Stream::kErr, rest.substr(0, 4096), now += ProgressReader::kWindow);
   }
+}
+
+void Live(const std::string& text) {
+  const auto view = ParseLiveView(text);
+  if (!view.ok()) return;
+  Sentence(*view);
+  WarningsOf(*view);
+  TimeOf(view->report);
+  ToJson(*view);
 }
 
 void Notice(const std::string& text) {
@@ -127,6 +137,15 @@ const std::vector<LinearRow> kRows = {
     {"progress", "Lines", Repeats("epoch 3 step 4/9 loss 0.5\n"), Output},
     {"progress", "Bars", Repeats("12%|# | 12/100 [00:02<00:17, 4it/s]\r"), Output},
     {"progress", "OneLine", Repeats("1/2 [00:1"), Output},
+    {"live_view", "Nodes",
+     Numbers(
+         [](size_t number) {
+           return fmt::format(
+               R"({{"node":"n{}","rank":{},"slots":1,"remark":"slow","ranks":[{{"step_seconds":{}}}]}},)", number,
+               number, number);
+         },
+         R"({"phase":"running","nodes":[)", "{}]}"),
+     Live},
     {"preempt", "Events", Repeats(R"({"EventType":"Preempt","Resources":["a"]},)", R"({"Events":[)", "{}]}"), Notice},
     {"preempt", "Words", Repeats("word "), Notice},
     {"preempt", "Url", Repeats("a&wait_for_change=true&", "http://host/?"), Notice},

@@ -1,0 +1,13 @@
+// The bytes of a TCP connection without TLS, for http/server.h. Loop thread only.
+#pragma once
+
+#include <boost/asio/ip/tcp.hpp>
+#include <memory>
+
+#include "http/server_stream.h"
+
+namespace muster::http {
+
+std::unique_ptr<ServerStream> MakePlainStream(boost::asio::ip::tcp::socket socket);
+
+}  // namespace muster::http
