@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <set>
 
+#include "agent/report/training_record.h"
 #include "base/exit_codes.h"
 #include "base/json_fields.h"
 #include "base/text.h"
@@ -285,6 +286,7 @@ StatusOr<AttemptRecord> ParseAttemptRecord(std::string_view text) {
     std::stable_sort(record.hangs.begin(), record.hangs.end(),
                      [](const auto& a, const auto& b) { return a.place < b.place; });
   }
+  MUSTER_RETURN_IF_ERROR(ReadTraining(fields, kMostWorkersOfANode, record));
   assignment.seat.node.slots = workers == nullptr ? 0 : static_cast<int>(workers->size());
   assignment.reason = record.start_reason;
   return record;

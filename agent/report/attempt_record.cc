@@ -4,6 +4,7 @@
 #include <concepts>
 #include <map>
 
+#include "agent/report/training_record.h"
 #include "base/json_fields.h"
 #include "base/replace_file.h"
 #include "base/text.h"
@@ -146,6 +147,11 @@ std::string ToJson(const AttemptRecord& record) {
     lines.push_back(WorkerText(record, rank, workers[rank], "\n    "));
   }
   json.AddJson("workers", List(lines, "\n  "));
+  if (!record.training.empty()) {
+    json.AddJson("training", List(TrainingTexts(record.training, assignment.seat.first_rank), "\n  "));
+  }
+  if (!record.curve.empty()) json.AddJson("curve", CurveText(record.curve));
+  if (record.spent) json.AddJson("seconds", SpentText(*record.spent));
   return std::move(json).Text();
 }
 

@@ -9,10 +9,12 @@
 #include <string>
 #include <vector>
 
+#include "agent/progress/time_ledger.h"
 #include "base/exit_codes.h"
 #include "base/status.h"
 #include "launcher/exit_record.h"
 #include "rendezvous/round.h"
+#include "rendezvous/telemetry.h"
 
 namespace muster::agent {
 
@@ -22,6 +24,16 @@ struct JobResult {
   ExitClass exit_class = ExitClass::kSuccess;  // by the job's own --retry-codes and --fatal-codes
   std::string reason;                          // one sentence
   bool operator==(const JobResult&) const = default;
+};
+
+// How far a worker's training came in one attempt, by its output (agent/progress/rank_progress.h).
+struct RankTraining {
+  int local_rank = 0;
+  double position = 0;
+  bool in_epochs = false;  // what `position` and `end` count; else steps
+  std::optional<double> end, loss;
+  std::optional<Duration> step_time;
+  bool operator==(const RankTraining&) const = default;
 };
 
 struct AttemptRecord {
@@ -45,7 +57,11 @@ struct AttemptRecord {
     std::string why;    // why the worker was taken for hanging, before it was stopped
     int64_t place = 0;  // the index in `hangs` when it was written; a file that is read may lack others
   };
-  std::vector<Hang> hangs;  // the likeliest cause first
+  std::vector<Hang> hangs;                    // the likeliest cause first
+  std::vector<RankTraining> training;         // of the workers that told a position, by local rank
+  std::vector<rendezvous::CurvePoint> curve;  // of the furthest of them; at most kMaxCurvePoints
+  // Where the time of this agent went, from its begin until the record was written; nullopt: not known.
+  std::optional<TimeLedger::Spent> spent;
 
   // The place of a worker in `hangs`; hangs.size() if it is not there.
   size_t HangPlace(int local_rank) const;

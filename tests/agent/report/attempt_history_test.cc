@@ -92,6 +92,53 @@ TEST(ParseAttemptRecord, GivesBackWhatWasWritten) {
   EXPECT_EQ(parsed->assignment.master_port, 4003);
 }
 
+TEST(ParseAttemptRecord, TheTrainingOfItsWorkers) {
+  using std::chrono::milliseconds;
+  AttemptRecord record = Record("a", 1, 3, 1000);
+  EXPECT_THAT(ToJson(record), testing::Not(HasSubstr("training")));  // nothing is known
+  record.training = {{0, 120, false, 1000, 0.25, milliseconds(301)}, {1, 2.5, true, std::nullopt, std::nullopt, {}}};
+  record.curve = {{0, 2.5}, {120, -1e-3}};
+  record.spent = TimeLedger::Spent{milliseconds(1500), milliseconds(20), milliseconds(60'000), {}, {}, milliseconds(1)};
+  const std::string text = ToJson(record);
+  EXPECT_THAT(text, HasSubstr(R"({"local_rank": 0, "rank": 2, "unit": "steps", "position": 120, "end": 1000, )"
+                              R"("step_seconds": 0.301, "loss": 0.25})"));
+  EXPECT_THAT(text, HasSubstr(R"({"local_rank": 1, "rank": 3, "unit": "epochs", "position": 2.5})"));
+  EXPECT_THAT(text, HasSubstr(R"("curve": [[0, 2.5], [120, -0.001]])"));
+  EXPECT_THAT(text, HasSubstr(R"("seconds": {"waiting": 1.5, "start": 0.02, "training": 60, "redone": 0, )"));
+  const auto parsed = ParseAttemptRecord(text);
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ(parsed->training, record.training);
+  EXPECT_EQ(parsed->curve, record.curve);
+  EXPECT_EQ(parsed->spent, record.spent);
+  EXPECT_EQ(ToJson(*parsed), text);
+}
+
+TEST(ParseAttemptRecord, WhatIsWrongWithTheTrainingIsSaid) {
+  std::string many = "[0, 1]";
+  for (size_t at = 0; at < rendezvous::kMaxCurvePoints; ++at) many += ", [0, 1]";
+  const struct {
+    std::string field, said;
+  } rows[] = {
+      {R"("training": {})", "'training' is not a list"},
+      {R"("training": [7])", "training 0: it is not an object"},
+      {R"("training": [{"local_rank": 0}])", "training 0: 'position' is not there"},
+      {R"("training": [{"local_rank": 0, "position": -1}])", "'position' is not a number from 0"},
+      {R"("training": [{"local_rank": 0, "position": 1, "step_seconds": 1e99}])", "'step_seconds' is not a number"},
+      {R"("curve": 3)", "'curve' is not a list"},
+      {R"("curve": [[1]])", "'curve' is not a list of pairs"},
+      {R"("curve": [[1, "2"]])", "'curve' is not a list of pairs"},
+      {R"("curve": [[-1, 2]])", "'curve' is not a list of pairs"},
+      {R"("curve": [)" + many + "]", "'curve' is too long"},
+      {R"("seconds": [])", "'seconds' is not an object"},
+      {R"("seconds": {"training": -2})", "seconds: 'training' is not a number from 0"}};
+  for (const auto& row : rows) {
+    const auto parsed =
+        ParseAttemptRecord(R"({"run_id": "j", "node": "a", "round": 0, "started_unix_ms": 1, )" + row.field + "}");
+    ASSERT_FALSE(parsed.ok()) << row.field;
+    EXPECT_THAT(std::string(Message(parsed.status())), HasSubstr(row.said));
+  }
+}
+
 TEST(ParseAttemptRecord, AWorkerThatWasStoppedForAHangFailedByIt) {
   AttemptRecord record = Record("a", 1, 3, 1000);
   End(record, 2000, 143, true);
