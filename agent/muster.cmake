@@ -10,7 +10,7 @@ muster_room(muster_agent COLD
           commands/wait_command.cc
           probe/check_report.cc probe/machine_check.cc probe/peer_round_trip.cc probe/process_stacks.cc
           probe/status_inquiry.cc probe/status_waits.cc probe/wait_targets.cc
-  LINK muster_standby muster_live muster_watch muster_progress muster_report muster_flags muster_rsh muster_launcher muster_control muster_net muster_http_server muster_store muster_membership muster_base
+  LINK muster_standby muster_live muster_page muster_watch muster_progress muster_report muster_flags muster_rsh muster_launcher muster_control muster_net muster_http_server muster_store muster_membership muster_base
        CLI11::CLI11 nlohmann_json::nlohmann_json)
 
 add_executable(muster commands/main.cc)

@@ -49,7 +49,7 @@ PARTS = {
 INSIDE = {
     "controller": ["api", "plan", "reconcile", "admission", "kube"],
     "controller/kube": ["client", "jobs", "webhook"],
-    "agent": ["workers", "standby", "flags", "report", "watch", "probe", ".", "commands"],
+    "agent": ["workers", "standby", "flags", "report", "watch", "page", "probe", ".", "commands"],
     "initializers": ["facts", "disk", "target", "stores", "aws", "google", "transfer", "archives"],
     "local": ["image", "pod", "network", "state", "container", "cluster"],
 }

@@ -7,9 +7,10 @@
 
 #include "agent/commands/command_line.h"
 #include "agent/commands/commands.h"
+#include "agent/page/file_link.h"
+#include "agent/page/report_page.h"
 #include "agent/report/attempt_history.h"
 #include "agent/report/job_record.h"
-#include "agent/report/report_page.h"
 #include "agent/report/run_summary.h"
 #include "base/exit_codes.h"
 #include "base/print.h"
@@ -112,12 +113,13 @@ int ReportCommand(const std::vector<std::string>& arguments) {
   std::vector<RunSummary> runs = Summarize(history->files);
   if (record.ok()) AddJob(*record, &runs);
   if (json || output == "-") {
-    std::string text = json ? ToJson(runs, history->problems) + "\n" : ReportPage(folder, runs, history->problems);
+    std::string text = json ? ToJson(runs, history->problems) + "\n" : ReportPage(folder, "", runs, history->problems);
     Status status = WriteAll(STDOUT_FILENO, text, "stdout");
     return status.ok() ? 0 : fail(Message(status));
   }
   if (output.empty()) output = folder + (folder.ends_with('/') ? "" : "/") + "report.html";
-  if (Status status = WriteFile(output, ReportPage(folder, runs, history->problems)); !status.ok()) {
+  const std::string page = ReportPage(folder, FolderOfFile(output), runs, history->problems);
+  if (Status status = WriteFile(output, page); !status.ok()) {
     return fail(Message(WithRemedy(status, "-o FILE writes it elsewhere")));
   }
   PrintTo(stdout, "{}\n", output);

@@ -35,38 +35,54 @@ size_t TerminalSequence(std::string_view text) {
 
 bool Continues(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
 
-}  // namespace
+// Appends what stands for the character `code` in HTML. False: the character stands for itself.
+bool AddEntity(uint32_t code, std::string& html) {
+  switch (code) {
+    case '&':
+      html += "&amp;";
+      return true;
+    case '<':
+      html += "&lt;";
+      return true;
+    case '>':
+      html += "&gt;";
+      return true;
+    case '"':
+      html += "&quot;";
+      return true;
+    case '\'':
+      html += "&#39;";
+      return true;
+  }
+  return false;
+}
 
-std::string EscapeHtml(std::string_view text) {
-  std::string html;
-  html.reserve(text.size() + text.size() / 8);
+std::string Cleaned(std::string_view text, bool for_html) {
+  std::string clean;
+  clean.reserve(text.size() + text.size() / 8);
   while (!text.empty()) {
     if (size_t length = TerminalSequence(text)) {
       text.remove_prefix(length);
       continue;
     }
     const auto [code, size, valid] = FirstCharacter(text);
-    if (code == '&') {
-      html += "&amp;";
-    } else if (code == '<') {
-      html += "&lt;";
-    } else if (code == '>') {
-      html += "&gt;";
-    } else if (code == '"') {
-      html += "&quot;";
-    } else if (code == '\'') {
-      html += "&#39;";
-    } else if (code == '\r') {
-      if (!text.starts_with("\r\n")) html += '\n';
+    if (code == '\r') {
+      if (!text.starts_with("\r\n")) clean += '\n';
     } else if (!valid || !MayBeShown(code)) {
-      html += kReplacementCharacter;
-    } else {
-      html += text.substr(0, size);
+      clean += kReplacementCharacter;
+    } else if (!for_html || !AddEntity(code, clean)) {
+      clean += text.substr(0, size);
     }
     text.remove_prefix(valid ? size : 1);  // one U+FFFD for each invalid byte
   }
-  return html;
+  return clean;
 }
+
+}  // namespace
+
+std::string ShownText(std::string_view text) { return Cleaned(text, false); }
+
+std::string EscapeHtml(std::string_view text) { return Cleaned(text, true); }
 
 std::string LastPart(std::string_view text, size_t limit) {
   if (text.size() <= limit) return std::string(text);
@@ -105,6 +121,12 @@ std::string FormatBytes(int64_t bytes) {
   auto size = static_cast<double>(bytes);
   if (size >= 1024 * kMebi) return fmt::format("{:.1f} GiB", size / (1024 * kMebi));
   return fmt::format("{:.0f} MiB", size / kMebi);
+}
+
+std::string FormatLoss(double loss) { return fmt::format("{:.4g}", loss); }
+
+std::string FormatPosition(double position, bool in_epochs) {
+  return in_epochs ? fmt::format("{:.4g}", position) : fmt::format("{:.0f}", position);
 }
 
 std::vector<int64_t> AxisTicks(int64_t span, int most) {

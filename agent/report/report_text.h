@@ -1,4 +1,4 @@
-// Texts of the report: HTML escaping, spans and moments of time. Pure, thread-safe.
+// Texts of the pages: HTML escaping, spans and moments of time. Pure, thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,10 @@
 
 namespace muster::agent {
 
-// `text` for an element or a quoted attribute. Drops colour sequences of terminals; a carriage return becomes a new
-// line; other control characters, changes of the direction of writing, and bytes that are no UTF-8 become U+FFFD.
+// `text` as a reader may see it. Drops colour sequences of terminals; a carriage return becomes a new line; other
+// control characters, changes of the direction of writing, and bytes that are no UTF-8 become U+FFFD.
+std::string ShownText(std::string_view text);
+// The same for an element or a quoted attribute.
 std::string EscapeHtml(std::string_view text);
 
 // The last `limit` bytes, cut at a line or at least between characters; after a cut, a "..." line comes first.
@@ -23,6 +25,10 @@ std::string FormatSeconds(double seconds);
 std::string FormatMoment(int64_t unix_millis);
 // "1.5 GiB", "12 MiB".
 std::string FormatBytes(int64_t bytes);
+// "2.314", "1.2e-05".
+std::string FormatLoss(double loss);
+// Steps are whole: "1240"; epochs have a fraction: "2.5".
+std::string FormatPosition(double position, bool in_epochs);
 
 // At most `most` + 1 moments of an axis of `span` milliseconds, at readable steps; the first is 0.
 std::vector<int64_t> AxisTicks(int64_t span, int most);

@@ -1,8 +1,8 @@
 // libFuzzer: attempt.json or run.json from a disk, and the page made from it.
 #include <cstdlib>
 
+#include "agent/page/report_page.h"
 #include "agent/report/attempt_history.h"
-#include "agent/report/report_page.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace muster::agent;
@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const std::vector<AttemptFile> files(1);
     std::vector<RunSummary> runs = Summarize(files);
     AddJob(*job, &runs);
-    if (ReportPage("folder", runs, {}).find("<script") != std::string::npos) abort();
+    if (ReportPage("folder", "folder", runs, {}).find("<script") != std::string::npos) abort();
     ToJson(runs, {});
   }
   auto record = ParseAttemptRecord(text);
@@ -20,7 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!again.ok()) abort();  // a record that was read can be written and read again
   std::vector<AttemptFile> files = {{"first", *std::move(record)}, {"second", *std::move(again)}};
   std::vector<RunSummary> runs = Summarize(files);
-  if (ReportPage("folder", runs, {}).find("<script") != std::string::npos) abort();
+  if (ReportPage("folder", "folder", runs, {}).find("<script") != std::string::npos) abort();
   ToJson(runs, {});
   return 0;
 }

@@ -2,9 +2,9 @@
 #include "agent/flags/mpi_hosts.h"
 #include "agent/flags/torchrun_flags.h"
 #include "agent/live/live_view.h"
+#include "agent/page/report_page.h"
 #include "agent/progress/progress_reader.h"
 #include "agent/report/attempt_history.h"
-#include "agent/report/report_page.h"
 #include "agent/standby/frames.h"
 #include "agent/standby/kept_imports.h"
 #include "agent/standby/plan.h"
@@ -80,7 +80,7 @@ void Record(const std::string& text) {
   ToJson(*record);
   const std::vector<AttemptFile> files = {{"folder", *record}};
   const std::vector<RunSummary> runs = Summarize(files);
-  ReportPage("folder", runs, {});
+  ReportPage("folder", "folder", runs, {});
   ToJson(runs, {});
 }
 
@@ -90,7 +90,7 @@ void Job(const std::string& text) {
   const std::vector<AttemptFile> files(1);
   std::vector<RunSummary> runs = Summarize(files);
   AddJob(*job, &runs);
-  ReportPage("folder", runs, {});
+  ReportPage("folder", "folder", runs, {});
 }
 
 const std::vector<LinearRow> kRows = {

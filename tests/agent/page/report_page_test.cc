@@ -1,4 +1,4 @@
-#include "agent/report/report_page.h"
+#include "agent/page/report_page.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,18 +7,13 @@
 
 #include "agent/report/report_text.h"
 #include "base/text.h"
+#include "tests/agent/page/markup.h"
 
 namespace muster::agent {
 namespace {
 
 using testing::HasSubstr;
 using testing::Not;
-
-size_t Count(const std::string& text, std::string_view part) {
-  size_t count = 0;
-  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
-  return count;
-}
 
 // A job of `nodes` x `slots`; in every attempt but the last the first worker of node `attempt` is killed.
 std::vector<AttemptFile> Job(int nodes, int slots, int attempts) {
@@ -126,7 +121,7 @@ TEST(ReportText, TicksStayReadable) {
 
 TEST(ReportPage, TellsWhatHappenedWhyAndWhatItCost) {
   std::vector<AttemptFile> files = Job(2, 2, 3);
-  std::string page = ReportPage("logs", Summarize(files), {});
+  std::string page = ReportPage("logs", "", Summarize(files), {});
   EXPECT_THAT(page, HasSubstr("Succeeded after 2 restarts"));
   EXPECT_THAT(page, HasSubstr("exit code 0"));
   EXPECT_THAT(page, HasSubstr("rank 0 on node-0: killed by SIGKILL (out of memory)"));
@@ -134,7 +129,7 @@ TEST(ReportPage, TellsWhatHappenedWhyAndWhatItCost) {
   EXPECT_THAT(page, HasSubstr("<dt>Time lost</dt><dd>21.0 s"));  // twice 10.5 s
   EXPECT_THAT(page, HasSubstr("RuntimeError: it broke"));
   EXPECT_THAT(page, HasSubstr("logs/node-1/job/attempt_1"));
-  EXPECT_EQ(Count(page, "class=\"cross retry\" x="), 2u);
+  EXPECT_EQ(CountOf(page, "class=\"cross retry\" x="), 2u);
 }
 
 TEST(ReportPage, SaysHowManyWorkersBeganInAStandby) {
@@ -142,25 +137,25 @@ TEST(ReportPage, SaysHowManyWorkersBeganInAStandby) {
   files[2].record.standby_workers = 2;
   files[3].record.standby_workers = 1;
   const std::vector<RunSummary> runs = Summarize(files);
-  const std::string page = ReportPage("logs", runs, {});
+  const std::string page = ReportPage("logs", "", runs, {});
   EXPECT_THAT(page, HasSubstr(">4 <span class=\"muted\">(3 from standby)</span><"));
-  EXPECT_EQ(Count(page, "from standby"), 1u);
+  EXPECT_EQ(CountOf(page, "from standby"), 1u);
   EXPECT_THAT(ToJson(runs, {}), HasSubstr("\"standby_workers\": 3"));
 }
 
 TEST(ReportPage, SaysWhenTheFirstOutputCame) {
   std::vector<AttemptFile> files = Job(2, 2, 2);  // both nodes of attempt 0, then of attempt 1
-  EXPECT_THAT(ReportPage("logs", Summarize(files), {}), Not(HasSubstr("first output")));
-  EXPECT_EQ(Count(ToJson(Summarize(files), {}), "\"first_output_seconds\": null"), 2u);
+  EXPECT_THAT(ReportPage("logs", "", Summarize(files), {}), Not(HasSubstr("first output")));
+  EXPECT_EQ(CountOf(ToJson(Summarize(files), {}), "\"first_output_seconds\": null"), 2u);
   files[0].record.first_output_seconds = 4.1;
   files[2].record.first_output_seconds = 0.25;
   files[3].record.first_output_seconds = 0.0304;
   const std::vector<RunSummary> runs = Summarize(files);
   EXPECT_EQ(runs.at(0).attempts.at(0).first_output_seconds, 4.1);  // a node that saw no output does not count
   EXPECT_EQ(runs[0].attempts.at(1).first_output_seconds, 0.0304);
-  const std::string page = ReportPage("logs", runs, {});
-  EXPECT_EQ(Count(page, "<br><span class=\"muted\">first output after 4.10 s</span>"), 1u);
-  EXPECT_EQ(Count(page, "<br><span class=\"muted\">first output after 30 ms</span>"), 1u);
+  const std::string page = ReportPage("logs", "", runs, {});
+  EXPECT_EQ(CountOf(page, "<br><span class=\"muted\">first output after 4.10 s</span>"), 1u);
+  EXPECT_EQ(CountOf(page, "<br><span class=\"muted\">first output after 30 ms</span>"), 1u);
   EXPECT_THAT(ToJson(runs, {}), HasSubstr("\"first_output_seconds\": 0.0304,"));
 }
 
@@ -173,7 +168,7 @@ TEST(ReportPage, AJobOfMusterLocal) {
           .max_restarts = 6,
           .drills = {{files[0].record.started_unix_ms, "rank:0@<b>", "SIGKILL to rank 0 on hello-node-0-0"}}},
          &runs);
-  const std::string page = ReportPage("logs", runs, {});
+  const std::string page = ReportPage("logs", "", runs, {});
   EXPECT_THAT(page, HasSubstr("<title>&lt;hello&gt;: Succeeded after 4 restarts</title>"));
   EXPECT_THAT(page, HasSubstr("TrainJob &lt;hello&gt;, run <code>job</code>"));
   EXPECT_THAT(page, HasSubstr("<dt>Restarts</dt><dd>4<small>of 6 in the budget"));
@@ -187,24 +182,25 @@ TEST(ReportPage, AFailedRunShowsItsLastWords) {
   files.resize(4);
   std::vector<RunSummary> runs = Summarize(files);
   EXPECT_EQ(Headline(runs[0]), "Failed after 1 restart: killed by SIGKILL (out of memory)");
-  std::string page = ReportPage("logs", runs, {});
+  std::string page = ReportPage("logs", "", runs, {});
   EXPECT_THAT(page, HasSubstr("<blockquote>RuntimeError: it broke</blockquote>"));
   EXPECT_THAT(page, HasSubstr("exit code 137, retryable"));
-  EXPECT_EQ(Count(page, "<details open>"), 1u);
+  EXPECT_EQ(CountOf(page, "<details open>"), 1u);
   const size_t at = files[2].record.exits[0].exit_code == 137 ? 2 : 3;
   launcher::ExitRecord& failed = files[at].record.exits[0];
   failed.error_message = "RuntimeError: CUDA error\nCompile with it";
-  EXPECT_THAT(ReportPage("logs", Summarize(files), {}), HasSubstr("<blockquote>RuntimeError: CUDA error</blockquote>"));
+  EXPECT_THAT(ReportPage("logs", "", Summarize(files), {}),
+              HasSubstr("<blockquote>RuntimeError: CUDA error</blockquote>"));
   failed.error_message.clear();
   failed.error_callstack = "Traceback (most recent call last):\n  File \"t.py\", line 3, in f\nKeyError: 'x'\na note\n";
-  EXPECT_THAT(ReportPage("logs", Summarize(files), {}), HasSubstr("<blockquote>KeyError: "));
+  EXPECT_THAT(ReportPage("logs", "", Summarize(files), {}), HasSubstr("<blockquote>KeyError: "));
 }
 
 TEST(ReportPage, ManyReasonsAreToldByKind) {
   std::vector<AttemptFile> files = Job(8, 1, 9);
-  std::string page = ReportPage("logs", Summarize(files), {});
+  std::string page = ReportPage("logs", "", Summarize(files), {});
   EXPECT_THAT(page, HasSubstr("8 attempts ended:</span> a worker: killed by SIGKILL (out of memory)"));
-  EXPECT_EQ(Count(page, " ended:</span>"), 1u);
+  EXPECT_EQ(CountOf(page, " ended:</span>"), 1u);
 }
 
 TEST(ReportPage, NoEndRecorded) {
@@ -215,7 +211,7 @@ TEST(ReportPage, NoEndRecorded) {
     file.record.ended_unix_ms.reset();
     file.record.end_reason.clear();
   }
-  std::string page = ReportPage("logs", Summarize(files), {});
+  std::string page = ReportPage("logs", "", Summarize(files), {});
   EXPECT_THAT(page, HasSubstr("<h1>No end recorded"));
   EXPECT_THAT(page, HasSubstr("rect class=\"open\""));
 }
@@ -231,7 +227,7 @@ TEST(ReportPage, NothingFromAWorkerIsMarkup) {
     exit.error_message = exit.error_callstack = evil;
     exit.stderr_tail = {evil};
   }
-  std::string page = ReportPage(evil, Summarize(files), {{evil, evil}});
+  std::string page = ReportPage(evil, "", Summarize(files), {{evil, evil}});
   EXPECT_THAT(page, Not(HasSubstr("<script")));
   EXPECT_THAT(page, Not(HasSubstr("<img")));
   EXPECT_THAT(page, Not(HasSubstr("\xff")));
@@ -240,7 +236,7 @@ TEST(ReportPage, NothingFromAWorkerIsMarkup) {
 }
 
 TEST(ReportPage, ProblemsAreSaid) {
-  std::string page = ReportPage("logs", {}, {{"logs/job/attempt_0/attempt.json", "is not JSON, or was cut off"}});
+  std::string page = ReportPage("logs", "", {}, {{"logs/job/attempt_0/attempt.json", "is not JSON, or was cut off"}});
   EXPECT_THAT(page, HasSubstr("1 record could not be used"));
   EXPECT_THAT(page, HasSubstr("logs/job/attempt_0/attempt.json"));
   EXPECT_THAT(page, HasSubstr("No attempt could be read"));
@@ -248,9 +244,9 @@ TEST(ReportPage, ProblemsAreSaid) {
 
 TEST(ReportPage, ManyWorkersAreFoldedToNodes) {
   std::vector<AttemptFile> files = Job(128, 8, 50);
-  std::string page = ReportPage("logs", Summarize(files), {});
+  std::string page = ReportPage("logs", "", Summarize(files), {});
   EXPECT_LT(page.size(), 3u << 20);
-  EXPECT_EQ(Count(page, "<div class=\"node\""), 129u);  // and the job's row
+  EXPECT_EQ(CountOf(page, "<div class=\"node\""), 129u);  // and the job's row
   EXPECT_THAT(page, HasSubstr("there are 1024 workers"));
 }
 
@@ -259,8 +255,8 @@ TEST(ReportPage, MoreNodesThanRowsKeepThoseThatFailed) {
   PageLimits limits;
   limits.timeline.node_rows = 10;
   std::swap(files[0].record.assignment.seat.node.name, files[39].record.assignment.seat.node.name);
-  std::string page = ReportPage("logs", Summarize(files), {}, limits);
-  EXPECT_EQ(Count(page, "<div class=\"node\""), 11u);
+  std::string page = ReportPage("logs", "", Summarize(files), {}, limits);
+  EXPECT_EQ(CountOf(page, "<div class=\"node\""), 11u);
   EXPECT_THAT(page, HasSubstr("30 nodes left out"));
   EXPECT_THAT(page, HasSubstr("<div class=\"node\" title=\"node-39\">"));
 }
@@ -277,7 +273,7 @@ TEST(ReportPage, EverythingIsBounded) {
   PageLimits limits;
   limits.attempts = 30;
   limits.all_text = 200'000;
-  std::string page = ReportPage("logs", Summarize(files), {}, limits);
+  std::string page = ReportPage("logs", "", Summarize(files), {}, limits);
   EXPECT_LT(page.size(), 1'500'000u);
   EXPECT_THAT(page, HasSubstr("30 before them left out"));
   EXPECT_THAT(page, HasSubstr("and 24 other failed workers"));

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/report/report_timeline.h"
+#include "agent/page/report_timeline.h"
 #include "agent/report/run_summary.h"
 
 namespace muster::agent {
@@ -22,8 +22,9 @@ struct PageLimits {
   TimelineLimits timeline;
 };
 
-// `folder`: what the user named. `runs`: from Summarize(); may be empty.
-std::string ReportPage(const std::string& folder, const std::vector<RunSummary>& runs,
+// `folder`: what the user named. `place`: the folder of the page; logs below it are links, none if it is empty. `runs`:
+// from Summarize(); may be empty.
+std::string ReportPage(const std::string& folder, const std::string& place, const std::vector<RunSummary>& runs,
                        const std::vector<HistoryProblem>& problems, const PageLimits& limits = {});
 
 // What became of the run, in a few words: "Succeeded after 2 restarts", "Failed: killed by SIGKILL".
