@@ -1,0 +1,212 @@
+#include "agent/page/live_sections.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "agent/page/heat_map.h"
+#include "agent/page/loss_curve.h"
+#include "agent/page/time_bar.h"
+#include "agent/page/timeline_plot.h"
+#include "agent/page/widgets.h"
+#include "agent/report/report_text.h"
+#include "base/text.h"
+#include "base/utf8.h"
+
+namespace muster::agent {
+namespace {
+
+using rendezvous::RoundMark;
+using rendezvous::StatusLine;
+using rendezvous::StatusReport;
+
+constexpr size_t kLongestReason = 300;
+constexpr size_t kMostReasons = 20;
+constexpr size_t kMostPods = 3;
+
+int64_t Millis(Duration duration) { return duration / std::chrono::milliseconds(1); }
+
+int WorldSize(const StatusReport& report) {
+  int workers = 0;
+  for (const StatusLine& node : report.nodes) workers += node.rank ? node.slots : 0;
+  return workers;
+}
+
+int64_t InRound(const StatusReport& report) {
+  return std::count_if(report.nodes.begin(), report.nodes.end(), [](auto& node) { return node.rank.has_value(); });
+}
+
+// Whether a failure ended the round at `at`: the next one was made for it.
+bool EndedByFailure(const std::vector<RoundMark>& rounds, size_t at) {
+  return at + 1 < rounds.size() && rounds[at + 1].cause == rendezvous::RoundCause::kFailure;
+}
+
+// Coarse, so that the drawing of a long run does not change each second.
+int64_t Rounded(int64_t millis, int64_t span) {
+  const int64_t grain = std::max<int64_t>(1000, span / 250 / 1000 * 1000);
+  return (millis + grain - 1) / grain * grain;
+}
+
+std::string RoundsTable(const std::vector<RoundMark>& rounds) {
+  std::string html =
+      "<table class=\"attempts\"><thead><tr><th>Round</th><th>Workers</th><th>Why it began</th><th>Why it "
+      "ended</th></tr>"
+      "</thead>\n";
+  const size_t shown = std::min(rounds.size(), kMostReasons);
+  for (size_t at = rounds.size(); at-- > rounds.size() - shown;) {
+    const RoundMark& round = rounds[at];
+    html += fmt::format(
+        "<tbody><tr><td data-label=\"Round\" class=\"num\">{}</td><td data-label=\"Workers\">{} on {}</td>"
+        "<td data-label=\"Began\">{}</td><td data-label=\"Ended\">{}</td></tr></tbody>\n",
+        round.id.number, round.world_size, Counted(round.nodes, "node"),
+        EscapeHtml(Abbreviated(round.reason, kLongestReason)),
+        round.stopping ? EscapeHtml(Abbreviated(round.stop_reason, kLongestReason)) : "it goes on");
+  }
+  html += "</table>\n";
+  if (shown < rounds.size()) html += fmt::format("<p class=\"muted\">{} before.</p>\n", rounds.size() - shown);
+  return html;
+}
+
+}  // namespace
+
+std::string_view Steady(std::string_view sentence) {
+  return sentence.substr(0, std::min(sentence.rfind(" since "), sentence.rfind(", for ")));
+}
+
+std::string HeadSection(const LiveFacts& facts) {
+  const LiveView& view = facts.view;
+  std::string html;
+  if (view.source == "node") {
+    html +=
+        fmt::format("<p class=\"notice\">The coordinator does not answer; only the node that does is shown. {}</p>\n",
+                    EscapeHtml(view.source_reason));
+  }
+  std::vector<PageWarning> warnings;
+  for (const LiveWarning& warning : facts.warnings) {
+    const bool severe = warning.kind == LiveWarning::Kind::kFailure || warning.kind == LiveWarning::Kind::kLost;
+    warnings.push_back({Abbreviated(warning.text, 2 * kLongestReason), severe});
+  }
+  return html + Warnings(warnings);
+}
+
+std::string FiguresSection(const LiveFacts& facts) {
+  const StatusReport& report = facts.view.report;
+  const LivePace& pace = facts.pace;
+  std::vector<Tile> tiles;
+  if (pace.position) {
+    tiles.push_back({pace.in_epochs ? "Epoch" : "Step", FormatPosition(*pace.position, pace.in_epochs),
+                     pace.end ? "of " + FormatPosition(*pace.end, pace.in_epochs) : ""});
+    if (pace.end && *pace.end > 0) tiles.back().share = std::round(1000 * *pace.position / *pace.end) / 1000;
+  }
+  if (pace.epoch && !pace.in_epochs) tiles.push_back({"Epoch", fmt::format("{:.4g}", *pace.epoch), ""});
+  if (pace.loss) tiles.push_back({"Loss", FormatLoss(*pace.loss), ""});
+  if (pace.step_time)
+    tiles.push_back({pace.in_epochs ? "An epoch takes" : "A step takes", FormatSpan(Millis(*pace.step_time)),
+                     "the median of the ranks"});
+  if (pace.left) tiles.push_back({"Left", FormatSpan(Millis(*pace.left)), "at the pace of the slowest rank"});
+  if (facts.time.goodput) tiles.push_back({"Goodput", Percent(*facts.time.goodput), "of the time trained"});
+  tiles.push_back({"Workers", std::to_string(WorldSize(report)), "on " + Counted(InRound(report), "node")});
+  tiles.push_back(
+      {"Restarts", std::to_string(report.restart_count), fmt::format("of {} in the budget", report.max_restarts)});
+  return Tiles(tiles);
+}
+
+std::string CurveSection(const LiveFacts& facts) {
+  for (const StatusLine& node : facts.view.report.nodes) {
+    if (!node.telemetry || node.telemetry->curve.empty()) continue;
+    const CurveLine line{fmt::format("round {}", node.telemetry->round.number), node.telemetry->curve};
+    return PanelContent("Loss", LossCurve({&line, 1}, facts.pace.in_epochs));
+  }
+  return "";
+}
+
+std::string TimeSection(const LiveFacts& facts) {
+  return PanelContent("Where the time went", TimeBar(facts.time.spent));
+}
+
+std::string HeatSection(const LiveFacts& facts) {
+  HeatMap map;
+  std::vector<const StatusLine*> nodes;
+  for (const StatusLine& node : facts.view.report.nodes) {
+    if (node.rank && node.telemetry && node.telemetry->round == facts.view.report.round) nodes.push_back(&node);
+  }
+  std::stable_sort(nodes.begin(), nodes.end(), [](auto* a, auto* b) { return *a->rank < *b->rank; });
+  int first = 0;
+  for (const StatusLine* node : nodes) {
+    map.slots = std::max(map.slots, node->slots);
+    for (const rendezvous::RankTelemetry& rank : node->telemetry->ranks) {
+      HeatCell cell{first + rank.local_rank, node->node, std::nullopt};
+      if (rank.step_time) cell.seconds = std::chrono::duration<double>(*rank.step_time).count();
+      map.cells.push_back(std::move(cell));
+    }
+    first += node->slots;
+  }
+  if (facts.pace.slow) {
+    const LivePace::Slow& slow = *facts.pace.slow;
+    map.slow = slow.rank;
+    map.evidence = fmt::format("Rank {} on {} is slower than the others: {} a step, the others {}.", slow.rank,
+                               Abbreviated(slow.node, kLongestReason), FormatSpan(Millis(slow.step_time)),
+                               FormatSpan(Millis(slow.others)));
+  }
+  return PanelContent("Step times", HeatMapHtml(map));
+}
+
+std::string RoundsSection(const LiveFacts& facts) {
+  const std::vector<RoundMark>& rounds = facts.view.report.rounds;
+  if (rounds.empty()) return "";
+  const int64_t begin = Millis(rounds.front().began);
+  TimelinePlot plot{.name = "Timeline of the rounds",
+                    .description = Counted(static_cast<int64_t>(rounds.size()), "round") + "; the table below has them",
+                    .from = 0,
+                    .to = Rounded(begin, begin),
+                    .rows = {{.label = "job", .is_node = true, .bars = {}}},
+                    .columns = rounds.size(),
+                    .crossed = "a worker failed"};
+  for (size_t at = 0; at < rounds.size(); ++at) {
+    const RoundMark& round = rounds[at];
+    const int64_t from = begin - Millis(round.began);
+    const int64_t stop = round.stopping ? begin - Millis(*round.stopping) : plot.to;
+    const bool failed = EndedByFailure(rounds, at);
+    plot.rows[0].bars.push_back({from, stop, BarKind::kRunning, failed,
+                                 fmt::format("round {}: {} on {}", round.id.number, Counted(round.world_size, "worker"),
+                                             Counted(round.nodes, "node"))});
+    if (!round.stopping) continue;
+    const int64_t next = at + 1 < rounds.size() ? begin - Millis(rounds[at + 1].began) : plot.to;
+    plot.rows[0].bars.push_back(
+        {stop, next, BarKind::kLost, false, fmt::format("lost after round {}", round.id.number)});
+  }
+  return PanelContent("Rounds", TimelineHtml(plot) + RoundsTable(rounds));
+}
+
+std::string LookCloserSection(const LiveFacts& facts, const LiveOptions& options) {
+  std::vector<Command> commands;
+  if (!options.stacks.empty()) commands.push_back({"What a worker is doing now:", options.stacks});
+  if (!options.kube_namespace.empty()) {
+    size_t told = 0;
+    for (const StatusLine& node : facts.view.report.nodes) {
+      if (node.host.empty() || told++ == kMostPods) break;
+      commands.push_back(
+          {fmt::format("The output of {}:", node.node),
+           fmt::format("kubectl -n {} logs -f {}", ShellWord(options.kube_namespace), ShellWord(node.host))});
+    }
+  }
+  if (!options.log_dir.empty()) {
+    commands.push_back(
+        {"A page about the run that stays, also after its end:", "muster report " + ShellWord(options.log_dir)});
+  }
+  return PanelContent("Look closer", Commands(commands));
+}
+
+std::string AboutSection(const LiveFacts& facts, const LiveOptions& options) {
+  const LiveView& view = facts.view;
+  const Fact all[] = {{"Job", view.job},
+                      {"Run", view.report.run_id},
+                      {"Last change", Abbreviated(view.report.reason, kLongestReason)},
+                      {"Nodes", fmt::format("{} to {}", view.report.min_nodes, view.report.max_nodes)},
+                      {"Told by", view.source},
+                      {"Machine", options.machine},
+                      {"Muster", view.version},
+                      {"Logs", options.log_dir}};
+  return PanelContent("About", Facts(all));
+}
+
+}  // namespace muster::agent
