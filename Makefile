@@ -17,6 +17,7 @@ data: deps
 	@build-support/setup-venv ruff >/dev/null || echo "ruff could not be set up: its check will be skipped" >&2
 	@build-support/setup-venv s3-server >/dev/null || echo "an S3 server could not be set up: its tests will be skipped" >&2
 	@build-support/setup-venv hub-client >/dev/null || echo "the hub's client could not be set up: its tests will be skipped" >&2
+	@build-support/setup-venv axe >/dev/null || echo "axe-core could not be set up: its tests will be skipped" >&2
 	@build-support/setup-venv uv >/dev/null || echo "uv could not be set up: its test will be skipped" >&2
 	@build-support/setup-go-server minio >/dev/null || echo "a strict S3 server could not be built: its tests will be skipped" >&2
 	@build-support/setup-go-server fake-gcs-server >/dev/null || echo "a GCS server could not be built: its tests will be skipped" >&2

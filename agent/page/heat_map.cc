@@ -21,7 +21,7 @@ constexpr std::array<Shade, 5> kShades = {{{1.05, "up to 1.05 times the median"}
                                            {1.1, "to 1.1 times"},
                                            {1.25, "to 1.25 times"},
                                            {1.5, "to 1.5 times"},
-                                           {1e300, "above"}}};
+                                           {1e300, "above 1.5 times"}}};
 constexpr size_t kNoShade = kShades.size();
 
 size_t ShadeOf(const HeatCell& cell, double median) {

@@ -4,7 +4,6 @@ import base64
 import json
 import os
 import re
-import shutil
 import signal
 import stat
 import subprocess
@@ -14,8 +13,7 @@ import unittest
 
 from muster_case import DEADLINE, MUSTER, MusterCase, main
 
-BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
-CHROMIUM = next(filter(None, map(shutil.which, BROWSERS)), None)
+from browser import CHROMIUM, MISSING, QUIET
 
 
 def report(*arguments, **more):
@@ -328,7 +326,7 @@ f.onload = () => {{
 </script>"""
 
 
-@unittest.skipUnless(CHROMIUM, "NO BROWSER: install chromium-headless-shell to have the report's layout tested")
+@unittest.skipUnless(CHROMIUM, MISSING)
 class Browser(Case):
     def measure(self, page, width):
         wrapper = os.path.join(self.dir, f"frame-{width}.html")
@@ -338,16 +336,8 @@ class Browser(Case):
         dom = subprocess.run(
             [
                 CHROMIUM,
-                "--headless",
-                "--no-sandbox",
-                "--disable-gpu",
-                "--disable-background-networking",
-                "--disable-component-update",
-                "--disable-sync",
-                "--no-first-run",
-                "--disable-dev-shm-usage",
+                *QUIET,
                 f"--user-data-dir={profile}",
-                "--allow-file-access-from-files",
                 "--window-size=1300,900",
                 "--virtual-time-budget=20000",
                 "--dump-dom",
