@@ -55,7 +55,8 @@ std::string RoundsTable(const std::vector<RoundMark>& rounds) {
   for (size_t at = rounds.size(); at-- > rounds.size() - shown;) {
     const RoundMark& round = rounds[at];
     html += fmt::format(
-        "<tbody><tr><td data-label=\"Round\" class=\"num\">{}</td><td data-label=\"Workers\">{} on {}</td>"
+        "<tbody><tr><td data-label=\"Round\" class=\"num\">{}</td><td data-label=\"Workers\" class=\"num\">{} on "
+        "{}</td>"
         "<td data-label=\"Began\">{}</td><td data-label=\"Ended\">{}</td></tr></tbody>\n",
         round.id.number, round.world_size, Counted(round.nodes, "node"),
         EscapeHtml(Abbreviated(round.reason, kLongestReason)),
