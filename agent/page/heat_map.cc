@@ -33,11 +33,13 @@ size_t ShadeOf(const HeatCell& cell, double median) {
 
 // Cells with a step time, the slowest first.
 std::vector<const HeatCell*> BySeconds(std::span<const HeatCell> cells) {
-  std::vector<const HeatCell*> known;
-  for (const HeatCell& cell : cells) {
-    if (cell.seconds) known.push_back(&cell);
+  std::vector<std::pair<double, int>> order;
+  for (size_t at = 0; at < cells.size(); ++at) {
+    if (cells[at].seconds) order.emplace_back(-*cells[at].seconds, static_cast<int>(at));
   }
-  std::stable_sort(known.begin(), known.end(), [](auto* a, auto* b) { return *a->seconds > *b->seconds; });
+  std::sort(order.begin(), order.end());
+  std::vector<const HeatCell*> known;
+  for (const auto& [seconds, at] : order) known.push_back(&cells[static_cast<size_t>(at)]);
   return known;
 }
 

@@ -22,11 +22,12 @@ using rendezvous::StatusReport;
 constexpr size_t kLongestReason = 300;
 constexpr size_t kMostReasons = 20;
 constexpr size_t kMostPods = 3;
+constexpr size_t kMostCells = 1 << 16;  // a node may say that it has any number of slots
 
 int64_t Millis(Duration duration) { return duration / std::chrono::milliseconds(1); }
 
-int WorldSize(const StatusReport& report) {
-  int workers = 0;
+int64_t WorldSize(const StatusReport& report) {
+  int64_t workers = 0;
   for (const StatusLine& node : report.nodes) workers += node.rank ? node.slots : 0;
   return workers;
 }
@@ -126,20 +127,26 @@ std::string TimeSection(const LiveFacts& facts) {
 
 std::string HeatSection(const LiveFacts& facts) {
   HeatMap map;
-  std::vector<const StatusLine*> nodes;
-  for (const StatusLine& node : facts.view.report.nodes) {
-    if (node.rank && node.telemetry && node.telemetry->round == facts.view.report.round) nodes.push_back(&node);
+  const std::vector<StatusLine>& nodes = facts.view.report.nodes;
+  const std::vector<std::optional<int>> first = FirstRanks(nodes);
+  std::vector<std::pair<double, int>> order;
+  for (size_t at = 0; at < nodes.size(); ++at) {
+    if (first[at]) order.emplace_back(*first[at], static_cast<int>(at));
   }
-  std::stable_sort(nodes.begin(), nodes.end(), [](auto* a, auto* b) { return *a->rank < *b->rank; });
-  int first = 0;
-  for (const StatusLine* node : nodes) {
-    map.slots = std::max(map.slots, node->slots);
-    for (const rendezvous::RankTelemetry& rank : node->telemetry->ranks) {
-      HeatCell cell{first + rank.local_rank, node->node, std::nullopt};
-      if (rank.step_time) cell.seconds = std::chrono::duration<double>(*rank.step_time).count();
-      map.cells.push_back(std::move(cell));
+  std::sort(order.begin(), order.end());
+  for (const auto& [first_rank, at] : order) {
+    const StatusLine& node = nodes[static_cast<size_t>(at)];
+    const size_t begin = map.cells.size();
+    map.slots = std::max(map.slots, node.slots);
+    for (int rank = 0; rank < node.slots && map.cells.size() < kMostCells; ++rank) {
+      map.cells.push_back({static_cast<int>(first_rank) + rank, node.node, std::nullopt});
     }
-    first += node->slots;
+    if (!node.telemetry || node.telemetry->round != facts.view.report.round) continue;
+    for (const rendezvous::RankTelemetry& rank : node.telemetry->ranks) {
+      const size_t cell = begin + static_cast<size_t>(std::max(rank.local_rank, 0));
+      if (!rank.step_time || cell >= map.cells.size()) continue;
+      map.cells[cell].seconds = std::chrono::duration<double>(*rank.step_time).count();
+    }
   }
   if (facts.pace.slow) {
     const LivePace::Slow& slow = *facts.pace.slow;

@@ -14,6 +14,7 @@ using rendezvous::RankTelemetry;
 using rendezvous::StatusLine;
 
 constexpr size_t kLongestName = 120;
+constexpr int64_t kMostRanks = 1 << 30;  // a node may say that it has any number of slots
 constexpr std::string_view kUnknown = "\u2013";
 
 uint64_t Hash(std::string_view text, uint64_t hash = 0xcbf29ce484222325) {  // FNV-1a
@@ -122,36 +123,20 @@ bool IsHealthy(const StatusLine& node) {
   return !failed && node.remark.empty() && node.state != "lost";
 }
 
-// Places of the nodes that are shown: those with trouble, then the others, as long as there is room; in their order.
-std::vector<size_t> Shown(const std::vector<StatusLine>& nodes, const TableLimits& limits) {
-  std::vector<size_t> shown;
-  size_t ranks = 0;
+// Whether each node is shown: those with trouble, then the others, as long as there is room.
+std::vector<bool> Shown(const std::vector<StatusLine>& nodes, const TableLimits& limits) {
+  std::vector<bool> shown(nodes.size());
+  size_t count = 0, ranks = 0;
   for (const bool healthy : {false, true}) {
     for (size_t at = 0; at < nodes.size(); ++at) {
       const size_t more = nodes[at].telemetry ? nodes[at].telemetry->ranks.size() : 0;
-      if (IsHealthy(nodes[at]) != healthy || shown.size() == limits.nodes || ranks + more > limits.ranks) continue;
-      shown.push_back(at);
+      if (IsHealthy(nodes[at]) != healthy || count == limits.nodes || ranks + more > limits.ranks) continue;
+      shown[at] = true;
+      ++count;
       ranks += more;
     }
   }
-  std::sort(shown.begin(), shown.end());
   return shown;
-}
-
-// Nodes have their node rank only; ranks of nodes are contiguous, in the order of node ranks.
-std::vector<std::optional<int>> FirstRanks(const std::vector<StatusLine>& nodes) {
-  std::vector<size_t> order;
-  for (size_t at = 0; at < nodes.size(); ++at) {
-    if (nodes[at].rank) order.push_back(at);
-  }
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return *nodes[a].rank < *nodes[b].rank; });
-  std::vector<std::optional<int>> first(nodes.size());
-  int next = 0;
-  for (const size_t at : order) {
-    first[at] = next;
-    next += nodes[at].slots;
-  }
-  return first;
 }
 
 std::string RowHtml(const TableRow& row) {
@@ -199,9 +184,24 @@ void AddChanges(const TableRow* before, const TableRow& now, std::string& json) 
 
 }  // namespace
 
+std::vector<std::optional<int>> FirstRanks(const std::vector<StatusLine>& nodes) {
+  std::vector<std::pair<double, int>> order;
+  for (size_t at = 0; at < nodes.size(); ++at) {
+    if (nodes[at].rank) order.emplace_back(*nodes[at].rank, static_cast<int>(at));
+  }
+  std::sort(order.begin(), order.end());
+  std::vector<std::optional<int>> first(nodes.size());
+  int64_t next = 0;
+  for (const auto& [rank, at] : order) {
+    first[static_cast<size_t>(at)] = static_cast<int>(next);
+    next = std::min(next + nodes[static_cast<size_t>(at)].slots, kMostRanks);
+  }
+  return first;
+}
+
 RankTable MakeRankTable(const rendezvous::StatusReport& report, int slow, const TableLimits& limits) {
   RankTable table;
-  const std::vector<size_t> shown = Shown(report.nodes, limits);
+  const std::vector<bool> shown = Shown(report.nodes, limits);
   const std::vector<std::optional<int>> first_ranks = FirstRanks(report.nodes);
   size_t ranks = 0, all_ranks = 0;
   for (const StatusLine& node : report.nodes) {
@@ -215,7 +215,8 @@ RankTable MakeRankTable(const rendezvous::StatusReport& report, int slow, const 
   if (!table.with_gpu) table.columns.erase(table.columns.begin() + 5);
   uint64_t outline = Hash(Join(table.columns, "|"));
   std::set<std::string> ids;
-  for (const size_t at : shown) {
+  for (size_t at = 0; at < report.nodes.size(); ++at) {
+    if (!shown[at]) continue;
     const StatusLine& node = report.nodes[at];
     std::string name = fmt::format("{:x}", Hash(node.node) >> 24);
     while (!ids.insert(name).second) name += "x";
@@ -232,7 +233,7 @@ RankTable MakeRankTable(const rendezvous::StatusReport& report, int slow, const 
     table.groups.push_back(std::move(group));
   }
   table.open = ranks <= limits.open;
-  table.nodes_left_out = report.nodes.size() - shown.size();
+  table.nodes_left_out = report.nodes.size() - table.groups.size();
   table.ranks_left_out = all_ranks - ranks;
   table.outline = fmt::format("{:x}", outline);
   return table;

@@ -20,6 +20,7 @@ const std::vector<rendezvous::CurvePoint>* CurveOf(const AttemptSummary& attempt
   return longest;
 }
 
+// In the order of ranks, since nodes and records are.
 HeatMap HeatOf(const AttemptSummary& attempt) {
   HeatMap map;
   for (const AttemptFile* file : attempt.nodes) {
@@ -31,23 +32,20 @@ HeatMap HeatOf(const AttemptSummary& attempt) {
       map.cells.push_back(std::move(cell));
     }
   }
-  std::stable_sort(map.cells.begin(), map.cells.end(), [](auto& a, auto& b) { return a.rank < b.rank; });
   return map;
 }
 
 // As LivePace::Slow says it of a run that goes on.
 void MarkSlowest(HeatMap& map) {
-  std::vector<double> others;
-  const HeatCell* slowest = nullptr;
-  for (const HeatCell& cell : map.cells) {
-    if (!cell.seconds) continue;
-    others.push_back(*cell.seconds);
-    if (slowest == nullptr || *cell.seconds > *slowest->seconds) slowest = &cell;
+  std::vector<std::pair<double, int>> order;
+  for (size_t at = 0; at < map.cells.size(); ++at) {
+    if (map.cells[at].seconds) order.emplace_back(*map.cells[at].seconds, static_cast<int>(at));
   }
-  if (others.size() < kFewestRanks) return;
-  std::sort(others.begin(), others.end());
-  others.pop_back();
-  const double median = others[others.size() / 2];
+  if (order.size() < kFewestRanks) return;
+  std::sort(order.begin(), order.end());
+  const HeatCell* slowest = &map.cells[static_cast<size_t>(order.back().second)];
+  order.pop_back();
+  const double median = order[order.size() / 2].first;
   if (*slowest->seconds < kSlowFactor * median) return;
   map.slow = slowest->rank;
   map.evidence = fmt::format("Rank {} on {} was slower than the others: {} a step, the others {}.", slowest->rank,

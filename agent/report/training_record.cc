@@ -1,6 +1,5 @@
 #include "agent/report/training_record.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "base/json_fields.h"
@@ -102,10 +101,11 @@ Status ReadTraining(const JsonFields& fields, size_t most_ranks, AttemptRecord& 
   MUSTER_ASSIGN_OR_RETURN(const Json* ranks, FindList(fields, "training", most_ranks));
   for (size_t at = 0; ranks != nullptr && at < ranks->size(); ++at) {
     MUSTER_ASSIGN_OR_RETURN(const RankTraining rank, ReadRank((*ranks)[at], fmt::format("training {}: ", at)));
+    if (!record.training.empty() && rank.local_rank <= record.training.back().local_rank) {
+      return absl::InvalidArgumentError(fmt::format("training {}: 'local_rank' is not above the one before", at));
+    }
     record.training.push_back(rank);
   }
-  std::stable_sort(record.training.begin(), record.training.end(),
-                   [](const auto& a, const auto& b) { return a.local_rank < b.local_rank; });
   MUSTER_ASSIGN_OR_RETURN(const Json* points, FindList(fields, "curve", rendezvous::kMaxCurvePoints));
   for (size_t at = 0; points != nullptr && at < points->size(); ++at) {
     MUSTER_ASSIGN_OR_RETURN(const rendezvous::CurvePoint point, ReadPoint((*points)[at]));

@@ -112,6 +112,23 @@ TEST(LivePage, IsBounded) {
   EXPECT_THAT(page, HasSubstr("5904 ranks left out."));  // of the step times
 }
 
+TEST(LivePage, RanksAreCountedByTheirNodesRanks) {
+  LiveFacts facts = SampleFacts({.nodes = 3, .slots = 2, .slow = -1});
+  std::swap(facts.view.report.nodes[0], facts.view.report.nodes[2]);
+  facts.view.report.nodes[1].telemetry.reset();  // it has told nothing yet
+  facts.view.report.nodes[2].telemetry->ranks[1].step_time = std::chrono::seconds(9);
+  const std::vector<std::optional<int>> first = FirstRanks(facts.view.report.nodes);
+  EXPECT_EQ(first, (std::vector<std::optional<int>>{4, 2, 0}));
+  EXPECT_THAT(HeatSection(facts), HasSubstr("the slowest 9.00 s (rank 1)"));
+  EXPECT_THAT(HeatSection(facts), HasSubstr("<path class=\"none\" d=\"M2 0.5h2\"/>"));
+}
+
+TEST(LivePage, ANodeMaySayAnyNumberOfSlots) {
+  LiveFacts facts = SampleFacts({.nodes = 200, .slots = 1});
+  for (rendezvous::StatusLine& node : facts.view.report.nodes) node.slots = 1 << 24;
+  EXPECT_LT(LivePage(MakeLiveContent(facts, {})).size(), 250'000u);
+}
+
 TEST(LivePage, NodesWithTroubleAreKept) {
   LiveFacts facts = SampleFacts({.nodes = 40, .slots = 1});
   facts.view.report.nodes[33].telemetry->ranks[0].exit_code = 137;
