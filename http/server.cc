@@ -290,12 +290,12 @@ class Server::Impl::Session : public std::enable_shared_from_this<Session> {
     if (response.feed) keep_alive_ = false;
     const std::string length =
         response.feed ? "" : fmt::format("Content-Length: {}\r\n", response.body.size());  // else up to the end
-    const std::string policy =
-        response.policy.empty() ? "" : fmt::format("Content-Security-Policy: {}\r\n", response.policy);
+    std::string more;
+    for (const auto& [name, value] : response.headers) more += fmt::format("{}: {}\r\n", name, value);
     answer_ = fmt::format(
         "HTTP/1.1 {} {}\r\nServer: muster\r\nContent-Type: {}\r\n{}Cache-Control: no-store\r\n"
         "X-Content-Type-Options: nosniff\r\n{}{}Connection: {}\r\n\r\n",
-        response.status, ReasonPhrase(response.status), response.content_type, length, policy,
+        response.status, ReasonPhrase(response.status), response.content_type, length, more,
         response.status == 405 ? fmt::format("Allow: {}\r\n", allow_) : "", keep_alive_ ? "keep-alive" : "close");
     if (!head_) answer_ += response.body;
     Hold(pending_.size() + answer_.size());
@@ -479,7 +479,7 @@ const Server::Route* Server::Impl::Find(std::string_view path) const {
   if (const auto exact = routes_.find(std::string(path)); exact != routes_.end()) return &exact->second;
   const Route* longest = nullptr;  // routes are sorted, so the last match is the longest
   for (const auto& [prefix, route] : routes_) {
-    if (prefix.ends_with('/') && path.starts_with(prefix)) longest = &route;
+    if (prefix.size() > 1 && prefix.ends_with('/') && path.starts_with(prefix)) longest = &route;
   }
   return longest;
 }

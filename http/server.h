@@ -55,7 +55,7 @@ class Server {
     std::string body;
     // Follows the body; the connection ends with it. It counts as being answered, so whoever makes feeds bounds them.
     std::shared_ptr<Feed> feed = nullptr;
-    std::string policy = {};  // the value of Content-Security-Policy; empty: none
+    Headers headers = {};  // further ones; their values have no line breaks
   };
 
   // The handler calls it once, on the loop, before it returns or later. It does nothing after the request's deadline.
@@ -68,7 +68,8 @@ class Server {
     size_t longest_body = 16 << 10;  // bytes
     std::optional<Duration> answer;  // Options::request for this path; the request itself must come as fast as any
   };
-  // Keyed by path. A key that ends with '/' matches all paths that begin with it; the longest match counts.
+  // Keyed by path. A key that ends with '/' matches all paths that begin with it, but "/" alone only itself; the
+  // longest match counts.
   using Routes = std::map<std::string, Route>;
 
   struct Options {
