@@ -52,6 +52,7 @@ Followers::Followers(boost::asio::io_context& loop, Sources sources)
 
 void Followers::Add(PeerId id, bool telemetry) {
   followers_[id] = {telemetry};
+  viewer_waits_ |= telemetry;
   if (telemetry) SendEachSecond();
 }
 
@@ -77,6 +78,7 @@ void Followers::Tell(const std::string& node, const Telemetry& telemetry) {
     return;
   }
   told_[node] = telemetry;
+  if (viewer_waits_) SendSoon();
 }
 
 StatusReport Followers::Report(bool telemetry) {
@@ -115,6 +117,7 @@ void Followers::SendSoon() {
     auto self = weak.lock();
     if (!self || error) return;
     self->soon_armed_ = false;
+    self->viewer_waits_ &= self->told_.empty();
     std::optional<StatusReport> plain, whole;
     for (const auto& [id, follower] : self->followers_) {
       std::optional<StatusReport>& report = follower.telemetry ? whole : plain;

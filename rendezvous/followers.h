@@ -44,7 +44,7 @@ class Followers : public std::enable_shared_from_this<Followers> {
   // `sources` are called until Clear().
   Followers(boost::asio::io_context& loop, Sources sources);
 
-  // Its first report comes with the next change, or, with telemetry, within a second.
+  // Its first report comes with the next change, or, with telemetry, soon after the first node has told some.
   void Add(PeerId id, bool telemetry);
   void Remove(PeerId id) { followers_.erase(id); }
   bool empty() const { return followers_.empty(); }
@@ -72,6 +72,7 @@ class Followers : public std::enable_shared_from_this<Followers> {
   std::unordered_map<PeerId, Follower> followers_;
   bool soon_armed_ = false;
   bool each_second_armed_ = false;
+  bool viewer_waits_ = false;              // a new one, for the first telemetry
   std::optional<TimePoint> looked_at_;     // when somebody looked last
   std::optional<TimePoint> asked_at_;      // when the nodes were asked last
   std::map<std::string, Telemetry> told_;  // by node
