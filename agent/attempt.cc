@@ -5,6 +5,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cerrno>
+#include <cmath>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -97,6 +98,7 @@ class Attempt::Impl : public std::enable_shared_from_this<Impl> {
   std::optional<std::string> OwnError(int local_rank) const;
   void SayGone();
   void ReleaseGone();
+  void NoteTraining();
   void Write();
   WorkerFailure ToFailure(const launcher::ExitRecord& exit) const;
 
@@ -293,12 +295,26 @@ void Attempt::Impl::ReleaseGone() {
 void Attempt::Impl::Close(const std::string& reason) {
   record_.end_reason = reason;
   record_.ended_unix_ms = UnixMillis();
+  NoteTraining();
   Write();
 }
 
 void Attempt::Impl::JobEnded(int exit_code, const std::string& reason) {
+  record_.spent = events_.spent();
   record_.job = JobResult{exit_code, Classify(exit_code, options_.job.shared.overrides), reason};
   Write();
+}
+
+void Attempt::Impl::NoteTraining() {
+  rendezvous::Telemetry told = Telemetry();
+  record_.training.clear();
+  for (const rendezvous::RankTelemetry& rank : told.ranks) {
+    if (!rank.position) continue;
+    record_.training.push_back({rank.local_rank, *rank.position, rank.in_epochs, rank.end, rank.loss, rank.step_time});
+    if (rank.loss && !std::isfinite(*rank.loss)) record_.training.back().loss.reset();
+  }
+  record_.curve = std::move(told.curve);
+  record_.spent = events_.spent();
 }
 
 void Attempt::Impl::Write() {

@@ -35,6 +35,8 @@ struct AttemptEvents {
   std::function<void()> first_output;
   // A worker has told that it is further (or, after a restart of its own, back): rank_progress.h.
   std::function<void(double position)> progress;
+  // Where the time of this agent went until now, for the record.
+  std::function<TimeLedger::Spent()> spent;
 };
 
 inline constexpr Duration kCauseWait = std::chrono::seconds(2);

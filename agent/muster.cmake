@@ -1,9 +1,9 @@
 # The `muster` binary: fully static, so that it runs in any image. Only this target links the rooms together.
 muster_room(muster_agent COLD
-  SOURCES args_from_env.cc attempt.cc endpoint_name.cc error_file.cc hang_evidence.cc hang_guard.cc http_fetch.cc inner_status.cc live/telemetry_teller.cc installation.cc
+  SOURCES args_from_env.cc attempt.cc endpoint_name.cc error_file.cc hang_evidence.cc hang_guard.cc http_fetch.cc inner_status.cc gpu_watch.cc live_source.cc page_access.cc telemetry_teller.cc viewers.cc installation.cc
           local_nodes.cc log_place.cc mpi_host_files.cc mpi_launcher.cc node_agent.cc node_check.cc nodes_file.cc
           old_logs.cc port_relay.cc preempt_notice.cc preempt_url.cc rendezvous_place.cc round_store.cc rsh_here.cc serve_rsh.cc
-          start_check.cc termination_report.cc this_node.cc watch.cc wire_plain.cc wire_torch.cc
+          start_check.cc termination_report.cc this_node.cc watch_port.cc wire_plain.cc wire_torch.cc
           commands/check_command.cc commands/command_line.cc commands/coordinator_command.cc
           commands/install_command.cc commands/report_command.cc commands/rsh_command.cc commands/run_command.cc
           commands/stacks_command.cc commands/status_command.cc commands/store_command.cc commands/version_command.cc

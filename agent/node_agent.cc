@@ -9,7 +9,7 @@
 #include "agent/error_file.h"
 #include "agent/flags/early_signals.h"
 #include "agent/hang_guard.h"
-#include "agent/live/telemetry_teller.h"
+#include "agent/live/live_view.h"
 #include "agent/log_place.h"
 #include "agent/node_check.h"
 #include "agent/nodes_file.h"
@@ -18,9 +18,10 @@
 #include "agent/round_store.h"
 #include "agent/standby/standbys.h"
 #include "agent/start_check.h"
+#include "agent/telemetry_teller.h"
 #include "agent/termination_report.h"
 #include "agent/this_node.h"
-#include "agent/watch.h"
+#include "agent/watch_port.h"
 #include "agent/wiring.h"
 #include "agent/workers/torch_env.h"
 #include "base/environment.h"
@@ -62,8 +63,9 @@ class NodeAgent::Impl {
         standbys_(loop_, reaper_, options_,
                   {.learned = [this](const std::string& imports) { ShareImports(imports); },
                    .preparing = [this](bool preparing) { attendant_->Prepares(preparing); }}),
-        teller_(loop_, {.facts = [this] { return Facts(); },
-                        .tell = [this](const rendezvous::Telemetry& facts) { attendant_->Tell(facts); }}),
+        teller_(loop_, reaper_,
+                {.facts = [this] { return Facts(); },
+                 .tell = [this](const rendezvous::Telemetry& facts) { attendant_->Tell(facts); }}),
         watch_(loop_, options_, Sources()) {
     cold_workers_ = std::move(wiring_.workers);
     wiring_.workers = [this](const Assignment& assignment,
@@ -83,6 +85,7 @@ class NodeAgent::Impl {
  private:
   WatchSources Sources();
   rendezvous::Telemetry Facts();
+  TimeLedger::Spent Spent() { return watch_.ledger().MetricsAt(MonotonicClock::now()).spent; }
   // --- start ---
   void FindPlace();
   void Join(RendezvousPlace place);
@@ -95,6 +98,7 @@ class NodeAgent::Impl {
   void StopRound(const rendezvous::attendance::StopRound& stop);
   void End(const Verdict& verdict);
   void SayHowItEnded(const Verdict& verdict);
+  void SayWhereTheTimeWent();
   void SayHowItLeft(int code);
   void SayEnd(decltype(&log::Info) say, const std::string& reason, int code) const;
   // --- what the workers do ---
@@ -155,7 +159,7 @@ class NodeAgent::Impl {
   std::string reason_;  // why the agent ends, if no verdict says so
   std::unique_ptr<EndpointName> endpoint_name_;
   TelemetryTeller teller_;  // begins when `attendant_` is there
-  Watch watch_;             // reads the members above
+  WatchPort watch_;         // reads the members above
 };
 
 WatchSources NodeAgent::Impl::Sources() {
@@ -168,7 +172,7 @@ WatchSources NodeAgent::Impl::Sources() {
   sources.store = [this] { return store_.server(); };
   sources.attended = [this] {
     std::optional<std::string> address = attendant_ ? attendant_->attended() : std::nullopt;
-    return WatchSources::Attended{address.has_value(), address.value_or(""), place_.coordinator.get(), &credentials_};
+    return Attended{address.has_value(), address.value_or(""), place_.coordinator.get(), &credentials_};
   };
   return sources;
 }
@@ -177,7 +181,7 @@ WatchSources NodeAgent::Impl::Sources() {
 rendezvous::Telemetry NodeAgent::Impl::Facts() {
   rendezvous::Telemetry facts = attempt_ ? attempt_->Telemetry() : rendezvous::Telemetry{};
   if (attempt_ && attempt_->assignment().node_rank != 0) facts.curve.clear();
-  const TimeLedger::Spent spent = watch_.ledger().MetricsAt(MonotonicClock::now()).spent;
+  const TimeLedger::Spent spent = Spent();
   for (size_t use = 0; use < kTimeUses; ++use) {
     facts.seconds[std::string(TimeUseName(static_cast<TimeUse>(use)))] =
         std::chrono::duration<double>(spent[use]).count();
@@ -321,7 +325,8 @@ void NodeAgent::Impl::StartRound(const Assignment& assignment) {
                        .succeeded = [this] { WorkersSucceeded(); },
                        .gone = [this] { WorkersGone(); },
                        .first_output = [this] { watch_.ledger().FirstOutput(MonotonicClock::now()); },
-                       .progress = [this](double to) { watch_.ledger().Progress(to, MonotonicClock::now()); }};
+                       .progress = [this](double to) { watch_.ledger().Progress(to, MonotonicClock::now()); },
+                       .spent = [this] { return Spent(); }};
   guard_.End();
   attempt_ =
       std::make_unique<Attempt>(loop_, reaper_, console_, options_, wiring_, assignment, logs_.root, std::move(events));
@@ -465,6 +470,7 @@ void NodeAgent::Impl::End(const Verdict& verdict) {
   verdict_ = verdict;
   watch_.ledger().Decided(verdict, MonotonicClock::now());
   SayHowItEnded(verdict);
+  SayWhereTheTimeWent();
   if (attempt_ && !attempt_gone_) {  // the attempt's record is written before the job's end
     if (stop_reason_.empty()) stop_reason_ = verdict.reason;
     if (guard_.gathering()) return;  // the workers are stopped after it
@@ -485,6 +491,13 @@ void NodeAgent::Impl::SayHowItEnded(const Verdict& verdict) {
   if (inner && inner->exit_code == verdict.exit_code) return;  // the run inside has printed it
   console_.Write(launcher::Console::Stream::kErr, wiring_.summary(verdict, self_.name));
   SayEnd(log::Error, verdict.reason, verdict.exit_code);
+}
+
+// Once for the job. Of a program that tells no progress and did not restart it would say nothing new.
+void NodeAgent::Impl::SayWhereTheTimeWent() {
+  if (options_.wire != Wire::kTorch || !attempt_ || attempt_->assignment().node_rank != 0) return;
+  if (attempt_->assignment().restart_count == 0 && !attempt_->Training()) return;
+  log::Info(TimeSentence(Spent()));
 }
 
 // For a node that was told to leave.

@@ -12,7 +12,7 @@
 #include "agent/start_check.h"
 #include "agent/termination_report.h"
 #include "agent/this_node.h"
-#include "agent/watch.h"
+#include "agent/watch_port.h"
 #include "base/environment.h"
 #include "base/exit_codes.h"
 #include "base/host_names.h"

@@ -6,7 +6,7 @@
 #include "agent/flags/flag_values.h"
 #include "agent/flags/service_links.h"
 #include "agent/rendezvous_place.h"
-#include "agent/watch.h"
+#include "agent/watch_port.h"
 #include "base/environment.h"
 #include "base/exit_codes.h"
 #include "base/log.h"

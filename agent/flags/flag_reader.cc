@@ -220,6 +220,9 @@ Status FlagReader::ReadHttpPort(HttpListen* http) const {
   const auto chosen = port.given() ? std::optional(port.text) : std::nullopt;
   MUSTER_ASSIGN_OR_RETURN(*http, Of(port, ChooseHttpListen(chosen, InCluster(environment_))));
   if (port.given()) http->origin = port.origin;
+  const FlagValue token = Get("http-token-file");
+  http->token_file = token.text;
+  http->token_origin = token.origin;
   return absl::OkStatus();
 }
 

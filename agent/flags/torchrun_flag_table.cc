@@ -100,6 +100,8 @@ constexpr Flag kTable[] = {
      "a further form of lines that say so: named groups step, steps, epoch, epochs, loss, as (?P<step>\\d+)"},
     {"http-port", 0, kV, kM, "MUSTER_HTTP_PORT", "", "[HOST:]PORT|off", "",
      "port of /healthz, /readyz, /status and /metrics; 0: the kernel chooses; default: off, under Kubernetes 29480"},
+    {"http-token-file", 0, kV, kM, "MUSTER_HTTP_TOKEN_FILE", "", "FILE", "",
+     "whoever opens the live page of that port, or asks for its ranks, must give the token in this file"},
     {"node-check", 0, kV, kM, "MUSTER_NODE_CHECK", "", "COMMAND", "",
      "must end with 0 before this node joins, and after the node failed twice in a row; builtin: `muster check`"},
     {"node-check-timeout", 0, kV, kM, "MUSTER_NODE_CHECK_TIMEOUT", "60s", "DURATION", "",

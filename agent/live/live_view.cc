@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 
 #include "agent/report/report_text.h"
 #include "base/exit_codes.h"
@@ -128,6 +129,25 @@ LiveTime TimeOf(const StatusReport& report) {
     return time;
   }
   return time;
+}
+
+std::string TimeSentence(const TimeLedger::Spent& spent) {
+  const Duration total = std::accumulate(spent.begin(), spent.end(), Duration{});
+  if (total <= Duration{}) return "";
+  std::vector<std::pair<Duration, TimeUse>> lost;
+  for (size_t use = 0; use < kTimeUses; ++use) {
+    const auto which = static_cast<TimeUse>(use);
+    if (which != TimeUse::kTraining && spent[use] > total / 1000) lost.emplace_back(spent[use], which);
+  }
+  std::sort(lost.rbegin(), lost.rend());
+  std::vector<std::string> parts;
+  for (const auto& [time, use] : lost)
+    parts.push_back(fmt::format("{} {}", TimeUseName(use), FormatSpan(Millis(time))));
+  const Duration trained = spent[static_cast<size_t>(TimeUse::kTraining)];
+  return fmt::format("goodput {:.1f} %: trained for {} of {}{}{}",
+                     100.0 * static_cast<double>(trained.count()) / static_cast<double>(total.count()),
+                     FormatSpan(Millis(trained)), FormatSpan(Millis(total)),
+                     parts.empty() ? "" : "; lost: ", Join(parts, ", "));
 }
 
 std::string Sentence(const LiveView& view) {

@@ -52,6 +52,9 @@ struct LiveTime {
   std::optional<double> goodput;
 };
 LiveTime TimeOf(const rendezvous::StatusReport& report);
+// "goodput 83.3 %: trained for 10 min 00 s of 12 min 00 s; lost: restart 1 min 00 s, start 45.0 s, redone 15.0 s", the
+// largest loss first; without those below a thousandth. Empty: no time has passed.
+std::string TimeSentence(const TimeLedger::Spent& spent);
 
 // What the run is doing, in one sentence of plain text: "Training: 64 workers on 8 nodes, in attempt 2 since 12 min",
 // "Restarting: rank 3 on node-1 ended with exit code 1 (restart 1 of 3)", "Waiting for the first round: 3 of 4 nodes

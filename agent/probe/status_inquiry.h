@@ -16,6 +16,14 @@
 
 namespace muster::agent {
 
+// A coordinator that a node attends.
+struct Attended {
+  bool any = false;     // this node attends a coordinator now
+  std::string address;  // then; empty: `local`
+  rendezvous::Coordinator* local = nullptr;
+  const net::Credentials* credentials = nullptr;
+};
+
 class StatusInquiry {
  public:
   using Done = std::function<void(StatusOr<rendezvous::StatusReport>)>;

@@ -43,6 +43,8 @@ struct HttpListen {
   std::string host;                    // numeric or "localhost"; empty: every address
   int port = 0;                        // 0: the kernel chooses
   std::string origin = "--http-port";  // the flag or variable, for the errors
+  std::string token_file;              // of the live page; empty: everybody may see it
+  std::string token_origin;            // the flag or variable that gave it
 };
 // The default under Kubernetes. Below the ports that the kernel gives out by itself.
 inline constexpr int kHttpPortUnderKubernetes = 29480;

@@ -39,7 +39,9 @@ class Clients(WatchCase):
         self.assertEqual(self.ask(self.port, "/healthz", "HEAD"), (200, ""))
         self.assertEqual(self.ask(self.port, "/healthz?verbose=1"), (200, "ok\n"))
         code, body = self.ask(self.port, "/nothing")
-        self.assertEqual((code, body.splitlines()[1:]), (404, ["/healthz", "/metrics", "/readyz", "/status"]))
+        self.assertEqual(
+            (code, body.splitlines()[1:]), (404, ["/", "/events", "/healthz", "/metrics", "/readyz", "/status"])
+        )
         for method in ("POST", "PUT", "DELETE", "OPTIONS", "TRACE", "BREW"):
             code = self.ask(self.port, "/metrics", method)[0]
             self.assertIn(code, (405, 400) if method == "BREW" else (405,))

@@ -490,7 +490,7 @@ class Settings(WatchCase):
         inner = [MUSTER, "exec", "--", "sh", "-c", "exit 7"]
         done = self.exec(command=["env", "-u", "MUSTER_HTTP_PORT", *inner], KUBERNETES_SERVICE_HOST="10.0.0.1")
         self.assertEqual(done.returncode, 7)
-        self.assertRegex(done.stderr, "W muster cannot serve /healthz, .*: port 29480 is taken by another process")
+        self.assertRegex(done.stderr, "W muster cannot serve /, .*: port 29480 is taken by another process")
         # A muster inside opens no port: the port belongs to the outer one.
         done = self.exec("--http-port=127.0.0.1:0", command=["sh", "-c", "echo $MUSTER_HTTP_PORT"])
         self.assertEqual((done.returncode, done.stdout), (0, "off\n"))

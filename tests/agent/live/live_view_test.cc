@@ -140,6 +140,21 @@ TEST(LiveView, GoodputIsTheShareThatTrained) {
   EXPECT_EQ(time.spent[static_cast<size_t>(TimeUse::kStart)], Duration(seconds(10)));
 }
 
+TEST(LiveView, OneSentenceSaysWhereTheTimeWent) {
+  TimeLedger::Spent spent{};
+  EXPECT_EQ(TimeSentence(spent), "");
+  const auto put = [&](TimeUse use, Duration time) { spent[static_cast<size_t>(use)] = time; };
+  put(TimeUse::kTraining, seconds(600));
+  EXPECT_EQ(TimeSentence(spent), "goodput 100.0 %: trained for 10 min 00 s of 10 min 00 s");
+  put(TimeUse::kStart, seconds(45));
+  put(TimeUse::kRestart, seconds(60));
+  put(TimeUse::kRedone, seconds(15));
+  put(TimeUse::kHang, milliseconds(5));
+  EXPECT_EQ(TimeSentence(spent),
+            "goodput 83.3 %: trained for 10 min 00 s of 12 min 00 s; lost: restart 1 min 00 s, start 45.0 s, redone "
+            "15.0 s");
+}
+
 TEST(LiveView, OneSentenceSaysWhatTheRunDoes) {
   LiveView view = SomeView();
   EXPECT_EQ(Sentence(view), "Training: 4 workers on 2 nodes, in round 2, for 40.0 s");

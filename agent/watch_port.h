@@ -1,4 +1,5 @@
-// /healthz, /readyz, /status, /metrics of an agent, `muster coordinator` and --serve-rsh, by HTTP (docs/watching.md).
+// /healthz, /readyz, /status, /metrics of an agent, `muster coordinator` and --serve-rsh, by HTTP, and the live page of
+// an agent (docs/watching.md).
 //
 // Loop thread only. No request changes what the agent does, or waits for more than the coordinator, and for its
 // news (both with a deadline).
@@ -10,6 +11,7 @@
 #include <optional>
 #include <string>
 
+#include "agent/probe/status_inquiry.h"
 #include "agent/watch/round_ledger.h"
 #include "agent/watch/status_text.h"
 #include "agent/workers/run_options.h"
@@ -30,19 +32,13 @@ struct WatchSources {
   std::function<std::optional<double>()> first_output_seconds;
   std::function<std::optional<TrainingFacts>()> training;
   std::function<const store::StoreServer*()> store;  // nullptr: there is none now
-  struct Attended {
-    bool any = false;     // this node attends a coordinator now
-    std::string address;  // then; empty: `local`
-    rendezvous::Coordinator* local = nullptr;
-    const net::Credentials* credentials = nullptr;
-  };
   std::function<Attended()> attended;
 };
 
-class Watch {
+class WatchPort {
  public:
-  Watch(boost::asio::io_context& loop, const RunOptions& options, WatchSources sources);
-  ~Watch();
+  WatchPort(boost::asio::io_context& loop, const RunOptions& options, WatchSources sources);
+  ~WatchPort();
 
   // Opens the port, if one is wanted, and logs it. If it cannot: an error if the user named the port, else a warning.
   Status Open();

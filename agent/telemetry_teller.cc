@@ -1,4 +1,8 @@
-#include "agent/live/telemetry_teller.h"
+#include "agent/telemetry_teller.h"
+
+#include <algorithm>
+
+#include "base/environment.h"
 
 namespace muster::agent {
 namespace {
@@ -7,23 +11,19 @@ constexpr Duration kPause = std::chrono::seconds(1);
 
 }  // namespace
 
-TelemetryTeller::TelemetryTeller(boost::asio::io_context& loop, Sources sources)
-    : timer_(loop), sources_(std::move(sources)) {}
+TelemetryTeller::TelemetryTeller(boost::asio::io_context& loop, launcher::Reaper& reaper, Sources sources)
+    : timer_(loop), sources_(std::move(sources)), gpus_(loop, reaper) {}
 
 void TelemetryTeller::Want() {
   const bool tells = until_.has_value();
   until_ = MonotonicClock::now() + rendezvous::kTelemetryTime;
-  if (!tells) Tell();
+  if (tells) return;
+  gpus_.Begin();
+  Tell();
 }
 
-void TelemetryTeller::Stop() {
-  until_.reset();
-  timer_.cancel();
-}
-
-void TelemetryTeller::Tell() {
+void TelemetryTeller::AddUse(rendezvous::Telemetry& facts) {
   const TimePoint now = MonotonicClock::now();
-  rendezvous::Telemetry facts = sources_.facts();
   std::set<pid_t> groups;  // each worker leads one
   for (const auto& rank : facts.ranks) {
     if (!rank.exit_code) groups.insert(static_cast<pid_t>(rank.pid));
@@ -42,6 +42,17 @@ void TelemetryTeller::Tell() {
   }
   used_ = std::move(used);
   looked_at_ = now;
+  const auto visible = Environment::OfProcess().Get("CUDA_VISIBLE_DEVICES");
+  const std::vector<GpuUse> uses = DealGpus(gpus_.gpus(), visible, facts.ranks.size());
+  for (size_t rank = 0; rank < uses.size(); ++rank) {
+    facts.ranks[rank].gpu_share = uses[rank].share;
+    facts.ranks[rank].gpu_memory_bytes = uses[rank].memory_bytes;
+  }
+}
+
+void TelemetryTeller::Tell() {
+  rendezvous::Telemetry facts = sources_.facts();
+  AddUse(facts);
   sources_.tell(facts);
   timer_.expires_after(kPause);
   timer_.async_wait([this](const boost::system::error_code& error) {
@@ -49,6 +60,7 @@ void TelemetryTeller::Tell() {
     if (MonotonicClock::now() < *until_) return Tell();
     until_.reset();
     used_.clear();
+    gpus_.End();
   });
 }
 

@@ -1,4 +1,4 @@
-#include "agent/watch.h"
+#include "agent/watch_port.h"
 
 #include <sys/resource.h>
 #include <unistd.h>
@@ -6,9 +6,13 @@
 #include <fstream>
 
 #include "agent/inner_status.h"
+#include "agent/page_access.h"
 #include "agent/probe/status_inquiry.h"
 #include "agent/probe/status_waits.h"
+#include "agent/viewers.h"
 #include "base/environment.h"
+#include "base/host_fs.h"
+#include "base/host_names.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "base/version.h"
@@ -43,6 +47,16 @@ http::Server::Handler Always(std::string text) {
   };
 }
 
+// What the page tells a reader to type.
+LiveOptions LookCloser(const RunOptions& options) {
+  constexpr std::string_view kNamespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
+  LiveOptions closer;
+  closer.log_dir = options.logs.Folder();
+  closer.kube_namespace = HostFs().ReadLine(kNamespaceFile).value_or("");
+  closer.machine = HostName();
+  return closer;
+}
+
 // nullptr: no port is wanted, or the user did not name one and it cannot be opened.
 StatusOr<std::unique_ptr<http::Server>> OpenPort(boost::asio::io_context& loop, const HttpListen& wanted,
                                                  http::Server::Routes routes) {
@@ -71,7 +85,7 @@ std::string ValueOf(std::string_view query, std::string_view name) {
 
 }  // namespace
 
-class Watch::Impl {
+class WatchPort::Impl {
  public:
   Impl(boost::asio::io_context& loop, const RunOptions& options, WatchSources sources)
       : loop_(loop),
@@ -81,7 +95,11 @@ class Watch::Impl {
         inquiry_(loop, options.job.run_id),
         telemetry_inquiry_(loop, options.job.run_id, true),
         waits_(loop, options.job.run_id),
-        inner_(loop) {
+        inner_(loop),
+        viewers_(loop, options.job.run_id, LookCloser(options), inner_,
+                 {.attended = sources_.attended,
+                  .own = [this] { return ledger_.OwnView(); },
+                  .version = std::string(Version())}) {
     process_.started_unix_ms = UnixMillis();
   }
 
@@ -96,10 +114,17 @@ class Watch::Impl {
       answer({200, std::string(kExpositionType), ToExposition(Look())});
     };
     routes["/status"].handler = [this](const http::Server::Request& request, const http::Server::Answer& answer) {
+      if (ValueOf(request.query, "ranks=") == "1" && !JudgeAccess(request, token_).allowed) return answer(NeedsToken());
       if (options_.wire != Wire::kPlain || !PassInside(request.query, answer)) SendStatus(request.query, answer);
     };
     routes["/status"].answer = kLongestAnswer;
+    if (options_.http.on) AddPage(routes);
     if (!options_.http.on) return OpenInside(routes["/status"]);
+    if (!options_.http.token_file.empty()) {
+      auto read = net::ReadCredentials({.token = options_.http.token_file});
+      if (!read.ok()) return Annotate(read.status(), options_.http.token_origin);
+      token_ = read->token;
+    }
     MUSTER_ASSIGN_OR_RETURN(port_, OpenPort(loop_, options_.http, std::move(routes)));
     // An agent inside knows more than this one.
     if (options_.wire == Wire::kPlain) inner_.Begin([this] { waits_.EndAll(); });
@@ -168,11 +193,27 @@ class Watch::Impl {
                       });
   }
 
+  void AddPage(http::Server::Routes& routes) {
+    routes["/"].handler = [this](const http::Server::Request& request, const http::Server::Answer& answer) {
+      const PageAccess access = JudgeAccess(request, token_);
+      if (!access.allowed) return answer(NeedsToken());
+      viewers_.Page([answer, cookie = access.cookie](http::Server::Response page) {
+        if (!cookie.empty()) page.headers.emplace_back("Set-Cookie", cookie);
+        answer(std::move(page));
+      });
+    };
+    routes["/events"].handler = [this](const http::Server::Request& request, const http::Server::Answer& answer) {
+      if (!JudgeAccess(request, token_).allowed) return answer(NeedsToken());
+      viewers_.Events(request.query, answer);
+    };
+  }
+
   void SendStatus(std::string_view query, const http::Server::Answer& answer) {
-    auto send = [this, answer](const StatusOr<rendezvous::StatusReport>& report) {
+    const std::string ranks = ValueOf(query, "ranks=");
+    auto send = [this, answer, ranks](const StatusOr<rendezvous::StatusReport>& report) {
       const Metrics metrics = ledger_.MetricsAt(MonotonicClock::now());
       StatusAnswer facts{.source = report.ok() ? "coordinator" : "node",
-                         .muster = version_,
+                         .muster = ranks == "1" ? std::string_view(version_) : "",
                          .standby_workers = sources_.standby_workers(),
                          .first_output_seconds = sources_.first_output_seconds(),
                          .training = sources_.training(),
@@ -181,9 +222,8 @@ class Watch::Impl {
       if (!report.ok()) facts.source_reason = Message(report.status());
       answer({200, "application/json", StatusJson(report.ok() ? *report : ledger_.OwnView(), facts) + "\n"});
     };
-    const WatchSources::Attended attended = sources_.attended();
+    const Attended attended = sources_.attended();
     const std::string after = ValueOf(query, "after="), wait = ValueOf(query, "wait=");
-    const std::string ranks = ValueOf(query, "ranks=");
     if (!ranks.empty() && ranks != "0" && ranks != "1")
       return answer(Plain(400, fmt::format("ranks={}: want 0 or 1", ranks)));
     const auto seconds = wait.empty() ? 0 : ParseInt(wait);
@@ -211,7 +251,9 @@ class Watch::Impl {
   StatusInquiry telemetry_inquiry_;
   StatusWaits waits_;
   InnerStatus inner_;
+  Viewers viewers_;
   const std::string version_{Version()};
+  std::string token_;  // of the live page; empty: none
   ProcessMetrics process_;
   bool had_store_ = false;
   StoreMetrics past_;
@@ -219,12 +261,12 @@ class Watch::Impl {
   std::unique_ptr<StatusFile> file_;  // names `port_`, which is for the agent around this one
 };
 
-Watch::Watch(boost::asio::io_context& loop, const RunOptions& options, WatchSources sources)
+WatchPort::WatchPort(boost::asio::io_context& loop, const RunOptions& options, WatchSources sources)
     : impl_(std::make_unique<Impl>(loop, options, std::move(sources))) {}
-Watch::~Watch() = default;
-Status Watch::Open() { return impl_->Open(); }
-RoundLedger& Watch::ledger() { return impl_->ledger(); }
-void Watch::StoreGoes(const store::StoreServer& store) { impl_->StoreGoes(store); }
+WatchPort::~WatchPort() = default;
+Status WatchPort::Open() { return impl_->Open(); }
+RoundLedger& WatchPort::ledger() { return impl_->ledger(); }
+void WatchPort::StoreGoes(const store::StoreServer& store) { impl_->StoreGoes(store); }
 
 StatusOr<std::unique_ptr<http::Server>> WatchServer(boost::asio::io_context& loop, const HttpListen& wanted,
                                                     rendezvous::Coordinator* coordinator) {

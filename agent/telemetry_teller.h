@@ -6,8 +6,10 @@
 #include <boost/asio/steady_timer.hpp>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 
+#include "agent/gpu_watch.h"
 #include "base/clock.h"
 #include "launcher/process_table.h"
 #include "rendezvous/messages.h"
@@ -20,16 +22,18 @@ class TelemetryTeller {
     std::function<rendezvous::Telemetry()> facts;  // without what the workers use
     std::function<void(const rendezvous::Telemetry&)> tell;
   };
-  TelemetryTeller(boost::asio::io_context& loop, Sources sources);
+  // Both must outlive it.
+  TelemetryTeller(boost::asio::io_context& loop, launcher::Reaper& reaper, Sources sources);
 
   void Want();
-  void Stop();  // nothing is told any more
 
  private:
   void Tell();
+  void AddUse(rendezvous::Telemetry& facts);
 
   boost::asio::steady_timer timer_;
   const Sources sources_;
+  GpuWatch gpus_;
   std::optional<TimePoint> until_;  // set while it tells
   // Of the last time: the share of a core since then is the difference.
   std::map<pid_t, launcher::GroupUse> used_;
