@@ -15,6 +15,7 @@ muster_room(muster_agent COLD
 
 add_executable(muster commands/main.cc)
 target_link_libraries(muster PRIVATE muster_agent)
+target_compile_options(muster PRIVATE ${MUSTER_COLD})
 if(NOT MUSTER_SANITIZE)
   target_link_options(muster PRIVATE -static)
 endif()
