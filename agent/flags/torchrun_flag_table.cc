@@ -21,8 +21,8 @@ constexpr Flag kTable[] = {
      "TRAINER_NNODES"},
     {"nproc-per-node", 0, kV, kT, "PET_NPROC_PER_NODE", "1", "N|auto|cpu|gpu|xpu", "", "workers on each node", "",
      "TRAINER_NPROC_PER_NODE"},
-    {"rdzv-backend", 0, kV, kT, "PET_RDZV_BACKEND", "static", "NAME", "",
-     "static or c10d; others are handed to the real torchrun"},
+    {"rdzv-backend", 0, kV, kT, "PET_RDZV_BACKEND", "static", "static|c10d|NAME", "",
+     "how the nodes meet; other names are handed to the real torchrun"},
     {"rdzv-endpoint", 0, kV, kT, "PET_RDZV_ENDPOINT", "", "HOST[:PORT]", "", "where the nodes meet"},
     {"rdzv-id", 0, kV, kT, "PET_RDZV_ID", "none", "ID", "", "name of the run, the same on every node", "",
      "TRAINER_JOB_ID"},
@@ -72,8 +72,8 @@ constexpr Flag kTable[] = {
     {"nodes-on-this-machine", 0, kV, kM, "", "0", "N", "", "simulate N nodes here, one agent each"},
     {"node-name", 0, kV, kM, "MUSTER_NODE", "", "NAME", "", "stable name of this node"},
     {"log-format", 0, kV, kM, "MUSTER_LOG_FORMAT", "text", "FORMAT", "text,json", "format of Muster's own log"},
-    {"log-level", 0, kV, kM, "MUSTER_LOG_LEVEL", "", "LEVEL", "",
-     "debug, info, warning or error; default: LOGLEVEL, else info"},
+    {"log-level", 0, kV, kM, "MUSTER_LOG_LEVEL", "", "debug|info|warning|error", "",
+     "level of Muster's own log; default: LOGLEVEL, else info"},
     {"restart-policy", 0, kV, kM, "MUSTER_RESTART_POLICY", "on-failure", "POLICY", "never,on-failure,always,exit-code",
      "when a failed group is started again", "exit-code"},
     {"retry-codes", 0, kV, kM, "MUSTER_RETRY_CODES", "", "CODES", "", "exit codes counted as retryable: 3,130-139"},
@@ -102,7 +102,7 @@ constexpr Flag kTable[] = {
      "port of /healthz, /readyz, /status and /metrics; 0: the kernel chooses; default: off, under Kubernetes 29480"},
     {"http-token-file", 0, kV, kM, "MUSTER_HTTP_TOKEN_FILE", "", "FILE", "",
      "whoever opens the live page of that port, or asks for its ranks, must give the token in this file"},
-    {"node-check", 0, kV, kM, "MUSTER_NODE_CHECK", "", "COMMAND", "",
+    {"node-check", 0, kV, kM, "MUSTER_NODE_CHECK", "", "COMMAND|builtin", "",
      "must end with 0 before this node joins, and after the node failed twice in a row; builtin: `muster check`"},
     {"node-check-timeout", 0, kV, kM, "MUSTER_NODE_CHECK_TIMEOUT", "60s", "DURATION", "",
      "how long --node-check may take"},
@@ -130,13 +130,6 @@ std::string Dashes(std::string_view name) {
   std::replace(dashed.begin(), dashed.end(), '_', '-');
   return dashed;
 }
-
-bool Visible(const Flag& flag, CalledAs called_as) {
-  if (flag.owner == FlagOwner::kLegacy) return called_as == CalledAs::kLaunch;
-  return flag.owner != FlagOwner::kExec || called_as == CalledAs::kExec;
-}
-
-bool IsOwn(const Flag& flag) { return flag.owner == FlagOwner::kMuster || flag.owner == FlagOwner::kExec; }
 
 Status Bad(const std::string& text) { return absl::InvalidArgumentError(text); }
 
@@ -268,30 +261,16 @@ class Splitter {
   CommandLine line_;
 };
 
-void AppendRows(std::string& text, CalledAs called_as, bool own) {
-  for (const Flag& flag : kTable) {
-    if (!Visible(flag, called_as)) continue;
-    if (IsOwn(flag) != own) continue;
-    std::string left =
-        flag.letter != 0 ? fmt::format("  -{}, --{}", flag.letter, flag.name) : fmt::format("  --{}", flag.name);
-    if (!flag.metavar.empty()) left += fmt::format(" {}", flag.metavar);
-    std::string right(flag.help);
-    if (!flag.choices.empty()) right += fmt::format(" ({})", flag.choices);
-    std::vector<std::string> notes;
-    if (std::string_view fallback = Fallback(flag, called_as); !fallback.empty()) {
-      notes.push_back(fmt::format("default {}", fallback));
-    }
-    for (std::string_view variable : {flag.variable, flag.pod_variable}) {
-      if (!variable.empty()) notes.push_back(std::string(variable));
-    }
-    if (!notes.empty()) right += fmt::format(" [{}]", Join(notes, "; "));
-    text += left.size() < 38 ? fmt::format("{:<38}{}\n", left, right) : fmt::format("{}\n{:38}{}\n", left, "", right);
-  }
-}
-
 }  // namespace
 
 std::span<const Flag> FlagTable() { return kTable; }
+
+bool IsVisible(const Flag& flag, CalledAs called_as) {
+  if (flag.owner == FlagOwner::kLegacy) return called_as == CalledAs::kLaunch;
+  return flag.owner != FlagOwner::kExec || called_as == CalledAs::kExec;
+}
+
+bool IsOwn(const Flag& flag) { return flag.owner == FlagOwner::kMuster || flag.owner == FlagOwner::kExec; }
 
 const Flag* FindLetter(char letter) {
   for (const Flag& flag : kTable) {
@@ -304,7 +283,7 @@ StatusOr<const Flag*> FindFlag(std::string_view name, CalledAs called_as) {
   std::string dashed = Dashes(name);
   std::vector<const Flag*> torchrun, own;
   for (const Flag& flag : kTable) {
-    if (!Visible(flag, called_as)) continue;
+    if (!IsVisible(flag, called_as)) continue;
     if (flag.name == dashed) return &flag;
     if (!flag.name.starts_with(dashed)) continue;
     (IsOwn(flag) ? own : torchrun).push_back(&flag);
@@ -345,35 +324,6 @@ TorchrunsPart WithoutOwnFlags(const std::vector<std::string>& arguments, const C
 
 std::string_view Fallback(const Flag& flag, CalledAs called_as) {
   return called_as == CalledAs::kExec && !flag.exec_fallback.empty() ? flag.exec_fallback : flag.fallback;
-}
-
-std::string HelpText(CalledAs called_as) {
-  constexpr std::string_view kSpelling =
-      "Every flag may be abbreviated and written with underscores. A variable in [brackets] replaces the default.\n";
-  std::string text;
-  if (called_as == CalledAs::kExec) {
-    text = fmt::format(
-        "usage: muster exec [flags] -- COMMAND [arguments]\n\n"
-        "Runs the command as the main process of a container: signals reach it, orphans are collected, its exit code "
-        "is\n"
-        "kept, and why it ended is said on the console and in the termination message.\n{}\nMuster's flags:\n",
-        kSpelling);
-    AppendRows(text, called_as, true);
-    text +=
-        "\ntorchrun's, with --wire=torch (of the plain ones only max-restarts, log-dir, redirects, tee, role,\n"
-        "log-line-prefix-template and shutdown-timeout; with --wire=jax or xgboost also nnodes, node-rank,\n"
-        "rdzv-endpoint, rdzv-id and rdzv-conf):\n";
-    AppendRows(text, called_as, false);
-    return text;
-  }
-  text = fmt::format(
-      "usage: muster {} [flags] script [script's arguments]\n\n"
-      "Starts the workers of this node and keeps them going together with the other nodes'.\n{}\ntorchrun's flags:\n",
-      called_as == CalledAs::kLaunch ? "launch" : "run", kSpelling);
-  AppendRows(text, called_as, false);
-  text += "\nMuster's own:\n";
-  AppendRows(text, called_as, true);
-  return text;
 }
 
 Status MissingScript(CalledAs called_as) {

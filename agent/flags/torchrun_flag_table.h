@@ -1,4 +1,5 @@
-// The one table of the flags of `muster run`, `launch` and `exec`, for parsing, abbreviations, PET_* and the help text.
+// The one table of the flags of `muster run`, `launch` and `exec`, for parsing, abbreviations, PET_*, the help text,
+// completions and manual pages.
 // Source: torch/distributed/run.py and argparse_util.py of torch 2.14.
 #pragma once
 
@@ -42,6 +43,8 @@ struct Flag {
 };
 
 std::span<const Flag> FlagTable();
+bool IsVisible(const Flag& flag, CalledAs called_as);  // whether that command has the flag
+bool IsOwn(const Flag& flag);                          // Muster's, not torchrun's
 // The built-in default.
 std::string_view Fallback(const Flag& flag, CalledAs called_as);
 
@@ -80,8 +83,6 @@ struct TorchrunsPart {
 };
 TorchrunsPart WithoutOwnFlags(const std::vector<std::string>& arguments, const CommandLine& line);
 
-// The text of --help.
-std::string HelpText(CalledAs called_as);
 // The error for a command line without a script or command; it says what to write.
 Status MissingScript(CalledAs called_as);
 

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "agent/flags/flag_reader.h"
+#include "agent/flags/flag_usage.h"
 #include "agent/flags/flag_values.h"
 #include "agent/flags/handover.h"
 #include "agent/flags/inner_torchrun.h"

@@ -3,6 +3,7 @@
 
 #include <csignal>
 
+#include "agent/flags/flag_usage.h"
 #include "agent/flags/inner_environment.h"
 #include "agent/flags/torchrun_flags.h"
 #include "base/text.h"

@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 
+#include "agent/flags/flag_usage.h"
 #include "agent/flags/flag_values.h"
 #include "agent/flags/torchrun_flag_table.h"
 #include "agent/progress/progress_pattern.h"
