@@ -4,7 +4,7 @@ muster_room(muster_agent COLD
           local_nodes.cc log_place.cc mpi_host_files.cc mpi_launcher.cc node_agent.cc node_check.cc nodes_file.cc
           old_logs.cc port_relay.cc preempt_notice.cc preempt_url.cc rendezvous_place.cc round_store.cc rsh_here.cc serve_rsh.cc
           start_check.cc termination_report.cc this_node.cc watch_port.cc wire_plain.cc wire_torch.cc
-          commands/check_command.cc commands/command_line.cc commands/coordinator_command.cc
+          commands/arguments.cc commands/check_command.cc commands/command_line.cc commands/coordinator_command.cc
           commands/install_command.cc commands/report_command.cc commands/rsh_command.cc commands/run_command.cc
           commands/stacks_command.cc commands/status_command.cc commands/store_command.cc commands/version_command.cc
           commands/wait_command.cc

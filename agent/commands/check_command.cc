@@ -5,7 +5,7 @@
 #include <csignal>
 #include <cstdio>
 
-#include "agent/commands/command_line.h"
+#include "agent/commands/arguments.h"
 #include "agent/commands/commands.h"
 #include "agent/probe/machine_check.h"
 #include "base/environment.h"
@@ -20,7 +20,7 @@ namespace {
 
 struct Bound {
   std::string_view name;
-  std::string_view flag;
+  const char* flag;
   bool at_least;
   double value = 0;  // 0: none
 };
@@ -85,8 +85,8 @@ std::string AsTable(const std::vector<MachineFigure>& figures) {
 
 }  // namespace
 
-int CheckCommand(const std::vector<std::string>& arguments) {
-  CLI::App app{"Measure memory, loopback, disk and the round trip to peers, within 2 seconds", "muster check"};
+int CheckCommand(const Call& call) {
+  Arguments arguments("Measure memory, loopback, disk and the round trip to peers, within 2 seconds", "muster check");
   bool json = false;
   std::string peers;
   std::string disk;
@@ -94,16 +94,17 @@ int CheckCommand(const std::vector<std::string>& arguments) {
                                {"loopback", "--min-loopback", true},
                                {"disk", "--min-disk", true},
                                {"round trip", "--max-round-trip", false}};
-  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  app.add_flag("--json", json, "one JSON object in one line");
-  app.add_option("--peers", peers, "HOST:PORT,...: measure the time of a connect to each");
-  app.add_option("--disk", disk, "folder that is written to; default: PET_LOG_DIR, TMPDIR or /tmp");
+  arguments.TakeLast();
+  arguments.Switch("--json", &json, "one JSON object in one line");
+  arguments.Text("--peers", &peers, "HOST:PORT,...: measure the time of a connect to each");
+  arguments.Text("--disk", &disk, "folder that is written to; default: PET_LOG_DIR, TMPDIR or /tmp",
+                 {.metavar = "DIR"});
   const char* help[] = {"GB/s that memory must reach", "GB/s that loopback must reach", "MB/s that the disk must reach",
                         "ms within which each peer must answer"};
   for (size_t i = 0; i < bounds.size(); ++i) {
-    app.add_option(std::string(bounds[i].flag), bounds[i].value, help[i])->check(WantPositive);
+    arguments.Positive(bounds[i].flag, &bounds[i].value, help[i]);
   }
-  if (auto end = ParseCommandLine(app, arguments)) return *end;
+  if (auto end = arguments.Parse(call)) return *end;
 
   MachineCheckOptions options;
   options.disk = disk.empty() ? DefaultFolder() : disk;

@@ -14,22 +14,11 @@
 
 namespace muster::agent {
 
-std::optional<int> ParseCommandLine(CLI::App& app, const std::vector<std::string>& arguments) {
-  try {
-    std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // CLI11 takes them from the back
-    app.parse(reversed);
-    return std::nullopt;
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // prints the help
-    PrintTo(stderr, "{}: {}; see {} --help\n", app.get_name(), error.what(), app.get_name());
-    return kExitUsage;
-  }
-}
-
-void AddLogFlags(CLI::App& app, LogFlags* flags) {
-  app.add_option("--log-format", flags->format, "text or json")->envname("MUSTER_LOG_FORMAT")->capture_default_str();
-  app.add_option("--log-level", flags->level, "debug, info, warning or error; else LOGLEVEL, else info")
-      ->envname("MUSTER_LOG_LEVEL");
+void AddLogFlags(Arguments& arguments, LogFlags* flags) {
+  arguments.Text("--log-format", &flags->format, "format of the log",
+                 {.metavar = "text|json", .variable = "MUSTER_LOG_FORMAT", .shows_default = true});
+  arguments.Text("--log-level", &flags->level, "level of the log; else LOGLEVEL, else info",
+                 {.metavar = "debug|info|warning|error", .variable = "MUSTER_LOG_LEVEL"});
 }
 
 std::optional<int> ConfigureLog(const LogFlags& flags) {
@@ -54,16 +43,14 @@ std::optional<int> ConfigureLog(const LogFlags& flags) {
   return std::nullopt;
 }
 
-void AddCredentialFlags(CLI::App& app, net::CredentialFiles* files) {
-  app.add_option("--token-file", files->token, "file with the bearer token")->envname("MUSTER_TOKEN_FILE");
-  app.add_option("--tls-cert", files->tls_cert, "PEM certificate")->envname("MUSTER_TLS_CERT");
-  app.add_option("--tls-key", files->tls_key, "PEM key")->envname("MUSTER_TLS_KEY");
-  app.add_option("--tls-ca", files->tls_ca, "PEM of the authority both sides trust")->envname("MUSTER_TLS_CA");
-}
-
-std::string WantPositive(const std::string& text) {
-  auto number = ParseDouble(text);
-  return number && *number > 0 ? "" : fmt::format("'{}': want a number, more than 0", text);
+void AddCredentialFlags(Arguments& arguments, net::CredentialFiles* files) {
+  const auto file = [&arguments](const char* name, std::string* value, const char* help, const char* variable) {
+    arguments.Text(name, value, help, {.metavar = "FILE", .variable = variable});
+  };
+  file("--token-file", &files->token, "file with the bearer token", "MUSTER_TOKEN_FILE");
+  file("--tls-cert", &files->tls_cert, "PEM certificate", "MUSTER_TLS_CERT");
+  file("--tls-key", &files->tls_key, "PEM key", "MUSTER_TLS_KEY");
+  file("--tls-ca", &files->tls_ca, "PEM of the authority both sides trust", "MUSTER_TLS_CA");
 }
 
 int ServeUntilSignal(boost::asio::io_context& loop, const std::string& host, int port) {

@@ -1,6 +1,7 @@
 // `muster coordinator --listen HOST:PORT`: the rendezvous alone, for many run ids at once.
 #include <boost/asio/io_context.hpp>
 
+#include "agent/commands/arguments.h"
 #include "agent/commands/command_line.h"
 #include "agent/commands/commands.h"
 #include "agent/flags/flag_values.h"
@@ -17,20 +18,19 @@
 
 namespace muster::agent {
 
-int CoordinatorCommand(const std::vector<std::string>& arguments) {
-  CLI::App app{"Serve the rendezvous alone, for any number of runs", "muster coordinator"};
+int CoordinatorCommand(const Call& call) {
+  Arguments arguments("Serve the rendezvous alone, for any number of runs", "muster coordinator");
   std::string listen = fmt::format(":{}", kC10dPort);
   net::CredentialFiles files;
   LogFlags log_flags;
   std::string http_text;
-  app.add_option("--listen", listen, "HOST:PORT; an empty host is every address, port 0 lets the kernel choose")
-      ->capture_default_str();
-  AddCredentialFlags(app, &files);
-  CLI::Option* http_option =
-      app.add_option("--http-port", http_text,
-                     "[HOST:]PORT of /healthz, /readyz, /status and /metrics, or off; else MUSTER_HTTP_PORT");
-  AddLogFlags(app, &log_flags);
-  if (auto end = ParseCommandLine(app, arguments)) return *end;
+  arguments.Text("--listen", &listen, "HOST:PORT; an empty host is every address, port 0 lets the kernel choose",
+                 {.shows_default = true});
+  AddCredentialFlags(arguments, &files);
+  arguments.Text("--http-port", &http_text,
+                 "[HOST:]PORT of /healthz, /readyz, /status and /metrics, or off; else MUSTER_HTTP_PORT");
+  AddLogFlags(arguments, &log_flags);
+  if (auto end = arguments.Parse(call)) return *end;
   if (auto end = ConfigureLog(log_flags)) return *end;
   auto address = ParseListen(listen, kC10dPort);
   if (!address.ok()) {
@@ -39,7 +39,7 @@ int CoordinatorCommand(const std::vector<std::string>& arguments) {
   }
   const Environment environment = Environment::OfProcess();
   for (const ServiceLink& link : LinksAmongSettings(environment)) log::Warning(Describe(link));
-  const bool flag = http_option->count() > 0;
+  const bool flag = arguments.Given("--http-port");
   const std::optional<std::string> http_given = flag ? std::optional(http_text) : environment.Get("MUSTER_HTTP_PORT");
   const std::string http_origin = flag ? "--http-port" : "MUSTER_HTTP_PORT";
   const bool in_cluster = InCluster(environment);

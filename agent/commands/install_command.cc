@@ -1,5 +1,5 @@
 // `muster install DIR`: this binary and its links, into a folder that the pod's other containers mount.
-#include "agent/commands/command_line.h"
+#include "agent/commands/arguments.h"
 #include "agent/commands/commands.h"
 #include "agent/installation.h"
 #include "base/exit_codes.h"
@@ -9,13 +9,14 @@
 
 namespace muster::agent {
 
-int InstallCommand(const std::vector<std::string>& arguments) {
-  CLI::App app{"Copy this binary into a folder, with the links torchrun and muster-rsh beside it", "muster install"};
+int InstallCommand(const Call& call) {
+  Arguments arguments("Copy this binary into a folder, with the links torchrun and muster-rsh beside it",
+                      "muster install");
   std::string folder;
   bool force = false;
-  app.add_option("DIR", folder, "the folder; made where it is missing")->required();
-  app.add_flag("--force", force, "replace a torchrun or muster-rsh in DIR that is not Muster's");
-  if (auto end = ParseCommandLine(app, arguments)) return *end;
+  arguments.Text("DIR", &folder, "the folder; made where it is missing", {.required = true});
+  arguments.Switch("--force", &force, "replace a torchrun or muster-rsh in DIR that is not Muster's");
+  if (auto end = arguments.Parse(call)) return *end;
   if (folder.empty()) {
     PrintTo(stderr, "muster install: DIR is empty; give a folder, such as /muster/bin\n");
     return kExitUsage;

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "agent/commands/arguments.h"
 #include "agent/commands/commands.h"
 #include "agent/flags/early_signals.h"
 #include "agent/installation.h"
@@ -19,6 +20,7 @@
 #include "base/print.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "usage/print_usage.h"
 
 namespace muster::agent {
 namespace {
@@ -30,9 +32,12 @@ __attribute__((constructor(101))) void BeforeAllElse() {
   HoldSignals();
 }
 
+int CompletionCommand(const Call& call);
+int ManCommand(const Call& call);
+
 struct Subcommand {
   std::string_view name;
-  int (*main)(const std::vector<std::string>& arguments);
+  int (*main)(const Call& call);
   std::string_view summary;
   bool supervises = false;  // releases the held signals itself, once its handlers stand
 };
@@ -51,6 +56,8 @@ constexpr Subcommand kSubcommands[] = {
     {"install", InstallCommand, "copy this binary and its links into a folder, for other images"},
     {"wait", WaitCommand, "wait until names resolve, ports are open or a coordinator answers"},
     {"rsh", RshCommand, "run a command in another pod of an MPI job: mpirun's remote shell"},
+    {"completion", CompletionCommand, usage::kCompletionSummary},
+    {"man", ManCommand, usage::kManSummary},
     {"version", VersionCommand, "print version, commit and protocol versions"},
 };
 
@@ -103,12 +110,62 @@ std::string Become(std::string program, std::vector<std::string> arguments) {
   return why;
 }
 
+const OthersSubcommand* FindOthers(std::string_view name) {
+  for (const OthersSubcommand& subcommand : kOthersSubcommands) {
+    if (subcommand.name == name) return &subcommand;
+  }
+  return nullptr;
+}
+
+// This binary with all its subcommands. Those of other binaries have only a summary.
+usage::Command Describe() {
+  usage::Command program{.name = "muster", .summary = "run training on the machines and pods of a job"};
+  for (const Subcommand& subcommand : kSubcommands) {
+    usage::Command& described = program.commands.emplace_back();
+    subcommand.main({{}, &described});
+    if (described.description.empty()) described.description.swap(described.summary);
+    described.summary = subcommand.summary;
+  }
+  for (const OthersSubcommand& subcommand : kOthersSubcommands) {
+    program.commands.push_back(
+        {.name = fmt::format("muster {}", subcommand.name), .summary = std::string(subcommand.summary)});
+  }
+  return program;
+}
+
+int CompletionCommand(const Call& call) {
+  Arguments arguments(usage::kCompletionSummary, "muster completion");
+  usage::CompletionWords asked;
+  arguments.Text("SHELL", &asked.shell, usage::kShellHelp, {.metavar = usage::kShells, .required = true});
+  arguments.Texts("WORD", &asked.words, usage::kWordHelp, false);
+  if (auto end = arguments.Parse(call)) return *end;
+  if (asked.words.size() > 1) {
+    if (const OthersSubcommand* others = FindOthers(asked.words[0]); others != nullptr) {
+      asked.words.insert(asked.words.begin(), {"completion", asked.shell, "--"});
+      Become(std::string(others->program), asked.words);
+      return 0;  // without that program nothing is known about its flags
+    }
+  }
+  return usage::PrintCompletion(Describe(), asked);
+}
+
+int ManCommand(const Call& call) {
+  Arguments arguments(usage::kManSummary, "muster man");
+  std::string subcommand;
+  arguments.Text("SUBCOMMAND", &subcommand, usage::kSubcommandHelp);
+  if (auto end = arguments.Parse(call)) return *end;
+  if (const OthersSubcommand* others = FindOthers(subcommand); others != nullptr) {
+    PrintTo(stderr, "muster man: {}\n", Become(std::string(others->program), {"man", subcommand}));
+    return kExitNotFound;
+  }
+  return usage::PrintManual(Describe(), subcommand);
+}
+
 // As git does: `muster NAME` runs `muster-NAME`.
 int RunExternal(const std::string& name, std::vector<std::string> arguments) {
   std::string program = "muster-" + name;
-  for (const OthersSubcommand& subcommand : kOthersSubcommands) {
-    if (subcommand.name != name) continue;
-    program = subcommand.program;
+  if (const OthersSubcommand* others = FindOthers(name); others != nullptr) {
+    program = others->program;
     arguments.insert(arguments.begin(), name);
   }
   const bool is_name = name.find('/') == std::string::npos && !name.starts_with("-");
@@ -121,10 +178,10 @@ int Main(int argc, char** argv) {
   std::string_view called = argc > 0 ? argv[0] : "muster";
   called.remove_prefix(std::min(called.size(), called.rfind('/') + 1));
   std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
-  if (called == "torchrun") return RunCommand(arguments);
+  if (called == "torchrun") return RunCommand({arguments});
   if (called == "muster-rsh") {
     ReleaseSignals();
-    return RshCommand(arguments);
+    return RshCommand({arguments});
   }
   if (arguments.empty()) {
     PrintTo(stderr, "{}", Usage());
@@ -140,7 +197,7 @@ int Main(int argc, char** argv) {
   for (const Subcommand& subcommand : kSubcommands) {
     if (subcommand.name != name) continue;
     if (!subcommand.supervises) ReleaseSignals();
-    return subcommand.main(arguments);
+    return subcommand.main({arguments});
   }
   ReleaseSignals();
   return RunExternal(name, arguments);

@@ -5,7 +5,7 @@
 
 #include <cerrno>
 
-#include "agent/commands/command_line.h"
+#include "agent/commands/arguments.h"
 #include "agent/commands/commands.h"
 #include "agent/page/file_link.h"
 #include "agent/page/report_page.h"
@@ -62,20 +62,21 @@ StatusOr<JobRecord> ReadJobRecord(const std::string& path) {
 
 }  // namespace
 
-int ReportCommand(const std::vector<std::string>& arguments) {
-  CLI::App app{"Make an HTML page about the runs whose logs are in a folder", "muster report"};
+int ReportCommand(const Call& call) {
+  Arguments arguments("Make an HTML page about the runs whose logs are in a folder", "muster report");
   std::string folder;
   std::string output;
   bool json = false;
-  app.add_option(
-         "LOGDIR", folder,
-         "a --log-dir, the folder of one run in it, a folder with the log folders of several nodes, or the name "
-         "of a job of `muster local`")
-      ->required();
-  app.add_option("-o,--output", output,
-                 "file of the page; - is stdout; default: report.html in LOGDIR, or in the folder of the job");
-  app.add_flag("--json", json, "print the facts as JSON on stdout instead of the page");
-  if (auto end = ParseCommandLine(app, arguments)) return *end;
+  arguments.Text(
+      "LOGDIR", &folder,
+      "a --log-dir, the folder of one run in it, a folder with the log folders of several nodes, or the name "
+      "of a job of `muster local`",
+      {.required = true});
+  arguments.Text("-o,--output", &output,
+                 "file of the page; - is stdout; default: report.html in LOGDIR, or in the folder of the job",
+                 {.metavar = "FILE"});
+  arguments.Switch("--json", &json, "print the facts as JSON on stdout instead of the page");
+  if (auto end = arguments.Parse(call)) return *end;
   if (json && !output.empty()) {
     PrintTo(stderr, "muster report: --json prints on stdout; leave -o out\n");
     return kExitUsage;

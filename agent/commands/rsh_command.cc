@@ -10,6 +10,7 @@
 #include <cstdlib>
 
 #include "agent/commands/commands.h"
+#include "agent/flags/flag_usage.h"
 #include "agent/flags/rsh_place.h"
 #include "agent/flags/service_links.h"
 #include "agent/mpi_launcher.h"
@@ -34,18 +35,13 @@ namespace {
 
 using launcher::Console;
 
-constexpr std::string_view kHelp =
-    "usage: muster rsh [ssh's options] [user@]HOST COMMAND [arguments]\n\n"
+constexpr char kDescription[] =
     "Runs the command by `sh -c` in the pod whose agent serves `muster exec --serve-rsh`: the remote shell of mpirun,\n"
-    "without sshd, keys or root.\n\n"
-    "  -p PORT                port of the remote shell in the pod [default 29522; MUSTER_RSH_PORT]\n"
-    "  -n, -f                 read nothing from stdin\n"
-    "  --rsh-timeout SECONDS  how long to wait for the pod [default 900; MUSTER_RSH_TIMEOUT]\n"
-    "  -V, --version          print the version and exit\n"
-    "  -h, --help             print this help message and exit\n\n"
+    "without sshd, keys or root.";
+constexpr char kNotes[] =
     "The token and the certificates come from MUSTER_TOKEN_FILE, MUSTER_TLS_CERT, MUSTER_TLS_KEY and MUSTER_TLS_CA.\n"
     "Ends with the command's code; with 200 if the pod was not reached in time, 78 if it refused the token or the\n"
-    "certificate, 202 if the connection was lost.\n";
+    "certificate, 202 if the connection was lost.";
 constexpr std::chrono::milliseconds kNeverDrop = std::chrono::hours(24 * 365);
 
 // A standard stream, or /dev/null if it was closed when this process started: gRPC opens a descriptor before main,
@@ -169,6 +165,39 @@ void Terminal::Ended(const rsh::Ended& ended) {
                     [this] { console_.WhenRoom(Console::Stream::kErr, [this] { loop_.stop(); }); });
 }
 
+// names, metavar, help, default, variable
+constexpr const char* kOptions[][5] = {
+    {"-p", "PORT", "port of the remote shell in the pod", "29522", "MUSTER_RSH_PORT"},
+    {"-n,-f", "", "read nothing from stdin", "", ""},
+    {"--rsh-timeout", "SECONDS", "how long to wait for the pod", "900", "MUSTER_RSH_TIMEOUT"},
+    {"-V,--version", "", "print the version and exit", "", ""},
+    {"-h,--help", "", "print this help message and exit", "", ""},
+};
+
+usage::Command DescribeRsh() {
+  usage::Command command;
+  command.name = "muster rsh";
+  command.description = fmt::format("{}\n\n{}", kDescription, kNotes);
+  command.wraps = true;
+  for (const auto& [names, metavar, help, fallback, variable] : kOptions) {
+    usage::Flag& flag = command.flags.emplace_back();
+    for (std::string_view name : Split(names, ',')) flag.names.emplace_back(name);
+    flag.metavar = metavar;
+    flag.help = help;
+    flag.fallback = fallback;
+    if (variable[0] != 0) flag.variables.emplace_back(variable);
+  }
+  for (const char* metavar : {"[user@]HOST", "COMMAND"}) command.operands.emplace_back().metavar = metavar;
+  return command;
+}
+
+std::string Help() {
+  std::string rows;
+  for (const usage::Flag& flag : DescribeRsh().flags) rows += HelpRow(flag);
+  return fmt::format("usage: muster rsh [ssh's options] [user@]HOST COMMAND [arguments]\n\n{}\n\n{}\n{}\n",
+                     kDescription, rows, kNotes);
+}
+
 int Refuse(int code, const Status& status) {
   const std::string reason(Message(status));
   ReportRshFailure(Environment::OfProcess(), {code, reason});
@@ -178,13 +207,17 @@ int Refuse(int code, const Status& status) {
 
 }  // namespace
 
-int RshCommand(const std::vector<std::string>& arguments) {
-  auto command = rsh::ParseRshArguments(arguments);
+int RshCommand(const Call& call) {
+  if (call.description != nullptr) {
+    *call.description = DescribeRsh();
+    return 0;
+  }
+  auto command = rsh::ParseRshArguments(call.arguments);
   if (!command.ok()) {
     return Refuse(kExitUsage, WithRemedy(command.status(), "see muster rsh --help"));
   }
   if (command->ask == rsh::RshCommand::Ask::kHelp) {
-    PrintTo(stdout, "{}", kHelp);
+    PrintTo(stdout, "{}", Help());
     return 0;
   }
   if (command->ask == rsh::RshCommand::Ask::kVersion) {

@@ -5,6 +5,7 @@
 #include "agent/commands/commands.h"
 #include "agent/error_file.h"
 #include "agent/flags/flag_reader.h"
+#include "agent/flags/flag_usage.h"
 #include "agent/flags/handover.h"
 #include "agent/flags/service_links.h"
 #include "agent/flags/torchrun_flags.h"
@@ -80,8 +81,12 @@ int Begin(const ParsedRun& parsed, const HostFacts& facts, const std::vector<std
 }
 
 // `readable`: an error says why the arguments cannot be read.
-int Run(const std::vector<std::string>& arguments, CalledAs called_as, std::string_view name,
-        const Status& readable = absl::OkStatus()) {
+int Run(const Call& call, CalledAs called_as, std::string_view name, const Status& readable = absl::OkStatus()) {
+  if (call.description != nullptr) {
+    *call.description = DescribeFlags(called_as);
+    return 0;
+  }
+  const std::vector<std::string>& arguments = call.arguments;
   const Environment environment = Environment::OfProcess();
   HostFacts facts = ReadHostFacts();
   if (called_as == CalledAs::kExec) facts.cpus = ContainerCpus(facts);  // under torchrun "cpu" counts the machine's
@@ -113,13 +118,13 @@ int Run(const std::vector<std::string>& arguments, CalledAs called_as, std::stri
 
 }  // namespace
 
-int RunCommand(const std::vector<std::string>& arguments) { return Run(arguments, CalledAs::kRun, "run"); }
-int LaunchCommand(const std::vector<std::string>& arguments) { return Run(arguments, CalledAs::kLaunch, "launch"); }
-int ExecCommand(const std::vector<std::string>& arguments) {
-  auto whole = ReadArgsFromEnv(arguments, Environment::OfProcess());
-  if (!whole.ok()) return Run(arguments, CalledAs::kExec, "exec", whole.status());
+int RunCommand(const Call& call) { return Run(call, CalledAs::kRun, "run"); }
+int LaunchCommand(const Call& call) { return Run(call, CalledAs::kLaunch, "launch"); }
+int ExecCommand(const Call& call) {
+  auto whole = ReadArgsFromEnv(call.arguments, Environment::OfProcess());
+  if (!whole.ok()) return Run(call, CalledAs::kExec, "exec", whole.status());
   for (const std::string& variable : whole->variables) unsetenv(variable.c_str());
-  return Run(whole->arguments, CalledAs::kExec, "exec");
+  return Run({whole->arguments, call.description}, CalledAs::kExec, "exec");
 }
 
 }  // namespace muster::agent

@@ -3,7 +3,7 @@
 
 #include <cerrno>
 
-#include "agent/commands/command_line.h"
+#include "agent/commands/arguments.h"
 #include "agent/commands/commands.h"
 #include "agent/probe/process_stacks.h"
 #include "base/text.h"
@@ -24,13 +24,13 @@ void WriteOut(std::string_view text) {
 
 }  // namespace
 
-int StacksCommand(const std::vector<std::string>& arguments) {
-  CLI::App app{
+int StacksCommand(const Call& call) {
+  Arguments arguments(
       "Print what processes and their descendants are doing: state, kernel stack and system call of each thread",
-      "muster stacks"};
+      "muster stacks");
   std::vector<pid_t> pids;
-  app.add_option("PID", pids, "processes to start from")->required()->check(WantPositive);
-  if (auto end = ParseCommandLine(app, arguments)) return *end;
+  arguments.Positives("PID", &pids, "processes to start from");
+  if (auto end = arguments.Parse(call)) return *end;
   for (pid_t pid : pids) DescribeTree(HostFs(), pid, {}, WriteOut);
   return 0;
 }

@@ -2,6 +2,7 @@
 #include <boost/asio/io_context.hpp>
 #include <cstdio>
 
+#include "agent/commands/arguments.h"
 #include "agent/commands/command_line.h"
 #include "agent/commands/commands.h"
 #include "agent/flags/flag_values.h"
@@ -42,21 +43,22 @@ int CodeOf(const Status& status) {
 
 }  // namespace
 
-int StatusCommand(const std::vector<std::string>& arguments) {
-  CLI::App app{"Show roster, round, restarts and the reason of the last change", "muster status"};
+int StatusCommand(const Call& call) {
+  Arguments arguments("Show roster, round, restarts and the reason of the last change", "muster status");
   std::string endpoint;
   std::string run_id;
   net::CredentialFiles files;
   bool json = false;
   bool follow = false;
   std::string timeout = "10";
-  app.add_option("endpoint", endpoint, "HOST[:PORT] of the rendezvous")->required();
-  app.add_option("--run-id", run_id, "which run, where the coordinator has several");
-  AddCredentialFlags(app, &files);
-  app.add_option("--timeout", timeout, "how long to wait for the first answer: 10, 0.5, 2m")->capture_default_str();
-  app.add_flag("--json", json, "one JSON object a line");
-  app.add_flag("--follow,-f", follow, "print at every change until the run ends; wait for a run that is not there yet");
-  if (auto end = ParseCommandLine(app, arguments)) return *end;
+  arguments.Text("endpoint", &endpoint, "HOST[:PORT] of the rendezvous", {.required = true});
+  arguments.Text("--run-id", &run_id, "which run, where the coordinator has several");
+  AddCredentialFlags(arguments, &files);
+  arguments.Text("--timeout", &timeout, "how long to wait for the first answer: 10, 0.5, 2m", {.shows_default = true});
+  arguments.Switch("--json", &json, "one JSON object a line");
+  arguments.Switch("--follow,-f", &follow,
+                   "print at every change until the run ends; wait for a run that is not there yet");
+  if (auto end = arguments.Parse(call)) return *end;
 
   auto target = ParseWaitTarget(endpoint, WaitKind::kRendezvous);
   if (!target.ok()) return Say(kExitUsage, Message(target.status()));

@@ -3,6 +3,7 @@
 
 #include <boost/asio/io_context.hpp>
 
+#include "agent/commands/arguments.h"
 #include "agent/commands/command_line.h"
 #include "agent/commands/commands.h"
 #include "agent/flags/flag_values.h"
@@ -12,15 +13,15 @@
 
 namespace muster::agent {
 
-int StoreCommand(const std::vector<std::string>& arguments) {
-  CLI::App app{"Serve a c10d TCPStore alone", "muster store"};
+int StoreCommand(const Call& call) {
+  Arguments arguments("Serve a c10d TCPStore alone", "muster store");
   std::string host = "127.0.0.1";
   int port = 29500;
-  app.add_option("--host", host, "numeric address to listen on; '' is every address")->capture_default_str();
-  app.add_option("--port", port, "0: the kernel chooses")->check(CLI::Range(0, 65535))->capture_default_str();
+  arguments.Text("--host", &host, "numeric address to listen on; '' is every address", {.shows_default = true});
+  arguments.Port("--port", &port, "0: the kernel chooses");
   LogFlags log_flags;
-  AddLogFlags(app, &log_flags);
-  if (auto end = ParseCommandLine(app, arguments)) return *end;
+  AddLogFlags(arguments, &log_flags);
+  if (auto end = arguments.Parse(call)) return *end;
   if (auto end = ConfigureLog(log_flags)) return *end;
   auto address = ParseListenHost(host);
   if (!address.ok()) {

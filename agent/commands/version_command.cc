@@ -1,7 +1,7 @@
 // `muster version [--json]`
 #include <nlohmann/json.hpp>
 
-#include "agent/commands/command_line.h"
+#include "agent/commands/arguments.h"
 #include "agent/commands/commands.h"
 #include "base/print.h"
 #include "base/text.h"
@@ -9,11 +9,11 @@
 
 namespace muster::agent {
 
-int VersionCommand(const std::vector<std::string>& arguments) {
-  CLI::App app{"Print version, commit and protocol versions", "muster version"};
+int VersionCommand(const Call& call) {
+  Arguments arguments("Print version, commit and protocol versions", "muster version");
   bool json = false;
-  app.add_flag("--json", json, "one JSON object");
-  if (auto end = ParseCommandLine(app, arguments)) return *end;
+  arguments.Switch("--json", &json, "one JSON object");
+  if (auto end = arguments.Parse(call)) return *end;
   constexpr std::string_view kStore = "c10d TCPStore of PyTorch 1.13 to 2.15";
   if (json) {
     nlohmann::ordered_json facts;

@@ -16,6 +16,7 @@
 #include <random>
 #include <utility>
 
+#include "agent/commands/arguments.h"
 #include "agent/commands/command_line.h"
 #include "agent/commands/commands.h"
 #include "agent/flags/flag_values.h"
@@ -226,24 +227,24 @@ void RaiseDescriptorLimit() {
 
 }  // namespace
 
-int WaitCommand(const std::vector<std::string>& arguments) {
-  CLI::App app{"Wait until names resolve, ports are open or a coordinator answers", "muster wait"};
+int WaitCommand(const Call& call) {
+  Arguments arguments("Wait until names resolve, ports are open or a coordinator answers", "muster wait");
   std::vector<std::string> texts;
   bool dns = false;
   bool tcp = false;
   bool coordinator = false;
   std::string timeout_text = "300s";
   net::CredentialFiles files;
-  app.add_option("TARGET", texts, "HOST or HOST:PORT; `muster wait` waits for all of them at once")->required();
-  auto* dns_flag = app.add_flag("--dns", dns, "until the name resolves (default for a target without a port)");
-  auto* tcp_flag = app.add_flag("--tcp", tcp, "until the port accepts connections (default for a target with a port)");
-  app.add_flag("--rendezvous", coordinator, "until a Muster coordinator answers there; port 29400 unless given")
-      ->excludes(dns_flag)
-      ->excludes(tcp_flag);
-  dns_flag->excludes(tcp_flag);
-  app.add_option("--timeout", timeout_text, "such as 30, 500ms, 10m; 0 tries once")->capture_default_str();
-  AddCredentialFlags(app, &files);
-  if (auto end = ParseCommandLine(app, arguments)) return *end;
+  arguments.Texts("TARGET", &texts, "HOST or HOST:PORT; `muster wait` waits for all of them at once", true);
+  arguments.Switch("--dns", &dns, "until the name resolves (default for a target without a port)");
+  arguments.Switch("--tcp", &tcp, "until the port accepts connections (default for a target with a port)");
+  arguments.Switch("--rendezvous", &coordinator, "until a Muster coordinator answers there; port 29400 unless given");
+  arguments.Exclude("--rendezvous", "--dns");
+  arguments.Exclude("--rendezvous", "--tcp");
+  arguments.Exclude("--dns", "--tcp");
+  arguments.Text("--timeout", &timeout_text, "such as 30, 500ms, 10m; 0 tries once", {.shows_default = true});
+  AddCredentialFlags(arguments, &files);
+  if (auto end = arguments.Parse(call)) return *end;
 
   auto timeout = ParseDuration(timeout_text);
   if (!timeout.ok()) {

@@ -43,6 +43,8 @@ class Commands(Nodes):
             (("wait", "--dns", "--tcp", "h"), "--dns excludes --tcp"),
             (("report", "--bogus", "x"), "not expected: --bogus"),
             (("install",), "DIR is required"),
+            (("completion",), "SHELL is required"),
+            (("man", "--bogus"), "not expected: --bogus"),
             (("status",), "endpoint is required"),
             (("version", "x"), "not expected: x"),
             (("store", "--port", "x"), "--port"),
