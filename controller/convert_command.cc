@@ -42,6 +42,7 @@ void AddConvertCommand(CLI::App* app, std::function<int()>* run) {
   auto flags = std::make_shared<Flags>();
   auto* command = app->add_subcommand("convert", "print PyTorchJobs as TrainJobs with their runtimes");
   command->add_option("-f,--filename", flags->files, "a file of PyTorchJobs, YAML or JSON; -: stdin")
+      ->type_name("FILE")
       ->required()
       ->take_all();
   command->add_option("-o,--output", flags->output, "yaml | json; default yaml")

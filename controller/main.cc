@@ -7,6 +7,7 @@
 #include "base/version.h"
 #include "controller/command_line.h"
 #include "controller/commands.h"
+#include "usage/app_command.h"
 
 namespace muster::controller {
 namespace {
@@ -20,6 +21,7 @@ int Main(int argc, char** argv) {
   AddConvertCommand(&app, &run);
   AddPlanCommand(&app, &run);
   AddRunCommand(&app, &run);
+  usage::AddUsageCommands(&app, &run);
   return ParseAndRun(argc, argv, &app, run);
 }
 

@@ -56,6 +56,7 @@ void AddPlanCommand(CLI::App* app, std::function<int()>* run) {
   command
       ->add_option("-f,--filename", flags->files,
                    "a file of TrainJobs, runtimes and PyTorchJobs, YAML or JSON; -: stdin")
+      ->type_name("FILE")
       ->required()
       ->take_all();
   command->add_option("-o,--output", flags->output, "yaml | json; default yaml")

@@ -56,9 +56,9 @@ struct Flags {
 };
 
 void Declare(CLI::App& app, Flags* flags) {
-  app.add_option(
-      "--kubeconfig", flags->kubeconfig,
-      "file that says how to reach the cluster; else $KUBECONFIG, the pod's service account, ~/.kube/config");
+  app.add_option("--kubeconfig", flags->kubeconfig,
+                 "file that says how to reach the cluster; else $KUBECONFIG, the pod's service account, ~/.kube/config")
+      ->type_name("FILE");
   app.add_option("--context", flags->context, "context of the kubeconfig; else its current context");
   app.add_option("--namespace", flags->ns, "serve this namespace alone; else all of them");
   app.add_option("--agent-image", flags->agent_image, "image of the init container that brings the agent")
@@ -69,10 +69,12 @@ void Declare(CLI::App& app, Flags* flags) {
                  "[HOST]:PORT of the admission webhooks, such as :9443; else there are none");
   app.add_option("--webhook-cert-dir", flags->webhook_cert_dir,
                  "folder with tls.crt and tls.key of the webhooks; else muster-controller makes certificates and "
-                 "writes the caBundles");
+                 "writes the caBundles")
+      ->type_name("DIR");
   app.add_option("--webhook-client-ca", flags->webhook_client_ca,
                  "PEM file with the authority of the API servers' client certificates: the webhooks then serve nobody "
-                 "else. Without it reviews say nothing about the objects of a namespace (docs/security.md)");
+                 "else. Without it reviews say nothing about the objects of a namespace (docs/security.md)")
+      ->type_name("FILE");
   app.add_flag("--webhook-trust-clients", flags->webhook_trust_clients,
                "take each client of the webhooks for an API server, where the network lets no other one reach them");
   app.add_option("--status-listen", flags->status_listen,
@@ -94,7 +96,8 @@ void Declare(CLI::App& app, Flags* flags) {
       ->capture_default_str();
   app.add_option("--pytorch-init-container-template-file", flags->wait_template_file,
                  "file with a YAML list of init containers to use instead, with {{.MasterAddr}}, "
-                 "{{.InitContainerImage}} and {{.MaxTries}}");
+                 "{{.InitContainerImage}} and {{.MaxTries}}")
+      ->type_name("FILE");
   app.add_option(
       "--gang-scheduler-name", flags->pytorch.gang_scheduler,
       "volcano, or the name of a scheduler with the coscheduling plugin; each PyTorchJob then gets a PodGroup");
@@ -110,9 +113,12 @@ void Declare(CLI::App& app, Flags* flags) {
   app.add_option("--workers", flags->workers, "jobs of a kind that are worked on at a time")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  app.add_option("--log-level", flags->log_level, "debug, info (the default), warning, error")
+  app.add_option("--log-level", flags->log_level, "level of the log; default info")
+      ->type_name("debug|info|warning|error")
       ->envname("MUSTER_LOG_LEVEL");
-  app.add_option("--log-format", flags->log_format, "text (the default), json")->envname("MUSTER_LOG_FORMAT");
+  app.add_option("--log-format", flags->log_format, "format of the log; default text")
+      ->type_name("text|json")
+      ->envname("MUSTER_LOG_FORMAT");
 }
 
 Status ConfigureLog(const Flags& flags) {

@@ -9,6 +9,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <csignal>
 #include <cstdlib>
+#include <functional>
 
 #include "base/environment.h"
 #include "base/exit_codes.h"
@@ -24,6 +25,7 @@
 #include "initializers/progress_view.h"
 #include "initializers/stores/hub.h"
 #include "initializers/target/after_publish.h"
+#include "usage/app_command.h"
 
 namespace muster::initializers {
 namespace {
@@ -214,6 +216,7 @@ void AddTellingFlags(CLI::App* command, ProgramOptions* program) {
   command
       ->add_option("--termination-log", program->termination_log,
                    "where the pod's termination message goes, if it is there")
+      ->type_name("FILE")
       ->envname("MUSTER_TERMINATION_LOG");
 }
 
@@ -223,7 +226,7 @@ void AddFlags(CLI::App* command, ProgramOptions* program, Words* words, std::str
   command
       ->add_option("uri", run.uri, "s3://BUCKET/KEY, gs://, hf://, pvc://CLAIM/PATH, file:///PATH, https://HOST/FILE")
       ->envname("STORAGE_URI");
-  command->add_option("--to", run.target, fmt::format("target; default {}", target));
+  command->add_option("--to", run.target, fmt::format("target; default {}", target))->type_name("DIR");
   const Environment environment = Environment::OfProcess();
   words->include = environment.Get("STORAGE_ALLOW_PATTERNS").value_or("");  // KServe's
   words->ignore = environment.Get("STORAGE_IGNORE_PATTERNS").value_or("");
@@ -240,6 +243,7 @@ void AddFlags(CLI::App* command, ProgramOptions* program, Words* words, std::str
   command
       ->add_option("--claim", run.claims,
                    "NAME=DIR: where a pvc:// claim is mounted; else MUSTER_CLAIMS=NAME=DIR,..., else /mnt/pvc/NAME")
+      ->type_name("NAME=DIR")
       ->take_all();
   command->add_flag("--hf-cache", run.hub_cache,
                     "lay an hf:// repository as the hub's client keeps it, in the cache that --to names; default "
@@ -253,9 +257,12 @@ void AddFlags(CLI::App* command, ProgramOptions* program, Words* words, std::str
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 32));
   command->add_option("--extract-members", run.unpack.members,
                       "refuse an archive with more members than this; default 10000000");
-  command->add_option("--then", run.then,
-                      "a command for sh, run when everything is in place; MUSTER_TARGET names the folder");
-  command->add_option("--ca-bundle", run.http.ca_bundle, "certificates to trust, a file or a folder of them");
+  command
+      ->add_option("--then", run.then,
+                   "a command for sh, run when everything is in place; MUSTER_TARGET names the folder")
+      ->type_name("COMMAND");
+  command->add_option("--ca-bundle", run.http.ca_bundle, "certificates to trust, a file or a folder of them")
+      ->type_name("FILE");
   command->add_option("--deadline", program->deadline, "give up after so many seconds, whatever is going on; 0: never")
       ->check(CLI::Range(0.0, 1e9));
   command->add_option("--patience", words->patience, "give up after so many seconds without any progress; default 300")
@@ -353,6 +360,8 @@ int Main(int argc, char** argv) {
   auto* verify = app.add_subcommand("verify", "read a folder and compare it with its manifest");
   verify->add_option("folder", folder, "the folder that --to named")->required();
   verify->add_flag("--json", program.json, "the result as a JSON line on stdout");
+  std::function<int()> describe;
+  usage::AddUsageCommands(&app, &describe);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -363,6 +372,7 @@ int Main(int argc, char** argv) {
     LeaveLastWord(telling.termination_log, status, std::nullopt, kExitUsage);  // CLI11 has printed the error already
     return kExitUsage;
   }
+  if (describe) return describe();
   if (Status status = CheckThreads("cannot begin"); !status.ok()) return Refuse(program, status, kExitBadConfiguration);
   if (verify->parsed()) return Verify(folder, program.json);
   if (program.run.uri.empty()) {

@@ -72,8 +72,9 @@ int Run(const Flags& flags) {
 
 void AddInitFlags(CLI::App* app, std::function<int()>* run) {
   auto flags = std::make_shared<Flags>();
-  app->add_option("kind", flags->kind, "torch | mpi | jax | pytorchjob; default torch");
-  app->add_option("-o,--output", flags->output, "the file to write; -: stdout; default job.yaml");
+  app->add_option("kind", flags->kind, "torch | mpi | jax | pytorchjob; default torch")
+      ->type_name("torch|mpi|jax|pytorchjob");
+  app->add_option("-o,--output", flags->output, "the file to write; -: stdout; default job.yaml")->type_name("FILE");
   app->callback([flags, run] { *run = [flags] { return Run(*flags); }; });
 }
 

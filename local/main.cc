@@ -1,22 +1,30 @@
 // The `muster-local` binary: `muster-local -f job.yaml` runs a job. A first argument of kWords chooses another command.
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/descriptors.h"
+#include "base/environment.h"
+#include "base/state_folder.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "controller/command_line.h"
 #include "local/commands.h"
 #include "local/container/enter_container.h"
+#include "local/state/job_folders.h"
+#include "usage/app_command.h"
 
 namespace muster::local {
 
 using namespace controller;
 
 namespace {
+
+void AddCompletionFlags(CLI::App* app, std::function<int()>* run);
+void AddManFlags(CLI::App* app, std::function<int()>* run);
 
 struct Word {
   std::string_view name;
@@ -33,7 +41,61 @@ constexpr Word kWords[] = {
     {"stop", AddStopFlags, "ends jobs that run on this machine, and waits for their end"},
     {"rm", AddRmFlags, "removes what jobs that have ended on this machine have left"},
     {"prune", AddPruneFlags, "removes what all jobs that have ended on this machine have left"},
+    {"completion", AddCompletionFlags, usage::kCompletionSummary},
+    {"man", AddManFlags, usage::kManSummary},
 };
+
+void AddFlags(const Word& word, CLI::App* app, std::function<int()>* run) {
+  app->set_version_flag("--version", fmt::format("muster-local {} (commit {})", Version(), Commit()));
+  word.add(app, run);
+}
+
+std::string NameOf(const Word& word) { return fmt::format("muster {}", word.name); }
+
+usage::Command Describe(const Word& word) {
+  CLI::App app{word.summary, NameOf(word)};
+  std::function<int()> run;
+  AddFlags(word, &app, &run);
+  return usage::Describe(app);
+}
+
+// `muster-local`, which is `muster-local local`, with all words.
+usage::Command DescribeAll() {
+  usage::Command program = Describe(kWords[0]);
+  program.name = "muster-local";
+  for (const Word& word : kWords) program.commands.push_back(Describe(word));
+  return program;
+}
+
+void AddJobNames(usage::Command* program) {
+  const auto state = StateFolder(Environment::OfProcess());
+  const auto jobs = state.ok() ? FindJobs(*state) : state.status();
+  if (!jobs.ok()) return;
+  for (usage::Command& command : program->commands) {
+    for (usage::Flag& operand : command.operands) {
+      if (operand.metavar != "JOB") continue;
+      for (const FoundJob& job : *jobs) operand.choices.push_back(job.name);
+    }
+  }
+}
+
+void AddCompletionFlags(CLI::App* app, std::function<int()>* run) {
+  auto words = std::make_shared<usage::CompletionWords>();
+  usage::AddCompletionArguments(app, words.get());
+  app->callback([words, run] {
+    *run = [words] {
+      usage::Command program = DescribeAll();
+      AddJobNames(&program);
+      return usage::PrintCompletion(program, *words);
+    };
+  });
+}
+
+void AddManFlags(CLI::App* app, std::function<int()>* run) {
+  auto subcommand = std::make_shared<std::string>();
+  usage::AddManArguments(app, subcommand.get());
+  app->callback([subcommand, run] { *run = [subcommand] { return usage::PrintManual(DescribeAll(), *subcommand); }; });
+}
 
 int Main(int argc, char** argv) {
   const Word* word = &kWords[0];
@@ -43,10 +105,9 @@ int Main(int argc, char** argv) {
     --argc, ++argv;
     break;
   }
-  CLI::App app{word->summary, fmt::format("muster {}", word->name)};
-  app.set_version_flag("--version", fmt::format("muster-local {} (commit {})", Version(), Commit()));
+  CLI::App app{word->summary, NameOf(*word)};
   std::function<int()> run;
-  word->add(&app, &run);
+  AddFlags(*word, &app, &run);
   return ParseAndRun(argc, argv, &app, run);
 }
 
