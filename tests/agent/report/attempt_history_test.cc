@@ -124,6 +124,8 @@ TEST(ParseAttemptRecord, WhatIsWrongWithTheTrainingIsSaid) {
       {R"("training": [{"local_rank": 0}])", "training 0: 'position' is not there"},
       {R"("training": [{"local_rank": 0, "position": -1}])", "'position' is not a number from 0"},
       {R"("training": [{"local_rank": 0, "position": 1, "step_seconds": 1e99}])", "'step_seconds' is not a number"},
+      {R"("training": [{"local_rank": 1, "position": 1}, {"local_rank": 1, "position": 1}])",
+       "training 1: 'local_rank' is not above the one before"},
       {R"("curve": 3)", "'curve' is not a list"},
       {R"("curve": [[1]])", "'curve' is not a list of pairs"},
       {R"("curve": [[1, "2"]])", "'curve' is not a list of pairs"},
