@@ -351,6 +351,7 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
     spelled["spec"]["nodeName"] = place.machine;
     MUSTER_ASSIGN_OR_RETURN(PodProgram program, ProgramOfPod(spelled, place));
     PodRecord record = RecordOf(pod, &program);
+    record.address = place.address;
     MUSTER_ASSIGN_OR_RETURN(auto run,
                             PodRun::Start(context_, std::move(program), place, ViewOf(pod), [weak = weak_from_this()] {
                               if (auto self = weak.lock()) self->WakeSoon();

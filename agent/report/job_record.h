@@ -1,4 +1,4 @@
-// What run.json of `muster local` says about a job, as far as its page shows it. Pure; untrusted input.
+// What run.json of `muster local` says about a job, as far as its page and `muster top` show it. Pure; untrusted input.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,20 @@ struct JobDrill {
   std::string done;   // "SIGKILL to rank 3 on hello-node-0-1"
 };
 
+struct JobPod {
+  std::string name, host;
+  std::string address;  // where its agent listens; empty: of a version that did not say it
+  int node_rank = -1;   // -1: it is not a node of the training
+  bool ended = false;
+};
+
 struct JobRecord {
   std::string kind, name;
   int restarts = 0, max_restarts = 0;  // wherever they happened: in the pods, or by new pods
-  std::vector<JobDrill> drills;        // the newest 256, in the order in which they happened
+  std::string state;                   // from the job's status
+  bool ended = false;
+  std::vector<JobPod> pods;      // the newest 2048, in the order in which they began
+  std::vector<JobDrill> drills;  // the newest 256, in the order in which they happened
 };
 
 // InvalidArgument: says which field is wrong. Unknown fields are skipped.

@@ -33,7 +33,7 @@ int IntOf(JsonFields* fields, const char* name, int least, int most) {
 
 PodRecord ReadPod(JsonFields* fields) {
   fields->Need({"name", "host", "begun"});
-  PodRecord pod{.name = fields->Text("name"), .host = fields->Text("host")};
+  PodRecord pod{.name = fields->Text("name"), .host = fields->Text("host"), .address = fields->Text("address")};
   pod.node_rank = static_cast<int>(fields->Number("node_rank", -1, kMostRestarts).value_or(-1));
   pod.containers = fields->Texts("containers", kMostTexts);
   if (!IsPlainName(pod.name)) fields->Wrong("name", "the name of a pod");
@@ -72,6 +72,7 @@ Status ReadItems(const Json* list, std::string_view name, size_t most, Item (*re
 Json PodAsJson(const PodRecord& pod) {
   Json json = {
       {"name", pod.name}, {"host", pod.host}, {"containers", pod.containers}, {"begun", IsoMicroTime(pod.begun)}};
+  if (!pod.address.empty()) json["address"] = pod.address;
   if (pod.node_rank >= 0) json["node_rank"] = pod.node_rank;
   if (pod.marks_ranks) json["marks_ranks"] = true;
   if (pod.ready) json["ready"] = true;

@@ -16,6 +16,7 @@ inline constexpr size_t kMostPodRecords = 2048;  // the newest
 
 struct PodRecord {
   std::string name, host;
+  std::string address;                  // of its host: its agent listens there
   int node_rank = -1;                   // -1: it is not a node of the training
   std::vector<std::string> containers;  // in the order in which they start
   WallTime begun{};

@@ -19,7 +19,11 @@ RunRecord Made() {
   record.state = "Restarting";
   record.restarts = 1;
   record.budget = 3;
-  record.pods = {{.name = "hello-node-0-0-a", .host = "hello-node-0-0", .node_rank = 0, .containers = {"node"}},
+  record.pods = {{.name = "hello-node-0-0-a",
+                  .host = "hello-node-0-0",
+                  .address = "127.0.1.2",
+                  .node_rank = 0,
+                  .containers = {"node"}},
                  {.name = "hello-data-0", .host = "hello-data-0", .containers = {"wait", "data"}}};
   record.pods[0].begun = record.begun;
   record.pods[0].ready = true;

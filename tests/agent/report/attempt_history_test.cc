@@ -353,12 +353,34 @@ TEST(Summarize, AJobOfMusterLocal) {
   AddJob(*job, std::make_unique<std::vector<RunSummary>>().get());  // without runs nothing happens
 }
 
+TEST(JobRecord, Pods) {
+  const auto job =
+      ParseJobRecord(R"({"kind":"TrainJob","name":"hello","state":"Running","pods":[)"
+                     R"({"name":"hello-node-0-0-a","host":"hello-node-0-0","address":"127.0.1.2","node_rank":0},)"
+                     R"({"name":"hello-data-0","host":"hello-data-0","ended":"1970-01-01T00:00:02Z"}]})");
+  ASSERT_TRUE(job.ok()) << job.status();
+  EXPECT_EQ(job->state, "Running");
+  EXPECT_FALSE(job->ended);
+  ASSERT_EQ(job->pods.size(), 2u);
+  EXPECT_EQ(job->pods[0].name, "hello-node-0-0-a");
+  EXPECT_EQ(job->pods[0].host, "hello-node-0-0");
+  EXPECT_EQ(job->pods[0].address, "127.0.1.2");
+  EXPECT_EQ(job->pods[0].node_rank, 0);
+  EXPECT_FALSE(job->pods[0].ended);
+  EXPECT_EQ(job->pods[1].node_rank, -1);
+  EXPECT_TRUE(job->pods[1].ended);
+  EXPECT_TRUE(ParseJobRecord(R"({"kind":"TrainJob","name":"hello","ended":"1970-01-01T00:00:02Z"})")->ended);
+}
+
 TEST(JobRecord, WhatIsWrongIsSaid) {
   const struct {
     const char *text, *said;
   } rows[] = {{"[]", "not an object"},
               {"{}", "'kind' is not there"},
               {R"({"kind":"TrainJob","name":"a","restarts":-1})", "restarts"},
+              {R"({"kind":"TrainJob","name":"a","pods":{}})", "pods"},
+              {R"({"kind":"TrainJob","name":"a","pods":["b"]})", "pods[0]"},
+              {R"({"kind":"TrainJob","name":"a","pods":[{"node_rank":-2}]})", "node_rank"},
               {R"({"kind":"TrainJob","name":"a","drills":{}})", "drills"},
               {R"({"kind":"TrainJob","name":"a","drills":[7]})", "drills[0]"},
               {R"({"kind":"TrainJob","name":"a","drills":[{"time":"now","order":"","done":""}]})", "drills[0]"}};
