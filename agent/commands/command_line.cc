@@ -53,6 +53,22 @@ void AddCredentialFlags(Arguments& arguments, net::CredentialFiles* files) {
   file("--tls-ca", &files->tls_ca, "PEM of the authority both sides trust", "MUSTER_TLS_CA");
 }
 
+int ExitCodeOfInquiry(const Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kOk:
+      return 0;
+    case absl::StatusCode::kInvalidArgument:
+      return kExitUsage;
+    case absl::StatusCode::kUnauthenticated:
+    case absl::StatusCode::kFailedPrecondition:
+      return kExitBadConfiguration;
+    case absl::StatusCode::kAborted:
+      return kExitCoordinatorLost;
+    default:
+      return kExitRendezvousTimeout;
+  }
+}
+
 int ServeUntilSignal(boost::asio::io_context& loop, const std::string& host, int port) {
   launcher::Console console(loop);
   console.RouteLog();

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "agent/commands/arguments.h"
+#include "base/status.h"
 #include "net/credentials.h"
 
 namespace muster::agent {
@@ -21,6 +22,9 @@ std::optional<int> ConfigureLog(const LogFlags& flags);
 
 // --token-file, --tls-cert, --tls-key and --tls-ca, or their variables.
 void AddCredentialFlags(Arguments& arguments, net::CredentialFiles* files);
+
+// Of `muster status` and `muster top`, for the errors of StatusInquiry (agent/probe/status_inquiry.h).
+int ExitCodeOfInquiry(const Status& status);
 
 // Prints "listening on HOST:PORT" ("" is every address), runs the loop until SIGTERM or SIGINT; returns 128 + signal.
 int ServeUntilSignal(boost::asio::io_context& loop, const std::string& host, int port);

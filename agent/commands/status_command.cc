@@ -25,22 +25,6 @@ int Say(int code, std::string_view text) {
   return code;
 }
 
-int CodeOf(const Status& status) {
-  switch (status.code()) {
-    case absl::StatusCode::kOk:
-      return 0;
-    case absl::StatusCode::kInvalidArgument:
-      return kExitUsage;
-    case absl::StatusCode::kUnauthenticated:
-    case absl::StatusCode::kFailedPrecondition:
-      return kExitBadConfiguration;
-    case absl::StatusCode::kAborted:
-      return kExitCoordinatorLost;
-    default:
-      return kExitRendezvousTimeout;
-  }
-}
-
 }  // namespace
 
 int StatusCommand(const Call& call) {
@@ -75,7 +59,7 @@ int StatusCommand(const Call& call) {
   boost::asio::io_context loop(1);
   int code = 0;
   auto end = [&](const Status& status) {
-    code = status.ok() ? 0 : Say(CodeOf(status), Message(status));
+    code = status.ok() ? 0 : Say(ExitCodeOfInquiry(status), Message(status));
     loop.stop();
   };
   StatusInquiry inquiry(loop, run_id);
