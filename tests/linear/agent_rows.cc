@@ -2,6 +2,8 @@
 #include "agent/flags/mpi_hosts.h"
 #include "agent/flags/torchrun_flags.h"
 #include "agent/live/live_view.h"
+#include "agent/live/terminal_keys.h"
+#include "agent/live/terminal_text.h"
 #include "agent/page/report_page.h"
 #include "agent/progress/progress_reader.h"
 #include "agent/report/attempt_history.h"
@@ -61,6 +63,12 @@ void Live(const std::string& text) {
   WarningsOf(*view);
   TimeOf(view->report);
   ToJson(*view);
+}
+
+void Keys(const std::string& text) {
+  KeyReader reader;
+  reader.Add(text);
+  Wrapped(text, 80, text.size());
 }
 
 void Notice(const std::string& text) {
@@ -146,6 +154,10 @@ const std::vector<LinearRow> kRows = {
          },
          R"({"phase":"running","nodes":[)", "{}]}"),
      Live},
+    {"terminal_keys", "Arrows", Repeats("\x1b[1;5A"), Keys},
+    {"terminal_keys", "OneSequence", Repeats("9", "\x1b["), Keys},
+    {"terminal_keys", "Colours", Repeats("\x1b[31m"), Keys},
+    {"terminal_keys", "Marks", Repeats("\u0301", "a"), Keys},
     {"preempt", "Events", Repeats(R"({"EventType":"Preempt","Resources":["a"]},)", R"({"Events":[)", "{}]}"), Notice},
     {"preempt", "Words", Repeats("word "), Notice},
     {"preempt", "Url", Repeats("a&wait_for_change=true&", "http://host/?"), Notice},
