@@ -7,10 +7,12 @@ muster_room(muster_agent COLD
           commands/arguments.cc commands/check_command.cc commands/command_line.cc commands/coordinator_command.cc
           commands/install_command.cc commands/report_command.cc commands/rsh_command.cc commands/run_command.cc
           commands/stacks_command.cc commands/status_command.cc commands/store_command.cc commands/version_command.cc
-          commands/wait_command.cc
+          commands/top_command.cc commands/wait_command.cc
+          live/terminal_session.cc live/top_argument.cc live/top_cluster.cc live/top_files.cc live/top_places.cc live/top_session.cc
+          live/top_source.cc live/top_tool.cc
           probe/check_report.cc probe/machine_check.cc probe/peer_round_trip.cc probe/process_stacks.cc
           probe/status_inquiry.cc probe/status_waits.cc probe/wait_targets.cc
-  LINK muster_standby muster_live muster_page muster_watch muster_progress muster_report muster_flags muster_rsh muster_launcher muster_control muster_net muster_http_server muster_store muster_membership muster_base
+  LINK muster_standby muster_top muster_live muster_page muster_watch muster_progress muster_report muster_flags muster_rsh muster_launcher muster_control muster_net muster_http_server muster_store muster_membership muster_base
        CLI11::CLI11 nlohmann_json::nlohmann_json)
 
 add_executable(muster commands/main.cc)

@@ -25,6 +25,7 @@ int RshCommand(const Call& call);          // rsh_command.cc
 int StatusCommand(const Call& call);       // status_command.cc
 int StoreCommand(const Call& call);        // store_command.cc
 int StacksCommand(const Call& call);       // stacks_command.cc
+int TopCommand(const Call& call);          // top_command.cc
 int InstallCommand(const Call& call);      // install_command.cc
 int WaitCommand(const Call& call);         // wait_command.cc
 int VersionCommand(const Call& call);      // version_command.cc

@@ -50,6 +50,7 @@ constexpr Subcommand kSubcommands[] = {
     {"check", CheckCommand, "measure this machine: memory, loopback, disk, the round trip to peers"},
     {"coordinator", CoordinatorCommand, "serve the rendezvous alone, for any number of runs"},
     {"status", StatusCommand, "show roster, round and restarts of a run"},
+    {"top", TopCommand, "follow a run on the terminal: progress, restarts, every rank"},
     {"report", ReportCommand, "make an HTML page about a run, from its logs"},
     {"stacks", StacksCommand, "print what processes are doing, thread by thread"},
     {"store", StoreCommand, "serve a c10d TCPStore alone"},

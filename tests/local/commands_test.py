@@ -105,6 +105,30 @@ class Ps(CommandCase):
         self.assertEqual(self.row("broken")[2], "Complete")
 
 
+class Top(CommandCase):
+    def test_a_job_that_runs_and_one_that_has_ended(self):
+        script = self.file(
+            "wait.py",
+            """import os, signal
+print("step", 3, "of", 9, flush=True)
+print("here", os.environ["RANK"], flush=True)
+signal.pause()
+""",
+        )
+        job = self.start(train_job("two", f"[torchrun, {script}]", processes=2))
+        for rank in range(4):
+            job.await_(f"here {rank}")
+        text = self.muster("top", "two", "--once", "--timeout", "60")
+        self.assertRegex(text, r"(?m)^ *3 +\S+ +running ")
+        self.assertRegex(text, "step 3 of 9|here 3")
+        view = json.loads(self.muster("top", "two", "--json", "--once", "--timeout", "60"))
+        self.assertEqual(view["phase"], "running")
+        self.assertEqual(len(view["nodes"]), 2)
+        self.muster("stop", "two")
+        job.wait()
+        self.assertIn("muster top: TrainJob two has ended: ", self.muster("top", "two", "--once"))
+
+
 class Logs(CommandCase):
     def test_of_a_job_that_has_ended(self):
         script = self.file(

@@ -46,6 +46,7 @@ class Commands(Nodes):
             (("completion",), "SHELL is required"),
             (("man", "--bogus"), "not expected: --bogus"),
             (("status",), "endpoint is required"),
+            (("top",), "TARGET is required"),
             (("version", "x"), "not expected: x"),
             (("store", "--port", "x"), "--port"),
             (("stacks", "0"), "PID: '0': want a number, more than 0"),
