@@ -8,7 +8,7 @@ import unittest
 from muster_case import MUSTER, MusterCase, main, sanitized
 
 PT_DYNAMIC, PT_INTERP = 2, 3
-MOST_BYTES = 16_250_000
+MOST_BYTES = 17_000_000
 
 
 @unittest.skipIf(sanitized(), "a sanitizer's binary is dynamic and large")
