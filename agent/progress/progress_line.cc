@@ -105,6 +105,7 @@ struct Pairs {
   ProgressLine line;
   int numbers = 0;          // pairs in all
   bool is_summary = false;  // of a whole run, or of an evaluation
+  bool is_prose = false;    // the total stands behind "of"
 };
 
 // "/ 100" behind a number.
@@ -114,6 +115,22 @@ std::optional<double> TotalBehind(Reader& reader) {
   if (reader.Skip('/')) {
     reader.SkipBlanks();
     if (const auto total = reader.Number(); total && reader.Now() != '/') return total;  // a date has one more
+  }
+  reader.Go(back);
+  return std::nullopt;
+}
+
+// The same, or " of 100".
+std::optional<double> TotalBehind(Reader& reader, Pairs& pairs) {
+  if (const auto total = TotalBehind(reader)) return total;
+  const size_t back = reader.at();
+  reader.SkipBlanks();
+  if (reader.at() > back && reader.SkipWord("of ")) {
+    reader.SkipBlanks();
+    if (const auto total = IsDigit(reader.Now()) ? reader.Number() : std::nullopt) {
+      pairs.is_prose = true;
+      return total;
+    }
   }
   reader.Go(back);
   return std::nullopt;
@@ -156,12 +173,13 @@ void TakePair(Name name, double number, Reader& reader, Pairs& pairs) {
     case Name::kStep:
       if (line.step) return;
       line.step = StepsOf(number);
-      if (const auto total = StepsOf(TotalBehind(reader)); line.step && total && *total > 0) line.steps = total;
+      if (const auto total = StepsOf(TotalBehind(reader, pairs)); line.step && total && *total > 0) line.steps = total;
       return;
     case Name::kEpoch:
       if (line.epoch) return;
       line.epoch = EpochsOf(number);
-      if (const auto total = EpochsOf(TotalBehind(reader)); line.epoch && total && *total > 0) line.epochs = total;
+      if (const auto total = EpochsOf(TotalBehind(reader, pairs)); line.epoch && total && *total > 0)
+        line.epochs = total;
       return ReadFractionOfEpoch(reader, line);
     case Name::kLoss:
       if (!line.loss) line.loss = number;
@@ -351,7 +369,8 @@ std::optional<ProgressLine> ReadProgressLine(std::string_view line) {
   Pairs pairs = ReadPairs(line);
   ProgressLine& found = pairs.line;
   if (pairs.is_summary) return std::nullopt;
-  if (found.step && pairs.numbers < 2 && !found.steps && !found.epoch && !found.loss) found.step.reset();
+  const bool is_prose = !found.steps || pairs.is_prose;
+  if (found.step && pairs.numbers < 2 && is_prose && !found.epoch && !found.loss) found.step.reset();
   if (!found.step && !found.epoch && !found.loss) return std::nullopt;
   return found;
 }

@@ -45,6 +45,8 @@ TEST(ProgressLineTest, ReadsTheFormsOfPrograms) {
       // pairs
       {"epoch 3 loss 0.25", {.epoch = 3, .loss = 0.25}},
       {"step 7 loss 1e-3", {.step = 7, .loss = 0.001}},
+      {"step 77 of 400 loss 0.5", {.step = 77, .steps = 400, .loss = 0.5}},
+      {"epoch 2 of 10, step 77 of 400", {.step = 77, .steps = 400, .epoch = 2, .epochs = 10}},
       {"iter 100: loss 2.3451, time 23.40ms, mfu 12.30%", {.step = 100, .loss = 2.3451}},
       {"step 250: train loss 2.1250, val loss 2.5000", {.step = 250, .loss = 2.125}},
       {"Train Epoch: 1 [640/60000 (1%)]\tLoss: 2.125000", {.step = 640, .steps = 60000, .epoch = 1, .loss = 2.125}},
@@ -88,6 +90,7 @@ TEST(ProgressLineTest, SkipsWhatIsNotTheTraining) {
            "hello",
            "Step 3: install the driver",
            "step 3",
+           "Step 3 of 4: install the driver",
            "Validation DataLoader 0:  50%|█████     | 5/10 [00:00<00:00, 50.1it/s]",
            "Map (num_proc=4): 100%|██████████| 1000/1000 [00:01<00:00, 900 examples/s]",
            "Loading checkpoint shards:  33%|███▎      | 1/3 [00:01<00:02,  1.0s/it]",
