@@ -43,13 +43,14 @@ StatusOr<std::unique_ptr<StatusFile>> StatusFile::Write(const std::string& path,
 StatusFile::~StatusFile() { unlink(path_.c_str()); }
 
 InnerStatus::~InnerStatus() {
-  if (!watch_) return;
+  if (!begun_) return;
   const std::string& path = InnerStatusFile();
   unlink(path.c_str());
   rmdir(path.substr(0, path.rfind('/')).c_str());
 }
 
 void InnerStatus::Begin(std::function<void()> changed) {
+  begun_ = true;
   const std::string& path = InnerStatusFile();
   if (path.empty()) return;
   auto watch = FolderWatch::Begin(loop_, path, std::string(kStatusFileVariable), std::move(changed));
@@ -57,6 +58,7 @@ void InnerStatus::Begin(std::function<void()> changed) {
 }
 
 bool InnerStatus::Ask(const std::string& target, Duration limit, Done done) {
+  if (!begun_) return false;
   const auto port = PortIn(InnerStatusFile());
   if (!port) return false;
   const auto place = asked_.emplace(asked_.end());

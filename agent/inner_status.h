@@ -50,13 +50,14 @@ class InnerStatus {
   // From now on calls `changed` when an agent inside has come or gone.
   void Begin(std::function<void()> changed);
 
-  // Asks the agent inside for `target`, as "/status?after=1". False: there is none, and `done` is not called. Else it
-  // is called once, later, after `limit` at the latest.
+  // Asks the agent inside for `target`, as "/status?after=1". False: there is none, or Begin() was not called; then
+  // `done` is not called. Else it is called once, later, after `limit` at the latest.
   bool Ask(const std::string& target, Duration limit, Done done);
 
  private:
   boost::asio::io_context& loop_;
   net::Resolver resolver_;
+  bool begun_ = false;
   std::list<std::unique_ptr<HttpFetch>> asked_;
   std::unique_ptr<FolderWatch> watch_;
 };

@@ -5,7 +5,7 @@ import json
 import os
 import time
 
-from muster_case import DEADLINE, main
+from muster_case import DEADLINE, MUSTER, WORKER, main
 
 from watch_test import WatchCase
 
@@ -77,6 +77,24 @@ class Looking(LiveCase):
         for worker in self.workers(4):
             worker.tell("exit 0")
         self.assertEqual([self.code(agent) for agent in agents], [0, 0])
+        self.assertEqual([name for name in os.listdir(self.dir) if name.startswith("muster-status")], [])
+
+    def test_a_torchrun_inside_a_shell(self):
+        """The agent around it has the port, and shows what the one inside knows."""
+        run = f"{MUSTER} run --standalone --nproc-per-node 2 --node-name inside {WORKER}"
+        agent = self.start(
+            "--http-port", "127.0.0.1:0", "--", "sh", "-c", run + "; exit 0", worker=False, subcommand="exec"
+        )
+        port = self.port_of(agent)
+        workers = self.workers(2)
+        workers[1].ask("print of rank 1")
+        _, ranks = self.ranks(port, lambda ranks: "last_line" in ranks.get(1, {}))
+        self.assertEqual(ranks[1]["last_line"], "of rank 1")
+        self.assertIn("of rank 1", self.ask(port, "/")[1])
+        self.read_until(self.events(port), "of rank 1")
+        for worker in workers:
+            worker.tell("exit 0")
+        self.assertEqual(self.code(agent), 0)
 
     def test_a_token(self):
         token = os.path.join(self.dir, "token")
