@@ -1,5 +1,6 @@
 #include "local/session.h"
 
+#include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <csignal>
@@ -53,6 +54,14 @@ RunRecord FirstRecord(const LocalFlags& flags, const std::string& id) {
     record.files.push_back(file == "-" ? file : fs::absolute(file, error).string());
   }
   return record;
+}
+
+// Where the agent of the first node shows the whole job to a browser; empty: that node has not begun.
+std::string PageOf(const std::vector<PodRecord>& pods) {
+  const auto first = std::find_if(pods.begin(), pods.end(), [](const PodRecord& pod) {
+    return pod.node_rank == 0 && !pod.address.empty() && !pod.ended;
+  });
+  return first == pods.end() ? "" : fmt::format("http://{}:{}/", first->address, kAgentHttpPort);
 }
 
 // `nohup` has SIGHUP ignored.
@@ -208,6 +217,7 @@ class Session {
     if (!IsIgnored(SIGHUP)) signals.add(SIGHUP);
     StopRequest request;
     LiveLine live(loop, console);
+    bool shown = false;  // where the job can be looked at
     const PodContext context{.loop = loop,
                              .reaper = reaper,
                              .console = console,
@@ -225,6 +235,10 @@ class Session {
                   .changed =
                       [&] {
                         recorder.Note(job_->State(), run);
+                        if (const std::string page = shown ? "" : PageOf(run.pods()); !page.empty()) {
+                          shown = true;
+                          say(fmt::format("{} shows the job, and so does `muster top {}`", page, job_->State().name));
+                        }
                         live.Show();
                       },
                   .over =

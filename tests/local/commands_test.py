@@ -11,6 +11,7 @@ import struct
 import subprocess
 import sys
 import termios
+import urllib.request
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
@@ -118,6 +119,9 @@ signal.pause()
         job = self.start(train_job("two", f"[torchrun, {script}]", processes=2))
         for rank in range(4):
             job.await_(f"here {rank}")
+        page = job.await_(r"muster local: (http://\S+/) shows the job, and so does `muster top two`")
+        with urllib.request.urlopen(page[1], timeout=DEADLINE) as answer:
+            self.assertTrue("here 3" in answer.read().decode(), "the page lacks rank 3")
         text = self.muster("top", "two", "--once", "--timeout", "60")
         self.assertRegex(text, r"(?m)^ *3 +\S+ +running ")
         self.assertRegex(text, "step 3 of 9|here 3")
