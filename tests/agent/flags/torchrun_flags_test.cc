@@ -94,6 +94,7 @@ const std::vector<Row>& Rows() {
        [](auto& o) { return fmt::format("{}", *o.progress.pattern->Read("at 7")->step); }, "7", "at (?P<stp>x)"},
       {"http-port", "MUSTER_HTTP_PORT", "[::1]:80",
        [](auto& o) { return fmt::format("{} {} {}", o.http.required, o.http.host, o.http.port); }, "true ::1 80", "x"},
+      {"http-token-file", "MUSTER_HTTP_TOKEN_FILE", "/x", [](auto& o) { return o.http.token_file; }, "/x", ""},
       {"node-check", "MUSTER_NODE_CHECK", "x --y", [](auto& o) { return o.check.command; }, "x --y", ""},
       {"node-check-timeout", "MUSTER_NODE_CHECK_TIMEOUT", "1m30s",
        [](auto& o) { return fmt::format("{}", o.check.timeout / seconds(1)); }, "90", "0"},
