@@ -28,7 +28,6 @@ class StandbyOutput::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   void Close() {
-    TakeLine();
     boost::system::error_code ignored;
     pipe_.close(ignored);
   }
@@ -48,34 +47,22 @@ class StandbyOutput::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   void OnReadable() {
-    std::array<char, kMaxLine> piece;
+    std::array<char, 4096> piece;
     const ssize_t got = read(pipe_.native_handle(), piece.data(), piece.size());
-    if (got > 0) Add(std::string_view(piece.data(), static_cast<size_t>(got)));
-    const bool may_come = got > 0 || (got == -1 && (errno == EAGAIN || errno == EINTR));
-    may_come ? Wait() : TakeLine();
+    if (got > 0) Tell(std::string_view(piece.data(), static_cast<size_t>(got)));
+    if (got > 0 || (got == -1 && (errno == EAGAIN || errno == EINTR))) Wait();
   }
 
-  // A program writes a line in any number of pieces.
-  void Add(std::string_view bytes) {
-    while (!bytes.empty()) {
-      const size_t end = bytes.find('\n');
-      line_ += bytes.substr(0, end);
-      if (end == std::string_view::npos && line_.size() < kMaxLine) return;
-      TakeLine();
-      if (end == std::string_view::npos) return;
-      bytes.remove_prefix(end + 1);
+  // At once, whether the last line has ended or not: an import that hangs may have asked something.
+  void Tell(std::string_view piece) const {
+    for (const std::string_view line : Split(piece, '\n')) {
+      if (Strip(line).empty()) continue;
+      log::Debug("a standby worker printed",
+                 {{"local_rank", std::to_string(local_rank_)}, {"text", std::string(line)}});
     }
   }
 
-  void TakeLine() {
-    if (line_.empty()) return;
-    log::Debug("a standby worker printed", {{"local_rank", std::to_string(local_rank_)}, {"text", line_}});
-    line_.clear();
-  }
-
-  static constexpr size_t kMaxLine = 4096;  // bytes; what is longer is written in pieces
   const int local_rank_;
-  std::string line_;  // that has not ended
   boost::asio::posix::stream_descriptor pipe_;
   Descriptor writing_;
 };

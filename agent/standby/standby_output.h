@@ -1,5 +1,5 @@
-// What a standby prints while it imports: it goes to the debug log, an event for each line, since no worker has printed
-// it.
+// What a standby prints while it imports: it goes to the debug log, since no worker has printed it. An event has one
+// line, or a piece of one.
 #pragma once
 
 #include <boost/asio/io_context.hpp>

@@ -134,12 +134,31 @@ class Memory(StandbyCase):
         "ready": "import threading; threading.Timer(0.2, eat).start()",
     }
 
+    # On a machine under load the kernel takes a second process, if the first has not given its memory back in time.
+    TRIES = 5
+
     @classmethod
     def setUpClass(cls):
         if sanitized():
             raise unittest.SkipTest("SKIPPED: a sanitizer needs more memory than the container has")
         if reason := containers.why_not():
             raise unittest.SkipTest(reason)
+
+    def run_in_container(self, flags):
+        box = containers.Container(
+            self.dir,
+            "debian",
+            ["/muster/muster", "run", *flags, "--log-level", "debug", "--max-restarts", "1", self.script],
+            user=0,
+            env=[f"PYTHONPATH={self.site}", "PYTHON_EXEC=/usr/bin/python3", "HOME=/tmp"],
+            mounts=[
+                containers.bind(os.path.dirname(containers.MUSTER), "/muster"),
+                containers.bind(self.dir, self.dir, writable=True),
+            ],
+            memory=self.LIMIT,
+        )
+        self.addCleanup(box.remove)
+        return box.run()
 
     def test_at_each_point(self):
         for point, eats in self.EATS.items():
@@ -176,20 +195,12 @@ class Memory(StandbyCase):
                     """,
                 )
                 flags = ("--standby-workers", "auto", "--standby-delay", "0s", "--standby-imports", "module_m")
-                box = containers.Container(
-                    self.dir,
-                    "debian",
-                    ["/muster/muster", "run", *flags, "--log-level", "debug", "--max-restarts", "1", self.script],
-                    user=0,
-                    env=[f"PYTHONPATH={self.site}", "PYTHON_EXEC=/usr/bin/python3", "HOME=/tmp"],
-                    mounts=[
-                        containers.bind(os.path.dirname(containers.MUSTER), "/muster"),
-                        containers.bind(self.dir, self.dir, writable=True),
-                    ],
-                    memory=self.LIMIT,
-                )
-                self.addCleanup(box.remove)
-                done = box.run()
+                for _ in range(self.TRIES):
+                    if os.path.exists(pid):
+                        os.remove(pid)
+                    done = self.run_in_container(flags)
+                    if "killed 2" not in done.stdout:
+                        break
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertEqual(done.stdout.split("\n")[:2], ["attempt 0 killed 1", "attempt 1 killed 1"], done.stderr)
                 self.assertNotIn("began in a standby", done.stderr)
