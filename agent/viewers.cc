@@ -14,7 +14,9 @@ constexpr Duration kFresh = std::chrono::seconds(3);
 constexpr int kPatience = 1;  // reports without telemetry that a page waits for one with it
 
 http::Server::Response PageOf(const LiveContent& content) {
-  return {200, "text/html; charset=utf-8", LivePage(content)};
+  return {.content_type = "text/html; charset=utf-8",
+          .body = LivePage(content),
+          .headers = {{"Content-Security-Policy", "frame-ancestors 'none'"}}};  // the page's own policy cannot say that
 }
 
 }  // namespace

@@ -114,6 +114,7 @@ class Looking(LiveCase):
         answer.read()
         cookie = answer.headers["Set-Cookie"]
         self.assertEqual((answer.status, "HttpOnly" in cookie), (200, True))
+        self.assertEqual(answer.headers["Content-Security-Policy"], "frame-ancestors 'none'")
         for headers in ({"Cookie": cookie.partition(";")[0]}, {"Authorization": "Bearer s3cret/+"}):
             connection.request("GET", "/status?ranks=1", headers=headers)
             answer = connection.getresponse()
