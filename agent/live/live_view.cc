@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "agent/report/report_text.h"
+#include "agent/watch/status_text.h"
 #include "base/exit_codes.h"
 #include "base/text.h"
 #include "base/utf8.h"
@@ -31,13 +32,13 @@ struct RankPace {
 // The living ranks with the round's telemetry, in the order of the report.
 std::vector<RankPace> RanksOf(const StatusReport& report) {
   std::vector<RankPace> ranks;
-  int first = 0;
-  for (const StatusLine& line : report.nodes) {
-    if (!line.rank) continue;
-    if (line.telemetry && line.telemetry->round == report.round) {
-      for (const RankTelemetry& told : line.telemetry->ranks) ranks.push_back({first + told.local_rank, &line, &told});
+  const std::vector<std::optional<int>> first = FirstRanks(report.nodes);
+  for (size_t at = 0; at < report.nodes.size(); ++at) {
+    const StatusLine& line = report.nodes[at];
+    if (!first[at] || !line.telemetry || line.telemetry->round != report.round) continue;
+    for (const RankTelemetry& told : line.telemetry->ranks) {
+      ranks.push_back({*first[at] + told.local_rank, &line, &told});
     }
-    first += line.slots;
   }
   return ranks;
 }
@@ -73,7 +74,7 @@ int NodesThatAre(const StatusReport& report, std::string_view state) {
 }
 
 std::string WorkersOf(const StatusReport& report) {
-  int workers = 0;
+  int64_t workers = 0;
   for (const StatusLine& line : report.nodes) workers += line.rank ? line.slots : 0;
   return fmt::format("{} on {}", Counted(workers, "worker"), Counted(SeatedNodes(report), "node"));
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "agent/live/top_text.h"
+#include "agent/watch/status_text.h"
 #include "base/text.h"
 
 namespace muster::agent {
@@ -13,19 +14,6 @@ using rendezvous::RankTelemetry;
 using rendezvous::StatusLine;
 
 namespace {
-
-// The global rank of each node's first worker: the report has the nodes in the order of their ranks, and the ranks of a
-// node are contiguous.
-std::vector<std::optional<int64_t>> FirstRanks(const std::vector<StatusLine>& nodes) {
-  std::vector<std::optional<int64_t>> first(nodes.size());
-  int64_t next = 0;
-  for (size_t at = 0; at < nodes.size(); ++at) {
-    if (!nodes[at].rank) continue;
-    first[at] = next;
-    next += nodes[at].slots;
-  }
-  return first;
-}
 
 std::string StateOf(const StatusLine& node, const RankTelemetry& worker) {
   if (!worker.exit_code) return node.state;
@@ -171,7 +159,7 @@ std::vector<TopRow> RowsOf(const LiveView& view, const TopChoice& choice) {
     if (IsShown(row, filter)) rows.push_back(std::move(row));
   };
   const std::vector<StatusLine>& nodes = view.report.nodes;
-  const std::vector<std::optional<int64_t>> first = FirstRanks(nodes);
+  const std::vector<std::optional<int>> first = FirstRanks(nodes);
   for (size_t at = 0; at < nodes.size(); ++at) {
     const bool alone = choice.folded || !nodes[at].telemetry || nodes[at].telemetry->ranks.empty();
     if (alone) {

@@ -9,6 +9,7 @@
 #include "agent/page/timeline_plot.h"
 #include "agent/page/widgets.h"
 #include "agent/report/report_text.h"
+#include "agent/watch/status_text.h"
 #include "base/text.h"
 #include "base/utf8.h"
 

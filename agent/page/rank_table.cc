@@ -4,6 +4,7 @@
 #include <set>
 
 #include "agent/report/report_text.h"
+#include "agent/watch/status_text.h"
 #include "base/text.h"
 #include "base/utf8.h"
 
@@ -14,7 +15,6 @@ using rendezvous::RankTelemetry;
 using rendezvous::StatusLine;
 
 constexpr size_t kLongestName = 120;
-constexpr int64_t kMostRanks = 1 << 30;  // a node may say that it has any number of slots
 constexpr std::string_view kUnknown = "\u2013";
 
 uint64_t Hash(std::string_view text, uint64_t hash = 0xcbf29ce484222325) {  // FNV-1a
@@ -183,21 +183,6 @@ void AddChanges(const TableRow* before, const TableRow& now, std::string& json) 
 }
 
 }  // namespace
-
-std::vector<std::optional<int>> FirstRanks(const std::vector<StatusLine>& nodes) {
-  std::vector<std::pair<double, int>> order;
-  for (size_t at = 0; at < nodes.size(); ++at) {
-    if (nodes[at].rank) order.emplace_back(*nodes[at].rank, static_cast<int>(at));
-  }
-  std::sort(order.begin(), order.end());
-  std::vector<std::optional<int>> first(nodes.size());
-  int64_t next = 0;
-  for (const auto& [rank, at] : order) {
-    first[static_cast<size_t>(at)] = static_cast<int>(next);
-    next = std::min(next + nodes[static_cast<size_t>(at)].slots, kMostRanks);
-  }
-  return first;
-}
 
 RankTable MakeRankTable(const rendezvous::StatusReport& report, int slow, const TableLimits& limits) {
   RankTable table;

@@ -37,10 +37,6 @@ struct TableLimits {
   size_t open = 64;  // ranks; with more of them the groups are closed at first
 };
 
-// The first rank of each node; nullopt: it is in no round. Nodes tell their node rank only; ranks of nodes are
-// contiguous, in the order of node ranks.
-std::vector<std::optional<int>> FirstRanks(const std::vector<rendezvous::StatusLine>& nodes);
-
 // `slow`: the rank that is to be marked; -1: none. Beyond the limits whole nodes are left out, healthy ones first.
 RankTable MakeRankTable(const rendezvous::StatusReport& report, int slow, const TableLimits& limits = {});
 

@@ -1,5 +1,6 @@
 #include "agent/watch/status_text.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/failure_json.h"
@@ -8,6 +9,8 @@
 
 namespace muster::agent {
 namespace {
+
+constexpr int64_t kMostRanks = 1 << 30;
 
 // "10.0.0.7" of "10.0.0.7:29400", "fd00::7" of "[fd00::7]:29400".
 std::string_view AddressOf(std::string_view control_address) {
@@ -35,9 +38,9 @@ nlohmann::ordered_json TrainingJson(const TrainingFacts& training) {
   return json;
 }
 
-nlohmann::ordered_json RankJson(const rendezvous::RankTelemetry& rank, int first_rank) {
+nlohmann::ordered_json RankJson(const rendezvous::RankTelemetry& rank, std::optional<int> first_rank) {
   nlohmann::ordered_json json;
-  json["rank"] = first_rank + rank.local_rank;
+  if (first_rank) json["rank"] = *first_rank + rank.local_rank;
   json["local_rank"] = rank.local_rank;
   json["pid"] = rank.pid;
   if (rank.exit_code) json["exit_code"] = *rank.exit_code;
@@ -57,7 +60,7 @@ nlohmann::ordered_json RankJson(const rendezvous::RankTelemetry& rank, int first
 }
 
 // Adds what somebody sees who looks at the run.
-void AddTelemetry(nlohmann::ordered_json& node, const rendezvous::Telemetry& telemetry, int first_rank) {
+void AddTelemetry(nlohmann::ordered_json& node, const rendezvous::Telemetry& telemetry, std::optional<int> first_rank) {
   node["telemetry_term"] = telemetry.round.term;
   node["telemetry_round"] = telemetry.round.number;
   node["ranks"] = nlohmann::ordered_json::array();
@@ -84,6 +87,21 @@ nlohmann::ordered_json RoundJson(const rendezvous::RoundMark& mark) {
 }
 
 }  // namespace
+
+std::vector<std::optional<int>> FirstRanks(const std::vector<rendezvous::StatusLine>& nodes) {
+  std::vector<std::pair<int, size_t>> order;
+  for (size_t at = 0; at < nodes.size(); ++at) {
+    if (nodes[at].rank) order.emplace_back(*nodes[at].rank, at);
+  }
+  std::sort(order.begin(), order.end());
+  std::vector<std::optional<int>> first(nodes.size());
+  int64_t next = 0;
+  for (const auto& [rank, at] : order) {
+    first[at] = static_cast<int>(next);
+    next = std::min(next + nodes[at].slots, kMostRanks);
+  }
+  return first;
+}
 
 std::string_view RoundCauseName(rendezvous::RoundCause cause) {
   switch (cause) {
@@ -122,8 +140,9 @@ std::string StatusJson(const rendezvous::StatusReport& report, const StatusAnswe
   json["reason"] = report.reason;
   if (report.overcome) json["overcome"] = FailureJson(*report.overcome);
   json["nodes"] = nlohmann::ordered_json::array();
-  int first_rank = 0;  // of the next node: the report has them in the order of their ranks
-  for (const rendezvous::StatusLine& line : report.nodes) {
+  const std::vector<std::optional<int>> first_ranks = FirstRanks(report.nodes);
+  for (size_t at = 0; at < report.nodes.size(); ++at) {
+    const rendezvous::StatusLine& line = report.nodes[at];
     nlohmann::ordered_json node;
     node["node"] = line.node;
     node["host"] = line.host;
@@ -133,8 +152,7 @@ std::string StatusJson(const rendezvous::StatusReport& report, const StatusAnswe
     node["pid"] = line.pid;
     node["last_heard_seconds"] = InSeconds(line.last_heard);
     if (!line.remark.empty()) node["remark"] = line.remark;
-    if (line.telemetry) AddTelemetry(node, *line.telemetry, first_rank);
-    if (line.rank) first_rank += line.slots;
+    if (line.telemetry) AddTelemetry(node, *line.telemetry, first_ranks[at]);
     json["nodes"].push_back(std::move(node));
   }
   json["heartbeat_timeout_seconds"] = InSeconds(report.heartbeat_timeout);

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "agent/progress/time_ledger.h"
 #include "rendezvous/messages.h"
@@ -36,6 +37,10 @@ struct StatusAnswer {
 // Differs between two reports if restarts were charged, a node was lost or a lost one is back. It does not depend on
 // who reports, nor on times.
 std::string VersionOf(const rendezvous::StatusReport& report);
+
+// The global rank of each node's first worker: nodes have their ranks one after the other, in the order of their node
+// ranks. nullopt: the node is in no round. At most 2^30, since a node may say that it has any number of slots.
+std::vector<std::optional<int>> FirstRanks(const std::vector<rendezvous::StatusLine>& nodes);
 
 // "membership", "preemption", "failure", "success".
 std::string_view RoundCauseName(rendezvous::RoundCause cause);

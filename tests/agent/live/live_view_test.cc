@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "agent/watch/status_text.h"
 #include "base/text.h"
 
 namespace muster::agent {
@@ -105,6 +106,21 @@ TEST(LiveView, AWrongFieldIsNamed) {
     EXPECT_EQ(view.status().code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(std::string(view.status().message()), HasSubstr(word)) << json;
   }
+}
+
+// A hostile answer may say that nodes have any number of slots.
+TEST(LiveView, RanksAreBounded) {
+  LiveView view = SomeView();
+  EXPECT_THAT(FirstRanks(view.report.nodes), ElementsAre(0, 2));
+  std::swap(view.report.nodes[0], view.report.nodes[1]);
+  EXPECT_THAT(FirstRanks(view.report.nodes), ElementsAre(2, 0));
+  view.report.nodes[0].rank.reset();
+  EXPECT_THAT(FirstRanks(view.report.nodes), ElementsAre(std::nullopt, 0));
+  view.report.nodes.assign(1000, view.report.nodes[1]);
+  for (StatusLine& line : view.report.nodes) line.slots = 10'000'000;
+  EXPECT_EQ(FirstRanks(view.report.nodes).back(), 1 << 30);
+  EXPECT_THAT(Sentence(view), HasSubstr("10000000000 workers on 1000 nodes"));
+  EXPECT_TRUE(ParseLiveView(ToJson(view)).ok());
 }
 
 TEST(LiveView, ThePaceIsThatOfTheRanks) {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "agent/page/live_sections.h"
+#include "agent/watch/status_text.h"
 #include "base/text.h"
 #include "tests/agent/page/live_sample.h"
 #include "tests/agent/page/markup.h"
