@@ -22,7 +22,8 @@ std::string Encoded(std::string_view text) {
   return encoded;
 }
 
-// The rest of the first part of `text` that begins with `name`.
+}  // namespace
+
 std::string_view ValueOf(std::string_view text, char separator, std::string_view name) {
   for (const std::string_view part : Split(text, separator)) {
     const std::string_view word = Strip(part);
@@ -30,8 +31,6 @@ std::string_view ValueOf(std::string_view text, char separator, std::string_view
   }
   return "";
 }
-
-}  // namespace
 
 PageAccess JudgeAccess(const http::Server::Request& request, const std::string& token) {
   if (token.empty()) return {true, ""};

@@ -11,6 +11,9 @@
 
 namespace muster::agent {
 
+// "X" of "a=b&id=X", for the separator '&' and the name "id="; the first one, as it was sent. Empty: there is none.
+std::string_view ValueOf(std::string_view text, char separator, std::string_view name);
+
 struct PageAccess {
   bool allowed = false;
   std::string cookie;  // the value of Set-Cookie; empty: none

@@ -75,14 +75,6 @@ StatusOr<std::unique_ptr<http::Server>> OpenPort(boost::asio::io_context& loop, 
   return port;
 }
 
-// "X" of "a=b&run_id=X". `name`: "run_id=".
-std::string ValueOf(std::string_view query, std::string_view name) {
-  for (std::string_view part : Split(query, '&')) {
-    if (part.starts_with(name)) return std::string(part.substr(name.size()));
-  }
-  return "";
-}
-
 }  // namespace
 
 class WatchPort::Impl {
@@ -114,7 +106,8 @@ class WatchPort::Impl {
       answer({200, std::string(kExpositionType), ToExposition(Look())});
     };
     routes["/status"].handler = [this](const http::Server::Request& request, const http::Server::Answer& answer) {
-      if (ValueOf(request.query, "ranks=") == "1" && !JudgeAccess(request, token_).allowed) return answer(NeedsToken());
+      if (ValueOf(request.query, '&', "ranks=") == "1" && !JudgeAccess(request, token_).allowed)
+        return answer(NeedsToken());
       if (options_.wire != Wire::kPlain || !PassInside(request.query, answer)) SendStatus(request.query, answer);
     };
     routes["/status"].answer = kLongestAnswer;
@@ -209,7 +202,7 @@ class WatchPort::Impl {
   }
 
   void SendStatus(std::string_view query, const http::Server::Answer& answer) {
-    const std::string ranks = ValueOf(query, "ranks=");
+    const std::string ranks(ValueOf(query, '&', "ranks="));
     auto send = [this, answer, ranks](const StatusOr<rendezvous::StatusReport>& report) {
       const Metrics metrics = ledger_.MetricsAt(MonotonicClock::now());
       StatusAnswer facts{.source = report.ok() ? "coordinator" : "node",
@@ -223,7 +216,7 @@ class WatchPort::Impl {
       answer({200, "application/json", StatusJson(report.ok() ? *report : ledger_.OwnView(), facts) + "\n"});
     };
     const Attended attended = sources_.attended();
-    const std::string after = ValueOf(query, "after="), wait = ValueOf(query, "wait=");
+    const std::string after(ValueOf(query, '&', "after=")), wait(ValueOf(query, '&', "wait="));
     if (!ranks.empty() && ranks != "0" && ranks != "1")
       return answer(Plain(400, fmt::format("ranks={}: want 0 or 1", ranks)));
     const auto seconds = wait.empty() ? 0 : ParseInt(wait);
@@ -280,7 +273,7 @@ StatusOr<std::unique_ptr<http::Server>> WatchServer(boost::asio::io_context& loo
   if (coordinator == nullptr) return OpenPort(loop, wanted, std::move(routes));
   routes["/status"].handler = [&loop, coordinator](const http::Server::Request& request,
                                                    const http::Server::Answer& answer) {
-    auto inquiry = std::make_shared<StatusInquiry>(loop, ValueOf(request.query, "run_id="));
+    auto inquiry = std::make_shared<StatusInquiry>(loop, std::string(ValueOf(request.query, '&', "run_id=")));
     inquiry->Ask("", coordinator, {}, kInquiryLimit,
                  [inquiry, answer](const StatusOr<rendezvous::StatusReport>& report) {
                    if (!report.ok()) return answer(Plain(404, std::string(Message(report.status()))));
