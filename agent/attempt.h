@@ -36,7 +36,7 @@ struct AttemptEvents {
   // A worker has told that it is further (or, after a restart of its own, back): rank_progress.h.
   std::function<void(double position)> progress;
   // Where the time of this agent went until now, for the record.
-  std::function<TimeLedger::Spent()> spent;
+  std::function<TimeSpent()> spent;
 };
 
 inline constexpr Duration kCauseWait = std::chrono::seconds(2);

@@ -78,14 +78,14 @@ class NodeAgent::Impl {
 
   int Run();
   // Call these after Run() has returned `exit_code`. end() is for the error file and the termination message.
-  JobEnd end(int exit_code) const;
+  JobEnd end(int exit_code);
   void LeaveLogs(int exit_code) const { LeaveLogPlace(logs_, exit_code == 0); }
   const RunOptions& options() const { return options_; }
 
  private:
   WatchSources Sources();
   rendezvous::Telemetry Facts();
-  TimeLedger::Spent Spent() { return watch_.ledger().MetricsAt(MonotonicClock::now()).spent; }
+  TimeSpent Spent() { return watch_.TimeOfRun().spent; }
   // --- start ---
   void FindPlace();
   void Join(RendezvousPlace place);
@@ -181,7 +181,7 @@ WatchSources NodeAgent::Impl::Sources() {
 rendezvous::Telemetry NodeAgent::Impl::Facts() {
   rendezvous::Telemetry facts = attempt_ ? attempt_->Telemetry() : rendezvous::Telemetry{};
   if (attempt_ && attempt_->assignment().node_rank != 0) facts.curve.clear();
-  const TimeLedger::Spent spent = Spent();
+  const TimeSpent spent = Spent();
   for (size_t use = 0; use < kTimeUses; ++use) {
     facts.seconds[std::string(TimeUseName(static_cast<TimeUse>(use)))] =
         std::chrono::duration<double>(spent[use]).count();
@@ -586,9 +586,13 @@ int NodeAgent::Impl::Refused(const Status& status) {
   return RefusalExitCode(status);
 }
 
-JobEnd NodeAgent::Impl::end(int exit_code) const {
+JobEnd NodeAgent::Impl::end(int exit_code) {
   JobEnd end{.exit_code = exit_code, .reason = reason_, .node = self_.name, .host = self_.host, .verdict = verdict_};
-  if (attempt_) end.assignment = attempt_->assignment();
+  end.time = watch_.TimeOfRun();
+  if (attempt_) {
+    end.assignment = attempt_->assignment();
+    end.training = attempt_->Training();
+  }
   return end;
 }
 

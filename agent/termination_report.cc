@@ -30,6 +30,8 @@ std::optional<TerminationMessage> Together(TerminationMessage ours, const Termin
   ours.node = inner.node;
   ours.host = inner.host;
   ours.node_rank = inner.node_rank;
+  ours.time = inner.time;
+  ours.training = inner.training;
   ours.round = inner.round;
   ours.restart_count += inner.restart_count;
   ours.max_restarts += inner.max_restarts;
@@ -76,6 +78,8 @@ TerminationMessage MessageOf(const JobEnd& end, const RunOptions& options) {
   }
   if (end.verdict) message.cause = end.verdict->root_cause;
   if (end.verdict) message.budget_used = end.verdict->budget_used;
+  message.time = end.time;
+  message.training = end.training;
   return message;
 }
 

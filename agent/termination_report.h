@@ -35,6 +35,8 @@ struct JobEnd {
   std::string node, host;                            // this node
   std::optional<rendezvous::Assignment> assignment;  // the last round
   std::optional<rendezvous::Verdict> verdict;
+  std::optional<RunTime> time;
+  std::optional<TrainingFacts> training;
 };
 
 // True for a `muster exec` with one command on one node: it has no rank, and a run may be inside it. Pure.

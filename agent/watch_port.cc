@@ -133,6 +133,7 @@ class WatchPort::Impl {
   }
 
   RoundLedger& ledger() { return ledger_; }
+  RunTime TimeOfRun() const { return {process_.started_unix_ms, ledger_.MetricsAt(MonotonicClock::now()).spent}; }
 
  private:
   static std::string OneLine(std::string text) {
@@ -204,14 +205,12 @@ class WatchPort::Impl {
   void SendStatus(std::string_view query, const http::Server::Answer& answer) {
     const std::string ranks(ValueOf(query, '&', "ranks="));
     auto send = [this, answer, ranks](const StatusOr<rendezvous::StatusReport>& report) {
-      const Metrics metrics = ledger_.MetricsAt(MonotonicClock::now());
       StatusAnswer facts{.source = report.ok() ? "coordinator" : "node",
                          .muster = ranks == "1" ? std::string_view(version_) : "",
                          .standby_workers = sources_.standby_workers(),
                          .first_output_seconds = sources_.first_output_seconds(),
                          .training = sources_.training(),
-                         .goodput = metrics.goodput,
-                         .spent = metrics.spent};
+                         .time = TimeOfRun()};
       if (!report.ok()) facts.source_reason = Message(report.status());
       answer({200, "application/json", StatusJson(report.ok() ? *report : ledger_.OwnView(), facts) + "\n"});
     };
@@ -219,6 +218,9 @@ class WatchPort::Impl {
     const std::string after(ValueOf(query, '&', "after=")), wait(ValueOf(query, '&', "wait="));
     if (!ranks.empty() && ranks != "0" && ranks != "1")
       return answer(Plain(400, fmt::format("ranks={}: want 0 or 1", ranks)));
+    const std::string training(ValueOf(query, '&', "training="));
+    if (!training.empty() && training != "0" && training != "1")
+      return answer(Plain(400, fmt::format("training={}: want 0 or 1", training)));
     const auto seconds = wait.empty() ? 0 : ParseInt(wait);
     if (!seconds || *seconds < 0 || *seconds > kLongestWait) {
       return answer(Plain(400, fmt::format("wait={}: want whole seconds from 0 to {}", wait, kLongestWait)));
@@ -226,11 +228,14 @@ class WatchPort::Impl {
     if (!attended.any) return send(absl::UnavailableError("this node has no coordinator now"));
     if (!after.empty() && *seconds > 0) {
       const auto is_news = [after](const rendezvous::StatusReport& report) { return VersionOf(report) != after; };
-      return waits_.Begin(is_news, std::chrono::seconds(*seconds), attended.address, attended.local,
-                          *attended.credentials, kInquiryLimit,
-                          [send, answer](const std::optional<StatusOr<rendezvous::StatusReport>>& report) {
-                            report ? send(*report) : answer({304, "application/json", ""});
-                          });
+      return waits_.Begin(
+          is_news, std::chrono::seconds(*seconds), attended.address, attended.local, *attended.credentials,
+          kInquiryLimit,
+          [this, send, answer, training](const std::optional<StatusOr<rendezvous::StatusReport>>& report) {
+            if (report) return send(*report);
+            if (training == "1") return SendStatus("", answer);
+            answer({304, "application/json", ""});
+          });
     }
     StatusInquiry& inquiry = ranks == "1" ? telemetry_inquiry_ : inquiry_;
     inquiry.Ask(attended.address, attended.local, *attended.credentials, kInquiryLimit, send);
@@ -259,6 +264,7 @@ WatchPort::WatchPort(boost::asio::io_context& loop, const RunOptions& options, W
 WatchPort::~WatchPort() = default;
 Status WatchPort::Open() { return impl_->Open(); }
 RoundLedger& WatchPort::ledger() { return impl_->ledger(); }
+RunTime WatchPort::TimeOfRun() const { return impl_->TimeOfRun(); }
 void WatchPort::StoreGoes(const store::StoreServer& store) { impl_->StoreGoes(store); }
 
 StatusOr<std::unique_ptr<http::Server>> WatchServer(boost::asio::io_context& loop, const HttpListen& wanted,

@@ -45,6 +45,8 @@ class WatchPort {
 
   // The agent records here what happens, whether there is a port or not.
   RoundLedger& ledger();
+  // From the construction on: where the time went.
+  RunTime TimeOfRun() const;
   // Call it before a store is destroyed: keeps its counts.
   void StoreGoes(const store::StoreServer& store);
 

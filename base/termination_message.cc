@@ -7,6 +7,7 @@
 
 #include "base/failure_json.h"
 #include "base/json_fields.h"
+#include "base/run_facts_json.h"
 #include "base/text.h"
 #include "base/utf8.h"
 
@@ -132,6 +133,11 @@ std::string ToLine(const TerminationMessage& message) {
   Put(json, "budget_used", message.budget_used);
   if (message.inner_exit_code) json["inner_exit_code"] = *message.inner_exit_code;
   if (message.cause) json["cause"] = FailureJson(*message.cause);
+  if (message.time) {
+    json["began_unix_ms"] = message.time->began_unix_ms;
+    json["seconds"] = SecondsJson(message.time->spent);
+  }
+  if (message.training) json["training"] = TrainingJson(*message.training);
   Put(json, "truncated", message.truncated);
   return WriteJson(json);
 }
@@ -168,6 +174,8 @@ class Cutter {
       Drop(message_.cause->error_file);
     }
     Fit(message_.reason, limit_ / 4, CutEnd);
+    Drop(message_.training);
+    Drop(message_.time);
     if (message_.cause) {
       Drop(message_.cause->stderr_reason);
       Drop(message_.cause->unix_millis);
@@ -310,6 +318,10 @@ StatusOr<TerminationMessage> ParseTerminationMessage(std::string_view text) {
     message.inner_exit_code = ReadInt(fields, "inner_exit_code", 0, 0, 255);
   message.truncated = fields.Flag("truncated");
   MUSTER_RETURN_IF_ERROR(fields.status());
+  MUSTER_ASSIGN_OR_RETURN(message.time, ReadRunTime(fields, "termination message: "));
+  if (const Json* training = fields.Find("training")) {
+    MUSTER_ASSIGN_OR_RETURN(message.training, ReadTrainingJson(*training, "termination message: training: "));
+  }
   if (const Json* cause = fields.Find("cause")) {
     MUSTER_ASSIGN_OR_RETURN(message.cause, ReadFailureJson(*cause, "termination message: cause: "));
   }

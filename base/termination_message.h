@@ -16,6 +16,7 @@
 #include <string_view>
 
 #include "base/exit_codes.h"
+#include "base/run_facts.h"
 #include "base/status.h"
 #include "base/worker_failure.h"
 
@@ -47,7 +48,9 @@ struct TerminationMessage {
   // The job's root cause, on any node. After a success: the last failure that a restart repaired, or the failure that
   // the command's code hides.
   std::optional<WorkerFailure> cause;
-  bool truncated = false;  // something was cut to make it fit
+  std::optional<RunTime> time;            // of the agent that writes
+  std::optional<TrainingFacts> training;  // of the workers on this node
+  bool truncated = false;                 // something was cut to make it fit
   bool operator==(const TerminationMessage&) const = default;
 };
 
@@ -62,12 +65,13 @@ struct TerminationMessage {
 //   3. cause.stderr_tail: the end of the newest line
 //   4. cause.error_file: as a whole, since half a path is useless
 //   5. reason: its end, until a quarter of the limit is left
-//   6. cause.stderr_reason, cause.ended_unix_ms, cause.pid, cause.host, host, run_id: as a whole
-//   7. cause.error_message: all the rest
-//   8. node, cause.node: as a whole (a controller knows whose message it reads)
-//   9. cause
-//  10. reason: all the rest
-//  11. node_rank, round, restart_count, max_restarts, budget_used, inner_exit_code
+//   6. training, time: as a whole
+//   7. cause.stderr_reason, cause.ended_unix_ms, cause.pid, cause.host, host, run_id: as a whole
+//   8. cause.error_message: all the rest
+//   9. node, cause.node: as a whole (a controller knows whose message it reads)
+//  10. cause
+//  11. reason: all the rest
+//  12. node_rank, round, restart_count, max_restarts, budget_used, inner_exit_code
 // A cut text has an ellipsis (U+2026).
 std::string EncodeTerminationMessage(const TerminationMessage& message, size_t limit = kMaxTerminationMessage);
 

@@ -118,22 +118,19 @@ LiveTime TimeOf(const StatusReport& report) {
   LiveTime time;
   for (const StatusLine& line : report.nodes) {
     if (!line.telemetry || line.telemetry->seconds.empty()) continue;
-    double sum = 0;
     for (size_t use = 0; use < kTimeUses; ++use) {
       const auto told = line.telemetry->seconds.find(std::string(TimeUseName(static_cast<TimeUse>(use))));
       const double seconds = told == line.telemetry->seconds.end() ? 0 : std::clamp(told->second, 0.0, 1e9);
       time.spent[use] = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
-      sum += seconds;
     }
-    const auto trained = time.spent[static_cast<size_t>(TimeUse::kTraining)];
-    if (sum > 0) time.goodput = std::chrono::duration<double>(trained).count() / sum;
+    time.goodput = GoodputOf(time.spent);
     return time;
   }
   return time;
 }
 
-std::string TimeSentence(const TimeLedger::Spent& spent) {
-  const Duration total = std::accumulate(spent.begin(), spent.end(), Duration{});
+std::string TimeSentence(const TimeSpent& spent) {
+  const Duration total = TotalOf(spent);
   if (total <= Duration{}) return "";
   std::vector<std::pair<Duration, TimeUse>> lost;
   for (size_t use = 0; use < kTimeUses; ++use) {

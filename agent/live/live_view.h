@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/progress/time_ledger.h"
+#include "base/run_facts.h"
 #include "base/status.h"
 #include "rendezvous/messages.h"
 
@@ -48,13 +48,13 @@ LivePace PaceOf(const rendezvous::StatusReport& report);
 // Where the run's time went: that of the node with rank 0, else of the first node that tells it. `goodput`: the share
 // that trained; nullopt: not known.
 struct LiveTime {
-  TimeLedger::Spent spent{};
+  TimeSpent spent{};
   std::optional<double> goodput;
 };
 LiveTime TimeOf(const rendezvous::StatusReport& report);
 // "goodput 83.3 %: trained for 10 min 00 s of 12 min 00 s; lost: restart 1 min 00 s, start 45.0 s, redone 15.0 s", the
 // largest loss first; without those below a thousandth. Empty: no time has passed.
-std::string TimeSentence(const TimeLedger::Spent& spent);
+std::string TimeSentence(const TimeSpent& spent);
 
 // What the run is doing, in one sentence of plain text: "Training: 64 workers on 8 nodes, in attempt 2 since 12 min",
 // "Restarting: rank 3 on node-1 ended with exit code 1 (restart 1 of 3)", "Waiting for the first round: 3 of 4 nodes

@@ -16,7 +16,7 @@ struct RunTraining {
   bool in_epochs = false;
   HeatMap heat;  // of the newest attempt that tells step times
   // The ledger that covers most of the run: of the newest attempt that has one, of its first node by rank.
-  std::optional<TimeLedger::Spent> spent;
+  std::optional<TimeSpent> spent;
   std::string spent_node;
   // Of the worker that came furthest in the newest attempt that tells a position.
   std::optional<RankTraining> furthest;

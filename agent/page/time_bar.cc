@@ -26,22 +26,16 @@ constexpr std::array<Use, kTimeUses> kUses = {{
 
 int64_t Millis(Duration duration) { return std::max<int64_t>(0, duration / std::chrono::milliseconds(1)); }
 
-int64_t Total(const TimeLedger::Spent& spent) {
+int64_t Total(const TimeSpent& spent) {
   return std::accumulate(spent.begin(), spent.end(), int64_t{0},
                          [](int64_t sum, Duration duration) { return sum + Millis(duration); });
 }
 
 }  // namespace
 
-std::optional<double> GoodputOf(const TimeLedger::Spent& spent) {
-  const int64_t total = Total(spent);
-  if (total == 0) return std::nullopt;
-  return static_cast<double>(Millis(spent[static_cast<size_t>(TimeUse::kTraining)])) / static_cast<double>(total);
-}
-
 std::string Percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
-std::string TimeBar(const TimeLedger::Spent& spent) {
+std::string TimeBar(const TimeSpent& spent) {
   const auto total = static_cast<double>(Total(spent));
   if (total == 0) return "";
   std::string bar, rows;

@@ -1,19 +1,16 @@
 // Where the time of a run went, as one bar and as a table. Pure.
 #pragma once
 
-#include <optional>
 #include <string>
 
-#include "agent/progress/time_ledger.h"
+#include "base/run_facts.h"
 
 namespace muster::agent {
 
-// The share that trained; nullopt: no time has passed.
-std::optional<double> GoodputOf(const TimeLedger::Spent& spent);
 // "93.4 %".
 std::string Percent(double share);
 
 // "": no time has passed.
-std::string TimeBar(const TimeLedger::Spent& spent);
+std::string TimeBar(const TimeSpent& spent);
 
 }  // namespace muster::agent

@@ -1,28 +1,9 @@
 #include "agent/progress/time_ledger.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 namespace muster::agent {
-
-std::string_view TimeUseName(TimeUse use) {
-  switch (use) {
-    case TimeUse::kWaiting:
-      return "waiting";
-    case TimeUse::kStart:
-      return "start";
-    case TimeUse::kTraining:
-      return "training";
-    case TimeUse::kRedone:
-      return "redone";
-    case TimeUse::kHang:
-      return "hang";
-    case TimeUse::kRestart:
-      return "restart";
-  }
-  return "unknown";
-}
 
 // Ends the present span at `now`.
 void TimeLedger::Enter(std::optional<TimeUse> use, TimePoint now) {
@@ -60,17 +41,10 @@ void TimeLedger::Stops(TimePoint now, std::optional<TimePoint> hangs_since) {
 
 void TimeLedger::End(TimePoint now) { Enter(std::nullopt, now); }
 
-TimeLedger::Spent TimeLedger::At(TimePoint now) const {
-  Spent spent = ended_;
+TimeSpent TimeLedger::At(TimePoint now) const {
+  TimeSpent spent = ended_;
   if (use_) spent[static_cast<size_t>(*use_)] += std::max(Duration{}, now - since_);
   return spent;
-}
-
-std::optional<double> TimeLedger::Goodput(TimePoint now) const {
-  const auto spent = At(now);
-  const Duration all = std::accumulate(spent.begin(), spent.end(), Duration{});
-  if (all <= Duration{}) return std::nullopt;
-  return static_cast<double>(spent[static_cast<size_t>(TimeUse::kTraining)].count()) / static_cast<double>(all.count());
 }
 
 }  // namespace muster::agent

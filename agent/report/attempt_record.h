@@ -61,7 +61,7 @@ struct AttemptRecord {
   std::vector<RankTraining> training;         // of the workers that told a position, by local rank
   std::vector<rendezvous::CurvePoint> curve;  // of the furthest of them; at most kMaxCurvePoints
   // Where the time of this agent went, from its begin until the record was written; nullopt: not known.
-  std::optional<TimeLedger::Spent> spent;
+  std::optional<TimeSpent> spent;
 
   // The place of a worker in `hangs`; hangs.size() if it is not there.
   size_t HangPlace(int local_rank) const;

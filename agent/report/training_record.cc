@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/json_fields.h"
+#include "base/run_facts_json.h"
 #include "base/text.h"
 
 namespace muster::agent {
@@ -44,18 +45,6 @@ StatusOr<rendezvous::CurvePoint> ReadPoint(const Json& point) {
   return rendezvous::CurvePoint{point[0].get<double>(), point[1].get<double>()};
 }
 
-StatusOr<TimeLedger::Spent> ReadSpent(const Json& object) {
-  if (!object.is_object()) return absl::InvalidArgumentError("'seconds' is not an object");
-  JsonFields fields(object, "seconds: ");
-  TimeLedger::Spent spent{};
-  for (size_t use = 0; use < kTimeUses; ++use) {
-    const std::string name(TimeUseName(static_cast<TimeUse>(use)));
-    spent[use] = FromSeconds(fields.Real(name.c_str(), 0, kLongestSeconds).value_or(0));
-  }
-  MUSTER_RETURN_IF_ERROR(fields.status());
-  return spent;
-}
-
 // Null: the field is not there.
 StatusOr<const Json*> FindList(const JsonFields& fields, const char* name, size_t most) {
   const Json* list = fields.Find(name);
@@ -88,7 +77,7 @@ std::string CurveText(const std::vector<rendezvous::CurvePoint>& curve) {
   return "[" + text + "]";
 }
 
-std::string SpentText(const TimeLedger::Spent& spent) {
+std::string SpentText(const TimeSpent& spent) {
   std::string text;
   for (size_t use = 0; use < kTimeUses; ++use) {
     text += fmt::format(R"({}"{}": {})", text.empty() ? "" : ", ", TimeUseName(static_cast<TimeUse>(use)),
@@ -112,7 +101,7 @@ Status ReadTraining(const JsonFields& fields, size_t most_ranks, AttemptRecord& 
     record.curve.push_back(point);
   }
   if (const Json* seconds = fields.Find("seconds")) {
-    MUSTER_ASSIGN_OR_RETURN(record.spent, ReadSpent(*seconds));
+    MUSTER_ASSIGN_OR_RETURN(record.spent, ReadSecondsJson(*seconds, "seconds: "));
   }
   return absl::OkStatus();
 }

@@ -112,10 +112,10 @@ std::string ToExposition(const Metrics& m) {
   AppendHistogram(page, m.time_to_restart);
   page.One("muster_time_lost_seconds_total", "counter",
            "Time without running workers between rounds, the present pause included.", m.time_lost_seconds);
-  if (m.goodput) {
+  if (const auto goodput = GoodputOf(m.spent)) {
     page.One("muster_goodput_ratio", "gauge",
              "The share of the time since the start of this agent in which work was done that was not done before.",
-             *m.goodput);
+             *goodput);
   }
   page.Begin("muster_lost_seconds_total", "counter", "Time since the start of this agent that is not in it, by cause.");
   for (size_t use = 0; use < kTimeUses; ++use) {

@@ -63,9 +63,9 @@ struct Metrics {
   int world_size = 0;
   int nodes = 0;
   std::optional<StoreMetrics> store;  // if this node has served a store
-  TimeLedger::Spent spent{};          // since the start of this agent, by use
-  TimeLedger::Spent spent_ended{};    // the same without the present span, which may turn out to be another use
-  std::optional<double> goodput;      // the share of it that trained; nullopt: no time has passed
+  int64_t began_unix_ms = 0;          // when this agent started
+  TimeSpent spent{};                  // since the start of this agent, by use
+  TimeSpent spent_ended{};            // the same without the present span, which may turn out to be another use
   ProcessMetrics process;
 };
 

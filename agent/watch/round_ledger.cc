@@ -149,7 +149,6 @@ Metrics RoundLedger::MetricsAt(TimePoint now) const {
   numbers.in_round = stage_ == Stage::kRunning;
   numbers.spent = time_.At(now);
   numbers.spent_ended = time_.Ended();
-  numbers.goodput = time_.Goodput(now);
   return numbers;
 }
 

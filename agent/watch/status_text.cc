@@ -5,6 +5,7 @@
 
 #include "base/failure_json.h"
 #include "base/json_fields.h"
+#include "base/run_facts_json.h"
 #include "base/text.h"
 
 namespace muster::agent {
@@ -23,19 +24,6 @@ double InSeconds(Duration duration) { return std::chrono::duration<double>(durat
 
 void AddNumber(nlohmann::ordered_json& json, const char* name, const std::optional<double>& value) {
   if (value && std::isfinite(*value)) json[name] = *value;
-}
-
-nlohmann::ordered_json TrainingJson(const TrainingFacts& training) {
-  nlohmann::ordered_json json;
-  json["rank"] = training.rank;
-  json["unit"] = training.in_epochs ? "epochs" : "steps";
-  json["position"] = training.position;
-  AddNumber(json, "end", training.end);
-  AddNumber(json, "epoch", training.epoch);
-  AddNumber(json, "loss", training.loss);
-  if (training.step_time) json["step_seconds"] = InSeconds(*training.step_time);
-  if (training.left) json["left_seconds"] = InSeconds(*training.left);
-  return json;
 }
 
 nlohmann::ordered_json RankJson(const rendezvous::RankTelemetry& rank, std::optional<int> first_rank) {
@@ -177,12 +165,10 @@ std::string StatusJson(const rendezvous::StatusReport& report, const StatusAnswe
   if (answer.standby_workers) json["standby_workers"] = *answer.standby_workers;
   if (answer.first_output_seconds) json["first_output_seconds"] = *answer.first_output_seconds;
   if (answer.training) json["training"] = TrainingJson(*answer.training);
-  if (answer.goodput) {
-    json["goodput"] = *answer.goodput;
-    auto& seconds = json["seconds"];
-    for (size_t use = 0; use < kTimeUses; ++use) {
-      seconds[std::string(TimeUseName(static_cast<TimeUse>(use)))] = InSeconds(answer.spent[use]);
-    }
+  if (answer.time) {
+    AddNumber(json, "goodput", GoodputOf(answer.time->spent));
+    json["began_unix_ms"] = answer.time->began_unix_ms;
+    json["seconds"] = SecondsJson(answer.time->spent);
   }
   return WriteJson(json);
 }

@@ -6,19 +6,10 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/progress/time_ledger.h"
+#include "base/run_facts.h"
 #include "rendezvous/messages.h"
 
 namespace muster::agent {
-
-// How far a worker's training is, by its output (progress/rank_progress.h).
-struct TrainingFacts {
-  int rank = 0;
-  double position = 0;
-  bool in_epochs = false;  // what `position` and `end` count; else steps
-  std::optional<double> end, epoch, loss;
-  std::optional<Duration> step_time, left;
-};
 
 // What the answer of /status has beside the report (docs/watching.md); what is empty is left out.
 struct StatusAnswer {
@@ -30,8 +21,7 @@ struct StatusAnswer {
   std::optional<int> standby_workers;
   std::optional<double> first_output_seconds;
   std::optional<TrainingFacts> training;
-  std::optional<double> goodput;
-  TimeLedger::Spent spent{};  // with `goodput`
+  std::optional<RunTime> time;
 };
 
 // Differs between two reports if restarts were charged, a node was lost or a lost one is back. It does not depend on

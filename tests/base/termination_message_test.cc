@@ -18,6 +18,7 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
+using namespace std::chrono_literals;
 
 std::string Encode(const TerminationMessage& message, size_t limit = kMaxTerminationMessage) {
   return EncodeTerminationMessage(message, limit);
@@ -58,7 +59,10 @@ TerminationMessage Full() {
           .max_restarts = 3,
           .budget_used = true,
           .inner_exit_code = 0,
-          .cause = cause};
+          .cause = cause,
+          .time = RunTime{1700000000000, {1500ms, 12s, 600s, 0s, 0s, 7s}},
+          .training = TrainingFacts{
+              .rank = 2, .position = 320, .end = 640, .epoch = 0.5, .loss = 0.25, .step_time = 250ms, .left = 80s}};
 }
 
 TEST(TerminationMessage, HasEachFieldUnderItsName) {
@@ -71,7 +75,9 @@ TEST(TerminationMessage, HasEachFieldUnderItsName) {
       R"("host":"ip-10-0-0-7","pid":4242,"exit_code":137,"signal":"SIGKILL","core_dumped":true,)"
       R"("oom_killed":true,"consequence":true,"ended_unix_ms":1700000000123,)"
       R"("error_message":"RuntimeError: CUDA error","error_file":"/logs/r/attempt_0/3/error.json","stderr_reason":"it broke",)"
-      R"("stderr_tail":["older","newer"]}})");
+      R"("stderr_tail":["older","newer"]},"began_unix_ms":1700000000000,)"
+      R"("seconds":{"waiting":1.5,"start":12.0,"training":600.0,"redone":0.0,"hang":0.0,"restart":7.0},)"
+      R"("training":{"rank":2,"unit":"steps","position":320.0,"end":640.0,"epoch":0.5,"loss":0.25,"step_seconds":0.25,"left_seconds":80.0}})");
   EXPECT_EQ(Parsed(Encode(Full())), Full());
 }
 
@@ -268,6 +274,8 @@ TEST(TerminationMessage, IsCutInTheDocumentedOrder) {
       {"error_message", [](auto& a, auto& b) { return a.cause && a.cause->message == b.cause->message; }},
       {"error_file", [](auto& a, auto& b) { return a.cause && a.cause->error_file == b.cause->error_file; }},
       {"reason", [](auto& a, auto& b) { return a.reason == b.reason; }},
+      {"training", [](auto& a, auto& b) { return a.training == b.training; }},
+      {"time", [](auto& a, auto& b) { return a.time == b.time; }},
       {"stderr_reason", [](auto& a, auto& b) { return a.cause && a.cause->stderr_reason == b.cause->stderr_reason; }},
       {"ended", [](auto& a, auto& b) { return a.cause && a.cause->unix_millis == b.cause->unix_millis; }},
       {"pid", [](auto& a, auto& b) { return a.cause && a.cause->pid == b.cause->pid; }},
@@ -361,6 +369,13 @@ TEST(TerminationMessage, WrongTextsNameTheKey) {
            Row{with(R"("cause":{"oom_killed":"no"})"), "cause: 'oom_killed'"},
            Row{with(R"("cause":{"stderr_tail":"x"})"), "cause: 'stderr_tail' is not a list of texts"},
            Row{with(R"("cause":{"stderr_tail":["x",1]})"), "cause: 'stderr_tail' is not a list of texts"},
+           Row{with(R"("training":5)"), "training: not an object"},
+           Row{with(R"("training":{"position":-1})"), "training: 'position'"},
+           Row{with(R"("training":{"left_seconds":1e300})"), "training: 'left_seconds'"},
+           Row{with(R"("began_unix_ms":1,"seconds":[])"), "seconds: not an object"},
+           Row{with(R"("began_unix_ms":1,"seconds":{"hang":-1})"), "seconds: 'hang'"},
+           Row{with(R"("began_unix_ms":-1,"seconds":{})"), "'began_unix_ms'"},
+           Row{with(R"("began_unix_ms":1.5,"seconds":{})"), "'began_unix_ms'"},
            Row{with("\"reason\":\"\xff\""), "not a JSON object"},
            Row{with("\"x\":" + std::string(70'000, ' ') + "1"), "longer than 65536 bytes"},
            Row{with("\"x\":" + std::string(60'000, '[')), "not a JSON object"},

@@ -157,7 +157,7 @@ TEST(LiveView, GoodputIsTheShareThatTrained) {
 }
 
 TEST(LiveView, OneSentenceSaysWhereTheTimeWent) {
-  TimeLedger::Spent spent{};
+  TimeSpent spent{};
   EXPECT_EQ(TimeSentence(spent), "");
   const auto put = [&](TimeUse use, Duration time) { spent[static_cast<size_t>(use)] = time; };
   put(TimeUse::kTraining, seconds(600));

@@ -109,7 +109,7 @@ TEST(LossCurve, AnyNumbers) {
 
 TEST(TimeBar, SharesOfTheTime) {
   EXPECT_EQ(TimeBar({}), "");
-  const TimeLedger::Spent spent = {seconds(10), seconds(0), seconds(75), seconds(15), seconds(0), seconds(0)};
+  const TimeSpent spent = {seconds(10), seconds(0), seconds(75), seconds(15), seconds(0), seconds(0)};
   const std::string html = TimeBar(spent);
   EXPECT_THAT(html, HasSubstr("aria-label=\"75.0 % of the time trained"));
   EXPECT_EQ(CountOf(html, "<rect"), 3u);

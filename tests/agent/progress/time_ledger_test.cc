@@ -25,7 +25,7 @@ Uses Spent(const TimeLedger& ledger, int second) {
 
 TEST(TimeLedgerTest, ARunWithAFailureAndWorkThatIsDoneAgain) {
   TimeLedger ledger;
-  EXPECT_EQ(ledger.Goodput(At(5)), std::nullopt);
+  EXPECT_EQ(GoodputOf(ledger.At(At(5))), std::nullopt);
   ledger.Begin(At(10));
   ledger.WorkersRun(At(15));
   ledger.FirstOutput(At(16));
@@ -42,7 +42,7 @@ TEST(TimeLedgerTest, ARunWithAFailureAndWorkThatIsDoneAgain) {
   const Uses want = {{"waiting", 5}, {"start", 10}, {"training", 160}, {"redone", 20}, {"restart", 5}};
   EXPECT_EQ(Spent(ledger, 210), want);
   EXPECT_EQ(Spent(ledger, 999), want);
-  EXPECT_DOUBLE_EQ(*ledger.Goodput(At(999)), 0.8);
+  EXPECT_DOUBLE_EQ(*GoodputOf(ledger.At(At(999))), 0.8);
 }
 
 TEST(TimeLedgerTest, WithoutPositionsTheFirstOutputIsTheBeginOfTheTraining) {

@@ -98,7 +98,7 @@ TEST(ParseAttemptRecord, TheTrainingOfItsWorkers) {
   EXPECT_THAT(ToJson(record), testing::Not(HasSubstr("training")));  // nothing is known
   record.training = {{0, 120, false, 1000, 0.25, milliseconds(301)}, {1, 2.5, true, std::nullopt, std::nullopt, {}}};
   record.curve = {{0, 2.5}, {120, -1e-3}};
-  record.spent = TimeLedger::Spent{milliseconds(1500), milliseconds(20), milliseconds(60'000), {}, {}, milliseconds(1)};
+  record.spent = TimeSpent{milliseconds(1500), milliseconds(20), milliseconds(60'000), {}, {}, milliseconds(1)};
   const std::string text = ToJson(record);
   EXPECT_THAT(text, HasSubstr(R"({"local_rank": 0, "rank": 2, "unit": "steps", "position": 120, "end": 1000, )"
                               R"("step_seconds": 0.301, "loss": 0.25})"));
@@ -131,7 +131,7 @@ TEST(ParseAttemptRecord, WhatIsWrongWithTheTrainingIsSaid) {
       {R"("curve": [[1, "2"]])", "'curve' is not a list of pairs"},
       {R"("curve": [[-1, 2]])", "'curve' is not a list of pairs"},
       {R"("curve": [)" + many + "]", "'curve' is too long"},
-      {R"("seconds": [])", "'seconds' is not an object"},
+      {R"("seconds": [])", "seconds: not an object"},
       {R"("seconds": {"training": -2})", "seconds: 'training' is not a number from 0"}};
   for (const auto& row : rows) {
     const auto parsed =
