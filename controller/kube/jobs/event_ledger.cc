@@ -20,11 +20,15 @@ std::string Cut(std::string_view text, size_t most) {
   return fmt::format("{}{}", Beginning(text, most - (sizeof kCut - 1)), kCut);
 }
 
+std::string IdOf(std::string_view api_version, std::string_view kind, const Meta& about) {
+  return fmt::format("{} {} {} {} {}", api_version, kind, about.ns, about.name, about.uid);
+}
+
 }  // namespace
 
 std::optional<EventLedger::Key> EventLedger::Note(std::string_view api_version, std::string_view kind,
                                                   const Meta& about, EventSaying saying, TimePoint now, WallTime wall) {
-  const std::string id = fmt::format("{} {} {} {} {}", api_version, kind, about.ns, about.name, about.uid);
+  const std::string id = IdOf(api_version, kind, about);
   if (auto found = by_key_.find(id); found != by_key_.end()) {
     objects_.splice(objects_.begin(), objects_, found->second);
   } else {
@@ -88,6 +92,13 @@ std::optional<EventLedger::Body> EventLedger::BodyOf(const Key& key) const {
 
 void EventLedger::Written(const Key& key, int count) {
   if (Event* event = Find(key)) event->written = count;
+}
+
+void EventLedger::Forget(std::string_view api_version, std::string_view kind, const Meta& about) {
+  const auto found = by_key_.find(IdOf(api_version, kind, about));
+  if (found == by_key_.end()) return;
+  objects_.erase(found->second);
+  by_key_.erase(found);
 }
 
 void EventLedger::Vanished(const Key& key) { Written(key, 0); }

@@ -53,6 +53,7 @@ class EventLedger {
   void Written(const Key& key, int count);           // the Event exists on the server, with that count
   void Vanished(const Key& key);                     // it does not any more: the next write creates it
   bool IsBehind(const Key& key) const;               // true: some repetitions are not written yet
+  void Forget(std::string_view api_version, std::string_view kind, const Meta& about);  // the object is gone
 
  private:
   struct Event {

@@ -107,4 +107,8 @@ void EventRecorder::Record(std::string_view api_version, std::string_view kind, 
   if (key) impl_->Write(*key);
 }
 
+void EventRecorder::Forget(std::string_view api_version, std::string_view kind, const Meta& about) {
+  impl_->ledger().Forget(api_version, kind, about);
+}
+
 }  // namespace muster::controller

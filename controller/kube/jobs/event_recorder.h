@@ -24,6 +24,8 @@ class EventRecorder {
   EventRecorder& operator=(const EventRecorder&) = delete;
   void Record(std::string_view api_version, std::string_view kind, const Meta& about, bool warning,
               std::string_view reason, std::string_view message, WallTime now);
+  // The object is gone: its counts are dropped, and its writes are not tried again.
+  void Forget(std::string_view api_version, std::string_view kind, const Meta& about);
 
  private:
   class Impl;

@@ -65,7 +65,7 @@ class JobCache : public ObjectCache {
   using Known = typename Kind::Known;
   struct Events {
     std::function<void(const std::string& key)> changed;  // a job, or an object that belongs to it, has changed
-    std::function<void(const std::string& key)> gone;
+    std::function<void(const std::string& key, const Meta& job)> gone;
   };
   // `ns`: empty: all namespaces. `client` must outlive the cache. When everything is listed, `changed` is called once
   // for each job, and from then on at each change.
@@ -204,7 +204,7 @@ class JobCache : public ObjectCache {
     if (found == jobs_.end()) return;
     const Job before = std::move(found->second.job);
     jobs_.erase(found);
-    events_.gone(key);
+    events_.gone(key, before.meta);
     Changed(key, before, nullptr);
   }
 

@@ -26,9 +26,10 @@ class JobController {
         cache_(context.loop, context.client,
                {.changed = [this](const std::string& key) { passes_->Add(key, IsNew(key)); },
                 .gone =
-                    [this](const std::string& key) {
+                    [this](const std::string& key, const Meta& job) {
                       passes_->Forget(key);
                       asks_.Forget(key);
+                      context_.events.Forget(Kind::kResource.api, Kind::kName, job);
                     }},
                std::forward<CacheArguments>(arguments)...),
         asks_(context.loop,

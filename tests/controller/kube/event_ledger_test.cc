@@ -45,6 +45,23 @@ TEST_F(EventLedgerTest, AnEventSaysWhatAndWhen) {
     "source": {"component": "muster-controller"}, "reportingComponent": "muster-controller", "reportingInstance": ""})"));
 }
 
+TEST_F(EventLedgerTest, OfAnObjectThatIsGoneNothingIsKept) {
+  const auto key = Note("a", "it failed");
+  const auto other = Note("b", "it failed");
+  Meta gone;
+  gone.ns = "ns";
+  gone.name = "a";
+  gone.uid = "u-a";
+  ledger_.Forget("batch/v1", "CronJob", gone);
+  EXPECT_TRUE(ledger_.BodyOf(*key)) << "another kind";
+  ledger_.Forget("batch/v1", "Job", gone);
+  ledger_.Forget("batch/v1", "Job", gone);
+  EXPECT_FALSE(ledger_.BodyOf(*key));
+  EXPECT_TRUE(ledger_.BodyOf(*other));
+  ledger_.Written(*key, 1);  // the answer to a write comes late
+  EXPECT_TRUE(Note("a", "it failed"));
+}
+
 TEST_F(EventLedgerTest, ARepetitionRaisesTheCount) {
   const auto key = Note("a", "again");
   const std::string name = ledger_.BodyOf(*key)->name;

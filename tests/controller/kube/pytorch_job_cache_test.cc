@@ -82,7 +82,7 @@ class PyTorchJobCacheTest : public ::testing::Test {
   PyTorchJobCache cache_{loop_,
                          client_,
                          {.changed = [this](const std::string& key) { heard_.push_back("changed " + key); },
-                          .gone = [this](const std::string& key) { heard_.push_back("gone " + key); }},
+                          .gone = [this](const std::string& key, const Meta&) { heard_.push_back("gone " + key); }},
                          "",
                          &kVolcanoPodGroups};
 };

@@ -36,7 +36,8 @@ class TrainJobCacheTest : public ::testing::Test {
   boost::asio::io_context loop_;
   ApiClient client_{loop_, {.server = "http://127.0.0.1:1"}, {}};  // no request is made
   RuntimeCache runtimes_{loop_, client_, ""};
-  TrainJobCache cache_{loop_, client_, {.changed = [](const auto&) {}, .gone = [](const auto&) {}}, "", runtimes_};
+  TrainJobCache cache_{
+      loop_, client_, {.changed = [](const auto&) {}, .gone = [](const auto&, const Meta&) {}}, "", runtimes_};
 };
 
 // The answer to a write comes before the watch's events of earlier states.
