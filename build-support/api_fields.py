@@ -198,14 +198,14 @@ status.jobsStatus[].succeeded: written; Jobs that have succeeded
 status.jobsStatus[].failed: written; Jobs that have failed
 status.jobsStatus[].active: written; Jobs that have pods which run or wait
 status.jobsStatus[].suspended: written; Jobs that are suspended
-status.trainerStatus: holds; progress of the training, as its pods report it
-status.trainerStatus.progressPercentage: kept; how much of the training is done, in percent; pods post it
+status.trainerStatus: holds; progress of the training, as its pods post it, else as its agents read it in their output
+status.trainerStatus.progressPercentage: written; how much of the training is done, in percent
   ([controller.md](controller.md#progress-of-the-training))
-status.trainerStatus.estimatedRemainingSeconds: kept; seconds that are left, as the pods estimate it
-status.trainerStatus.lastUpdatedTime: kept; when the pods reported last
+status.trainerStatus.estimatedRemainingSeconds: written; seconds that are left, as the pods estimate it
+status.trainerStatus.lastUpdatedTime: written; when it was written last
 status.trainerStatus.metrics: holds; the newest metrics of the training
-status.trainerStatus.metrics[].name: kept; name of the metric
-status.trainerStatus.metrics[].value: kept; value of the metric
+status.trainerStatus.metrics[].name: written; name of the metric
+status.trainerStatus.metrics[].value: written; value of the metric
 status.state: written; `Created`, `Waiting`, `Initializing`, `Running`, `Restarting`, `Suspended`, `Complete`, `Failed`
 status.reason: written; a word for the column Reason
 status.message: written; why the job does not go on yet, or why it ended
@@ -218,6 +218,23 @@ status.selector: written; the selector of an elastic job's pods, for autoscalers
 status.attempt: written; how often the trainer step has started again
 status.restarts: written; how many restarts of the budget were used ([restarts.md](restarts.md))
 status.failures: holds; the newest 10 failures, the newest last: what failed and why
+status.goodput: holds; where the job's time went, as its agents tell it ([controller.md](controller.md#goodput))
+status.goodput.percentage: written; the part of the time since its first agent began in which it did work that was not
+  done before, in percent
+status.goodput.since: written; when its first agent began
+status.goodput.seconds: holds; seconds by use; they add up to the time since the job began
+status.goodput.seconds.initializers: written; until the initializers had ended
+status.goodput.seconds.pods: written; from then on until the first agent began
+status.goodput.seconds.suspended: written; for which the job was suspended between two runs
+status.goodput.seconds.waiting: written; until the first round, for other nodes and for the rendezvous
+status.goodput.seconds.start: written; from the start of the workers until they train
+status.goodput.seconds.training: written; work that was not done before
+status.goodput.seconds.redone: written; work that an earlier attempt had done
+status.goodput.seconds.hang: written; from the last sign of progress until the hang was found
+status.goodput.seconds.restart: written; from a failure until the workers run again
+status.goodput.run: holds; the part of `seconds` that the newest agent tells; what a further agent tells is added
+status.goodput.run.since: written; when that agent began
+status.goodput.run.seconds: written; seconds by use
 status.completedJobs: written; the Jobs that have ended with success, as the [containers that
   decide](restarts.md#other-containers) say, though Kubernetes does not see it
 """.replace("POD.", "PATCHED.template.spec.template.spec.").replace(

@@ -137,6 +137,10 @@ def runtime_patch(kubernetes):
     )
 
 
+SECONDS = {"type": "number", "minimum": 0}
+USES = ("initializers", "pods", "suspended", "waiting", "start", "training", "redone", "hang", "restart")
+
+
 def train_job_status():
     counts = ("ready", "succeeded", "failed", "active", "suspended")
     return {
@@ -166,6 +170,12 @@ def train_job_status():
             attempt=number(0),
             restarts=number(0),
             failures=several(failure(), 100),
+            goodput=record(
+                percentage=number(0, 100),
+                since=TIME,
+                seconds=record(**dict.fromkeys(USES, SECONDS)),
+                run=record(since=TIME, seconds={"type": "object", "additionalProperties": SECONDS}),
+            ),
             completedJobs=several(text()),
         ),
         "minProperties": 1,
@@ -204,7 +214,13 @@ def train_job(kubernetes):
         ("Reason", "string", ".status.reason"),
         ("Age", "date", ".metadata.creationTimestamp"),
     ]
-    wide = [("Runtime", "string", ".spec.runtimeRef.name"), ("Message", "string", ".status.message")]
+    wide = [
+        ("Progress", "integer", ".status.trainerStatus.progressPercentage"),
+        ("Seconds-Left", "integer", ".status.trainerStatus.estimatedRemainingSeconds"),
+        ("Goodput", "integer", ".status.goodput.percentage"),
+        ("Runtime", "string", ".spec.runtimeRef.name"),
+        ("Message", "string", ".status.message"),
+    ]
     return definition(
         "TrainJob",
         "trainjobs",

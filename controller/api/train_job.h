@@ -14,6 +14,7 @@
 #include "base/status.h"
 #include "controller/api/fields.h"
 #include "controller/api/job_failure.h"
+#include "controller/api/job_time.h"
 #include "controller/api/meta.h"
 
 namespace muster::controller {
@@ -85,6 +86,7 @@ struct TrainJobStatus {
   int attempt = 0;                          // how often the trainer step was recreated
   int restarts = 0;                         // used up of the budget, by agents and by new pods or Jobs
   std::vector<Failure> failures;            // the newest last, kMostFailures at most
+  std::optional<JobTime> time;              // nullopt: no agent has told any
   std::vector<std::string> completed_jobs;  // names of Jobs that count as complete though the Job itself is not
 
   const Condition* Find(std::string_view type) const;

@@ -82,6 +82,7 @@ TrainJobStatus ReadTrainJobStatus(const Json& object) {
   status.attempt = CountField(object, "attempt");
   status.restarts = CountField(object, "restarts");
   status.failures = ReadFailures(object);
+  status.time = ReadJobTime(PartOf(object, "goodput"));
   for (const Json& name : ListField(object, "completedJobs")) {
     if (name.is_string()) status.completed_jobs.push_back(name.get<std::string>());
   }
@@ -113,6 +114,7 @@ Json WriteTrainJobStatus(const TrainJobStatus& status) {
   object["attempt"] = status.attempt;
   object["restarts"] = status.restarts;
   WriteFailures(status.failures, &object);
+  if (status.time) object["goodput"] = WriteJobTime(*status.time);
   if (!status.completed_jobs.empty()) object["completedJobs"] = status.completed_jobs;
   return object;
 }

@@ -5,7 +5,9 @@
 
 #include "base/failure_json.h"
 #include "base/host_names.h"
+#include "base/run_facts_json.h"
 #include "base/text.h"
+#include "controller/reconcile/trainer_progress.h"
 
 namespace muster::controller {
 namespace {
@@ -17,7 +19,8 @@ constexpr double kMostSeconds = 1e8;  // of any time in an answer
 
 // The pods that `is_of` selects, whose agents serve `port`: ready ones first, then by index.
 template <class IsOf>
-void AddAgents(const std::vector<ObservedPod>& pods, int port, IsOf is_of, std::vector<AgentToAsk>* agents) {
+void AddAgents(const std::vector<ObservedPod>& pods, int port, std::string_view path, IsOf is_of,
+               std::vector<AgentToAsk>* agents) {
   std::vector<const ObservedPod*> found;
   for (const ObservedPod& pod : pods) {
     if (is_of(pod) && StillRuns(pod) && pod.phase == "Running" && !pod.address.empty()) found.push_back(&pod);
@@ -28,8 +31,22 @@ void AddAgents(const std::vector<ObservedPod>& pods, int port, IsOf is_of, std::
   });
   for (const ObservedPod* pod : found) {
     if (agents->size() >= kMostAgentsAsked) return;
-    agents->push_back({pod->meta.uid, fmt::format("http://{}/status", JoinHostPort(pod->address, port))});
+    agents->push_back({pod->meta.uid, fmt::format("http://{}{}", JoinHostPort(pod->address, port), path)});
   }
+}
+
+// Whether the goodput has changed by a whole percent, or the run is another one.
+bool MovedOn(const std::optional<RunTime>& told, const std::optional<RunTime>& now) {
+  if (!now) return false;
+  if (!told || told->began_unix_ms != now->began_unix_ms) return true;
+  const auto percent = [](const RunTime& time) { return static_cast<int>(100 * GoodputOf(time.spent).value_or(0)); };
+  return percent(*told) != percent(*now);
+}
+
+template <class Fact>
+bool KeepUnlessMoved(bool moved, const std::optional<Fact>& known, std::optional<Fact>* said) {
+  if (!moved) *said = known;
+  return moved;
 }
 
 WallTime Before(WallTime now, double seconds) {
@@ -60,9 +77,9 @@ StatusOr<std::vector<LostNode>> ReadLost(const Json& list, double heartbeat_time
 std::vector<AgentToAsk> WhomToAsk(const TrainJobPlan& plan, const Observed& observed) {
   std::vector<AgentToAsk> agents;
   for (const PlannedJob& planned : plan.jobs) {
-    if (!planned.agent || !planned.agent_port || (plan.max_restarts == 0 && planned.pods < 2)) continue;
+    if (!planned.agent || !planned.agent_port) continue;
     const auto is_of = [&planned](const ObservedPod& pod) { return pod.job == planned.name; };
-    AddAgents(observed.pods, *planned.agent_port, is_of, &agents);
+    AddAgents(observed.pods, *planned.agent_port, "/status?training=1", is_of, &agents);
     if (!agents.empty()) return agents;  // the agents of two Jobs do not know each other
   }
   return agents;
@@ -77,7 +94,7 @@ std::vector<AgentToAsk> WhomToAsk(const PyTorchPlan& plan, const Observed& obser
   for (const PlannedReplicas& planned : plan.replicas) {
     if (!planned.agent || !planned.agent_port) continue;
     const auto is_of = [&planned](const ObservedPod& pod) { return pod.replica_type == ReplicaLabel(planned.type); };
-    AddAgents(observed.pods, *planned.agent_port, is_of, &agents);
+    AddAgents(observed.pods, *planned.agent_port, "/status", is_of, &agents);
   }
   return agents;
 }
@@ -91,7 +108,14 @@ bool TakeNews(std::optional<AgentsSaid> said, std::optional<AgentsSaid>* known) 
   const bool restarted =
       said->restarts > 0 && (!*known || (*known)->restarts != said->restarts || (*known)->overcome != said->overcome ||
                              (*known)->pod_uid != said->pod_uid);
-  const bool news = restarted || lost || !said->lost.empty();
+  const bool happened = restarted || lost || !said->lost.empty();
+  bool news = happened;
+  if (*known && !happened) {
+    news = KeepUnlessMoved(MovedOn((*known)->training, said->training), (*known)->training, &said->training);
+    news = KeepUnlessMoved(MovedOn((*known)->time, said->time), (*known)->time, &said->time) || news;
+  } else {
+    news = happened || said->training || said->time;
+  }
   *known = std::move(said);
   return news;
 }
@@ -113,6 +137,10 @@ StatusOr<AgentAnswer> ReadAgentStatus(const std::string& pod_uid, std::string_vi
   answer.knows = fields.Text("source") != "node" && !fields.Flag("cut_off");
   const double heartbeat_timeout = fields.Real("heartbeat_timeout_seconds", 0, kMostSeconds).value_or(0);
   MUSTER_RETURN_IF_ERROR(fields.status());
+  MUSTER_ASSIGN_OR_RETURN(answer.said.time, ReadRunTime(fields, "/status: "));
+  if (const Json* training = fields.Find("training")) {
+    MUSTER_ASSIGN_OR_RETURN(answer.said.training, ReadTrainingJson(*training, "/status: training: "));
+  }
   if (const Json* overcome = fields.Find("overcome")) {
     MUSTER_ASSIGN_OR_RETURN(answer.said.overcome, ReadFailureJson(*overcome, "/status: overcome: "));
   }

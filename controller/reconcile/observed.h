@@ -173,12 +173,14 @@ struct LostNode {
   bool operator==(const LostNode&) const = default;
 };
 
-// What the agents of a running job say of restarts in their pods, and of lost nodes (agent_status.h).
+// What the agents of a running job say of restarts in their pods, of lost nodes, and of the training (agent_status.h).
 struct AgentsSaid {
   std::string pod_uid;                    // of the pod that was asked
   int restarts = 0;                       // that were charged
   std::optional<WorkerFailure> overcome;  // the cause of the last one
   std::vector<LostNode> lost = {};
+  std::optional<TrainingFacts> training = {};  // on the node that was asked
+  std::optional<RunTime> time = {};            // of the agent that was asked
   bool operator==(const AgentsSaid&) const = default;
 };
 

@@ -14,6 +14,7 @@
 #include "controller/reconcile/replacement.h"
 #include "controller/reconcile/run_success.h"
 #include "controller/reconcile/taken_over.h"
+#include "controller/reconcile/time_account.h"
 #include "controller/reconcile/train_job_conditions.h"
 #include "controller/reconcile/train_job_finished.h"
 #include "controller/reconcile/train_job_progress.h"
@@ -24,7 +25,6 @@ namespace {
 
 constexpr std::chrono::seconds kLastWords{60};  // how long to wait after a Job's end for what its pods report
 
-// One decision while it is made.
 std::string WhyOf(const std::string& job, const std::string& reason, const std::string& message,
                   const std::string& cause) {
   return cause.empty() ? fmt::format("Job {}: {}: {}", job, reason, message) : cause;
@@ -70,6 +70,7 @@ class Deciding {
     NameCauses(pods, found);
     status().restarts = std::max(0, status().restarts - ExcuseConsequences(pods, &status().failures, &failures_));
     Record();
+    Account(all_, observed_.agents, now_, &decision_);
     if (job_.suspend) {
       Suspend();
     } else if (hold_ == nullptr && !End()) {

@@ -17,6 +17,8 @@ namespace muster::controller {
 
 struct TrainJobDecision : Steps {
   TrainJobStatus status;
+  std::optional<TrainingFacts> training;  // how far it is, as its agents tell; nullopt: they tell nothing
+  WallTime training_at{};                 // when that was decided
 };
 
 // False: Decide() does not read the plan of this job.

@@ -5,11 +5,13 @@ import json
 import os
 import time
 import unittest
+from datetime import datetime
 
 import installation
 from images import BUSYBOX
 from node import Node
 
+ROUNDED = 2  # s: the times of the API server are whole seconds, and an agent needs some time to start and to end
 API = "trainer.kubeflow.org/v1alpha1"
 ANCESTOR = "trainer.kubeflow.org/trainjob-ancestor-step"
 INITIALIZER, MODEL_INITIALIZER = "dataset-initializer", "model-initializer"  # names of steps and of their containers
@@ -142,8 +144,8 @@ class Scenario(unittest.TestCase):
         return [f"{kind.lower()}/{name}" for kind, name in names if (kind, name) not in self.made]
 
     def finished(self, name, seconds=120):
-        """Waits until the TrainJob is Complete or Failed, and returns it."""
-        return self.cluster.await_object(
+        """Waits until the TrainJob is Complete or Failed, and returns it. Its time must add up if it is Complete."""
+        job = self.cluster.await_object(
             f"trainjob/{name}",
             lambda job: any(
                 condition["type"] in ("Complete", "Failed") and condition["status"] == "True"
@@ -152,6 +154,18 @@ class Scenario(unittest.TestCase):
             self.namespace,
             seconds,
         )
+        if "goodput" in job["status"] and job["status"]["state"] == "Complete":
+            self.adds_up(name, job["status"])
+        return job
+
+    def adds_up(self, job, status):
+        """All seconds of the goodput are the time from the job's begin to the end of its last container."""
+        pods = self.cluster.get("pods", "-n", self.namespace, "-l", f"jobset.sigs.k8s.io/jobset-name={job}")["items"]
+        states = [one["state"] for pod in pods for one in pod["status"].get("containerStatuses", [])]
+        ends = [state["terminated"]["finishedAt"] for state in states if "terminated" in state]
+        begin, end = (datetime.fromisoformat(moment) for moment in (status["startTime"], max(ends)))
+        wall, told = (end - begin).total_seconds(), sum(status["goodput"]["seconds"].values())
+        self.assertLess(abs(wall - told), 0.01 * wall + ROUNDED, status)
 
     def condition(self, job, kind):
         """(reason, message) of a condition, which must be true."""

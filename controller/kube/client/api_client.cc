@@ -384,6 +384,14 @@ ApiClient::Handle ApiClient::Apply(const Resource& resource, std::string_view ns
   return Begin(impl_, std::move(asked), std::move(done));
 }
 
+ApiClient::Handle ApiClient::ApplyAs(std::string_view owner, const Resource& resource, std::string_view ns,
+                                     std::string_view name, std::string_view subresource, const Json& object,
+                                     Done done) {
+  Asked asked = Write(*impl_, "apply", "PATCH", {resource, ns, name, subresource}, kApplyPatch, object);
+  asked.query = fmt::format("fieldManager={}", owner);
+  return Begin(impl_, std::move(asked), std::move(done));
+}
+
 ApiClient::Handle ApiClient::Merge(const Resource& resource, std::string_view ns, std::string_view name,
                                    std::string_view subresource, const Json& patch, Done done) {
   return Begin(impl_, Write(*impl_, "patch", "PATCH", {resource, ns, name, subresource}, kMergePatch, patch),

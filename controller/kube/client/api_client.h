@@ -44,7 +44,7 @@ class ApiClient {
     size_t longest_line = size_t{2} << 20;         // bytes of a watch's event: etcd holds objects of 1.5 MiB
     int connections = 128;                         // at most; each watch and each call under way needs one
     std::string user_agent = "muster-controller";
-    std::string field_owner = "muster";  // the fieldManager of all writes
+    std::string field_owner = "muster";  // the fieldManager of all writes but ApplyAs()
   };
   using Handle = std::shared_ptr<void>;  // the call is cancelled when the last copy is destroyed
   using Done = std::function<void(StatusOr<Json>)>;
@@ -63,6 +63,9 @@ class ApiClient {
   // Server-side apply, forced.
   Handle Apply(const Resource& resource, std::string_view ns, std::string_view name, std::string_view subresource,
                const Json& object, Done done);
+  // Server-side apply by another fieldManager, `owner`, not forced. Aborted: a field of `object` has another owner.
+  Handle ApplyAs(std::string_view owner, const Resource& resource, std::string_view ns, std::string_view name,
+                 std::string_view subresource, const Json& object, Done done);
   // A JSON merge patch.
   Handle Merge(const Resource& resource, std::string_view ns, std::string_view name, std::string_view subresource,
                const Json& patch, Done done);

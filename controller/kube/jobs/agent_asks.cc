@@ -92,7 +92,10 @@ void AgentAsks::Begin() {
     asked.begun = now;
     std::string url = asked.whom[asked.at].url;
     const bool waits = !asked.version.empty();
-    if (waits) url += fmt::format("?after={}&wait={}", asked.version, kAskWait.count());
+    if (waits) {
+      url += fmt::format("{}after={}&wait={}", url.find('?') == std::string::npos ? '?' : '&', asked.version,
+                         kAskWait.count());
+    }
     asked.request = client_.Ask(url, kSlack + (waits ? Duration(kAskWait) : Duration::zero()),
                                 [this, key](const StatusOr<AgentClient::Answer>& answer) { Came(key, answer); });
   }

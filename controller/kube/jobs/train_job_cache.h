@@ -20,6 +20,10 @@ struct TrainJobKind {
   using Decision = TrainJobDecision;
   struct Known : KnownJob<Job, Plan> {
     PackedJson runtime;  // by which it was planned last; null: not planned yet
+    // Of status.trainerStatus: what it is to say, and what Muster has written.
+    std::optional<TrainingFacts> training, told;
+    WallTime training_at{};  // when `training` was new
+    bool posts = false;      // its pods post it themselves
   };
   static constexpr char kName[] = "TrainJob";
   static constexpr bool kKeepsWhole = false;

@@ -11,8 +11,15 @@
 #include "controller/kube/jobs/train_job_cache.h"
 #include "controller/plan/train_job_plan.h"
 #include "controller/reconcile/repair.h"
+#include "controller/reconcile/trainer_progress.h"
 
 namespace muster::controller {
+namespace {
+
+// The fieldManager of status.trainerStatus. Not that of the posts: they take the fields over.
+constexpr char kTrainingOwner[] = "muster-training";
+
+}  // namespace
 
 class TrainJobs::Impl final : public JobController<TrainJobKind, TrainJobCache> {
  public:
@@ -48,9 +55,45 @@ class TrainJobs::Impl final : public JobController<TrainJobKind, TrainJobCache> 
   }
 
   Awaitable<Status> CarriedOut(std::string key, const TrainJob& job, SharedPlan plan,
-                               const TrainJobDecision& /*decision*/) override {
-    if (plan == nullptr) co_return absl::OkStatus();
+                               const TrainJobDecision& decision) override {
+    Known* known = cache_.Find(key);
+    if (known != nullptr && decision.training && decision.training != known->training) {
+      known->training = decision.training;
+      known->training_at = decision.training_at;
+    }
+    const Status told = co_await TellTraining(key, job);
+    if (!told.ok() || plan == nullptr) co_return told;
     co_return co_await KeepSnapshot(key, job);
+  }
+
+  // Writes status.trainerStatus, until the pods of the job post it themselves.
+  Awaitable<Status> TellTraining(const std::string& key, const TrainJob& job) {
+    const Known* known = cache_.Find(key);
+    if (known == nullptr || known->posts || known->training == known->told) co_return absl::OkStatus();
+    if (!context_.may_act()) co_return absl::AbortedError(kNotLeading);
+    const TrainingFacts training = *known->training;
+    Json status = {{"trainerStatus", TrainerStatusOf(training, known->training_at)}};
+    auto applied = co_await ApplyTraining(job, std::move(status));
+    const bool posts = absl::IsAborted(applied.status());
+    // What a pod's post does not have would stay.
+    if (posts) applied = co_await ApplyTraining(job, Json::object());
+    if (absl::IsNotFound(applied.status())) co_return absl::OkStatus();
+    if (!applied.ok()) co_return applied.status();
+    if (Known* now = cache_.Find(key); now != nullptr && now->job.meta.uid == job.meta.uid) {
+      now->told = training;
+      now->posts = posts;
+    }
+    cache_.Put(TrainJobKind::kResource, *applied);
+    co_return absl::OkStatus();
+  }
+
+  Awaitable<StatusOr<Json>> ApplyTraining(const TrainJob& job, Json status) {
+    const ActionOwner owner{TrainJobKind::kResource, TrainJobKind::kName, job.meta};
+    const Json object = StatusOf(owner, std::move(status));
+    co_return co_await Answer([&](ApiClient::Done done) {
+      return context_.client.ApplyAs(kTrainingOwner, TrainJobKind::kResource, job.meta.ns, job.meta.name, "status",
+                                     object, std::move(done));
+    });
   }
 
   struct Planned {

@@ -1,5 +1,5 @@
-"""Restarts in the pods of a running job, and lost nodes, as its agents tell of them. The agents are a server of this
-test."""
+"""Restarts in the pods of a running job, lost nodes, the training and its time, as its agents tell of them. The agents
+are a server of this test."""
 
 import http.server
 import json
@@ -44,6 +44,18 @@ class Agent(http.server.BaseHTTPRequestHandler):
 
     def log_message(self, *_):
         pass
+
+
+BEGAN = 1_800_000_000_000  # when the agent began, in milliseconds
+
+
+def training(position, seconds):
+    """What an agent says whose workers have done `position` of 1,000 steps, and have trained for so many seconds."""
+    return {
+        "training": {"rank": 0, "unit": "steps", "position": position, "end": 1000, "loss": 0.5, "left_seconds": 30},
+        "began_unix_ms": BEGAN,
+        "seconds": {"start": 1, "training": seconds},
+    }
 
 
 LOST_ADDRESS = "10.255.0.7"  # no agent is there
@@ -137,6 +149,60 @@ class InPlace(PyTorchCase):
         job = self.await_job("again", lambda job: job["status"].get("restarts") == 1)
         self.assertEqual(job["status"]["state"], "Running")
         self.shows(job, pods["1"])
+
+    def trains(self, name):
+        """A running job of that name, whose agents tell of a training that is a quarter done."""
+        self.make(name, runtime("", 2, container={**TRUE, **self.serve_agent()}))
+        self.running(name)
+        Agent.say(restart_count=0, **training(250, 9))
+        for pod in self.items("pods", name):
+            self.place(pod, self.cluster.address)
+        return self.await_job(name, lambda job: "trainerStatus" in job["status"])
+
+    def test_the_training_shows_in_the_status(self):
+        job = self.trains("trains")
+        told = job["status"]["trainerStatus"]
+        self.assertTrue(told.pop("lastUpdatedTime"))
+        metrics = [{"name": "step", "value": "250"}, {"name": "loss", "value": "0.5"}]
+        self.assertEqual(
+            told, {"progressPercentage": 25, "estimatedRemainingSeconds": 30, "metrics": metrics}, job["status"]
+        )
+        goodput = self.await_job("trains", lambda job: "goodput" in job["status"])["status"]["goodput"]
+        self.assertEqual(goodput["percentage"], 90)
+        self.assertEqual(goodput["run"]["seconds"], {"start": 1, "training": 9})
+        end = {"version": 1, "exit_code": 0, "class": "success", "node_rank": 0, **training(1000, 99)}
+        self.finish("trains", message=json.dumps(end))
+        job = self.await_job("trains", lambda job: job["status"]["state"] == "Complete")
+        self.assertEqual(job["status"]["goodput"]["percentage"], 99)
+        job = self.await_job("trains", lambda job: job["status"]["trainerStatus"]["progressPercentage"] == 100)
+        self.assertEqual(job["status"]["trainerStatus"]["metrics"][0], {"name": "step", "value": "1000"})
+
+    def test_what_a_pod_posts_goes_before_what_the_agents_read(self):
+        job = self.trains("posts")
+        posted = {"progressPercentage": 7, "lastUpdatedTime": "2026-01-01T00:00:00Z"}
+        self.api.ask(  # as the status server does
+            "PATCH",
+            self.api.path("trainjobs", "posts", "status") + "?fieldManager=trainer-status&force=true",
+            {key: job[key] for key in ("apiVersion", "kind")}
+            | {"metadata": {"name": "posts"}, "status": {"trainerStatus": posted}},
+            "application/apply-patch+yaml",
+        )
+        Agent.say(restart_count=0, **training(500, 19))
+
+        def owners(job):
+            return {
+                one["manager"]
+                for one in job["metadata"]["managedFields"]
+                if "f:trainerStatus" in one["fieldsV1"].get("f:status", {})
+            }
+
+        job = self.await_job("posts", lambda job: owners(job) == {"trainer-status"})
+        self.assertEqual(job["status"]["trainerStatus"], posted)
+        Agent.say(restart_count=0, **training(750, 39))
+        job = self.await_job("posts", lambda job: job["status"]["goodput"]["percentage"] == 97)
+        self.finish("posts")
+        job = self.await_job("posts", lambda job: job["status"]["state"] == "Complete")
+        self.assertEqual(job["status"]["trainerStatus"], posted)
 
     def test_a_pod_on_a_lost_node_is_replaced_elsewhere(self):
         pod = apart("jobset.sigs.k8s.io/jobset-name", "lost")

@@ -44,11 +44,12 @@ TEST(AgentStatus, ReadyPodsAreAskedFirst) {
     std::function<void(TrainJobPlan&, Observed&)> change;
     std::string urls;  // empty: nobody is asked
   };
-  const std::string first = "http://10.0.0.0:29480/status", second = "http://10.0.0.1:29480/status";
+  const std::string first = "http://10.0.0.0:29480/status?training=1";
+  const std::string second = "http://10.0.0.1:29480/status?training=1";
   const Row rows[] = {
       {"both", [](TrainJobPlan&, Observed&) {}, first + " " + second},
       {"IPv6", [](TrainJobPlan&, Observed& o) { o.pods[1].address = "fd00::1"; },
-       "http://[fd00::1]:29480/status " + second},
+       "http://[fd00::1]:29480/status?training=1 " + second},
       {"not ready", [](TrainJobPlan&, Observed& o) { o.pods[1].ready = false; }, second + " " + first},
       {"none ready", [](TrainJobPlan&, Observed& o) { o.pods[0].ready = o.pods[1].ready = false; },
        first + " " + second},
@@ -63,7 +64,7 @@ TEST(AgentStatus, ReadyPodsAreAskedFirst) {
          p.max_restarts = 0;
          p.jobs[0].pods = 1;
        },
-       ""},
+       first + " " + second},
   };
   for (const Row& row : rows) {
     TrainJobPlan plan = Served();
@@ -126,6 +127,95 @@ TEST(AgentStatus, ReadsTheAnswerOfAnAgent) {
   Json many = {{"restart_count", 0}, {"lost", Json::array()}};
   for (int i = 0; i < 257; ++i) many["lost"].push_back({{"address", "10.0.0.1"}});
   EXPECT_FALSE(ReadAgentStatus("uid", WriteJson(many), kNow).ok());
+}
+
+TEST(AgentStatus, ReadsTheTrainingAndTheTime) {
+  const auto answer = ReadAgentStatus(
+      "uid",
+      R"({"restart_count":0,"training":{"rank":1,"unit":"steps","position":5,"end":10,"left_seconds":2.5},)"
+      R"("goodput":0.9,"began_unix_ms":1700000000000,"seconds":{"training":9,"start":1,"more":5}})",
+      kNow);
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  const AgentsSaid& said = answer->said;
+  EXPECT_EQ(said.training,
+            (TrainingFacts{.rank = 1, .position = 5, .end = 10, .left = std::chrono::milliseconds(2500)}));
+  ASSERT_TRUE(said.time);
+  EXPECT_EQ(said.time->began_unix_ms, 1700000000000);
+  EXPECT_EQ(GoodputOf(said.time->spent), 0.9);
+  for (const char* wrong : {R"({"restart_count":0,"training":7})", R"({"restart_count":0,"training":{"rank":-1}})",
+                            R"({"restart_count":0,"began_unix_ms":1,"seconds":7})",
+                            R"({"restart_count":0,"began_unix_ms":"x","seconds":{}})"}) {
+    EXPECT_FALSE(ReadAgentStatus("uid", wrong, kNow).ok()) << wrong;
+  }
+}
+
+// What has not moved on stays as it was, so that no pass writes it.
+TEST(AgentStatus, NewsAreTrainingsThatMovedOn) {
+  std::optional<AgentsSaid> known;
+  const auto says = [&known](double position, int trained) {
+    AgentsSaid said{.pod_uid = "a", .training = TrainingFacts{.position = position, .end = 1000}};
+    said.time = RunTime{.began_unix_ms = 1};
+    said.time->spent[static_cast<size_t>(TimeUse::kTraining)] = std::chrono::seconds(trained);
+    said.time->spent[static_cast<size_t>(TimeUse::kStart)] = std::chrono::seconds(10);
+    return TakeNews(std::move(said), &known);
+  };
+  EXPECT_TRUE(says(500, 90));  // goodput 90 %
+  const AgentsSaid first = *known;
+  EXPECT_FALSE(says(505, 91));
+  EXPECT_EQ(known, first);
+  EXPECT_TRUE(says(510, 92));
+  EXPECT_EQ(known->training->position, 510);
+  EXPECT_EQ(known->time, first.time) << "still 90 %";
+  EXPECT_TRUE(says(511, 120)) << "92 %";
+  EXPECT_EQ(known->training->position, 510);
+  EXPECT_FALSE(TakeNews(AgentsSaid{.pod_uid = "b"}, &known)) << "an agent that tells nothing";
+  EXPECT_EQ(known->training->position, 510);
+  AgentsSaid restarted{.pod_uid = "a", .restarts = 1, .training = TrainingFacts{.position = 401, .end = 1000}};
+  EXPECT_TRUE(TakeNews(restarted, &known));
+  EXPECT_EQ(known, restarted);
+}
+
+// The words of the pods that have ended are the last ones.
+TEST(AgentStatus, TheStatusHasTheTimeAndTheTraining) {
+  Observed observed = Running();
+  TrainJob job = Job();
+  job.status.start_time = kNow - 100 * kSecond;
+  const auto run = [](WallTime began, int trained) {
+    RunTime time{.began_unix_ms =
+                     std::chrono::duration_cast<std::chrono::milliseconds>(began.time_since_epoch()).count()};
+    time.spent[static_cast<size_t>(TimeUse::kTraining)] = std::chrono::seconds(trained);
+    return time;
+  };
+  const WallTime began = kNow - 60 * kSecond;
+  observed.agents = AgentsSaid{.pod_uid = observed.pods[1].meta.uid,
+                               .training = TrainingFacts{.position = 5, .end = 10},
+                               .time = run(began, 30)};
+  TrainJobDecision decision = Decide(job, Served(), observed, kNow);
+  ASSERT_TRUE(decision.status.time);
+  EXPECT_EQ(decision.status.time->pods, Duration(40 * kSecond));
+  EXPECT_EQ(decision.training->position, 5);
+  job.status = ReadTrainJobStatus(WriteTrainJobStatus(decision.status));
+  EXPECT_EQ(job.status.time, decision.status.time);
+
+  observed.jobs[0].complete = true;
+  observed.jobs[0].complete_at = kNow - kSecond;
+  for (ObservedPod& pod : observed.pods) {
+    pod.phase = "Succeeded";
+    ObservedEnd end{.container = "node", .finished = kNow - 2 * kSecond};
+    end.message = TerminationMessage{};
+    if (pod.index == 0) {
+      end.message->time = run(began, 58);
+      end.message->training = TrainingFacts{.position = 10, .end = 10};
+    } else {
+      end.message->time = run(began + kSecond, 57);
+      end.message->training = TrainingFacts{.rank = 1, .position = 9, .end = 10};
+    }
+    pod.ends = {end};
+  }
+  decision = Decide(job, Served(), observed, kNow);
+  EXPECT_TRUE(decision.status.Finished());
+  EXPECT_EQ(AgentsTime(*decision.status.time), run(began, 58).spent);
+  EXPECT_EQ(decision.training->position, 10);
 }
 
 TEST(AgentStatus, ReadsWhenALostNodeCounts) {
