@@ -626,7 +626,8 @@ void NodeAgent::Impl::TakeLeave() {
     // A node that serves the rendezvous stays until the others have heard the verdict. If it was told to leave, it does
     // not stay: its peers find a successor as soon as its port refuses them.
     Duration limit = verdict_ ? Duration(kFarewell) : Duration::zero();
-    place_.coordinator->Drain(limit, [this] { loop_.stop(); });
+    place_.coordinator->Drain(
+        limit, [this] { verdict_ ? watch_.Farewell(kFarewell, [this] { loop_.stop(); }) : loop_.stop(); });
   });
 }
 

@@ -109,6 +109,12 @@ void Viewers::Events(const std::string& query, const http::Server::Answer& answe
   answer({.status = 200, .content_type = "text/event-stream", .feed = std::move(stream)});
 }
 
+bool Viewers::End(const std::string& sentence) {
+  if (ended_.empty()) ended_ = sentence;
+  for (Stream* stream : std::list(streams_)) stream->Wake();
+  return !streams_.empty();
+}
+
 void Viewers::Show(LiveView view) {
   const bool has_ended = view.report.phase == "finished";
   const LiveFacts facts = FactsOf(std::move(view));

@@ -31,6 +31,8 @@ class Viewers {
 
   void Page(const http::Server::Answer& answer);
   void Events(const std::string& query, const http::Server::Answer& answer);
+  // Tells the pages that are open that the run has ended, and how, unless they know. False: none is open.
+  bool End(const std::string& sentence);
 
  private:
   class Stream;

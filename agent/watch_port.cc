@@ -3,7 +3,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <boost/asio/steady_timer.hpp>
 #include <fstream>
+#include <utility>
 
 #include "agent/inner_status.h"
 #include "agent/page_access.h"
@@ -24,6 +26,8 @@ namespace {
 constexpr auto kInquiryLimit = std::chrono::seconds(3);
 constexpr int64_t kLongestWait = 60;  // seconds that a request of /status may wait for news
 constexpr auto kLongestAnswer = std::chrono::seconds(kLongestWait + 10);
+constexpr Duration kLooks = std::chrono::seconds(3);             // who looks asks once a second
+constexpr Duration kLastBytes = std::chrono::milliseconds(100);  // until what was written last is sent
 
 http::Server::Response Plain(int status, std::string text) {
   return {status, "text/plain; charset=utf-8", std::move(text) + "\n"};
@@ -88,6 +92,7 @@ class WatchPort::Impl {
         telemetry_inquiry_(loop, options.job.run_id, true),
         waits_(loop, options.job.run_id),
         inner_(loop),
+        farewell_timer_(loop),
         viewers_(loop, options.job.run_id, LookCloser(options), inner_,
                  {.attended = sources_.attended,
                   .own = [this] { return ledger_.OwnView(); },
@@ -106,9 +111,15 @@ class WatchPort::Impl {
       answer({200, std::string(kExpositionType), ToExposition(Look())});
     };
     routes["/status"].handler = [this](const http::Server::Request& request, const http::Server::Answer& answer) {
-      if (ValueOf(request.query, '&', "ranks=") == "1" && !JudgeAccess(request, token_).allowed)
-        return answer(NeedsToken());
-      if (options_.wire != Wire::kPlain || !PassInside(request.query, answer)) SendStatus(request.query, answer);
+      if (ValueOf(request.query, '&', "ranks=") != "1") return AnswerStatus(request.query, answer);
+      if (!JudgeAccess(request, token_).allowed) return answer(NeedsToken());
+      looked_at_ = MonotonicClock::now();
+      AnswerStatus(request.query, [this, answer](http::Server::Response response) {
+        answer(std::move(response));
+        knows_end_ = ledger_.decided();
+        // Not again for those who ask faster than that: they must not keep the process.
+        if (farewell_ && farewell_timer_.expiry() > MonotonicClock::now() + kLastBytes) EndFarewell(kLastBytes);
+      });
     };
     routes["/status"].answer = kLongestAnswer;
     if (options_.http.on) AddPage(routes);
@@ -135,7 +146,22 @@ class WatchPort::Impl {
   RoundLedger& ledger() { return ledger_; }
   RunTime TimeOfRun() const { return {process_.started_unix_ms, ledger_.MetricsAt(MonotonicClock::now()).spent}; }
 
+  void Farewell(Duration limit, std::function<void()> done) {
+    const bool polls = looked_at_ && MonotonicClock::now() - *looked_at_ < kLooks;
+    const bool watched = viewers_.End(Sentence({.report = ledger_.OwnView()}));
+    if (port_ == nullptr || (!polls && !watched)) return done();
+    farewell_ = std::move(done);
+    EndFarewell(polls && !knows_end_ ? limit : kLastBytes);
+  }
+
  private:
+  void EndFarewell(Duration after) {
+    farewell_timer_.expires_after(after);
+    farewell_timer_.async_wait([this](const boost::system::error_code& error) {
+      if (const auto done = error ? nullptr : std::exchange(farewell_, nullptr)) done();
+    });
+  }
+
   static std::string OneLine(std::string text) {
     for (char& c : text) {
       if (static_cast<unsigned char>(c) < ' ') c = ' ';
@@ -185,6 +211,10 @@ class WatchPort::Impl {
                         if (!inside.ok()) return SendStatus("", answer);
                         answer({inside->status, "application/json", inside->body});
                       });
+  }
+
+  void AnswerStatus(const std::string& query, const http::Server::Answer& answer) {
+    if (options_.wire != Wire::kPlain || !PassInside(query, answer)) SendStatus(query, answer);
   }
 
   void AddPage(http::Server::Routes& routes) {
@@ -249,6 +279,10 @@ class WatchPort::Impl {
   StatusInquiry telemetry_inquiry_;
   StatusWaits waits_;
   InnerStatus inner_;
+  std::optional<TimePoint> looked_at_;  // when somebody asked for the ranks last
+  bool knows_end_ = false;              // the last answer about the ranks was given when the run had ended
+  std::function<void()> farewell_;      // null: it has not begun, or is over
+  boost::asio::steady_timer farewell_timer_;
   Viewers viewers_;
   const std::string version_{Version()};
   std::string token_;  // of the live page; empty: none
@@ -263,6 +297,7 @@ WatchPort::WatchPort(boost::asio::io_context& loop, const RunOptions& options, W
     : impl_(std::make_unique<Impl>(loop, options, std::move(sources))) {}
 WatchPort::~WatchPort() = default;
 Status WatchPort::Open() { return impl_->Open(); }
+void WatchPort::Farewell(Duration limit, std::function<void()> done) { impl_->Farewell(limit, std::move(done)); }
 RoundLedger& WatchPort::ledger() { return impl_->ledger(); }
 RunTime WatchPort::TimeOfRun() const { return impl_->TimeOfRun(); }
 void WatchPort::StoreGoes(const store::StoreServer& store) { impl_->StoreGoes(store); }

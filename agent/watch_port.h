@@ -47,6 +47,9 @@ class WatchPort {
   RoundLedger& ledger();
   // From the construction on: where the time went.
   RunTime TimeOfRun() const;
+  // The run has ended. Who looks at it hears of that before the process ends: pages at once, others when they ask
+  // /status?ranks=1 the next time. Calls `done` then, after `limit` at the latest; at once if nobody looks.
+  void Farewell(Duration limit, std::function<void()> done);
   // Call it before a store is destroyed: keeps its counts.
   void StoreGoes(const store::StoreServer& store);
 

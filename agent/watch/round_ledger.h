@@ -48,6 +48,7 @@ class RoundLedger {
   void Decided(const rendezvous::Verdict& verdict, TimePoint now);
 
   // --- what it says ---
+  bool decided() const { return stage_ == Stage::kDecided; }
   // Empty if the node is in a round with running workers; else why not, in one line.
   std::string NotReady() const;
   // The numbers of this ledger; the caller fills in workers_running, store and process.

@@ -124,6 +124,23 @@ class Looking(LiveCase):
         worker.tell("exit 0")
         self.assertEqual(self.code(agent), 0)
 
+    def test_the_end_of_the_run(self):
+        """Who looks at it hears of it before the agent's port is gone: a page, and who asks again and again."""
+        for code, said in ((0, "all workers"), (3, "exit code 3")):
+            agent = self.start("--standalone", "--http-port", "127.0.0.1:0")
+            port = self.port_of(agent)
+            (worker,) = self.workers(1)
+            stream = self.events(port)
+            self.read_until(stream, "1")
+            self.ranks(port, lambda ranks: 0 in ranks)
+            worker.tell(f"exit {code}")
+            end = time.monotonic() + DEADLINE
+            while (status := json.loads(self.ask(port, "/status?ranks=1")[1]))["phase"] != "finished":
+                self.assertLess(time.monotonic(), end, status)
+            self.assertIn(said, status["reason"])
+            self.assertEqual(self.code(agent), code)
+            self.assertIn(b"event: ended", stream.read())
+
     def test_many_viewers(self):
         """Probes and scrapers are answered beside them; a viewer that leaves makes room."""
         agent = self.start("--standalone", "--http-port", "127.0.0.1:0")
