@@ -21,6 +21,7 @@ namespace http = boost::beast::http;
 using asio::ip::tcp;
 using boost::system::error_code;
 
+constexpr absl::string_view kRefused = "refused";  // a payload
 constexpr uint32_t kHeaderLimit = 16 << 10;
 
 std::string RequestText(const FetchRequest& request) {
@@ -61,7 +62,9 @@ class HttpFetch::Impl : public std::enable_shared_from_this<Impl> {
     };
     events.failed = [this](const net::Connecting::Failed& what) {
       auto self = shared_from_this();
-      End(absl::UnavailableError(what.detail));
+      Status status = absl::UnavailableError(what.detail);
+      if (what.loss == net::Loss::kRefused) status.SetPayload(kRefused, absl::Cord());
+      End(std::move(status));
     };
     connecting_ = net::Connecting::Start(loop, resolver, where_, limit, std::move(events));
   }
@@ -152,6 +155,8 @@ class HttpFetch::Impl : public std::enable_shared_from_this<Impl> {
   std::string pending_;                                             // read and not parsed yet
   std::optional<http::response_parser<http::string_body>> parser_;  // of the response that is being read
 };
+
+bool IsRefused(const Status& error) { return error.GetPayload(kRefused).has_value(); }
 
 std::unique_ptr<HttpFetch> HttpFetch::Start(asio::io_context& loop, net::Resolver& resolver,
                                             const FetchRequest& request, Duration limit, Done done) {

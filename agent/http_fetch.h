@@ -32,6 +32,9 @@ struct FetchAnswer {
   std::string etag;  // empty: it has none
 };
 
+// Whether nothing listened at the port: the process is gone, and its host is there. For an error of HttpFetch.
+bool IsRefused(const Status& error);
+
 // Destroying it cancels the request; `done` is not called then.
 class HttpFetch {
  public:

@@ -52,7 +52,7 @@ class LocalPlaces : public AgentPlaces {
 }  // namespace
 
 std::unique_ptr<AgentPlaces> OneAgent(const TopTarget& target) {
-  return std::make_unique<FixedPlace>(AgentPlace{.host = target.host, .port = target.port});
+  return std::make_unique<FixedPlace>(AgentPlace{.host = target.host, .port = target.port, .is_only = true});
 }
 
 std::unique_ptr<AgentPlaces> AgentsOfLocalJob(std::string folder) {

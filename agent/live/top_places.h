@@ -16,7 +16,8 @@ namespace muster::agent {
 struct AgentPlace {
   std::string host;
   int port = 0;
-  std::string ended;  // not empty: the run is over; one sentence
+  bool is_only = false;  // no other agent of the run is known
+  std::string ended;     // not empty: the run is over; one sentence
 };
 
 class AgentPlaces {

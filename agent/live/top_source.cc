@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "agent/http_fetch.h"
+#include "agent/live/top_end.h"
 #include "agent/probe/status_inquiry.h"
 #include "base/text.h"
 
@@ -16,7 +17,6 @@ namespace {
 
 constexpr Duration kPause = std::chrono::seconds(1);        // between two questions
 constexpr Duration kAnswerLimit = std::chrono::seconds(8);  // an agent asks its coordinator first, which has 3 s
-constexpr Duration kLostLimit = std::chrono::seconds(60);   // as StatusInquiry looks for a successor
 constexpr size_t kLongestAnswer = 16 << 20;
 
 double InSeconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
@@ -74,7 +74,7 @@ class AgentSource : public TopSource {
 
   void Look() {
     places_->Find([this](const StatusOr<AgentPlace>& place) {
-      if (!place.ok()) return Miss(std::string(Message(place.status())));
+      if (!place.ok()) return Miss(place.status());
       if (!place->ended.empty()) {
         events_.say(place->ended);
         return events_.over(absl::OkStatus());
@@ -92,7 +92,7 @@ class AgentSource : public TopSource {
   }
 
   void Hear(const StatusOr<FetchAnswer>& answer) {
-    if (!answer.ok()) return Miss(std::string(Message(answer.status())));
+    if (!answer.ok()) return Miss(answer.status());
     if (answer->status == 401) {
       return events_.over(absl::UnauthenticatedError(
           token_.empty() ? "the agent wants a token; give --http-token-file the file that the agent has"
@@ -100,26 +100,49 @@ class AgentSource : public TopSource {
     }
     if (answer->status != 200) {
       const std::string_view body = answer->body;
-      return Miss(fmt::format("/status was answered with {}: {}", answer->status, Strip(body.substr(0, 200))));
+      return Miss(absl::UnavailableError(
+          fmt::format("/status was answered with {}: {}", answer->status, Strip(body.substr(0, 200)))));
     }
     StatusOr<LiveView> view = ParseLiveView(answer->body);
-    if (!view.ok()) return Miss(fmt::format("the answer of /status cannot be read: {}", Message(view.status())));
+    if (!view.ok()) return Miss(Annotate(view.status(), "the answer of /status cannot be read"));
+    Take(WithAllNodes(*std::move(view), last_ ? *last_ : rendezvous::StatusReport{}));
+  }
+
+  void Take(LiveView view) {
     heard_ = MonotonicClock::now();
-    answered_ = true;
-    const bool finished = view->report.phase == "finished";
+    last_ = view.report;
+    const bool finished = view.report.phase == "finished";
     After(kPause, &AgentSource::Ask);
-    events_.view(*std::move(view));
+    events_.view(std::move(view));
     if (finished) events_.over(absl::OkStatus());
   }
 
-  void Miss(const std::string& why) {
-    const Duration limit = answered_ ? kLostLimit : limit_;
-    if (MonotonicClock::now() - heard_ >= limit) {
-      std::string text = fmt::format("no answer for {} s: {}", InSeconds(limit), why);
-      return events_.over(answered_ ? absl::AbortedError(text) : absl::DeadlineExceededError(text));
+  void Miss(const Status& error) {
+    const std::string why(Message(error));
+    const ToldEnd told = last_ ? ToldEndOf(*last_) : ToldEnd{};
+    const TopSilence silence{.was_heard = last_.has_value(),
+                             .refuses = IsRefused(error),
+                             .is_only = place_.is_only,
+                             .lasts = MonotonicClock::now() - heard_};
+    switch (AfterSilence(silence, told, limit_)) {
+      case TopNext::kAskAgain:
+        After(kPause, &AgentSource::Look);
+        return events_.say(why);
+      case TopNext::kEnded:
+        events_.say(fmt::format("the run has ended: {}; the agent is gone ({})", told.text, why));
+        return events_.over(absl::OkStatus());
+      case TopNext::kAgentEnded:
+        return events_.over(absl::AbortedError(
+            fmt::format("the agent has ended, and has not told how the run ended, or whether: {}", why)));
+      case TopNext::kLost:
+        return events_.over(absl::AbortedError(NoAnswer(kSilenceLimit, why)));
+      case TopNext::kNeverHeard:
+        return events_.over(absl::DeadlineExceededError(NoAnswer(limit_, why)));
     }
-    After(kPause, &AgentSource::Look);
-    events_.say(why);
+  }
+
+  static std::string NoAnswer(Duration limit, const std::string& why) {
+    return fmt::format("no answer for {} s: {}", InSeconds(limit), why);
   }
 
   asio::io_context& loop_;
@@ -132,8 +155,8 @@ class AgentSource : public TopSource {
   std::unique_ptr<AgentPlaces> places_;
   AgentPlace place_;
   std::unique_ptr<HttpFetch> fetch_;
-  TimePoint heard_;  // the last view, or the beginning
-  bool answered_ = false;
+  TimePoint heard_;                               // the last answer, or the beginning
+  std::optional<rendezvous::StatusReport> last_;  // of the last answer
 };
 
 }  // namespace

@@ -303,6 +303,52 @@ class Tables(TopCase):
         self.assertEqual(json.loads(follower.stdout.read().splitlines()[-1])["phase"], "finished")
         self.assertEqual(self.code(follower), 0)
 
+    def follow_agent(self, *arguments, nodes=2, **more):
+        """`muster top` of the first agent of a run, after its first answer: (follower, agents, workers)."""
+        if nodes == 1:
+            agents = [self.start("--standalone", "--http-port", "127.0.0.1:0")]
+            workers = self.workers(1)
+        else:
+            _, agents, workers = self.run_of_two("--http-port", "127.0.0.1:0")
+        target = "http://127.0.0.1:" + re.search(SAID, self.wait_for_output(agents[0], SAID)).group(1)
+        follower = self.with_pipes([MUSTER, "top", target, "--json"], text=True)
+        json.loads(follower.stdout.readline())
+        return follower, agents, workers
+
+    def test_an_agent_whose_run_ends(self):
+        for nodes, code, said in (
+            (1, 0, "all workers succeeded"),
+            (2, 0, "all workers succeeded"),
+            (2, 3, "exit code 3"),
+        ):
+            follower, agents, workers = self.follow_agent(nodes=nodes)
+            for worker in workers:
+                worker.tell(f"exit {code}")
+            self.assertEqual([agent.wait() for agent in agents], [code] * nodes)
+            view = json.loads(follower.stdout.read().splitlines()[-1])
+            self.assertEqual((view["phase"], len(view["nodes"])), ("finished", nodes))
+            self.assertIn(said, view["reason"])
+            self.assertEqual(self.code(follower), 0)
+
+    def test_an_agent_that_is_killed(self):
+        """Nobody can say what became of the run."""
+        follower, (agent,), _ = self.follow_agent(nodes=1)
+        agent.process.kill()
+        self.assertEqual(self.code(follower), 201)
+        self.assertIn("has not told how the run ended", follower.stderr.read())
+
+    def test_an_agent_that_is_killed_at_the_end(self):
+        """The last answer says that a worker has failed, and no answer comes any more."""
+        follower, agents, workers = self.follow_agent()
+        os.kill(agents[1].process.pid, signal.SIGSTOP)  # so the round cannot stop
+        next(worker for worker in workers if worker.node == "a").tell("exit 3")
+        while "exit_code" not in (line := follower.stdout.readline()):
+            json.loads(line)
+        agents[0].process.kill()
+        self.assertEqual(self.code(follower), 0)
+        self.assertRegex(follower.stderr.read(), "the run has ended: rank [01] on [ab] ended: exit code 3")
+        os.kill(agents[1].process.pid, signal.SIGKILL)
+
     def test_an_agent_that_wants_a_token(self):
         path = os.path.join(self.dir, "token")
         with open(path, "w") as file:
