@@ -6,11 +6,14 @@
 #include "base/state_folder.h"
 #include "base/text.h"
 #include "local/commands.h"
+#include "local/progress_inquiry.h"
 #include "local/state/job_table.h"
 #include "local/state/left_processes.h"
 
 namespace muster::local {
 namespace {
+
+constexpr Duration kAgentsLimit = std::chrono::seconds(1);
 
 struct Flags {
   bool json = false;
@@ -26,11 +29,12 @@ int Ps(const Flags& flags) {
   if (!state.ok()) return Fail(state.status());
   const auto jobs = FindJobs(*state);
   if (!jobs.ok()) return Fail(jobs.status());
+  const ProgressByJob progress = AskProgress(*jobs, kAgentsLimit);
   if (flags.json) {
-    PrintTo(stdout, "{}\n", WriteJson(JobsAsJson(*jobs), 1));
+    PrintTo(stdout, "{}\n", WriteJson(JobsAsJson(*jobs, progress), 1));
     return 0;
   }
-  PrintTo(stdout, "{}", JobTable(*jobs, WallNow()));
+  PrintTo(stdout, "{}", JobTable(*jobs, progress, WallNow()));
   for (const FoundJob& job : *jobs) {
     if (!job.lost()) continue;
     const std::vector<pid_t> left = ProcessesOfRun(job.record->id);

@@ -1,4 +1,4 @@
-// libFuzzer: run.json from a disk, and the output of `muster ps` for it.
+// libFuzzer: run.json from a disk or an agent's answer of /status, and the output of `muster ps` for it.
 #include "local/state/job_table.h"
 #include "tests/fuzz/input.h"
 
@@ -13,7 +13,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     Must(!muster::Message(record.status()).empty());
   }
   const std::vector<FoundJob> jobs = {{.name = "job", .runs = size % 2 == 0, .record = std::move(record)}};
-  Must(!JobTable(jobs, muster::WallTime()).empty());
-  Must(JobsAsJson(jobs).size() == 1);
+  ProgressByJob progress;
+  if (const auto told = ParseJobProgress({reinterpret_cast<const char*>(data), size})) progress["job"] = *told;
+  Must(!JobTable(jobs, progress, muster::WallTime()).empty());
+  Must(JobsAsJson(jobs, progress).size() == 1);
   return 0;
 }

@@ -21,6 +21,7 @@
 #include "controller/reconcile/observed.h"
 #include "local/image/layer.h"
 #include "local/pod/program.h"
+#include "local/state/job_progress.h"
 #include "local/state/run_record.h"
 #include "tests/controller/kube/protobuf_writer.h"
 #include "tests/linear/linear.h"
@@ -236,6 +237,8 @@ const std::vector<LinearRow> kRows = {
     {"image", "Zeros", [](size_t parts) { return std::string(512 * parts, '\0'); }, Image},
     {"run_record", "Files", Repeats("\"a\",", R"({"kind":"TrainJob","name":"a","pid":1,"files":[)", "\"a\"]}"),
      [](const std::string& text) { (void)local::ParseRunRecord(text); }},
+    {"run_record", "Status", Repeats("{\"a\":{}},", R"({"training":{"position":1},"nodes":[)", "{}]}"),
+     [](const std::string& text) { (void)local::ParseJobProgress(text); }},
     {"local_pod", "Variables", Repeats("$(V0)\n", "value\n"), Variables},
     {"local_pod", "Doubling", Numbers([](size_t number) { return fmt::format("$(V{0})$(V{0})\n", number); }, "value\n"),
      Variables},

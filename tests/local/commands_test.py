@@ -11,6 +11,7 @@ import struct
 import subprocess
 import sys
 import termios
+import time
 import urllib.request
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -61,15 +62,54 @@ class Ps(CommandCase):
         self.run_job(plain_job("fine", "true", nodes=2))
         self.run_job(plain_job("bad", "exit 3"), code=3)
         self.hanging("runs")
-        self.assertEqual(self.row("fine")[1:3] + self.row("fine")[4:], ["TrainJob", "Complete", "2", "0", "0"])
-        self.assertEqual(self.row("bad")[1:3] + self.row("bad")[4:], ["TrainJob", "Failed", "1", "0", "3"])
+        self.assertEqual(
+            self.row("fine")[1:3] + self.row("fine")[4:], ["TrainJob", "Complete", "2", "-", "-", "0", "0"]
+        )
+        self.assertEqual(self.row("bad")[1:3] + self.row("bad")[4:], ["TrainJob", "Failed", "1", "-", "-", "0", "3"])
         kind, nodes, *others = self.row("runs")[1:2] + self.row("runs")[4:]
-        self.assertEqual([kind, *others], ["TrainJob", "0", "-"])
+        self.assertEqual([kind, *others], ["TrainJob", "-", "-", "0", "-"])
         self.assertRegex(nodes, "^[01]/1$")  # a pod is ready once its probe has succeeded
         jobs = {job["name"]: job for job in json.loads(self.muster("ps", "--json"))}
         self.assertEqual([jobs[name]["runs"] for name in ("fine", "bad", "runs")], [False, False, True])
         self.assertEqual([pod["host"] for pod in jobs["fine"]["pods"]], ["fine-node-0-0", "fine-node-0-1"])
         self.assertEqual(jobs["fine"]["files"], [os.path.join(self.folder, "1-0.yaml")])
+
+    def test_the_progress_of_jobs_that_run(self):
+        script = self.file(
+            "steps.py",
+            """import os, signal
+if os.environ["RANK"] == "1":
+    print("step 3/9 loss 0.5", flush=True)
+print("here", os.environ["RANK"], flush=True)
+signal.pause()
+""",
+        )
+
+        def number(process):
+            with open(f"/proc/self/fdinfo/{process}") as file:
+                return re.search(r"(?m)^Pid:\t(\d+)", file.read())[1]
+
+        def start(name):
+            job = self.start(train_job(name, f"[torchrun, {script}]"))
+            for rank in range(2):
+                job.await_(f"here {rank}")
+
+        start("first")
+        firsts = [number(process) for process in self.processes()]
+        start("second")
+        end = time.monotonic() + DEADLINE
+        for name in ("first", "second"):  # the agents hear the output soon after us
+            while self.row(name)[5:7] != ["33%", "-"]:
+                self.assertLess(time.monotonic(), end, self.muster("ps"))
+        jobs = json.loads(self.muster("ps", "--json"))
+        self.assertEqual([job["training"] for job in jobs], [{"unit": "steps", "position": 3, "end": 9}] * 2)
+        # Agents that do not answer keep the other jobs from nothing.
+        frozen = [process for process in self.processes() if number(process) not in firsts]
+        for process in frozen:
+            signal.pidfd_send_signal(process, signal.SIGSTOP)
+        self.assertEqual([self.row(name)[5] for name in ("first", "second")], ["33%", "-"])
+        for process in frozen:
+            signal.pidfd_send_signal(process, signal.SIGCONT)
 
     def test_a_killed_one_is_lost_until_its_next_start(self):
         job, processes = self.hanging("gone")
@@ -289,7 +329,7 @@ class Detach(CommandCase):
         self.assertEqual(follower.wait(), 0, follower.said)
         self.assertIn("[night-node-0-0] begins", follower.said)
         self.assertIn("TrainJob night: Failed", follower.said)
-        self.assertEqual((self.row("night")[2], self.row("night")[6]), ("Failed", "4"))
+        self.assertEqual((self.row("night")[2], self.row("night")[-1]), ("Failed", "4"))
         self.assertIn("begins", self.muster("logs", "--node", "0", "night"))
 
     def test_a_detached_job_can_be_stopped(self):

@@ -107,15 +107,20 @@ TEST(JobTable, ALineForEachJob) {
                                       {.name = "new", .runs = true, .record = absl::NotFoundError("none")},
                                       {.name = "old", .runs = false, .record = absl::NotFoundError("none")},
                                       {.name = "broken", .runs = false, .record = absl::InvalidArgumentError("a: no")}};
-  EXPECT_EQ(JobTable(jobs, now),
-            "JOB     KIND      STATE       SINCE  NODES  RESTARTS  CODE\n"
-            "runs    TrainJob  Restarting  29 s   1/1    1         -\n"
-            "begins  TrainJob  Starting    29 s   0/0    1         -\n"
-            "gone    TrainJob  Lost        29 s   1      1         -\n"
-            "ended   TrainJob  Failed      10 s   1      1         137\n"
-            "new     -         Starting    -      -      -         -\n"
-            "old     -         -           -      -      -         -\n"
+  const ProgressByJob progress = {{"runs", {.position = 420, .end = 1000, .left = std::chrono::seconds(200)}}};
+  EXPECT_EQ(JobTable(jobs, progress, now),
+            "JOB     KIND      STATE       SINCE  NODES  PROGRESS  LEFT   RESTARTS  CODE\n"
+            "runs    TrainJob  Restarting  29 s   1/1    42%       3 min  1         -\n"
+            "begins  TrainJob  Starting    29 s   0/0    -         -      1         -\n"
+            "gone    TrainJob  Lost        29 s   1      -         -      1         -\n"
+            "ended   TrainJob  Failed      10 s   1      -         -      1         137\n"
+            "new     -         Starting    -      -      -         -      -         -\n"
+            "old     -         -           -      -      -         -      -         -\n"
             "broken  -         a: no\n");
+  const Json json = JobsAsJson(jobs, progress);
+  EXPECT_EQ(json[0]["training"],
+            (Json{{"unit", "steps"}, {"position", 420.0}, {"end", 1000.0}, {"left_seconds", 200.0}}));
+  EXPECT_FALSE(json[1].contains("training"));
 }
 
 }  // namespace
