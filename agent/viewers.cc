@@ -41,7 +41,7 @@ class Viewers::Stream final : public http::Feed {
       sent_ = viewers_->content_;
     }
     if (!viewers_->ended_.empty()) {
-      text += EndedEvent(viewers_->ended_);
+      text += EndedEvent(viewers_->ended_, viewers_->content_.get());
       over_ = true;
     }
     return text;

@@ -1,9 +1,9 @@
 "use strict";
-// Follows the events, puts what has changed into the page, and says how old it is.
+// Follows the events, fills in what changes, says how old it is.
 (() => {
   const SILENT = 5000, AGAIN = 2000; // ms
   const find = (id) => document.getElementById(id);
-  const waiting = new Map(); // contents that wait: text in them is selected
+  const waiting = new Map(); // contents that wait: their text is selected
   let stream, groups, retry, heard = Date.now(), connected = true, moved = "", over = "";
 
   const show = () => {
@@ -28,7 +28,7 @@
     }
   };
 
-  // Keeps what was opened, scrolled and focused.
+  // Keeps what was opened, scrolled, focused.
   const fill = (id, html) => {
     const place = find(id), chosen = getSelection();
     if (!place) return;
@@ -77,10 +77,11 @@
       act(JSON.parse(event.data));
       show();
     });
+    on("title", (text) => (document.title = text));
     on("section", ({ id, html }) => fill(id, html));
     on("cells", fillCells);
     on("tick", () => { for (const [id, html] of waiting) fill(id, html); });
-    on("moved", (text) => { moved = text; });
+    on("moved", (text) => (moved = text));
     on("ended", (text) => { over = text; stream.close(); });
     stream.onerror = () => {
       connected = false;

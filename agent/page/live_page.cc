@@ -1,6 +1,7 @@
 #include "agent/page/live_page.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "agent/page/frame.h"
 #include "agent/page/live_sections.h"
@@ -13,6 +14,7 @@ namespace muster::agent {
 namespace {
 
 constexpr size_t kLongestSentence = 400;
+constexpr size_t kLongestName = 80;  // in the title: a tab has less room
 
 // Where the elements are, and how their tags look. The table's section comes between the others.
 struct Place {
@@ -39,11 +41,28 @@ std::string_view ContentOf(const LiveContent& content, std::string_view id) {
   return "";
 }
 
+// What changes comes first, since a tab shows the beginning.
+std::string TitleOf(std::string_view state, std::string_view name) { return fmt::format("{} - {}", state, name); }
+
+// "Training 42 %". The first word is that of the sentence.
+std::string StateOf(const LiveFacts& facts) {
+  const LivePace& pace = facts.pace;
+  std::string state = facts.sentence.substr(0, facts.sentence.find_first_of(": "));
+  if (!pace.position || facts.view.report.phase != "running") return state;
+  if (pace.end && *pace.end > 0) {
+    return fmt::format("{} {:.0f} %", state, std::floor(100 * std::clamp(*pace.position / *pace.end, 0.0, 1.0)));
+  }
+  return fmt::format("{}, {} {}", state, pace.in_epochs ? "epoch" : "step",
+                     FormatPosition(*pace.position, pace.in_epochs));
+}
+
 std::string NodesContent(const RankTable& table) { return PanelContent("Nodes and ranks", RankTableHtml(table)); }
 
 std::string Event(std::string_view name, std::string_view json) {
   return fmt::format("event: {}\ndata: {}\n\n", name, json);
 }
+
+std::string TitleEvent(std::string_view title) { return Event("title", JsonString(ShownText(title))); }
 
 std::string SectionEvent(std::string_view id, std::string_view html) {
   return Event("section", fmt::format("{{\"id\":{},\"html\":{}}}", JsonString(id), JsonString(html)));
@@ -56,7 +75,8 @@ LiveContent MakeLiveContent(const LiveFacts& facts, const LiveOptions& options) 
   const std::string sentence = Abbreviated(facts.sentence, kLongestSentence);
   const std::string_view steady = Steady(sentence);
   LiveContent content;
-  content.title = fmt::format("{}: {}", view.job.empty() ? view.report.run_id : view.job, view.report.phase);
+  content.name = Abbreviated(view.job.empty() ? view.report.run_id : view.job, kLongestName);
+  content.title = TitleOf(StateOf(facts), content.name);
   content.sections = {
       {"job", fmt::format("{}{} <code>{}</code>", view.job.empty() ? "" : EscapeHtml(view.job) + ", ",
                           view.job.empty() ? "Run" : "run", EscapeHtml(view.report.run_id))},
@@ -108,6 +128,7 @@ LiveRequest ParseLiveRequest(std::string_view query) {
 
 std::string LiveEvents(const LiveContent* before, const LiveContent& now, const LiveRequest& request) {
   std::string events;
+  if (before == nullptr || before->title != now.title) events += TitleEvent(now.title);
   for (size_t at = 0; at < now.sections.size(); ++at) {
     if (before != nullptr && before->sections[at] == now.sections[at]) continue;
     events += SectionEvent(now.sections[at].id, now.sections[at].html);
@@ -125,6 +146,9 @@ std::string LiveEvents(const LiveContent* before, const LiveContent& now, const 
 
 std::string MovedEvent(std::string_view sentence) { return Event("moved", JsonString(ShownText(sentence))); }
 
-std::string EndedEvent(std::string_view sentence) { return Event("ended", JsonString(ShownText(sentence))); }
+std::string EndedEvent(std::string_view sentence, const LiveContent* content) {
+  return (content == nullptr ? "" : TitleEvent(TitleOf("Ended", content->name))) +
+         Event("ended", JsonString(ShownText(sentence)));
+}
 
 }  // namespace muster::agent

@@ -9,6 +9,7 @@
 // reads slowly may leave any number out. On a first or a broken stream there is none, and all parts are sent but the
 // table's skeleton, if the page says that it has it.
 //
+//   event: title    "text"                    the new title of the page
 //   event: section  {"id","html"}             the new content of an element
 //   event: cells    {"ID": [PLACE,"text",...]}  the new texts of the children of elements (rank_table.h)
 //   event: tick     1                         ends each answer to the clock: the stream lives
@@ -39,7 +40,7 @@ struct LiveContent {
     std::string id, html;  // html: the content of the element
     bool operator==(const Section&) const = default;
   };
-  std::string title;
+  std::string title, name;        // name: of the job, as the title has it
   std::vector<Section> sections;  // the same ids in the same order in each content
   RankTable table;                // of the section "nodes", which is not among `sections`
 };
@@ -59,6 +60,7 @@ LiveRequest ParseLiveRequest(std::string_view query);
 // Ends with a tick. `before`: null at the begin of a stream.
 std::string LiveEvents(const LiveContent* before, const LiveContent& now, const LiveRequest& request);
 std::string MovedEvent(std::string_view sentence);
-std::string EndedEvent(std::string_view sentence);
+// With the title of a run that has ended. `content`: the newest; null: there is none.
+std::string EndedEvent(std::string_view sentence, const LiveContent* content);
 
 }  // namespace muster::agent

@@ -139,7 +139,7 @@ class Looking(LiveCase):
                 self.assertLess(time.monotonic(), end, status)
             self.assertIn(said, status["reason"])
             self.assertEqual(self.code(agent), code)
-            self.assertIn(b"event: ended", stream.read())
+            self.assertRegex(stream.read(), rb'event: title\ndata: "Ended - \S+"\n\nevent: ended\n')
 
     def test_many_viewers(self):
         """Probes and scrapers are answered beside them; a viewer that leaves makes room."""

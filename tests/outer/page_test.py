@@ -113,6 +113,17 @@ class Live(PageCase):
         stream.send(self.events(-1, 22))
         self.browser.wait_for(f'{NEWS} === "Live"')
 
+    def test_the_title_of_the_tab_follows(self):
+        """Also without scripts it is right when the page is loaded. It is a text, whatever the name of a job is."""
+        stream = self.open(self.serve(tick=20))
+        self.assertEqual(self.browser.run("document.title"), "Training 26 % - TrainJob digits")
+        stream.send(self.events(20, 200))
+        self.browser.wait_for('document.title === "Training 36 % - TrainJob digits"')
+        hostile = "Training 37 % - </title><script>window.hit = 1</script> - x"
+        stream.send(f"event: title\ndata: {json.dumps(hostile)}\n\n")
+        self.browser.wait_for(f"document.title === {json.dumps(hostile)}")
+        self.assertTrue(self.browser.run("!window.hit"))
+
     def test_a_move_and_the_end_are_said(self):
         served = self.serve()
         stream = self.open(served)

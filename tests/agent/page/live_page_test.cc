@@ -45,7 +45,7 @@ std::vector<std::string> Sections(const std::string& stream) {
 TEST(LivePage, IsCompleteWhenItIsLoaded) {
   const std::string page = LivePage(ContentAt({}, {.log_dir = "/logs/it's", .kube_namespace = "a b", .stacks = "x"}));
   for (const char* part :
-       {"<title>TrainJob digits: running</title>", "run <code>digits-7f</code>",
+       {"<title>Training 24 % - TrainJob digits</title>", "run <code>digits-7f</code>",
         "aria-live=\"polite\">Training: 16 workers on 4 nodes, in round 2</span>", ", for 13 min</span>",
         "Rank 6 is slower than the others: 472 ms", "<dt>Goodput</dt><dd>80.7 %", "<dt>Left</dt><dd>19 min 34 s",
         "muster report &#39;/logs/it&#39;\\&#39;&#39;s&#39;", "kubectl -n &#39;a b&#39; logs -f digits-node-0-0",
@@ -57,6 +57,56 @@ TEST(LivePage, IsCompleteWhenItIsLoaded) {
   EXPECT_EQ(CountOf(page, "<h1>"), 1u);
   EXPECT_EQ(CountOf(page, "style=\""), 0u);  // the policy forbids it
   EXPECT_EQ(CountOf(page, "class=\"cross run\""), 2u);
+}
+
+TEST(LivePage, TheTitleSaysWhatTheRunDoes) {
+  const struct {
+    std::string sentence, phase, job;
+    LivePace pace;
+    std::string title;
+  } rows[] = {
+      {"Training: 2 workers", "running", "digits", {.position = 427, .end = 1000}, "Training 42 % - digits"},
+      {"Training: 2 workers", "running", "digits", {.position = 9999, .end = 10000}, "Training 99 % - digits"},
+      {"Training: 2 workers", "running", "digits", {.position = 12, .end = 10}, "Training 100 % - digits"},
+      {"Training: 2 workers", "running", "digits", {.position = 427}, "Training, step 427 - digits"},
+      {"Training: 2 workers", "running", "digits", {.position = 4, .in_epochs = true}, "Training, epoch 4 - digits"},
+      {"Running: 2 workers", "running", "", {}, "Running - uid"},
+      {"Ending: 1 of 2", "running", "", {.position = 10, .end = 10}, "Ending 100 % - uid"},
+      {"Restarting", "stopping", "", {.position = 5, .end = 10}, "Restarting - uid"},
+      {"Waiting for the first round", "gathering", "a - b", {}, "Waiting - a - b"},
+      {"Ended: all workers succeeded", "finished", "digits", {.position = 10, .end = 10}, "Ended - digits"},
+      {"", "", "", {}, " - uid"},
+  };
+  for (const auto& row : rows) {
+    LiveFacts facts;
+    facts.sentence = row.sentence;
+    facts.pace = row.pace;
+    facts.view.job = row.job;
+    facts.view.report.phase = row.phase;
+    facts.view.report.run_id = "uid";
+    EXPECT_EQ(MakeLiveContent(facts, {}).title, row.title);
+  }
+}
+
+TEST(LivePage, TheTitleIsSentWhenItChanges) {
+  const LiveContent before = ContentAt({});
+  LiveContent now = before;
+  const auto titles = [&](const LiveContent* known) {
+    std::vector<std::string> told;
+    for (const PageEvent& event : Parse(LiveEvents(known, now, {}))) {
+      if (event.name == "title") told.push_back(event.data);
+    }
+    return told;
+  };
+  EXPECT_THAT(titles(nullptr), testing::ElementsAre(before.title));
+  EXPECT_THAT(titles(&before), testing::IsEmpty());
+  now.title = "Ended - <b>\"digits\"";
+  EXPECT_THAT(titles(&before), testing::ElementsAre(now.title));
+  const std::vector<PageEvent> end = Parse(EndedEvent("Ended: all workers succeeded", &before));
+  ASSERT_EQ(end.size(), 2u);
+  EXPECT_EQ(end[0].data, "Ended - TrainJob digits");
+  EXPECT_EQ(end[1].name, "ended");
+  EXPECT_EQ(Parse(EndedEvent("Ended: all workers succeeded", nullptr)).size(), 1u);
 }
 
 TEST(LivePage, TheFactsFollowFromTheView) {
@@ -97,7 +147,7 @@ TEST(LivePage, NothingFromARunIsMarkup) {
   // Cells are texts: they keep the brackets, and lose what would turn the direction.
   for (const std::string& stream :
        {LiveEvents(nullptr, content, {.all_open = true, .open = {}, .outline = content.table.outline}),
-        MovedEvent(kEvilText), EndedEvent(kEvilText)}) {
+        MovedEvent(kEvilText), EndedEvent(kEvilText, &content)}) {
     for (const char* part : {"\x1b", "\xE2\x80\xAE", "\xff"}) EXPECT_THAT(stream, Not(HasSubstr(part)));
     EXPECT_FALSE(Parse(stream).empty());
   }
