@@ -72,6 +72,7 @@ Viewers::Viewers(boost::asio::io_context& loop, std::string run_id, LiveOptions 
                .passed_on =
                    [this](LiveView view) {
                      trouble_.clear();
+                     if (view.job.empty()) view.job = sources_.job;
                      Show(std::move(view));
                    },
                .trouble = [this](const std::string& why) { Trouble(why); }}),

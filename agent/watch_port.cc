@@ -96,6 +96,7 @@ class WatchPort::Impl {
         viewers_(loop, options.job.run_id, LookCloser(options), inner_,
                  {.attended = sources_.attended,
                   .own = [this] { return ledger_.OwnView(); },
+                  .job = options.job.name,
                   .version = std::string(Version())}) {
     process_.started_unix_ms = UnixMillis();
   }

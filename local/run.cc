@@ -256,6 +256,7 @@ class LocalRun::Impl : public std::enable_shared_from_this<Impl> {
                    .environment = options_.environment};
     place.environment.push_back(RunMark(options_.id));
     place.environment.push_back(fmt::format("HOSTNAME={}", HostOf(pod)));
+    place.environment.push_back(fmt::format("MUSTER_JOB={}", options_.folder.substr(options_.folder.rfind('/') + 1)));
     place.environment.push_back(fmt::format("MUSTER_HTTP_PORT={}:{}", address, kAgentHttpPort));
     if (!HasOwnNetwork(pod)) {  // hosts share one network and its ports: each listens at its own address
       place.environment.push_back(fmt::format("PET_LOCAL_ADDR={}", address));

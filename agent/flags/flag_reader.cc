@@ -117,6 +117,7 @@ StatusOr<int> ReadNumber(const FlagValue& value, int lowest, int highest) {
 Status FlagReader::ReadLog(RunOptions* options) const {
   options->job.node_name = std::string(Strip(Get("node-name").text));
   options->job.in_cluster = InCluster(environment_);
+  options->job.name = JobNameOf(environment_);
   FlagValue format = Get("log-format");
   MUSTER_ASSIGN_OR_RETURN(options->log.format, Of(format, log::ParseFormat(format.text)));
   options->log.node = options->job.node_name;

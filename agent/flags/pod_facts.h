@@ -21,6 +21,11 @@ StatusOr<std::optional<int>> FirstNumberOf(const Environment& environment, std::
 // The host of node 0: TRAINER_NODE_0_HOSTNAME or PET_MASTER_ADDR.
 std::optional<FlagValue> FirstNode(const Environment& environment);
 
+// The name of the job that this process belongs to: MUSTER_JOB, else what the name of the first node says, which
+// Trainer makes as "JOB-node-0-0.JOB", and PyTorchJobs as "JOB-master-0" or "JOB-worker-0". Empty: not known. Any text
+// of at most 253 bytes.
+std::string JobNameOf(const Environment& environment);
+
 inline constexpr int kTrainerPort = 29500;  // of Kubeflow's runtimes, for every framework
 
 // Variables for one process. A variable that is set already is among them only if it has to change.

@@ -20,7 +20,7 @@ struct LiveView {
   rendezvous::StatusReport report;  // with telemetry and rounds
   std::string source;               // "coordinator", or "node": only the node that answers is in the report
   std::string source_reason;        // why not the coordinator
-  std::string job;                  // "TrainJob digits"; empty: not known
+  std::string job;                  // its name: "digits"; empty: not known
   std::string version;              // of the agent that answers
 };
 

@@ -46,6 +46,12 @@ Ink PhaseInk(std::string_view phase) {
   return Ink::kYellow;
 }
 
+// The run's id is often a number that says nothing. An agent of an older version does not tell the name of its job.
+std::string JobOf(const LiveView& view, const TopTarget& target) {
+  const bool names_job = target.kind != TopTarget::Kind::kPod;  // the name is empty if the target is an address
+  return view.job.empty() && names_job ? target.name : view.job;
+}
+
 Line TitleLine(const LiveView& view, const TopState& state, Size size, TimePoint now) {
   const Duration age = now - state.facts.came;
   std::string right = state.facts.target.Text();
@@ -59,8 +65,9 @@ Line TitleLine(const LiveView& view, const TopState& state, Size size, TimePoint
   }
   Line line(size.columns);
   line.Add("muster top", kTitle);
-  if (!view.report.run_id.empty()) line.Add(fmt::format("  run {}", view.report.run_id));
-  if (!view.job.empty()) line.Add(fmt::format("  {}", view.job));
+  const std::string job = JobOf(view, state.facts.target);
+  if (!job.empty()) line.Add("  ").Add(job, kTitle);
+  if (!view.report.run_id.empty() && view.report.run_id != job) line.Add(fmt::format("  run {}", view.report.run_id));
   line.Add("  ");
   if (line.room() > right.size()) line.Cell("", line.room() - right.size());
   return std::move(line.Add(right, style));

@@ -58,6 +58,7 @@ struct RunOptions {
   // Which job this node belongs to, which node it is, and where the nodes meet.
   struct Job {
     std::string run_id;
+    std::string name;               // of the Kubernetes job, or of that of `muster local`; empty: not known
     rendezvous::JobOptions shared;  // number of nodes, restarts and time-outs: the same on all nodes
     Backend backend = Backend::kStatic;
     bool standalone = false;  // --standalone, or torchrun's implicit one: a static node without endpoint

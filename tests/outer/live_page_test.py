@@ -3,6 +3,7 @@
 import http.client
 import json
 import os
+import re
 import time
 
 from muster_case import DEADLINE, MUSTER, WORKER, main
@@ -123,6 +124,22 @@ class Looking(LiveCase):
         connection.close()
         worker.tell("exit 0")
         self.assertEqual(self.code(agent), 0)
+
+    def test_the_name_of_the_job(self):
+        """It comes from outside, so it may be anything."""
+        for variables, name in (
+            ({"PET_MASTER_ADDR": "digits-node-0-0.digits"}, "digits"),
+            ({"MUSTER_JOB": "</title><script>x()</script>"}, "&lt;/title&gt;&lt;script&gt;x()&lt;/script&gt;"),
+        ):
+            agent = self.start("--standalone", "--http-port", "127.0.0.1:0", env=variables)
+            port = self.port_of(agent)
+            (worker,) = self.workers(1)
+            page = self.ask(port, "/")[1]
+            self.assertEqual(re.search("<title>(.*)</title>", page)[1], f"Running - {name}")
+            self.assertEqual(re.search(r'<p id="job"[^>]*>(.*?), run', page)[1], name)
+            self.assertFalse("x()</script>" in page)
+            worker.tell("exit 0")
+            self.assertEqual(self.code(agent), 0)
 
     def test_the_end_of_the_run(self):
         """Who looks at it hears of it before the agent's port is gone: a page, and who asks again and again."""

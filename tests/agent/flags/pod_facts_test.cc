@@ -41,6 +41,34 @@ StatusOr<PodPlace> Xgboost(const Variables& pod, int nproc, const std::vector<st
   return XgboostPlace(FlagReader(environment, *std::move(line), CalledAs::kExec), environment, nproc, gpus);
 }
 
+TEST(PodFacts, TellTheNameOfTheJob) {
+  const struct {
+    Variables pod;
+    std::string name;
+  } rows[] = {
+      {{}, ""},
+      {{{"TRAINER_NODE_0_HOSTNAME", "digits-node-0-0.digits"}}, "digits"},
+      {{{"PET_MASTER_ADDR", "a-b-node-0-0.a-b.team.svc.cluster.local"}}, "a-b"},
+      {{{"PET_MASTER_ADDR", "a-trainer-node-0-0.a"}}, "a"},
+      {{{"PET_MASTER_ADDR", "digits-master-0"}}, "digits"},
+      {{{"PET_RDZV_ENDPOINT", "digits-worker-0:29400"}}, "digits"},
+      {{{"MUSTER_JOB", " mine "}, {"PET_MASTER_ADDR", "digits-master-0"}}, "mine"},
+      {{{"MUSTER_JOB", "</title><b>"}}, "</title><b>"},
+      {{{"MUSTER_JOB", std::string(300, 'a')}}, std::string(253, 'a')},
+      // Hosts that are not named for a job.
+      {{{"PET_MASTER_ADDR", "10.0.0.7"}}, ""},
+      {{{"PET_MASTER_ADDR", "fd00::1"}}, ""},
+      {{{"PET_MASTER_ADDR", "localhost.localdomain"}}, ""},
+      {{{"PET_MASTER_ADDR", "gpu-1.gpu"}}, ""},
+      {{{"PET_MASTER_ADDR", "gpu-0-0.cluster"}}, ""},
+      {{{"PET_MASTER_ADDR", "gpu-0-0."}}, ""},
+      {{{"PET_MASTER_ADDR", "gpu-0-0"}}, ""},
+      {{{"PET_MASTER_ADDR", "-master-0"}}, ""},
+      {{{"PET_RDZV_ENDPOINT", "digits-worker-1:29400"}}, ""},
+  };
+  for (const auto& row : rows) EXPECT_EQ(JobNameOf(OfVariables(row.pod)), row.name) << row.name;
+}
+
 TEST(PodFacts, TellJaxTheNumberOfPodsAndTheirCoordinator) {
   const struct {
     Variables pod;

@@ -21,7 +21,7 @@ std::string ScreenOf(const LiveView& view, Size size) { return TextOf(Draw(view,
 
 TEST(TopFrame, OfAnUsualTerminal) {
   EXPECT_EQ(ScreenOf(SmallRun(), {.rows = 24, .columns = 80}),
-            "muster top  run digits  TrainJob digits                           10.0.0.7:29400\n"
+            "muster top  TrainJob digits  run digits                           10.0.0.7:29400\n"
             "Training: 4 workers on 2 nodes, in round 2, for 9 min 00 s\n"
             "█████░░░░░░░░░░░░░░░ 25%  step 250 of 1000 · 4 min 22 s left · loss 0.1234\n"
             "goodput 93% (5% restart, 2% start) · restarts 1 of 3 · 2 nodes (2 to 3)\n"
@@ -40,7 +40,7 @@ TEST(TopFrame, OfAnUsualTerminal) {
 
 TEST(TopFrame, OfASmallTerminal) {
   EXPECT_EQ(ScreenOf(SmallRun(), {.rows = 10, .columns = 40}),
-            "muster top  run digits  TrainJob digits…\n"
+            "muster top  TrainJob digits  run digits…\n"
             "Training: 4 workers on 2 nodes, in roun…\n"
             "██░░░░░░░░ 25%  step 250 of 1000\n"
             "goodput 93% (5% restart, 2% start)\n"
@@ -215,10 +215,36 @@ TEST(TopFrame, ManyRanks) {
   EXPECT_THAT(text, HasSubstr("1011-1025 of 1025"));
 }
 
+TEST(TopFrame, TheHeadNamesTheJob) {
+  using Kind = TopTarget::Kind;
+  const struct {
+    TopTarget target;
+    std::string told, run_id, head;
+  } rows[] = {
+      {{.kind = Kind::kAgent, .host = "a", .port = 80}, "digits", "7f", "muster top  digits  run 7f  "},
+      {{.kind = Kind::kAgent, .host = "a", .port = 80}, "", "7f", "muster top  run 7f  "},
+      {{.kind = Kind::kTrainJob, .name = "digits"}, "", "7f", "muster top  digits  run 7f  "},
+      {{.kind = Kind::kLocalJob, .name = "digits"}, "", "digits", "muster top  digits  "},
+      {{.kind = Kind::kPod, .name = "digits-node-0-0-x7k2p"}, "", "7f", "muster top  run 7f  "},
+      {{.kind = Kind::kPod, .name = "digits-node-0-0-x7k2p"}, "digits", "7f", "muster top  digits  run 7f  "},
+      {{.kind = Kind::kAgent, .host = "a", .port = 80}, "a\x1b[2J\nb", "7f", "muster top  a"},
+  };
+  for (const auto& row : rows) {
+    LiveView view = SmallRun();
+    view.job = row.told;
+    view.report.run_id = row.run_id;
+    TopState state = StateOf(view, {.rows = 24, .columns = 100});
+    state.facts.target = row.target;
+    const std::string text = PlainTable(view, state, 100, kNow);
+    EXPECT_THAT(text, StartsWith(row.head));
+    EXPECT_THAT(text, Not(HasSubstr("\x1b")));
+  }
+}
+
 TEST(PlainTable, HasAllRowsAndNoColours) {
   const LiveView view = SmallRun();
   const std::string text = PlainTable(view, StateOf(view, {}), 160, kNow);
-  EXPECT_THAT(text, StartsWith("muster top  run digits  TrainJob digits"));
+  EXPECT_THAT(text, StartsWith("muster top  TrainJob digits  run digits"));
   EXPECT_THAT(text, HasSubstr("\n   3 node-1 running       2    0s    1  700M     249 350ms     1s 中文 é\n"));
   EXPECT_THAT(text, testing::EndsWith("\nnode node-2 is lost: its connection closed\n"));
   EXPECT_THAT(text, Not(HasSubstr("\x1b")));
