@@ -57,6 +57,7 @@ LiveOptions LookCloser(const RunOptions& options) {
   LiveOptions closer;
   closer.log_dir = options.logs.Folder();
   closer.kube_namespace = HostFs().ReadLine(kNamespaceFile).value_or("");
+  closer.is_indexed = Environment::OfProcess().NonBlank("JOB_COMPLETION_INDEX").has_value();
   closer.machine = HostName();
   return closer;
 }

@@ -49,8 +49,9 @@ std::string LogWay(const TopFacts& facts, const TopRow& row) {
 std::string StacksWay(const TopFacts& facts, const TopRow& row) {
   const int64_t pid = PidOf(row);
   if (pid <= 0) return "its process is not known";
-  if (facts.target.in_cluster()) {
-    return fmt::format("kubectl exec {} -- /muster/bin/muster stacks {}", PodWords(facts, row), pid);
+  if (facts.target.in_cluster() && row.node != nullptr && row.node->pid > 0) {
+    // The agent's own binary, wherever it is in the container.
+    return fmt::format("kubectl exec {} -- /proc/{}/exe stacks {}", PodWords(facts, row), row.node->pid, pid);
   }
   return fmt::format("{}: muster stacks {}", OnHost(row), pid);
 }

@@ -31,7 +31,7 @@ namespace muster::agent {
 struct LiveOptions {
   std::string log_dir;         // empty: there is none
   std::string kube_namespace;  // empty: the run is in no pod
-  std::string stacks;          // the command that prints the workers' stacks; empty: none
+  bool is_indexed = false;     // the pods are those of an Indexed Job: their names end with what only the cluster knows
   std::string machine;         // that answers, in a few words; empty: not known
 };
 

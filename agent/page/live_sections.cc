@@ -69,6 +69,57 @@ std::string RoundsTable(const std::vector<RoundMark>& rounds) {
   return html;
 }
 
+// "-l job-name=digits-node-0,batch.kubernetes.io/job-completion-index=3" of the host "digits-node-0-3". Empty: the pod
+// has the name of its host.
+std::string SelectorOf(std::string_view host, const LiveOptions& options) {
+  const size_t dash = host.rfind('-');
+  if (!options.is_indexed || dash == std::string_view::npos || !ParseInt(host.substr(dash + 1))) return "";
+  return "-l " + ShellWord(fmt::format("job-name={},batch.kubernetes.io/job-completion-index={}", host.substr(0, dash),
+                                       host.substr(dash + 1)));
+}
+
+std::string LogsCommand(const std::string& host, const LiveOptions& options) {
+  const std::string selector = SelectorOf(host, options);
+  return fmt::format("kubectl -n {} logs -f {}", ShellWord(options.kube_namespace),
+                     selector.empty() ? ShellWord(host) : selector);
+}
+
+struct AskedWorker {
+  int rank = 0;
+  const StatusLine* node = nullptr;
+  int64_t pid = 0;
+};
+
+// The rank that is slow, else the first one that runs and whose process is known.
+std::optional<AskedWorker> WorkerToAsk(const LiveFacts& facts) {
+  std::optional<AskedWorker> first;
+  const std::vector<StatusLine>& nodes = facts.view.report.nodes;
+  const std::vector<std::optional<int>> ranks = FirstRanks(nodes);
+  for (size_t at = 0; at < nodes.size(); ++at) {
+    const StatusLine& node = nodes[at];
+    if (!ranks[at] || node.host.empty() || node.pid <= 0 || !node.telemetry) continue;
+    if (node.telemetry->round != facts.view.report.round) continue;
+    for (const rendezvous::RankTelemetry& told : node.telemetry->ranks) {
+      if (told.pid <= 0 || told.exit_code) continue;
+      const AskedWorker worker{*ranks[at] + told.local_rank, &node, told.pid};
+      if (facts.pace.slow && facts.pace.slow->rank == worker.rank) return worker;
+      if (!first || worker.rank < first->rank) first = worker;
+    }
+  }
+  return first;
+}
+
+// The agent's own binary prints them, wherever it is in the container.
+std::string StacksCommand(const AskedWorker& worker, const LiveOptions& options) {
+  const std::string name_space = ShellWord(options.kube_namespace);
+  const std::string selector = SelectorOf(worker.node->host, options);
+  const std::string pod =
+      selector.empty() ? ShellWord(worker.node->host)
+                       : fmt::format("\"$(kubectl -n {} get pods {} --field-selector status.phase=Running -o name)\"",
+                                     name_space, selector);
+  return fmt::format("kubectl -n {} exec {} -- /proc/{}/exe stacks {}", name_space, pod, worker.node->pid, worker.pid);
+}
+
 }  // namespace
 
 std::string_view Steady(std::string_view sentence) {
@@ -188,14 +239,14 @@ std::string RoundsSection(const LiveFacts& facts) {
 
 std::string LookCloserSection(const LiveFacts& facts, const LiveOptions& options) {
   std::vector<Command> commands;
-  if (!options.stacks.empty()) commands.push_back({"What a worker is doing now:", options.stacks});
   if (!options.kube_namespace.empty()) {
+    if (const auto worker = WorkerToAsk(facts)) {
+      commands.push_back({fmt::format("What rank {} is doing now:", worker->rank), StacksCommand(*worker, options)});
+    }
     size_t told = 0;
     for (const StatusLine& node : facts.view.report.nodes) {
       if (node.host.empty() || told++ == kMostPods) break;
-      commands.push_back(
-          {fmt::format("The output of {}:", node.node),
-           fmt::format("kubectl -n {} logs -f {}", ShellWord(options.kube_namespace), ShellWord(node.host))});
+      commands.push_back({fmt::format("The output of {}:", node.node), LogsCommand(node.host, options)});
     }
   }
   if (!options.log_dir.empty()) {

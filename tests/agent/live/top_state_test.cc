@@ -224,11 +224,10 @@ TEST(TopHints, SayWhereTheLogAndTheStacksAre) {
     Kind kind;
     std::string name_space, log, stacks;
   } table[] = {
-      {Kind::kTrainJob, "", "kubectl logs host-1 -c node",
-       "kubectl exec host-1 -c node -- /muster/bin/muster stacks 201"},
+      {Kind::kTrainJob, "", "kubectl logs host-1 -c node", "kubectl exec host-1 -c node -- /proc/101/exe stacks 201"},
       {Kind::kPyTorchJob, "a", "kubectl logs -n a host-1 -c pytorch",
-       "kubectl exec -n a host-1 -c pytorch -- /muster/bin/muster stacks 201"},
-      {Kind::kPod, "a", "kubectl logs -n a host-1", "kubectl exec -n a host-1 -- /muster/bin/muster stacks 201"},
+       "kubectl exec -n a host-1 -c pytorch -- /proc/101/exe stacks 201"},
+      {Kind::kPod, "a", "kubectl logs -n a host-1", "kubectl exec -n a host-1 -- /proc/101/exe stacks 201"},
       {Kind::kLocalJob, "", "muster logs digits --rank 3", "on host host-1: muster stacks 201"},
       {Kind::kAgent, "", "on host host-1, where its agent (process 101) writes: its console, or --log-dir",
        "on host host-1: muster stacks 201"},

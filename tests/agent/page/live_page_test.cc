@@ -43,7 +43,7 @@ std::vector<std::string> Sections(const std::string& stream) {
 }
 
 TEST(LivePage, IsCompleteWhenItIsLoaded) {
-  const std::string page = LivePage(ContentAt({}, {.log_dir = "/logs/it's", .kube_namespace = "a b", .stacks = "x"}));
+  const std::string page = LivePage(ContentAt({}, {.log_dir = "/logs/it's", .kube_namespace = "a b"}));
   for (const char* part :
        {"<title>Training 24 % - TrainJob digits</title>", "run <code>digits-7f</code>",
         "aria-live=\"polite\">Training: 16 workers on 4 nodes, in round 2</span>", ", for 13 min</span>",
@@ -109,6 +109,35 @@ TEST(LivePage, TheTitleIsSentWhenItChanges) {
   EXPECT_EQ(Parse(EndedEvent("Ended: all workers succeeded", nullptr)).size(), 1u);
 }
 
+TEST(LivePage, SaysWhatToTypeInPods) {
+  LiveFacts facts = SampleFacts({.nodes = 2, .slots = 2, .slow = -1});
+  facts.pace.slow.reset();
+  rendezvous::StatusReport& report = facts.view.report;
+  report.nodes[0].host = "digits-node-0-0";
+  report.nodes[1].host = "digits-node-0-1";
+  for (rendezvous::StatusLine& node : report.nodes) node.pid = 7;
+  LiveOptions options{.kube_namespace = "team"};
+  std::string text = LookCloserSection(facts, options);
+  EXPECT_THAT(text, HasSubstr("What rank 0 is doing now:"));
+  EXPECT_THAT(text, HasSubstr("kubectl -n team exec digits-node-0-0 -- /proc/7/exe stacks 1000<"));
+  EXPECT_THAT(text, HasSubstr("kubectl -n team logs -f digits-node-0-1<"));
+  options.is_indexed = true;  // the names of its pods have an end that nobody knows here
+  text = LookCloserSection(facts, options);
+  EXPECT_THAT(text, HasSubstr("kubectl -n team exec &quot;$(kubectl -n team get pods -l "
+                              "job-name=digits-node-0,batch.kubernetes.io/job-completion-index=0 "
+                              "--field-selector status.phase=Running -o name)&quot; -- /proc/7/exe stacks 1000<"));
+  EXPECT_THAT(text, HasSubstr("kubectl -n team logs -f -l "
+                              "job-name=digits-node-0,batch.kubernetes.io/job-completion-index=1<"));
+  report.nodes[0].telemetry->ranks[0].exit_code = 0;  // it has ended
+  facts.pace.slow = LivePace::Slow{.rank = 3, .node = "node-1"};
+  text = LookCloserSection(facts, options);
+  EXPECT_THAT(text, HasSubstr("What rank 3 is doing now:"));
+  EXPECT_THAT(text, HasSubstr("/proc/7/exe stacks 1003<"));
+  report.nodes[0].host = "it's; rm -rf $HOME-0";
+  EXPECT_THAT(LookCloserSection(facts, options), HasSubstr("&#39;job-name=it&#39;\\&#39;&#39;s; rm -rf $HOME,batch"));
+  EXPECT_EQ(LookCloserSection(facts, {}), "");  // the processes of another machine, or of a container, are not here
+}
+
 TEST(LivePage, TheFactsFollowFromTheView) {
   const LiveFacts made = FactsOf(SampleFacts({}).view);
   EXPECT_EQ(made.pace.slow.value_or(LivePace::Slow{}).rank, 6);
@@ -140,7 +169,7 @@ TEST(LivePage, NothingFromARunIsMarkup) {
   for (rendezvous::StatusLine& node : report.nodes) node.host = node.state = node.remark = kEvilText;
   for (rendezvous::RoundMark& round : report.rounds) round.reason = round.stop_reason = kEvilText;
   for (LiveWarning& warning : facts.warnings) warning.text = kEvilText;
-  const LiveContent content = MakeLiveContent(facts, {kEvilText, kEvilText, kEvilText, kEvilText});
+  const LiveContent content = MakeLiveContent(facts, {kEvilText, kEvilText, true, kEvilText});
   std::string page = LivePage(content);
   page.resize(page.rfind("<script>"));  // the page's own comes last
   ExpectNoMarkupOf(page);

@@ -14,10 +14,8 @@ namespace muster::agent {
 namespace {
 
 LiveContent Content(int nodes, int slots, int tick) {
-  const LiveOptions options{.log_dir = "/logs/digits",
-                            .kube_namespace = "team-a",
-                            .stacks = "muster stacks 1001",
-                            .machine = "8 CPUs, 64 GiB"};
+  const LiveOptions options{
+      .log_dir = "/logs/digits", .kube_namespace = "team-a", .is_indexed = true, .machine = "8 CPUs, 64 GiB"};
   return MakeLiveContent(SampleFacts({.nodes = nodes, .slots = slots, .tick = tick}), options);
 }
 
