@@ -7,30 +7,21 @@
 #include <string_view>
 #include <vector>
 
-#include "base/clock.h"
-#include "base/json_fields.h"
+#include "base/run_facts.h"
 #include "local/state/job_folders.h"
 
 namespace muster::local {
 
-struct JobProgress {
-  double position = 0;
-  bool in_epochs = false;        // what `position` and `end` count; else steps
-  std::optional<double> end;     // more than 0
-  std::optional<Duration> left;  // until the end
-  bool operator==(const JobProgress&) const = default;
-};
-using ProgressByJob = std::map<std::string, JobProgress, std::less<>>;
+using ProgressByJob = std::map<std::string, TrainingFacts, std::less<>>;
 
 // nullopt: the text is not the answer of /status, or tells no position.
-std::optional<JobProgress> ParseJobProgress(std::string_view status);
+std::optional<TrainingFacts> ParseJobProgress(std::string_view status);
 
 // Whether `one` is further than `other`. Steps and epochs are not compared: `one` is not further then.
-bool IsFurther(const JobProgress& one, const std::optional<JobProgress>& other);
+bool IsFurther(const TrainingFacts& one, const std::optional<TrainingFacts>& other);
 
 // "42%" if the end is known, else "step 1200" or "epoch 2.5".
-std::string ProgressText(const JobProgress& progress);
-Json ProgressJson(const JobProgress& progress);  // as `training` in /status
+std::string ProgressText(const TrainingFacts& training);
 
 // Where the agents of a job that runs listen: its first nodes that run, `most` at most. Empty: it does not run.
 std::vector<std::string> AgentsToAsk(const FoundJob& job, size_t most);

@@ -4,6 +4,7 @@
 #include <array>
 #include <set>
 
+#include "base/run_facts_json.h"
 #include "base/text.h"
 
 namespace muster::local {
@@ -85,7 +86,8 @@ Json JobsAsJson(const std::vector<FoundJob>& jobs, const ProgressByJob& progress
     one["name"] = job.name;
     one["runs"] = job.runs;
     one["lost"] = job.lost();
-    if (const auto told = progress.find(job.name); told != progress.end()) one["training"] = ProgressJson(told->second);
+    if (const auto told = progress.find(job.name); told != progress.end())
+      one["training"] = Json(TrainingJson(told->second));
     if (!job.record.ok() && !absl::IsNotFound(job.record.status())) one["error"] = Message(job.record.status());
     all.push_back(std::move(one));
   }

@@ -11,20 +11,20 @@ using std::chrono::seconds;
 TEST(JobProgress, WhatAnAgentTells) {
   const struct {
     std::string status;
-    std::optional<JobProgress> progress;
+    std::optional<TrainingFacts> progress;
     std::string text;
   } rows[] = {
       {R"({"phase":"running","training":{"rank":0,"unit":"steps","position":3,"end":9,"left_seconds":12.5}})",
-       JobProgress{.position = 3, .end = 9, .left = std::chrono::milliseconds(12500)}, "33%"},
-      {R"({"training":{"unit":"epochs","position":2.5}})", JobProgress{.position = 2.5, .in_epochs = true},
+       TrainingFacts{.position = 3, .end = 9, .left = std::chrono::milliseconds(12500)}, "33%"},
+      {R"({"training":{"unit":"epochs","position":2.5}})", TrainingFacts{.position = 2.5, .in_epochs = true},
        "epoch 2.5"},
-      {R"({"training":{"position":123456}})", JobProgress{.position = 123456}, "step 123456"},
-      {R"({"training":{"position":9,"end":9}})", JobProgress{.position = 9, .end = 9}, "100%"},
-      {R"({"training":{"position":9.99,"end":10}})", JobProgress{.position = 9.99, .end = 10}, "99%"},
-      {R"({"training":{"position":12,"end":10}})", JobProgress{.position = 12, .end = 10}, "100%"},
-      {R"({"training":{"position":1,"end":0}})", JobProgress{.position = 1}, "step 1"},
-      {R"({"training":{"position":1,"end":"9","left_seconds":-1}})", JobProgress{.position = 1}, "step 1"},
-      {R"({"training":{"position":1,"end":1e300,"left_seconds":1e300}})", JobProgress{.position = 1}, "step 1"},
+      {R"({"training":{"position":123456}})", TrainingFacts{.position = 123456}, "step 123456"},
+      {R"({"training":{"position":9,"end":9}})", TrainingFacts{.position = 9, .end = 9}, "100%"},
+      {R"({"training":{"position":9.99,"end":10}})", TrainingFacts{.position = 9.99, .end = 10}, "99%"},
+      {R"({"training":{"position":12,"end":10}})", TrainingFacts{.position = 12, .end = 10}, "100%"},
+      {R"({"training":{"position":1,"end":0}})", TrainingFacts{.position = 1, .end = 0}, "step 1"},
+      {R"({"training":{"position":1,"end":"9"}})", std::nullopt, ""},
+      {R"({"training":{"position":1,"left_seconds":1e300}})", std::nullopt, ""},
       {R"({"training":{"position":-1}})", std::nullopt, ""},
       {R"({"training":{"position":"1"}})", std::nullopt, ""},
       {R"({"training":[]})", std::nullopt, ""},
@@ -42,9 +42,9 @@ TEST(JobProgress, WhatAnAgentTells) {
 
 TEST(JobProgress, TheFurthestCounts) {
   EXPECT_TRUE(IsFurther({.position = 1}, std::nullopt));
-  EXPECT_TRUE(IsFurther({.position = 2}, JobProgress{.position = 1}));
-  EXPECT_FALSE(IsFurther({.position = 1}, JobProgress{.position = 1}));
-  EXPECT_FALSE(IsFurther({.position = 9, .in_epochs = true}, JobProgress{.position = 1}));
+  EXPECT_TRUE(IsFurther({.position = 2}, TrainingFacts{.position = 1}));
+  EXPECT_FALSE(IsFurther({.position = 1}, TrainingFacts{.position = 1}));
+  EXPECT_FALSE(IsFurther({.position = 9, .in_epochs = true}, TrainingFacts{.position = 1}));
 }
 
 TEST(JobProgress, WhoIsAsked) {

@@ -119,7 +119,7 @@ TEST(JobTable, ALineForEachJob) {
             "broken  -         a: no\n");
   const Json json = JobsAsJson(jobs, progress);
   EXPECT_EQ(json[0]["training"],
-            (Json{{"unit", "steps"}, {"position", 420.0}, {"end", 1000.0}, {"left_seconds", 200.0}}));
+            (Json{{"rank", 0}, {"unit", "steps"}, {"position", 420.0}, {"end", 1000.0}, {"left_seconds", 200.0}}));
   EXPECT_FALSE(json[1].contains("training"));
 }
 
