@@ -102,6 +102,7 @@ void Wrap(bool replaces, const std::vector<std::string>& flags, Json* container)
 
 void AddVariables(const Json& pod, const AgentUse& use, Json* container) {
   Json wanted = Json::array();
+  if (!use.job.empty()) wanted.push_back(EnvValue("MUSTER_JOB", use.job));
   if (!use.replaces) {
     if (use.max_restarts) wanted.push_back(EnvValue(kMaxRestartsVariable, fmt::format("{}", *use.max_restarts)));
     wanted.push_back(EnvValue("MUSTER_RESTART_POLICY", RestartPolicyName(use.policy)));

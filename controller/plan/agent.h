@@ -46,6 +46,7 @@ struct AgentUse {
   std::optional<int> max_restarts;  // PET_MAX_RESTARTS, unless the container has it
   RestartPolicy policy = RestartPolicy::kExitCode;
   int no_progress_limit = 0;  // MUSTER_NO_PROGRESS_LIMIT, unless the container has it; 0: none
+  std::string job;            // MUSTER_JOB, unless the container has it; empty: none
   std::string standby;        // MUSTER_STANDBY_WORKERS, unless the container has it; empty: none
   bool probe = true;          // add a readinessProbe of the agent, unless the container has one
 };
@@ -79,8 +80,8 @@ struct Injection {
 };
 
 // PutAgent for the container `node` of `of`. Then sets restartPolicy, podFailurePolicy and backoffLimit, unless the
-// runtime has set them or `policy` is kNever (ApplyRestartPolicy). Of `use`, flags, replaces, no_progress_limit and
-// standby count.
+// runtime has set them or `policy` is kNever (ApplyRestartPolicy). Of `use`, flags, replaces, no_progress_limit,
+// job and standby count.
 StatusOr<Injection> InjectAgent(const Runtime& runtime, const PlanOptions& options, AgentUse use, int max_restarts,
                                 RestartPolicy policy, ReplicatedJob* of, std::vector<Notice>* notices);
 

@@ -205,6 +205,7 @@ class Planner {
     AgentUse use;
     // Decides which failures the agent restarts in the pod. Under Always, the kubelet restarts after a success.
     use.policy = replicas->restart == RestartPolicy::kExitCode ? RestartPolicy::kExitCode : RestartPolicy::kOnFailure;
+    use.job = job_.meta.name;
     use.standby = standby_;
     use.probe = false;  // as in v1: a running pod without a probe of its own is ready
     const bool is_torchrun = TorchrunOf(*place.container) != Torchrun::kNone;

@@ -218,6 +218,7 @@ class Planner {
       if (of.step != Step::kTrainer && found == draft_.agents.end()) continue;
       // No torchrun runs in the pods of a framework that uses the agent in its own way.
       AgentUse use = found == draft_.agents.end() ? AgentUse{.standby = std::string(standby)} : found->second;
+      use.job = draft_.job.meta.name;
       RestartPolicy& policy = restart_[of.name];
       const bool for_any = policy == RestartPolicy::kOwn && AnyFailureRestarts();
       if (for_any) use.no_progress_limit = kNoProgressLimit;
