@@ -13,6 +13,7 @@
 #include "base/attach.h"
 #include "base/environment.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "launcher/process.h"
 
 namespace muster::agent {
