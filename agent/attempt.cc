@@ -85,6 +85,7 @@ class Attempt::Impl : public std::enable_shared_from_this<Impl> {
 
   launcher::WorkerGroup& group() { return group_; }
   const AttemptRecord& record() const { return record_; }
+  bool sees_stdout() const { return sees_stdout_; }
   Duration lived() const { return MonotonicClock::now() - started_at_; }
 
  private:
@@ -122,7 +123,8 @@ class Attempt::Impl : public std::enable_shared_from_this<Impl> {
   std::map<int, std::string> errors_before_;              // by local rank: what NoteErrors() has found
   std::vector<std::optional<FlightRecorder>> recorders_;  // by local rank
   std::vector<ProgressReader> readers_;                   // by local rank
-  std::vector<LastLine> last_lines_;                      // by local rank
+  bool sees_stdout_ = false;
+  std::vector<LastLine> last_lines_;  // by local rank
   int ended_well_ = 0;
   TimePoint started_at_{};
   launcher::WorkerGroup group_;  // last: its callbacks use everything above
@@ -160,6 +162,10 @@ Status Attempt::Impl::Start() {
   if (Status made = MakeFolder(); !made.ok()) return absl::UnavailableError(made.message());
   Write();
   MUSTER_ASSIGN_OR_RETURN(std::vector<launcher::WorkerSpec> specs, wiring_.workers(record_.assignment, paths_));
+  sees_stdout_ = std::any_of(specs.begin(), specs.end(), [](const launcher::WorkerSpec& spec) {
+    const launcher::StreamSpec& out = spec.output.out;
+    return out.observed || out.keep_tail || !out.file.empty() || !out.prefix.empty() || !out.filters.empty();
+  });
   MUSTER_RETURN_IF_ERROR(group_.Start(specs));
   started_ = true;
   for (const launcher::WorkerSpec& spec : specs)
@@ -462,6 +468,7 @@ const AttemptPaths& Attempt::paths() const { return impl_->paths(); }
 bool Attempt::Ended(int local_rank) const { return impl_->Ended(local_rank); }
 std::optional<TimePoint> Attempt::LastOutput() const { return impl_->group().LastOutput(); }
 int Attempt::standby_workers() const { return impl_->record().standby_workers; }
+bool Attempt::SeesStdout() const { return impl_->sees_stdout(); }
 std::optional<double> Attempt::FirstOutputSeconds() const { return impl_->record().first_output_seconds; }
 std::vector<EvidenceTarget> Attempt::EvidenceTargets() const { return impl_->EvidenceTargets(); }
 std::vector<WorkerFailure> Attempt::LateFailures() const { return impl_->LateFailures(); }

@@ -3,6 +3,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <csignal>
+#include <filesystem>
 
 #include "agent/attempt.h"
 #include "agent/endpoint_name.h"
@@ -26,6 +27,7 @@
 #include "agent/workers/torch_env.h"
 #include "base/environment.h"
 #include "base/exit_codes.h"
+#include "base/folder_watch.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "launcher/reaper.h"
@@ -90,6 +92,7 @@ class NodeAgent::Impl {
   void FindPlace();
   void Join(RendezvousPlace place);
   Status WatchNodesFile();
+  Status WatchCheckpoints();
   void RequestWantedNodes();
   KeptDescriptors KeepDescriptors() const;
   StatusOr<int> FreshStore();  // its port; 0: this wiring has none
@@ -150,6 +153,8 @@ class NodeAgent::Impl {
   std::optional<Verdict> verdict_;
   std::unique_ptr<PreemptNotice> notice_;
   std::unique_ptr<NodesFile> nodes_file_;
+  std::unique_ptr<FolderWatch> checkpoints_;
+  bool watches_checkpoints_ = false;
   std::optional<int> wanted_nodes_;  // what nodes_file_ says
   int going_signal_ = 0;             // this node was told to leave by this signal
   bool unhealthy_ = false;           // leaves because its check failed
@@ -286,6 +291,7 @@ void NodeAgent::Impl::Join(RendezvousPlace place) {
         loop_, options_.job.endpoint.host, [this](const std::string& why_not) { place_.coordinator->Hide(why_not); });
   }
   if (Status status = WatchNodesFile(); !status.ok()) return FinishWith(Refused(status));
+  if (Status status = WatchCheckpoints(); !status.ok()) return FinishWith(Refused(status));
   if (finishing_) return;  // the file says that the run is over
   MakeStandbys();
   attendant_->Begin();
@@ -299,6 +305,20 @@ Status NodeAgent::Impl::WatchNodesFile() {
   MUSTER_ASSIGN_OR_RETURN(nodes_file_, NodesFile::Watch(loop_, options_.watched.nodes_file, [this](int nodes) {
                             if (std::exchange(wanted_nodes_, nodes) != nodes) RequestWantedNodes();
                           }));
+  return absl::OkStatus();
+}
+
+// The first call only says that the watch has begun.
+Status NodeAgent::Impl::WatchCheckpoints() {
+  const std::string& folder = options_.progress.checkpoint_dir;
+  if (folder.empty()) return absl::OkStatus();
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  MUSTER_ASSIGN_OR_RETURN(
+      checkpoints_, FolderWatch::Begin(loop_, folder + "/any", fmt::format("--checkpoint-dir {}", folder), [this] {
+        if (!std::exchange(watches_checkpoints_, true)) return;
+        watch_.ledger().CheckpointSaved(MonotonicClock::now());
+      }));
   return absl::OkStatus();
 }
 
@@ -339,6 +359,7 @@ void NodeAgent::Impl::StartRound(const Assignment& assignment) {
   }
   const int standbys = standbys_.WorkersRun();
   watch_.ledger().WorkersRun(MonotonicClock::now(), standbys);
+  if (!attempt_->SeesStdout()) watch_.ledger().FirstOutput(MonotonicClock::now());
   if (standbys > 0) {
     attempt_->BeganInStandby(standbys);
     log::Info(fmt::format("{} of {} began in a standby", standbys, Counted(assignment.seat.node.slots, "worker")));

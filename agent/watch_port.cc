@@ -238,6 +238,7 @@ class WatchPort::Impl {
     const std::string ranks(ValueOf(query, '&', "ranks="));
     auto send = [this, answer, ranks](const StatusOr<rendezvous::StatusReport>& report) {
       StatusAnswer facts{.source = report.ok() ? "coordinator" : "node",
+                         .job = ranks == "1" ? std::string_view(options_.job.name) : "",
                          .muster = ranks == "1" ? std::string_view(version_) : "",
                          .standby_workers = sources_.standby_workers(),
                          .first_output_seconds = sources_.first_output_seconds(),

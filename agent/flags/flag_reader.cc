@@ -270,6 +270,7 @@ Status FlagReader::ReadProgress(RunOptions::Progress* progress) const {
   const FlagValue when = Get("progress"), pattern = Get("progress-pattern");
   if (when.text != "auto" && when.text != "off") return Bad(when, "choose one of auto, off");
   progress->read = when.text == "auto";
+  progress->checkpoint_dir = Get("checkpoint-dir").text;
   if (pattern.text.empty()) return absl::OkStatus();
   MUSTER_ASSIGN_OR_RETURN(progress->pattern, Of(pattern, ProgressPattern::Compile(pattern.text)));
   return absl::OkStatus();

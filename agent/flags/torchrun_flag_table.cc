@@ -98,6 +98,8 @@ constexpr Flag kTable[] = {
      "auto: read from what the workers write how far the training is; off: leave stdout to the workers alone"},
     {"progress-pattern", 0, kV, kM, "MUSTER_PROGRESS_PATTERN", "", "REGEX", "",
      "a further form of lines that say so: named groups step, steps, epoch, epochs, loss, as (?P<step>\\d+)"},
+    {"checkpoint-dir", 0, kV, kM, "MUSTER_CHECKPOINT_DIR", "", "FOLDER", "",
+     "where the program saves its checkpoints: what it did after the last one counts as lost in the goodput"},
     {"http-port", 0, kV, kM, "MUSTER_HTTP_PORT", "", "[HOST:]PORT|off", "",
      "port of /healthz, /readyz, /status and /metrics; 0: the kernel chooses; default: off, under Kubernetes 29480"},
     {"http-token-file", 0, kV, kM, "MUSTER_HTTP_TOKEN_FILE", "", "FILE", "",

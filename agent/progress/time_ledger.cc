@@ -14,7 +14,19 @@ void TimeLedger::Enter(std::optional<TimeUse> use, TimePoint now) {
 
 void TimeLedger::Begin(TimePoint now) { Enter(TimeUse::kWaiting, now); }
 
+void TimeLedger::Saved(TimePoint now) {
+  saved_ = now;
+  not_kept_ = {};
+}
+
+void TimeLedger::Settle() {
+  ended_[static_cast<size_t>(TimeUse::kTraining)] -= not_kept_;
+  ended_[static_cast<size_t>(TimeUse::kRedone)] += not_kept_;
+  not_kept_ = {};
+}
+
 void TimeLedger::WorkersRun(TimePoint now) {
+  Settle();
   Enter(TimeUse::kStart, now);
   highest_before_ = highest_;
   has_position_ = false;
@@ -35,11 +47,16 @@ void TimeLedger::Position(double position, TimePoint now) {
 
 void TimeLedger::Stops(TimePoint now, std::optional<TimePoint> hangs_since) {
   if (!use_ || use_ == TimeUse::kRestart) return;
-  if (hangs_since) Enter(TimeUse::kHang, std::clamp(*hangs_since, since_, std::max(since_, now)));
+  const TimePoint until = std::clamp(hangs_since.value_or(now), since_, std::max(since_, now));
+  if (use_ == TimeUse::kTraining && !has_position_ && saved_) not_kept_ = until - std::clamp(*saved_, since_, until);
+  if (hangs_since) Enter(TimeUse::kHang, until);
   Enter(TimeUse::kRestart, now);
 }
 
-void TimeLedger::End(TimePoint now) { Enter(std::nullopt, now); }
+void TimeLedger::End(TimePoint now) {
+  Settle();
+  Enter(std::nullopt, now);
+}
 
 TimeSpent TimeLedger::At(TimePoint now) const {
   TimeSpent spent = ended_;

@@ -4,8 +4,12 @@
 // Positions are those of rank_progress.h: after a restart the work up to the highest position of the attempts before
 // is done again.
 //
-// A program that tells no progress trains from its first output on. Of one that does, the time until its first position
-// in an attempt is its start, whatever it wrote before.
+// A program that tells no progress trains from its first output on, or from its start if its output is not seen. Of one
+// that does, the time until its first position in an attempt is its start, whatever it wrote before.
+//
+// Of a program that tells no positions but is known to save checkpoints, the work after its last one is not kept: it
+// counts as redone once the next attempt runs, or the run is over. One that is saved while the workers are stopped
+// still counts.
 #pragma once
 
 #include <optional>
@@ -22,6 +26,7 @@ class TimeLedger {
   void WorkersRun(TimePoint now);
   void FirstOutput(TimePoint now);  // of this attempt
   void Position(double position, TimePoint now);
+  void Saved(TimePoint now);  // a checkpoint
   // The attempt begins to end. `hangs_since`: it ends because it hangs, with the last sign of progress at that moment.
   void Stops(TimePoint now, std::optional<TimePoint> hangs_since = std::nullopt);
   void End(TimePoint now);  // the run is decided: nothing counts from here on
@@ -32,6 +37,7 @@ class TimeLedger {
 
  private:
   void Enter(std::optional<TimeUse> use, TimePoint now);
+  void Settle();
 
   TimeSpent ended_{};
   std::optional<TimeUse> use_;  // of the present span; nullopt: before Begin(), and after End()
@@ -39,6 +45,8 @@ class TimeLedger {
   std::optional<double> highest_;         // position of all attempts
   std::optional<double> highest_before_;  // of the attempts before this one
   bool has_position_ = false;             // this attempt has told one
+  std::optional<TimePoint> saved_;        // the last checkpoint
+  Duration not_kept_{};                   // of kTraining, if no checkpoint comes any more
 };
 
 }  // namespace muster::agent

@@ -75,6 +75,8 @@ void RoundLedger::Pause(TimePoint now) {
 
 void RoundLedger::FirstOutput(TimePoint now) { time_.FirstOutput(now); }
 
+void RoundLedger::CheckpointSaved(TimePoint now) { time_.Saved(now); }
+
 void RoundLedger::Progress(double position, TimePoint now) { time_.Position(position, now); }
 
 void RoundLedger::WorkersFailed(const std::vector<WorkerFailure>& failures, TimePoint now,

@@ -39,6 +39,7 @@ class RoundLedger {
   void WorkersRun(TimePoint now, int from_standby = 0);  // how many of them began in a standby
   void FirstOutput(TimePoint now);
   void Progress(double position, TimePoint now);
+  void CheckpointSaved(TimePoint now);
   // `hangs_since`: the round ends because the job hangs; the last sign of its progress here.
   void WorkersFailed(const std::vector<WorkerFailure>& failures, TimePoint now,
                      std::optional<TimePoint> hangs_since = std::nullopt);

@@ -138,6 +138,7 @@ struct RunOptions {
   struct Progress {
     bool read = true;                                // --progress auto
     std::shared_ptr<const ProgressPattern> pattern;  // null: none
+    std::string checkpoint_dir;                      // where checkpoints appear; empty: not known
   } progress;
   HttpListen http;
   // The remote shell (serve_rsh.h), served in place of a command.

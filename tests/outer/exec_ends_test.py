@@ -52,6 +52,22 @@ class TerminationMessages(ExecCase):
         self.assertEqual(self.ended(PYTHON, "-c", long), 3)
         self.assertTrue(self.left()["truncated"])
 
+    def test_work_after_the_last_checkpoint_is_not_kept(self):
+        saved = os.path.join(self.dir, "saved", "here")
+        again = os.path.join(self.dir, "again")
+        script = f"echo works; echo 1 > {saved}/model; sleep 0.3; [ -e {again} ] || {{ echo > {again}; exit 3; }}"
+        flags = ("--max-restarts", "1", "--restart-policy", "on-failure", "--checkpoint-dir", saved)
+        self.assertEqual(self.ended("sh", "-c", script, flags=flags), 0)
+        seconds = self.left()["seconds"]
+        self.assertGreater(seconds["redone"], 0.1, seconds)
+        self.assertGreater(seconds["training"], 0.1, seconds)
+        os.remove(again)
+        self.assertEqual(self.ended("sh", "-c", script, flags=flags[:4]), 0)
+        self.assertEqual(self.left()["seconds"]["redone"], 0)
+        done = self.run_exec("--checkpoint-dir", "/proc/self/none", "--", "true")
+        self.assertEqual(done.returncode, 78)
+        self.assertIn("--checkpoint-dir /proc/self/none: cannot watch the folder", done.stderr)
+
     def test_a_code_is_not_a_signal(self):
         for script, how, signal_name in (
             ("exit 137", "ended with exit code 137 (128 + SIGKILL);", None),

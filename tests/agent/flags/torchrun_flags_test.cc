@@ -92,6 +92,7 @@ const std::vector<Row>& Rows() {
       {"progress", "MUSTER_PROGRESS", "off", [](auto& o) { return o.progress.read ? "auto" : "off"; }, "off", "on"},
       {"progress-pattern", "MUSTER_PROGRESS_PATTERN", R"(at (?P<step>\d+))",
        [](auto& o) { return fmt::format("{}", *o.progress.pattern->Read("at 7")->step); }, "7", "at (?P<stp>x)"},
+      {"checkpoint-dir", "MUSTER_CHECKPOINT_DIR", "/x", [](auto& o) { return o.progress.checkpoint_dir; }, "/x", ""},
       {"http-port", "MUSTER_HTTP_PORT", "[::1]:80",
        [](auto& o) { return fmt::format("{} {} {}", o.http.required, o.http.host, o.http.port); }, "true ::1 80", "x"},
       {"http-token-file", "MUSTER_HTTP_TOKEN_FILE", "/x", [](auto& o) { return o.http.token_file; }, "/x", ""},

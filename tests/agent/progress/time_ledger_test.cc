@@ -53,6 +53,62 @@ TEST(TimeLedgerTest, WithoutPositionsTheFirstOutputIsTheBeginOfTheTraining) {
   EXPECT_EQ(Spent(ledger, 10), (Uses{{"waiting", 1}, {"start", 2}, {"training", 7}}));
 }
 
+// A program that tells no position.
+TEST(TimeLedgerTest, WorkAfterTheLastCheckpointIsNotKept) {
+  struct Row {
+    const char* what;
+    std::vector<int> saved;  // moments; the workers train from 10 to 100, and their stop takes until 105
+    std::optional<int> hangs_since;
+    Uses want;
+  };
+  const Row rows[] = {
+      {"it never saves", {}, {}, {{"start", 10}, {"training", 90}, {"restart", 5}}},
+      {"it has saved", {40, 80}, {}, {{"start", 10}, {"training", 70}, {"redone", 20}, {"restart", 5}}},
+      {"it saves while it is stopped", {40, 103}, {}, {{"start", 10}, {"training", 90}, {"restart", 5}}},
+      {"it hangs", {40}, 70, {{"start", 10}, {"training", 30}, {"redone", 30}, {"hang", 30}, {"restart", 5}}},
+      {"what it wrote before it trained", {5}, {}, {{"start", 10}, {"redone", 90}, {"restart", 5}}},
+  };
+  for (const Row& row : rows) {
+    TimeLedger ledger;
+    ledger.Begin(At(0));
+    ledger.WorkersRun(At(0));
+    size_t next = 0;
+    const auto save_until = [&](int end) {
+      for (; next < row.saved.size() && row.saved[next] <= end; ++next) ledger.Saved(At(row.saved[next]));
+    };
+    save_until(10);
+    ledger.FirstOutput(At(10));
+    save_until(100);
+    ledger.Stops(At(100), row.hangs_since ? std::optional(At(*row.hangs_since)) : std::nullopt);
+    save_until(105);
+    ledger.WorkersRun(At(105));
+    EXPECT_EQ(Spent(ledger, 105), row.want) << row.what;
+  }
+}
+
+TEST(TimeLedgerTest, ARunThatFailsForGoodHasNotKeptItEither) {
+  TimeLedger ledger;
+  ledger.Begin(At(0));
+  ledger.WorkersRun(At(0));
+  ledger.FirstOutput(At(10));
+  ledger.Saved(At(40));
+  ledger.Stops(At(100));
+  EXPECT_EQ(Spent(ledger, 101), (Uses{{"start", 10}, {"training", 90}, {"restart", 1}})) << "it may still be saved";
+  ledger.End(At(101));
+  EXPECT_EQ(Spent(ledger, 101), (Uses{{"start", 10}, {"training", 30}, {"redone", 60}, {"restart", 1}}));
+}
+
+TEST(TimeLedgerTest, PositionsKnowBetterThanCheckpoints) {
+  TimeLedger ledger;
+  ledger.Begin(At(0));
+  ledger.WorkersRun(At(0));
+  ledger.Position(1, At(10));
+  ledger.Saved(At(40));
+  ledger.Stops(At(100));
+  ledger.WorkersRun(At(105));
+  EXPECT_EQ(Spent(ledger, 105), (Uses{{"start", 10}, {"training", 90}, {"restart", 5}}));
+}
+
 TEST(TimeLedgerTest, ALaterPositionTellsThatItWasAllStart) {
   TimeLedger ledger;
   ledger.Begin(At(0));
