@@ -233,6 +233,7 @@ status.goodput.seconds.redone: written; work that an earlier attempt had done
 status.goodput.seconds.hang: written; from the last sign of progress until the hang was found
 status.goodput.seconds.restart: written; from a failure until the workers run again
 status.goodput.run: holds; the part of `seconds` that the newest agent tells; what a further agent tells is added
+status.goodput.run.pod: written; the pod of that agent
 status.goodput.run.since: written; when that agent began
 status.goodput.run.seconds: written; seconds by use
 status.completedJobs: written; the Jobs that have ended with success, as the [containers that

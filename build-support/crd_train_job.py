@@ -174,7 +174,7 @@ def train_job_status():
                 percentage=number(0, 100),
                 since=TIME,
                 seconds=record(**dict.fromkeys(USES, SECONDS)),
-                run=record(since=TIME, seconds={"type": "object", "additionalProperties": SECONDS}),
+                run=record(pod=text(), since=TIME, seconds={"type": "object", "additionalProperties": SECONDS}),
             ),
             completedJobs=several(text()),
         ),

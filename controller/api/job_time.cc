@@ -54,10 +54,12 @@ Json WriteJobTime(const JobTime& time) {
   PutSeconds(seconds, "suspended", time.suspended);
   PutSpent(seconds, all);
   PutSpent(run, time.run.spent);
-  Json object = {
-      {"since", IsoMicroTime(time.since)},
-      {"seconds", std::move(seconds)},
-      {"run", {{"since", IsoMicroTime(WallTime(milliseconds(time.run.began_unix_ms)))}, {"seconds", std::move(run)}}}};
+  Json object = {{"since", IsoMicroTime(time.since)},
+                 {"seconds", std::move(seconds)},
+                 {"run",
+                  {{"pod", time.pod},
+                   {"since", IsoMicroTime(WallTime(milliseconds(time.run.began_unix_ms)))},
+                   {"seconds", std::move(run)}}}};
   if (const auto goodput = GoodputOf(all)) object["percentage"] = static_cast<int>(std::floor(100 * *goodput));
   return object;
 }
@@ -68,6 +70,7 @@ std::optional<JobTime> ReadJobTime(const Json& object) {
   if (!since || !began) return std::nullopt;
   const Json& seconds = MapField(object, "seconds");
   JobTime time;
+  time.pod = TextField(run, "pod");
   time.since = *since;
   time.initializers = SecondsField(seconds, "initializers");
   time.pods = SecondsField(seconds, "pods");

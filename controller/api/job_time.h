@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "base/json_fields.h"
 #include "base/run_facts.h"
@@ -16,6 +17,7 @@ struct JobTime {
   Duration suspended{};     // after the first run
   WallTime since{};         // when the first agent began
   TimeSpent earlier{};      // from then on until the present run began, with the pauses between runs
+  std::string pod;          // of the agent that tells `run`
   RunTime run;              // of one agent: the newest run that is known
   bool operator==(const JobTime&) const = default;
 };
@@ -23,8 +25,8 @@ struct JobTime {
 // Since the first agent began, without what was suspended. GoodputOf() it is the job's goodput.
 TimeSpent AgentsTime(const JobTime& time);
 
-// {percentage, since, seconds: {initializers, pods, suspended, waiting, ...}, run: {since, seconds}}. Uses that took no
-// time are left out.
+// {percentage, since, seconds: {initializers, pods, suspended, waiting, ...}, run: {pod, since, seconds}}. Uses that
+// took no time are left out.
 Json WriteJobTime(const JobTime& time);
 // nullopt: not such an object. A malformed field counts as absent.
 std::optional<JobTime> ReadJobTime(const Json& object);

@@ -1,6 +1,7 @@
 #include "controller/reconcile/time_account.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "controller/reconcile/train_job_conditions.h"
@@ -37,8 +38,8 @@ RunTime AsPart(RunTime run, const TimeSpent& earlier) {
   return run;
 }
 
-JobTime First(const RunTime& run, const TimeFacts& facts) {
-  JobTime time{.since = BeginOf(run), .run = run};
+JobTime First(const AgentRun& first, const TimeFacts& facts) {
+  JobTime time{.since = BeginOf(first.time), .pod = first.pod, .run = first.time};
   WallTime from = facts.began.value_or(time.since);
   if (facts.initializers) {
     time.initializers = Between(from, *facts.initializers);
@@ -48,48 +49,73 @@ JobTime First(const RunTime& run, const TimeFacts& facts) {
   return time;
 }
 
-void Follow(const RunTime& next, const TimeFacts& facts, JobTime* time) {
+void Follow(const AgentRun& run, const TimeFacts& facts, JobTime* time) {
+  const RunTime& next = run.time;
   const WallTime ended = EndOf(time->run);
   const WallTime resumed = std::min(facts.resumed.value_or(ended), BeginOf(next));
   const Duration suspended = Between(ended, resumed);
   time->suspended += suspended;
   time->earlier = AgentsTime(*time);
   time->earlier[At(TimeUse::kRestart)] += Between(ended, BeginOf(next)) - suspended;
+  time->pod = run.pod;
   time->run = AsPart(next, time->earlier);
 }
 
 // `next`: of another agent, over the same time as the run that is not heard any more.
-void Replace(const RunTime& next, JobTime* time) {
+void Replace(const AgentRun& run, JobTime* time) {
+  const RunTime& next = run.time;
   time->since = std::min(time->since, BeginOf(next));
   time->earlier = {};
   time->earlier[At(TimeUse::kWaiting)] = Between(time->since, BeginOf(next));
+  time->pod = run.pod;
   time->run = next;
+}
+
+bool IsOf(const AgentRun& run, const JobTime& time) {
+  return run.pod == time.pod && run.time.began_unix_ms == time.run.began_unix_ms;
+}
+
+// Whether it began after the run that is followed. Clocks of machines differ, by less than half of a run.
+bool IsLater(const AgentRun& run, const JobTime& time) {
+  const Duration slack = std::min<Duration>(kSkew, TotalOf(time.run.spent) / 2);
+  return BeginOf(run.time) + slack >= EndOf(time.run) && BeginOf(run.time) > BeginOf(time.run);
+}
+
+// Of `runs` in the order of their begins: what is new about the run that is followed. True: its agent may tell more.
+bool Hear(const std::vector<AgentRun>& runs, const TimeFacts& facts, JobTime* time) {
+  bool over = false;
+  for (const AgentRun& run : runs) {
+    over = over || (run.pod == time->pod && IsLater(run, *time));  // its container was started again
+    if (!IsOf(run, *time)) continue;
+    over = over || run.over;
+    if (TotalOf(run.time.spent) > TotalOf(time->run.spent)) time->run = AsPart(run.time, time->earlier);
+  }
+  if (over) return false;
+  if (facts.running.contains(time->pod)) return true;
+  const AgentRun* other = nullptr;  // of the same time
+  for (const AgentRun& run : runs) {
+    if (IsOf(run, *time) || IsLater(run, *time) || EndOf(run.time) <= EndOf(time->run) + kSkew) continue;
+    if (other == nullptr || EndOf(run.time) > EndOf(other->time)) other = &run;
+  }
+  if (other == nullptr) return false;
+  Replace(*other, time);
+  return Hear(runs, facts, time);
 }
 
 }  // namespace
 
-std::optional<JobTime> AccountTime(std::optional<JobTime> known, std::vector<RunTime> runs, const TimeFacts& facts) {
-  for (RunTime& run : runs) run.spent = InMillis(run.spent);
-  std::sort(runs.begin(), runs.end(), [](const RunTime& a, const RunTime& b) {
-    return a.began_unix_ms != b.began_unix_ms ? a.began_unix_ms < b.began_unix_ms : TotalOf(a.spent) < TotalOf(b.spent);
+std::optional<JobTime> AccountTime(std::optional<JobTime> known, std::vector<AgentRun> runs, const TimeFacts& facts) {
+  for (AgentRun& run : runs) run.time.spent = InMillis(run.time.spent);
+  std::sort(runs.begin(), runs.end(), [](const AgentRun& a, const AgentRun& b) {
+    return std::tie(a.time.began_unix_ms, a.pod) < std::tie(b.time.began_unix_ms, b.pod);
   });
-  for (const RunTime& run : runs) {
-    if (!known) {
-      known = First(run, facts);
-    } else if (run.began_unix_ms == known->run.began_unix_ms) {
-      if (TotalOf(run.spent) > TotalOf(known->run.spent)) known->run = AsPart(run, known->earlier);
-    } else if (BeginOf(run) + kSkew >= EndOf(known->run)) {
-      Follow(run, facts, &*known);
-    }
+  if (!known && !runs.empty()) known = First(runs.front(), facts);
+  while (known && !Hear(runs, facts, &*known)) {
+    const auto next =
+        std::find_if(runs.begin(), runs.end(), [&known](const AgentRun& run) { return IsLater(run, *known); });
+    if (next == runs.end()) break;
+    Follow(*next, facts, &*known);
   }
-  if (!known) return known;
-  const bool heard = std::any_of(
-      runs.begin(), runs.end(), [&known](const RunTime& run) { return run.began_unix_ms == known->run.began_unix_ms; });
-  const RunTime* last = nullptr;
-  for (const RunTime& run : runs) {
-    if (last == nullptr || EndOf(run) > EndOf(*last)) last = &run;
-  }
-  if (!heard && last != nullptr && EndOf(*last) > EndOf(known->run) + kSkew) Replace(*last, &*known);
   return known;
 }
 
@@ -100,21 +126,22 @@ void Account(const std::vector<Placed>& all, const std::optional<AgentsSaid>& ag
   const Condition* suspended = status.Find(kSuspended);
   if (suspended != nullptr && !suspended->status) facts.resumed = suspended->since;
   if (facts.began && facts.resumed) facts.began = std::max(*facts.began, *facts.resumed);
-  std::vector<RunTime> runs;
+  std::vector<AgentRun> runs;
   std::vector<std::pair<RunTime, TrainingFacts>> trainings;
-  const auto hear = [&](const std::optional<RunTime>& time, const std::optional<TrainingFacts>& training) {
-    if (!time) return;
-    runs.push_back(*time);
-    if (training) trainings.emplace_back(*time, *training);
+  const auto hear = [&](const ObservedPod& pod, bool over, const auto& said) {
+    if (!said.time) return;
+    runs.push_back({pod.meta.name, over, *said.time});
+    if (said.training) trainings.emplace_back(*said.time, *said.training);
   };
-  if (agents) hear(agents->time, agents->training);
   for (const Placed& placed : all) {
     if (IsInitializer(*placed.planned) && placed.job != nullptr && placed.job->complete_at) {
       facts.initializers = std::max(facts.initializers.value_or(WallTime::min()), *placed.job->complete_at);
     }
     for (const ObservedPod* pod : placed.pods) {
+      if (pod->phase == "Running") facts.running.insert(pod->meta.name);
+      if (agents && agents->pod_uid == pod->meta.uid) hear(*pod, false, *agents);
       for (const ObservedEnd& end : pod->ends) {
-        if (end.message) hear(end.message->time, end.message->training);
+        if (end.message) hear(*pod, true, *end.message);
       }
     }
   }

@@ -196,11 +196,12 @@ class Causes(Scenario):
         os.kill(first, signal.SIGKILL)
 
     def make_room(self):
-        """The node's slots and the priority class for the row `preempted`."""
+        """Slots on one node, and the priority class, for the row `preempted`."""
+        node = self.cluster.get("nodes")["items"][0]["metadata"]["name"]
         self.cluster.kubectl(
             "patch",
             "node",
-            "node",
+            node,
             "--subresource=status",
             "--type=json",
             "-p",

@@ -72,5 +72,5 @@ class Mpi(Scenario):
         )
         job = self.finished("solve", 240)
         self.condition(job, "Complete")
-        self.assertEqual((job["status"]["restarts"], job["status"]["attempt"]), (1, 0), job["status"])
+        self.assertEqual((job["status"]["restarts"], job["status"]["attempt"]), (0, 0), job["status"])
         self.check_ranks()

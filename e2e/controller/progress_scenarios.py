@@ -1,10 +1,10 @@
-"""A pod posts the progress of its job, with the program of docs/controller.md."""
+"""The progress of a job, as its pods post it with the program of docs/controller.md, or as its output tells it."""
 
 import os
 import re
 
 from installation import DEPLOYMENT, NAMESPACE, ROOT
-from scenario import DEBIAN, Scenario, host_folders, runtime, train_job
+from scenario import DEBIAN, Scenario, host_folders, runtime, shell, train_job
 
 HOST = f"{DEPLOYMENT}.{NAMESPACE}.svc"
 
@@ -16,6 +16,20 @@ def documented_program():
 
 
 class Progress(Scenario):
+    def test_the_output_tells_the_progress(self):
+        steps = "for step in $(seq 20); do echo step $step/20 loss 0.25 >&2; sleep 0.2; done"
+        self.create(runtime("tells", 2, container={"command": shell(steps)}), train_job("tells", "tells"))
+        status = self.finished("tells")["status"]
+        told = status["trainerStatus"]
+        metrics = {one["name"]: one["value"] for one in told["metrics"]}
+        self.assertEqual((told["progressPercentage"], metrics), (100, {"step": "20", "loss": "0.25"}), status)
+        seconds = status["goodput"]["seconds"]
+        self.assertGreater(seconds["training"], 3, seconds)  # 19 pauses
+        wide = self.cluster.kubectl("get", "trainjob", "tells", "-n", self.namespace, "-o", "wide").splitlines()
+        column = {name: wide[0].index(name) for name in ("PROGRESS", "SECONDS-LEFT", "GOODPUT")}
+        shown = {name: wide[1][place:].split()[0] for name, place in column.items()}
+        self.assertEqual((shown["PROGRESS"], shown["GOODPUT"]), ("100", str(status["goodput"]["percentage"])), wide)
+
     def test_a_pod_posts_its_progress(self):
         """Without kube-proxy the Service's address leads nowhere, so the pod's hosts file has the controller's name."""
         pods = self.cluster.get("pods", "-n", NAMESPACE, "-l", "app.kubernetes.io/component=manager")["items"]

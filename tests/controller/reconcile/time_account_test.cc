@@ -16,11 +16,11 @@ WallTime At(double second) {
 }
 
 // A run that began at `began`: seconds by use, in the order of TimeUse.
-RunTime RunAt(double began, std::vector<int> seconds) {
+AgentRun RunAt(double began, std::vector<int> seconds, const std::string& pod = "a", bool over = true) {
   RunTime run{.began_unix_ms =
                   std::chrono::duration_cast<std::chrono::milliseconds>(At(began).time_since_epoch()).count()};
   for (size_t use = 0; use < seconds.size(); ++use) run.spent[use] = std::chrono::seconds(seconds[use]);
-  return run;
+  return {pod, over, run};
 }
 
 std::map<std::string, double> SecondsOf(const JobTime& time) {
@@ -38,78 +38,87 @@ TEST(AccountTime, NoAgentTellsAnything) { EXPECT_EQ(AccountTime(std::nullopt, {}
 TEST(AccountTime, Rows) {
   struct Row {
     const char* what;
-    std::vector<std::vector<RunTime>> told;  // one pass after the other
+    std::vector<std::vector<AgentRun>> told;  // one pass after the other; pods whose agents are not over run
     TimeFacts facts;
     Seconds want;
     int percentage;
+    std::string also_runs = {};  // a pod whose agent tells nothing
   };
-  const RunTime first = RunAt(40, {5, 5, 90}), longer = RunAt(40, {5, 5, 190});
+  constexpr bool kRuns = false, kOver = true;
+  const auto first = [](bool over) { return RunAt(40, {5, 5, 90}, "a", over); };
+  const auto longer = [](bool over) { return RunAt(40, {5, 5, 190}, "a", over); };
+  const auto peer = [](int trained, bool over) { return RunAt(42, {3, 5, trained}, "b", over); };
+  const auto second = [](const std::string& pod) { return RunAt(160, {3, 5, 80}, pod, kRuns); };
+  const Seconds once = {{"waiting", 5}, {"start", 5}, {"training", 90}};
+  const Seconds twice = {{"waiting", 5}, {"start", 10}, {"training", 170}, {"restart", 23}};
   const Row rows[] = {
       {"the first word",
-       {{first}},
+       {{first(kRuns)}},
        kFacts,
        {{"initializers", 30}, {"pods", 10}, {"waiting", 5}, {"start", 5}, {"training", 90}},
        90},
       {"no initializers",
-       {{first}},
+       {{first(kRuns)}},
        {.began = At(38)},
        {{"pods", 2}, {"waiting", 5}, {"start", 5}, {"training", 90}},
        90},
-      {"the job's begin is not known", {{first}}, {}, {{"waiting", 5}, {"start", 5}, {"training", 90}}, 90},
-      {"the same run goes on", {{first}, {longer}}, {}, {{"waiting", 5}, {"start", 5}, {"training", 190}}, 95},
-      {"an older word comes late", {{longer}, {first}}, {}, {{"waiting", 5}, {"start", 5}, {"training", 190}}, 95},
-      {"of two agents the one that began first is followed",
-       {{RunAt(42, {3, 5, 90}), first}, {RunAt(42, {3, 5, 140}), first}},
+      {"the job's begin is not known", {{first(kRuns)}}, {}, once, 90},
+      {"the same run goes on",
+       {{first(kRuns)}, {longer(kRuns)}},
        {},
-       {{"waiting", 5}, {"start", 5}, {"training", 90}},
+       {{"waiting", 5}, {"start", 5}, {"training", 190}},
+       95},
+      {"an older word comes late",
+       {{longer(kRuns)}, {first(kRuns)}},
+       {},
+       {{"waiting", 5}, {"start", 5}, {"training", 190}},
+       95},
+      {"of two agents the one that began first is followed",
+       {{peer(90, kRuns), first(kRuns)}, {peer(140, kRuns), first(kRuns)}},
+       {},
+       once,
        90},
+      {"while its pod runs, nothing else counts", {{first(kRuns)}, {peer(140, kOver)}}, {}, once, 90, "a"},
+      {"nor does a node that came later", {{first(kRuns)}, {RunAt(200, {1, 1, 8}, "c", kOver)}}, {}, once, 90, "a"},
       {"its pod is lost: the other agent's run counts",
-       {{first}, {RunAt(42, {3, 5, 140})}},
+       {{first(kRuns)}, {peer(140, kRuns)}},
        {},
        {{"waiting", 5}, {"start", 5}, {"training", 140}},
        93},
-      {"the other agent knows nothing newer",
-       {{first}, {RunAt(42, {3, 5, 90})}},
+      {"the other agent knows nothing newer", {{first(kRuns)}, {peer(90, kRuns)}}, {}, once, 90},
+      {"it has ended: its last words count", {{first(kRuns)}, {first(kOver), peer(140, kOver)}}, {}, once, 90},
+      {"both are short, and one clock is slow",
+       {{RunAt(40, {0, 1, 2}, "a", kRuns)}, {RunAt(40, {0, 1, 12}, "a", kOver), RunAt(39.9, {0, 1, 12}, "b", kOver)}},
        {},
-       {{"waiting", 5}, {"start", 5}, {"training", 90}},
-       90},
-      {"new pods after a failure",
-       {{first}, {RunAt(160, {3, 5, 80})}},
-       {},
-       {{"waiting", 5}, {"start", 10}, {"training", 170}, {"restart", 23}},
-       81},
-      {"both are told at once",
-       {{RunAt(160, {3, 5, 80}), first}},
-       {},
-       {{"waiting", 5}, {"start", 10}, {"training", 170}, {"restart", 23}},
-       81},
+       {{"start", 1}, {"training", 12}},
+       92},
+      {"new pods after a failure", {{first(kOver)}, {second("b")}}, {}, twice, 81},
+      {"a container that is started again", {{first(kOver)}, {first(kOver), second("a")}}, {}, twice, 81},
+      {"one that was killed without a word", {{first(kRuns)}, {second("a")}}, {}, twice, 81},
+      {"both are told at once", {{second("b"), first(kOver)}}, {}, twice, 81},
       {"and a third run",
-       {{first}, {RunAt(160, {3, 5, 80})}, {RunAt(250, {1, 1, 8})}},
+       {{first(kOver)}, {second("b")}, {RunAt(250, {1, 1, 8}, "c", kRuns)}},
        {},
        {{"waiting", 5}, {"start", 11}, {"training", 178}, {"restart", 26}},
        80},
       {"the last words of the first run come with the second",
-       {{RunAt(40, {5, 5, 40})}, {first, RunAt(160, {3, 5, 80})}},
+       {{RunAt(40, {5, 5, 40}, "a", kRuns)}, {first(kOver), second("b")}},
        {},
-       {{"waiting", 5}, {"start", 10}, {"training", 170}, {"restart", 23}},
+       twice,
        81},
       {"the new pod's clock is slow",
-       {{first}, {RunAt(137, {3, 5, 80})}},
+       {{first(kOver)}, {RunAt(137, {3, 5, 80}, "b", kRuns)}},
        {},
        {{"waiting", 5}, {"start", 10}, {"training", 170}, {"restart", 3}},
        90},
       {"suspended and resumed",
-       {{first}, {RunAt(1160, {3, 5, 80})}},
+       {{first(kOver)}, {RunAt(1160, {3, 5, 80}, "b", kRuns)}},
        {.resumed = At(1140)},
        {{"waiting", 5}, {"start", 10}, {"training", 170}, {"restart", 23}, {"suspended", 1000}},
        81},
-      {"resumed before the run ended",
-       {{first}, {RunAt(160, {3, 5, 80})}},
-       {.resumed = At(20)},
-       {{"waiting", 5}, {"start", 10}, {"training", 170}, {"restart", 23}},
-       81},
+      {"resumed before the run ended", {{first(kOver)}, {second("b")}}, {.resumed = At(20)}, twice, 81},
       {"an agent that began before the one that was followed",
-       {{RunAt(42, {3, 5, 90})}, {longer}},
+       {{peer(90, kRuns)}, {longer(kRuns)}},
        {},
        {{"waiting", 5}, {"start", 5}, {"training", 190}},
        95},
@@ -117,8 +126,13 @@ TEST(AccountTime, Rows) {
   for (const Row& row : rows) {
     std::optional<JobTime> time;
     for (const auto& runs : row.told) {
-      time = AccountTime(time, runs, row.facts);
-      EXPECT_EQ(AccountTime(time, runs, row.facts), time) << row.what;
+      TimeFacts facts = row.facts;
+      if (&runs != &row.told.front()) facts.running.insert(row.also_runs);
+      for (const AgentRun& run : runs) {
+        if (!run.over) facts.running.insert(run.pod);
+      }
+      time = AccountTime(time, runs, facts);
+      EXPECT_EQ(AccountTime(time, runs, facts), time) << row.what;
     }
     ASSERT_TRUE(time) << row.what;
     EXPECT_EQ(SecondsOf(*time), row.want) << row.what;
@@ -150,7 +164,7 @@ TEST(AccountTime, AddsUpToTheWallTime) {
       for (size_t use = 0; use < kTimeUses; ++use) sum += seconds.emplace_back(static_cast<int>(random() % 100));
       TimeFacts facts = kFacts;
       if (random() % 2 == 0) facts.resumed = At(now - static_cast<double>(random() % 20));
-      time = AccountTime(time, {RunAt(now, seconds)}, facts);
+      time = AccountTime(time, {RunAt(now, seconds, "a")}, facts);
       if (random() % 2 == 0) time = ReadJobTime(WriteJobTime(*time));
       end = now + sum;
       now = end + static_cast<double>(random() % 50);
