@@ -13,7 +13,7 @@ constexpr double kLongestSeconds = 4e9;
 constexpr double kFurthest = 1e16;   // steps
 constexpr double kGreatest = 1e300;  // loss, below and above 0
 constexpr int64_t kMostRanks = int64_t{1} << 30;
-constexpr int64_t kLatestMillis = int64_t{1} << 53;
+constexpr int64_t kLatestMillis = 4'000'000'000'000;  // in 2096; as nanoseconds it still fits
 
 double InSeconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 Duration FromSeconds(double seconds) { return std::chrono::round<Duration>(std::chrono::duration<double>(seconds)); }
@@ -94,7 +94,7 @@ StatusOr<TimeSpent> ReadSecondsJson(const Json& object, const std::string& where
   TimeSpent spent{};
   for (size_t use = 0; use < kTimeUses; ++use) {
     const std::string name(TimeUseName(static_cast<TimeUse>(use)));
-    spent[use] = FromSeconds(fields.Real(name.c_str(), 0, kLongestSeconds).value_or(0));
+    spent[use] = FromSeconds(fields.Real(name.c_str(), 0, kMostSecondsSpent).value_or(0));
   }
   MUSTER_RETURN_IF_ERROR(fields.status());
   return spent;

@@ -36,6 +36,8 @@ inline constexpr size_t kTimeUses = 6;
 std::string_view TimeUseName(TimeUse use);
 
 using TimeSpent = std::array<Duration, kTimeUses>;  // by TimeUse
+// What is read from outside has no more for a use: the sum of all uses still fits.
+inline constexpr double kMostSecondsSpent = 1e8;
 
 Duration TotalOf(const TimeSpent& spent);
 // The part of it that trained: 0 to 1. nullopt: no time has passed.

@@ -12,13 +12,11 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr double kLongestSeconds = 4e9;
-
 Duration SecondsField(const Json& object, std::string_view name) {
   const Json* value = FindField(object, std::string(name).c_str());
   if (value == nullptr || !value->is_number()) return {};
   const double seconds = value->get<double>();
-  if (!(seconds >= 0 && seconds <= kLongestSeconds)) return {};
+  if (!(seconds >= 0 && seconds <= kMostSecondsSpent)) return {};
   return milliseconds(std::llround(seconds * 1000));
 }
 
@@ -40,9 +38,13 @@ void PutSpent(Json& object, const TimeSpent& spent) {
 
 }  // namespace
 
+Duration Bounded(Duration time) {
+  return std::clamp<Duration>(time, Duration{}, std::chrono::seconds(static_cast<int64_t>(kMostSecondsSpent)));
+}
+
 TimeSpent AgentsTime(const JobTime& time) {
   TimeSpent all = time.earlier;
-  for (size_t use = 0; use < kTimeUses; ++use) all[use] += time.run.spent[use];
+  for (size_t use = 0; use < kTimeUses; ++use) all[use] = Bounded(all[use] + time.run.spent[use]);
   return all;
 }
 

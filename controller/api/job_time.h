@@ -10,7 +10,7 @@
 namespace muster::controller {
 
 // Each moment from the job's begin to the newest word of its agents counts once. All times are whole milliseconds, so
-// that what is written and read again is the same.
+// that what is written and read again is the same, and none is more than kMostSecondsSpent.
 struct JobTime {
   Duration initializers{};  // from the job's begin until its initializers had ended
   Duration pods{};          // from then on until the first agent began: scheduling, images
@@ -21,6 +21,9 @@ struct JobTime {
   RunTime run;              // of one agent: the newest run that is known
   bool operator==(const JobTime&) const = default;
 };
+
+// From 0 to kMostSecondsSpent.
+Duration Bounded(Duration time);
 
 // Since the first agent began, without what was suspended. GoodputOf() it is the job's goodput.
 TimeSpent AgentsTime(const JobTime& time);

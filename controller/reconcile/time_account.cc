@@ -19,13 +19,15 @@ WallTime BeginOf(const RunTime& run) { return WallTime(std::chrono::milliseconds
 WallTime EndOf(const RunTime& run) { return BeginOf(run) + std::chrono::floor<WallTime::duration>(TotalOf(run.spent)); }
 
 TimeSpent InMillis(TimeSpent spent) {
-  for (Duration& time : spent) time = std::chrono::floor<std::chrono::milliseconds>(time);
+  for (Duration& time : spent) time = std::chrono::floor<std::chrono::milliseconds>(Bounded(time));
   return spent;
 }
 
-// At least 0, in whole milliseconds.
+// In whole milliseconds. The times may be any that a status says, so as nanoseconds they may not fit.
 Duration Between(WallTime from, WallTime to) {
-  return std::max(Duration{}, Duration(std::chrono::floor<std::chrono::milliseconds>(to - from)));
+  const auto between = std::chrono::floor<std::chrono::milliseconds>(to - from);
+  constexpr auto kMost = std::chrono::milliseconds(static_cast<int64_t>(1000 * kMostSecondsSpent));
+  return std::clamp<std::chrono::milliseconds>(between, std::chrono::milliseconds(0), kMost);
 }
 
 // Whether an attempt has worked before the present run.
@@ -33,7 +35,8 @@ bool HasWorked(const TimeSpent& earlier) { return TotalOf(earlier) > earlier[At(
 
 RunTime AsPart(RunTime run, const TimeSpent& earlier) {
   if (!HasWorked(earlier)) return run;
-  run.spent[At(TimeUse::kRestart)] += run.spent[At(TimeUse::kWaiting)];
+  Duration& restart = run.spent[At(TimeUse::kRestart)];
+  restart = Bounded(restart + run.spent[At(TimeUse::kWaiting)]);
   run.spent[At(TimeUse::kWaiting)] = {};
   return run;
 }
@@ -54,9 +57,10 @@ void Follow(const AgentRun& run, const TimeFacts& facts, JobTime* time) {
   const WallTime ended = EndOf(time->run);
   const WallTime resumed = std::min(facts.resumed.value_or(ended), BeginOf(next));
   const Duration suspended = Between(ended, resumed);
-  time->suspended += suspended;
+  time->suspended = Bounded(time->suspended + suspended);
   time->earlier = AgentsTime(*time);
-  time->earlier[At(TimeUse::kRestart)] += Between(ended, BeginOf(next)) - suspended;
+  Duration& restart = time->earlier[At(TimeUse::kRestart)];
+  restart = Bounded(restart + Between(ended, BeginOf(next)) - suspended);
   time->pod = run.pod;
   time->run = AsPart(next, time->earlier);
 }

@@ -37,7 +37,7 @@ class Mpi(Scenario):
 
     def check_ranks(self):
         """Checks that all ranks have met since the last restart, on all nodes, also in the launcher's pod."""
-        log = self.launcher_log().rpartition("restart 1 of")[2]
+        log = self.launcher_log().rpartition("round 1:")[2]
         ranks = re.findall(r"rank (\d+) of 6 on (\S+) sum 15", log)
         self.assertEqual(sorted(int(rank) for rank, _ in ranks), list(range(6)), log)
         self.assertEqual({host for _, host in ranks}, {"solve-node-0-0", "solve-node-0-1", "solve-launcher-0-0"})

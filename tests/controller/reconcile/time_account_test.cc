@@ -175,6 +175,27 @@ TEST(AccountTime, AddsUpToTheWallTime) {
   }
 }
 
+// The words of agents and the status come from outside.
+TEST(AccountTime, OddTimesAreBounded) {
+  const int most = static_cast<int>(kMostSecondsSpent);
+  const std::vector<int> seconds(kTimeUses, most);
+  std::optional<JobTime> time;
+  for (int i = 0; i < 40; ++i) {
+    AgentRun run = RunAt(0, seconds);
+    run.time.began_unix_ms = i % 2 == 0 ? 0 : 4'000'000'000'000;
+    if (i > 1) run.time.began_unix_ms = 4'000'000'000'000 - 100 + i;
+    time = AccountTime(time, {run},
+                       {.began = WallTime(std::chrono::hours(-24 * 365 * 2000)),
+                        .resumed = WallTime(std::chrono::hours(24 * 365 * 9000))});
+  }
+  for (const auto& [name, value] : SecondsOf(*time)) EXPECT_LE(value, most) << name;
+  Json written = WriteJobTime(*time);
+  written["since"] = "0001-01-01T00:00:00Z";
+  written["run"]["since"] = "9999-12-31T23:59:59Z";
+  time = AccountTime(ReadJobTime(written), {RunAt(0, seconds)}, kFacts);
+  for (const auto& [name, value] : SecondsOf(*time)) EXPECT_LE(value, most) << name;
+}
+
 TEST(ReadJobTime, WhatIsNoJobTime) {
   for (const char* text : {"null", "5", "[]", "{}", R"({"since": "2026-01-01T00:00:00Z"})",
                            R"({"since": 5, "run": {"since": "2026-01-01T00:00:00Z"}})"}) {
