@@ -21,7 +21,7 @@ using rendezvous::StatusReport;
 constexpr size_t kMostWarnings = 20;
 constexpr size_t kLongestQuote = 300;
 
-int64_t Millis(Duration duration) { return duration / std::chrono::milliseconds(1); }
+int64_t Millis(Duration duration) { return std::chrono::round<std::chrono::milliseconds>(duration).count(); }
 
 struct RankPace {
   int rank = 0;
@@ -100,6 +100,7 @@ LivePace PaceOf(const StatusReport& report) {
       pace.loss = told.loss;
       pace.in_epochs = told.in_epochs;
     }
+    if (told.position) pace.behind = std::min(pace.behind.value_or(*told.position), *told.position);
     if (told.exit_code || !told.step_time) continue;
     paced.push_back(rank);
     times.push_back(*told.step_time);

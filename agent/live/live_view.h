@@ -27,6 +27,7 @@ struct LiveView {
 // The position of the run, and what its ranks say about the pace. What is not known is empty.
 struct LivePace {
   std::optional<double> position, end, epoch, loss;  // of the rank that is furthest
+  std::optional<double> behind;                      // position of the rank that is last
   bool in_epochs = false;
   std::optional<Duration> step_time;  // the median over the ranks of their own medians
   std::optional<Duration> left;       // until the end, at the pace of the slowest rank that tells one

@@ -22,10 +22,11 @@ using rendezvous::StatusReport;
 
 constexpr size_t kLongestReason = 300;
 constexpr size_t kMostReasons = 20;
+constexpr double kFarBehind = 0.05;  // of the position of the rank that is furthest
 constexpr size_t kMostPods = 3;
 constexpr size_t kMostCells = 1 << 16;  // a node may say that it has any number of slots
 
-int64_t Millis(Duration duration) { return duration / std::chrono::milliseconds(1); }
+int64_t Millis(Duration duration) { return std::chrono::round<std::chrono::milliseconds>(duration).count(); }
 
 int64_t WorldSize(const StatusReport& report) {
   int64_t workers = 0;
@@ -146,9 +147,16 @@ std::string FiguresSection(const LiveFacts& facts) {
   const StatusReport& report = facts.view.report;
   const LivePace& pace = facts.pace;
   std::vector<Tile> tiles;
+  if (const Duration all = TotalOf(facts.time.spent); all > Duration{}) {
+    tiles.push_back({"Runs for", FormatSpan(Millis(all)), ""});
+  }
   if (pace.position) {
     tiles.push_back({pace.in_epochs ? "Epoch" : "Step", FormatPosition(*pace.position, pace.in_epochs),
                      pace.end ? "of " + FormatPosition(*pace.end, pace.in_epochs) : ""});
+    if (pace.behind && *pace.behind < (1 - kFarBehind) * *pace.position) {
+      tiles.back().note += fmt::format("{}the last rank is at {}", tiles.back().note.empty() ? "" : "; ",
+                                       FormatPosition(*pace.behind, pace.in_epochs));
+    }
     if (pace.end && *pace.end > 0) tiles.back().share = std::round(1000 * *pace.position / *pace.end) / 1000;
   }
   if (pace.epoch && !pace.in_epochs) tiles.push_back({"Epoch", fmt::format("{:.4g}", *pace.epoch), ""});
@@ -157,7 +165,7 @@ std::string FiguresSection(const LiveFacts& facts) {
     tiles.push_back({pace.in_epochs ? "An epoch takes" : "A step takes", FormatSpan(Millis(*pace.step_time)),
                      "the median of the ranks"});
   if (pace.left) tiles.push_back({"Left", FormatSpan(Millis(*pace.left)), "at the pace of the slowest rank"});
-  if (facts.time.goodput) tiles.push_back({"Goodput", Percent(*facts.time.goodput), "of the time trained"});
+  if (facts.time.goodput) tiles.push_back({"Goodput", Percent(*facts.time.goodput), "of the time went into training"});
   tiles.push_back({"Workers", std::to_string(WorldSize(report)), "on " + Counted(InRound(report), "node")});
   tiles.push_back(
       {"Restarts", std::to_string(report.restart_count), fmt::format("of {} in the budget", report.max_restarts)});

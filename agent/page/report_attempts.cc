@@ -5,6 +5,7 @@
 #include "agent/page/file_link.h"
 #include "agent/report/report_text.h"
 #include "base/exit_codes.h"
+#include "base/reason_line.h"
 #include "base/text.h"
 #include "base/utf8.h"
 
@@ -109,6 +110,9 @@ std::string AttemptRow(const RunSummary& run, const AttemptSummary& attempt) {
   if (!attempt.end_reason.empty() && attempt.not_ended > 0) {
     why += fmt::format(" <span class=\"muted\">(no end recorded on {})</span>", Counted(attempt.not_ended, "node"));
   }
+  const FailedWorker* failed = attempt.RootCause();
+  const std::string words = failed == nullptr ? "" : LastWords(*failed->exit);
+  if (!words.empty() && attempt.end_reason.find(words) == std::string::npos) why += "<br>" + ReasonHtml(words);
   for (const JobDrill& drill : attempt.drills) {
     why += fmt::format("<br><span class=\"muted\">drill: {}</span>", EscapeHtml(drill.done));
   }
@@ -127,7 +131,7 @@ std::string AttemptRow(const RunSummary& run, const AttemptSummary& attempt) {
   html += Cell("Ran for", ran, "num");
   html += Cell("Failed first", first);
   html += Cell("Why it ended", why);
-  html += Cell("Time lost", attempt.lost ? FormatSpan(*attempt.lost) : "\u2013", "num");
+  html += Cell("Pause after", attempt.lost ? FormatSpan(*attempt.lost) : "\u2013", "num");
   return html + "</tr>\n";
 }
 
@@ -137,6 +141,15 @@ std::string WhoAndHow(const FailedWorker& failed) {
   return fmt::format("rank {} on {}: {}", failed.rank(), NodeOf(failed).name, DescribeWorkerExit(*failed.exit));
 }
 
+std::string LastWords(const launcher::ExitRecord& exit) {
+  const std::string_view message = Strip(exit.error_message);
+  if (!message.empty() && !HasTraceback(message)) return std::string(Strip(message.substr(0, message.find('\n'))));
+  for (std::string_view text : {message, std::string_view(exit.error_callstack)}) {
+    if (std::string reason = ReasonLine(text, text.size()); !reason.empty()) return reason;
+  }
+  return exit.stderr_reason;
+}
+
 std::string ReasonHtml(std::string_view text) { return EscapeHtml(Abbreviated(text, kLongestReason)); }
 
 std::string AttemptsTable(const RunSummary& run, std::span<const AttemptSummary> shown, const AttemptsView& view,
@@ -144,7 +157,7 @@ std::string AttemptsTable(const RunSummary& run, std::span<const AttemptSummary>
   std::string html =
       "<table class=\"attempts\"><thead><tr><th>Attempt</th><th>Start</th><th>Nodes</th><th>Workers</th><th>Ran "
       "for</th>"
-      "<th>Failed first</th><th>Why it ended</th><th>Time lost</th></tr></thead>\n";
+      "<th>Failed first</th><th>Why it ended</th><th>Pause after</th></tr></thead>\n";
   const bool failed = run.exit_code.value_or(0) != 0;
   for (const AttemptSummary& attempt : shown) {
     const bool open = failed && &attempt == &shown.back() && !attempt.failures.empty();

@@ -10,7 +10,6 @@
 #include "agent/page/widgets.h"
 #include "agent/report/report_text.h"
 #include "base/exit_codes.h"
-#include "base/reason_line.h"
 #include "base/text.h"
 #include "base/utf8.h"
 
@@ -46,16 +45,6 @@ std::string ShortReason(const AttemptSummary& attempt) {
   return "no end recorded";
 }
 
-// The worker's own reason: its error file's message, the exception of its traceback, or a line of its stderr.
-std::string LastWords(const launcher::ExitRecord& exit) {
-  const std::string_view message = Strip(exit.error_message);
-  if (!message.empty() && !HasTraceback(message)) return std::string(Strip(message.substr(0, message.find('\n'))));
-  for (std::string_view text : {message, std::string_view(exit.error_callstack)}) {
-    if (std::string reason = ReasonLine(text, text.size()); !reason.empty()) return reason;
-  }
-  return exit.stderr_reason;
-}
-
 // A job of `muster local` counts its restarts itself. Of other runs each further attempt is one.
 int RestartsOf(const RunSummary& run) {
   return run.job_name.empty() ? static_cast<int>(run.attempts.size()) - 1 : run.restarts;
@@ -66,10 +55,15 @@ std::string Figures(const RunSummary& run, const RunTraining& training) {
   const auto called_off =
       std::count_if(run.attempts.begin(), run.attempts.end(), [](auto& a) { return !a.workers_started; });
   const AttemptSummary& last = run.attempts.back();
-  const double lost = total > 0 ? static_cast<double>(run.lost) / static_cast<double>(total) : 0;
+  int64_t lost = run.lost;
+  if (training.spent) {
+    const Duration kept = (*training.spent)[static_cast<size_t>(TimeUse::kTraining)];
+    lost = (TotalOf(*training.spent) - kept) / std::chrono::milliseconds(1);
+  }
+  const double share = total > 0 ? static_cast<double>(lost) / static_cast<double>(total) : 0;
   std::vector<Tile> tiles = {
       {"Total time", FormatSpan(total), run.end_recorded ? "" : "to the last record"},
-      {"Time lost", FormatSpan(run.lost), lost > 0 ? Percent(lost) + " of the total" : ""},
+      {"Time lost", FormatSpan(lost), share > 0 ? Percent(share) + " of the total" : ""},
       {"Attempts", std::to_string(run.attempts.size()),
        called_off > 0 ? fmt::format("{} called off early", called_off) : ""},
       {"Restarts", std::to_string(RestartsOf(run)),
@@ -86,7 +80,7 @@ std::string Figures(const RunSummary& run, const RunTraining& training) {
   }
   if (training.spent) {
     if (const auto goodput = GoodputOf(*training.spent))
-      tiles.push_back({"Goodput", Percent(*goodput), "of the time trained"});
+      tiles.push_back({"Goodput", Percent(*goodput), "of the time went into training"});
   }
   return Tiles(tiles);
 }
@@ -105,6 +99,9 @@ std::vector<Cause> Interruptions(const RunSummary& run, bool with_rank) {
     std::string text;
     if (const FailedWorker* root = attempt.RootCause()) {
       text = with_rank ? WhoAndHow(*root) : "a worker: " + DescribeWorkerExit(*root->exit);
+      if (const std::string words = LastWords(*root->exit); !words.empty()) {
+        text += fmt::format(": {}", Abbreviated(words, kLongestQuote));
+      }
     } else {
       // The coordinator's reason for the next round says more than the reason of an attempt that was only stopped.
       text = run.attempts[at + 1].start_reason.empty() ? ShortReason(attempt) : run.attempts[at + 1].start_reason;
@@ -304,9 +301,8 @@ std::string ReportPage(const std::string& folder, const std::string& place, cons
   if (runs.empty()) frame.main += "<h1>No attempt could be read</h1>\n";
   frame.main += Problems(problems, limits.problems);
   frame.footer = fmt::format(
-      "<p>Made by muster report from <code>{}</code>. Times are the nodes' own clocks. Time lost runs from the first "
-      "sign "
-      "of a failure until all workers run again; work done again since a checkpoint is not in it.</p>\n",
+      "<p>Made by muster report from <code>{}</code>. Times are the nodes' own clocks. The pause after an attempt is "
+      "from the first sign of its end until all workers run again.</p>\n",
       EscapeHtml(folder));
   return FramedPage(frame);
 }

@@ -54,7 +54,8 @@ std::string TimeBar(const TimeSpent& spent) {
     from += share;
   }
   return fmt::format(
-      "<svg class=\"stack\" width=\"100%\" height=\"18\" role=\"img\" aria-label=\"{} of the time trained; the table "
+      "<svg class=\"stack\" width=\"100%\" height=\"18\" role=\"img\" aria-label=\"{} of the time went into training; "
+      "the table "
       "below has all uses\">{}</svg>\n<table class=\"plain uses\"><thead><tr><th>Use</th><th>Meaning</th>"
       "<th class=\"num\">Time</th><th class=\"num\">Share</th></tr></thead><tbody>\n{}</tbody></table>\n",
       Percent(GoodputOf(spent).value_or(0)), bar, rows);

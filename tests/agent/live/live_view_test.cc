@@ -127,6 +127,7 @@ TEST(LiveView, ThePaceIsThatOfTheRanks) {
   LiveView view = SomeView();
   LivePace pace = PaceOf(view.report);
   EXPECT_EQ(pace.position, 51);
+  EXPECT_EQ(pace.behind, 50);
   EXPECT_EQ(pace.end, 150);
   EXPECT_EQ(pace.loss, 0.25);
   EXPECT_EQ(pace.step_time, Duration(milliseconds(100)));

@@ -47,8 +47,9 @@ TEST(LivePage, IsCompleteWhenItIsLoaded) {
   for (const char* part :
        {"<title>Training 24 % - TrainJob digits</title>", "run <code>digits-7f</code>",
         "aria-live=\"polite\">Training: 16 workers on 4 nodes, in round 2</span>", ", for 13 min</span>",
-        "Rank 6 is slower than the others: 472 ms", "<dt>Goodput</dt><dd>80.7 %", "<dt>Left</dt><dd>19 min 34 s",
-        "muster report &#39;/logs/it&#39;\\&#39;&#39;s&#39;", "kubectl -n &#39;a b&#39; logs -f digits-node-0-0",
+        "<dt>Runs for</dt><dd>23 min 21 s", "Rank 6 is slower than the others: 472 ms", "<dt>Goodput</dt><dd>80.7 %",
+        "<dt>Left</dt><dd>19 min 34 s", "muster report &#39;/logs/it&#39;\\&#39;&#39;s&#39;",
+        "kubectl -n &#39;a b&#39; logs -f digits-node-0-0",
         "id=\"r6\"><th scope=\"row\">6</th><td data-state=\"slow\">slow</td>", "node-1 \u00B7 4\u20137</span>",
         "data-state=\"running\">running</td>", "worker rank 1 on node-0 ended with exit code 1"}) {
     EXPECT_THAT(page, HasSubstr(part));
@@ -57,6 +58,16 @@ TEST(LivePage, IsCompleteWhenItIsLoaded) {
   EXPECT_EQ(CountOf(page, "<h1>"), 1u);
   EXPECT_EQ(CountOf(page, "style=\""), 0u);  // the policy forbids it
   EXPECT_EQ(CountOf(page, "class=\"cross run\""), 2u);
+}
+
+TEST(LivePage, SaysWhereTheLastRankIsIfItIsFarBehind) {
+  LiveFacts facts = SampleFacts({});
+  facts.pace.behind = 1239;
+  EXPECT_THAT(FiguresSection(facts), Not(HasSubstr("the last rank")));
+  facts.pace.behind = 620;
+  EXPECT_THAT(FiguresSection(facts), HasSubstr("of 5000; the last rank is at 620"));
+  facts.pace.end.reset();
+  EXPECT_THAT(FiguresSection(facts), HasSubstr(">the last rank is at 620"));
 }
 
 TEST(LivePage, TheTitleSaysWhatTheRunDoes) {

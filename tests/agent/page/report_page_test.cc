@@ -126,10 +126,25 @@ TEST(ReportPage, TellsWhatHappenedWhyAndWhatItCost) {
   EXPECT_THAT(page, HasSubstr("exit code 0"));
   EXPECT_THAT(page, HasSubstr("rank 0 on node-0: killed by SIGKILL (out of memory)"));
   EXPECT_THAT(page, HasSubstr("rank 2 on node-1: killed by SIGKILL (out of memory)"));
-  EXPECT_THAT(page, HasSubstr("<dt>Time lost</dt><dd>21.0 s"));  // twice 10.5 s
+  EXPECT_THAT(page, HasSubstr("killed by SIGKILL (out of memory): RuntimeError: it broke"));
+  EXPECT_THAT(page, HasSubstr("<br>RuntimeError: it broke</div>"));  // why the attempt ended
+  EXPECT_THAT(page, HasSubstr("<dt>Time lost</dt><dd>21.0 s"));      // twice 10.5 s
   EXPECT_THAT(page, HasSubstr("RuntimeError: it broke"));
   EXPECT_THAT(page, HasSubstr("logs/node-1/job/attempt_1"));
   EXPECT_EQ(CountOf(page, "class=\"cross retry\" x="), 2u);
+}
+
+// With the agent's ledger all that is not training is lost.
+TEST(ReportPage, TimeIsLostByMoreThanPauses) {
+  std::vector<AttemptFile> files = Job(2, 2, 3);
+  for (AttemptFile& file : files) {
+    file.record.spent = TimeSpent{};
+    (*file.record.spent)[static_cast<size_t>(TimeUse::kTraining)] = std::chrono::seconds(60);
+    (*file.record.spent)[static_cast<size_t>(TimeUse::kStart)] = std::chrono::seconds(15);
+    (*file.record.spent)[static_cast<size_t>(TimeUse::kRedone)] = std::chrono::seconds(25);
+  }
+  const std::string page = ReportPage("logs", "", Summarize(files), {});
+  EXPECT_THAT(page, HasSubstr("<dt>Time lost</dt><dd>40.0 s"));
 }
 
 TEST(ReportPage, SaysHowManyWorkersBeganInAStandby) {

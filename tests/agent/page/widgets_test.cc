@@ -111,7 +111,7 @@ TEST(TimeBar, SharesOfTheTime) {
   EXPECT_EQ(TimeBar({}), "");
   const TimeSpent spent = {seconds(10), seconds(0), seconds(75), seconds(15), seconds(0), seconds(0)};
   const std::string html = TimeBar(spent);
-  EXPECT_THAT(html, HasSubstr("aria-label=\"75.0 % of the time trained"));
+  EXPECT_THAT(html, HasSubstr("aria-label=\"75.0 % of the time went into training"));
   EXPECT_EQ(CountOf(html, "<rect"), 3u);
   EXPECT_THAT(html, HasSubstr("<rect class=\"redone\" x=\"75.00%\" width=\"15.00%\""));
   EXPECT_EQ(GoodputOf(spent), 0.75);
