@@ -147,9 +147,6 @@ std::string FiguresSection(const LiveFacts& facts) {
   const StatusReport& report = facts.view.report;
   const LivePace& pace = facts.pace;
   std::vector<Tile> tiles;
-  if (const Duration all = TotalOf(facts.time.spent); all > Duration{}) {
-    tiles.push_back({"Runs for", FormatSpan(Millis(all)), ""});
-  }
   if (pace.position) {
     tiles.push_back({pace.in_epochs ? "Epoch" : "Step", FormatPosition(*pace.position, pace.in_epochs),
                      pace.end ? "of " + FormatPosition(*pace.end, pace.in_epochs) : ""});
@@ -166,6 +163,9 @@ std::string FiguresSection(const LiveFacts& facts) {
                      "the median of the ranks"});
   if (pace.left) tiles.push_back({"Left", FormatSpan(Millis(*pace.left)), "at the pace of the slowest rank"});
   if (facts.time.goodput) tiles.push_back({"Goodput", Percent(*facts.time.goodput), "of the time went into training"});
+  if (const Duration all = TotalOf(facts.time.spent); all > Duration{}) {
+    tiles.push_back({"Runs for", FormatSpan(Millis(all)), ""});
+  }
   tiles.push_back({"Workers", std::to_string(WorldSize(report)), "on " + Counted(InRound(report), "node")});
   tiles.push_back(
       {"Restarts", std::to_string(report.restart_count), fmt::format("of {} in the budget", report.max_restarts)});

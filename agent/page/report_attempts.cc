@@ -5,7 +5,6 @@
 #include "agent/page/file_link.h"
 #include "agent/report/report_text.h"
 #include "base/exit_codes.h"
-#include "base/reason_line.h"
 #include "base/text.h"
 #include "base/utf8.h"
 
@@ -110,9 +109,6 @@ std::string AttemptRow(const RunSummary& run, const AttemptSummary& attempt) {
   if (!attempt.end_reason.empty() && attempt.not_ended > 0) {
     why += fmt::format(" <span class=\"muted\">(no end recorded on {})</span>", Counted(attempt.not_ended, "node"));
   }
-  const FailedWorker* failed = attempt.RootCause();
-  const std::string words = failed == nullptr ? "" : LastWords(*failed->exit);
-  if (!words.empty() && attempt.end_reason.find(words) == std::string::npos) why += "<br>" + ReasonHtml(words);
   for (const JobDrill& drill : attempt.drills) {
     why += fmt::format("<br><span class=\"muted\">drill: {}</span>", EscapeHtml(drill.done));
   }
@@ -139,15 +135,6 @@ std::string AttemptRow(const RunSummary& run, const AttemptSummary& attempt) {
 
 std::string WhoAndHow(const FailedWorker& failed) {
   return fmt::format("rank {} on {}: {}", failed.rank(), NodeOf(failed).name, DescribeWorkerExit(*failed.exit));
-}
-
-std::string LastWords(const launcher::ExitRecord& exit) {
-  const std::string_view message = Strip(exit.error_message);
-  if (!message.empty() && !HasTraceback(message)) return std::string(Strip(message.substr(0, message.find('\n'))));
-  for (std::string_view text : {message, std::string_view(exit.error_callstack)}) {
-    if (std::string reason = ReasonLine(text, text.size()); !reason.empty()) return reason;
-  }
-  return exit.stderr_reason;
 }
 
 std::string ReasonHtml(std::string_view text) { return EscapeHtml(Abbreviated(text, kLongestReason)); }

@@ -22,8 +22,6 @@ std::string AttemptsTable(const RunSummary& run, std::span<const AttemptSummary>
 
 // "rank 3 on node-0: exit code 1"
 std::string WhoAndHow(const FailedWorker& failed);
-// The worker's own reason: its error file's message, the exception of its traceback, or a line of its stderr.
-std::string LastWords(const launcher::ExitRecord& exit);
 // A reason of any length, shortened and escaped.
 std::string ReasonHtml(std::string_view text);
 

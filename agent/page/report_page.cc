@@ -10,6 +10,7 @@
 #include "agent/page/widgets.h"
 #include "agent/report/report_text.h"
 #include "base/exit_codes.h"
+#include "base/reason_line.h"
 #include "base/text.h"
 #include "base/utf8.h"
 
@@ -48,6 +49,16 @@ std::string ShortReason(const AttemptSummary& attempt) {
 // A job of `muster local` counts its restarts itself. Of other runs each further attempt is one.
 int RestartsOf(const RunSummary& run) {
   return run.job_name.empty() ? static_cast<int>(run.attempts.size()) - 1 : run.restarts;
+}
+
+// The worker's own reason: its error file's message, the exception of its traceback, or a line of its stderr.
+std::string LastWords(const launcher::ExitRecord& exit) {
+  const std::string_view message = Strip(exit.error_message);
+  if (!message.empty() && !HasTraceback(message)) return std::string(Strip(message.substr(0, message.find('\n'))));
+  for (std::string_view text : {message, std::string_view(exit.error_callstack)}) {
+    if (std::string reason = ReasonLine(text, text.size()); !reason.empty()) return reason;
+  }
+  return exit.stderr_reason;
 }
 
 std::string Figures(const RunSummary& run, const RunTraining& training) {
