@@ -102,7 +102,8 @@ signal.pause()
             while self.row(name)[5:7] != ["33%", "-"]:
                 self.assertLess(time.monotonic(), end, self.muster("ps"))
         jobs = json.loads(self.muster("ps", "--json"))
-        self.assertEqual([job["training"] for job in jobs], [{"unit": "steps", "position": 3, "end": 9}] * 2)
+        told = {"rank": 1, "unit": "steps", "position": 3, "end": 9, "loss": 0.5}
+        self.assertEqual([job["training"] for job in jobs], [told] * 2)
         # Agents that do not answer keep the other jobs from nothing.
         frozen = [process for process in self.processes() if number(process) not in firsts]
         for process in frozen:
