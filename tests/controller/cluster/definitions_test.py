@@ -293,6 +293,21 @@ STATUS = {
             "counted": True,
         }
     ],
+    "trainerStatus": {
+        "progressPercentage": 42,
+        "estimatedRemainingSeconds": 7,
+        "lastUpdatedTime": "2024-01-01T00:00:00Z",
+    },
+    "goodput": {
+        "percentage": 90,
+        "since": "2024-01-01T00:00:00.000004Z",
+        "seconds": {"initializers": 3, "pods": 1, "start": 1.5, "training": 13.5},
+        "run": {
+            "pod": "job-node-0-0-abcde",
+            "since": "2024-01-01T00:00:00.000000Z",
+            "seconds": {"start": 1.5, "training": 13.5},
+        },
+    },
 }
 
 
@@ -375,8 +390,8 @@ class Definitions(ClusterCase):
             line.split()
             for line in self.cluster.kubectl("get", "tj", "shown", "-n", NAMESPACE, "-o", "wide").splitlines()
         )
-        self.assertEqual(titles[7:], ["RUNTIME", "MESSAGE"])
-        self.assertEqual(row[7:], ["plain", *STATUS["message"].split()])
+        self.assertEqual(titles[7:], ["PROGRESS", "SECONDS-LEFT", "GOODPUT", "RUNTIME", "MESSAGE"])
+        self.assertEqual(row[7:], ["42", "7", "90", "plain", *STATUS["message"].split()])
         self.cluster.kubectl("scale", "trainjob/shown", "-n", NAMESPACE, "--replicas=4")
         self.assertEqual(self.cluster.get("trainjob", "shown", "-n", NAMESPACE)["spec"]["trainer"]["numNodes"], 4)
 
