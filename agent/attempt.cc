@@ -123,8 +123,8 @@ class Attempt::Impl : public std::enable_shared_from_this<Impl> {
   std::map<int, std::string> errors_before_;              // by local rank: what NoteErrors() has found
   std::vector<std::optional<FlightRecorder>> recorders_;  // by local rank
   std::vector<ProgressReader> readers_;                   // by local rank
+  std::vector<LastLine> last_lines_;                      // by local rank
   bool sees_stdout_ = false;
-  std::vector<LastLine> last_lines_;  // by local rank
   int ended_well_ = 0;
   TimePoint started_at_{};
   launcher::WorkerGroup group_;  // last: its callbacks use everything above
@@ -162,10 +162,7 @@ Status Attempt::Impl::Start() {
   if (Status made = MakeFolder(); !made.ok()) return absl::UnavailableError(made.message());
   Write();
   MUSTER_ASSIGN_OR_RETURN(std::vector<launcher::WorkerSpec> specs, wiring_.workers(record_.assignment, paths_));
-  sees_stdout_ = std::any_of(specs.begin(), specs.end(), [](const launcher::WorkerSpec& spec) {
-    const launcher::StreamSpec& out = spec.output.out;
-    return out.observed || out.keep_tail || !out.file.empty() || !out.prefix.empty() || !out.filters.empty();
-  });
+  sees_stdout_ = std::any_of(specs.begin(), specs.end(), [](const auto& spec) { return spec.output.out.piped(); });
   MUSTER_RETURN_IF_ERROR(group_.Start(specs));
   started_ = true;
   for (const launcher::WorkerSpec& spec : specs)

@@ -90,8 +90,8 @@ class Attempt {
   const AttemptPaths& paths() const;
   bool Ended(int local_rank) const;
   std::optional<TimePoint> LastOutput() const;
-  // From the start of the first worker to the first output that came through a pipe; nullopt: none came before Hold().
   bool SeesStdout() const;  // of a worker: then the first output tells when it trains
+  // From the start of the first worker to the first output that came through a pipe; nullopt: none came before Hold().
   std::optional<double> FirstOutputSeconds() const;
   std::vector<EvidenceTarget> EvidenceTargets() const;
   // The failure of a worker that hangs (exit code 203). Adds `evidence` to the record, in the order of the calls.

@@ -25,6 +25,12 @@ struct StreamSpec {
   // file, tail and filters the worker inherits the agent's descriptor (console, no prefix) or gets /dev/null (no
   // console). Everything else, and every observed stream, goes through a pipe. A stream that is only observed reaches
   // the console as it would without the pipe: each byte at once, and a worker waits for the console's reader.
+
+  // Whether it goes through a pipe, so that the agent sees what the worker writes.
+  bool piped() const {
+    const bool filtered = !filters.empty() && !filter_file.empty();
+    return observed || keep_tail || filtered || !file.empty() || (console && !prefix.empty());
+  }
 };
 struct OutputSpec {
   StreamSpec out;

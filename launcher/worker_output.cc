@@ -41,11 +41,7 @@ class WorkerOutput::Stream : public std::enable_shared_from_this<Stream> {
   }
 
   Status Open(SharedFiles& shared) {
-    const bool by_line = !spec_.filters.empty() || spec_.keep_tail || spec_.observed;
-    if (spec_.file.empty() && !by_line) {
-      if (spec_.console && spec_.prefix.empty()) return absl::OkStatus();  // inherited
-      if (!spec_.console) return OpenNull();
-    }
+    if (!spec_.piped()) return spec_.console ? absl::OkStatus() : OpenNull();  // OK: it is inherited
     if (bare_) console_.WaitForReader(target_);
     if (!spec_.file.empty()) {
       MUSTER_ASSIGN_OR_RETURN(file_, files_.Open(spec_.file, /*truncate=*/true));

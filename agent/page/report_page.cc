@@ -46,11 +46,6 @@ std::string ShortReason(const AttemptSummary& attempt) {
   return "no end recorded";
 }
 
-// A job of `muster local` counts its restarts itself. Of other runs each further attempt is one.
-int RestartsOf(const RunSummary& run) {
-  return run.job_name.empty() ? static_cast<int>(run.attempts.size()) - 1 : run.restarts;
-}
-
 // The worker's own reason: its error file's message, the exception of its traceback, or a line of its stderr.
 std::string LastWords(const launcher::ExitRecord& exit) {
   const std::string_view message = Strip(exit.error_message);
@@ -59,6 +54,11 @@ std::string LastWords(const launcher::ExitRecord& exit) {
     if (std::string reason = ReasonLine(text, text.size()); !reason.empty()) return reason;
   }
   return exit.stderr_reason;
+}
+
+// A job of `muster local` counts its restarts itself. Of other runs each further attempt is one.
+int RestartsOf(const RunSummary& run) {
+  return run.job_name.empty() ? static_cast<int>(run.attempts.size()) - 1 : run.restarts;
 }
 
 std::string Figures(const RunSummary& run, const RunTraining& training) {
