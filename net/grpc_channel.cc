@@ -107,13 +107,23 @@ void GrpcClientCall::ReadEnded(bool ok) {
 }
 
 void GrpcClientCall::Send(grpc::ByteBuffer bytes) {
-  if (ended_) return;
+  if (ended_ || last_written_) return;
   outbound_.push_back(std::move(bytes));
   WriteNext();
 }
 
+void GrpcClientCall::EndWriting() {
+  last_written_ = true;
+  WriteNext();
+}
+
 void GrpcClientCall::WriteNext() {
-  if (!started_ || writing_ || ended_ || outbound_.empty()) return;
+  if (!started_ || writing_ || ended_) return;
+  if (outbound_.empty()) {
+    if (!last_written_ || std::exchange(half_closed_, true)) return;
+    ++under_way_;
+    return stream_->WritesDone(&writes_done_tag_);
+  }
   writing_ = true;
   ++under_way_;
   stream_->Write(outbound_.front(), &write_tag_);

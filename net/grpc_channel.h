@@ -66,8 +66,13 @@ class GrpcClientCall : public GrpcQueue::Call {
   size_t unsent() const { return outbound_.size(); }  // messages queued or being written
 
   void StartRead();  // one read at a time
-  // Queues the message until the stream is open and earlier messages are written. Drops it if the stream has ended.
+  // Queues the message until the stream is open and earlier messages are written. Drops it if the stream has ended, or
+  // after EndWriting().
   void Send(grpc::ByteBuffer bytes);
+  // Ends this side of the stream after the queued messages; stops Send(). A server that ends its side in answer (as
+  // GrpcServerCall's users do when Read(false) comes) has read all of them before. Cancel() gives no such promise: gRPC
+  // drops messages of a cancelled stream that the server has not read.
+  void EndWriting();
 
  private:
   template <void (GrpcClientCall::*Handle)(bool)>
@@ -89,6 +94,7 @@ class GrpcClientCall : public GrpcQueue::Call {
   void StartEnded(bool ok);
   void ReadEnded(bool ok);
   void WriteEnded(bool ok);
+  void WritesDoneEnded(bool) {}
   void FinishEnded(bool ok);
   void Finish();
   void WriteNext();
@@ -103,11 +109,14 @@ class GrpcClientCall : public GrpcQueue::Call {
   int under_way_ = 0;
   bool started_ = false;
   bool writing_ = false;
+  bool last_written_ = false;  // EndWriting was called: nothing more is queued
+  bool half_closed_ = false;   // and gRPC was told
   bool ended_ = false;
   bool finished_ = false;
   PlainTag<&GrpcClientCall::StartEnded> start_tag_{*this};
   ReadTag read_tag_{*this};
   PlainTag<&GrpcClientCall::WriteEnded> write_tag_{*this};
+  PlainTag<&GrpcClientCall::WritesDoneEnded> writes_done_tag_{*this};
   PlainTag<&GrpcClientCall::FinishEnded> finish_tag_{*this};
 };
 

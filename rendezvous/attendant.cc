@@ -26,6 +26,8 @@ namespace {
 
 // For one dial: an address that does not answer must not delay the walk to the next one.
 constexpr Duration kConnectLimit = std::chrono::seconds(3);
+// For a coordinator that was given up, until it has received the last words.
+constexpr Duration kPartingLimit = std::chrono::seconds(1);
 // The pause between a stand-in's dials of the job's endpoint; it doubles after each failure.
 constexpr Duration kFirstKnock = std::chrono::milliseconds(50);
 constexpr Duration kSlowestKnock = std::chrono::seconds(2);
@@ -59,7 +61,7 @@ class Attendant::Impl : public std::enable_shared_from_this<Impl> {
 
   // Applies `event`, and then, in order, the events that the callbacks of its actions cause.
   void Apply(attendance::Event event) {
-    if (dropped_) return;
+    if (dropped_ || closing_) return;
     waiting_.push_back(std::move(event));
     if (busy_) return;
     busy_ = true;
@@ -89,16 +91,12 @@ class Attendant::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   void Close(Duration limit, std::function<void()> done) {
+    closing_ = true;
     closed_ = std::move(done);
     events_ = {};
-    if (link_ == nullptr) return Closed();
-    close_timer_.expires_after(limit);
-    close_timer_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
-      auto self = weak.lock();
-      if (self && !error) self->Closed();
-    });
-    link_->Flush([weak = weak_from_this()] {
-      if (auto self = weak.lock()) self->Closed();
+    // What was told before, perhaps by the event that is being applied, is sent first.
+    asio::post(loop_, [weak = weak_from_this(), limit] {
+      if (auto self = weak.lock()) self->HangUp(limit);
     });
   }
 
@@ -146,14 +144,20 @@ class Attendant::Impl : public std::enable_shared_from_this<Impl> {
   void Do(attendance::HangUp&) {
     ++dialled_;
     if (link_ == nullptr) return;
-    // The last message (Leave) must still be sent.
-    std::shared_ptr<Link> old(std::move(link_));
-    auto timer = std::make_shared<asio::steady_timer>(loop_, std::chrono::seconds(1));
-    old->Flush([loop = &loop_, old, timer]() mutable {
-      timer->cancel();
-      asio::post(*loop, [old = std::move(old)] {});
+    // What was told last (Doubt) must still arrive.
+    struct Parting {
+      std::unique_ptr<Link> link;
+      asio::steady_timer limit;
+    };
+    auto parting = std::make_shared<Parting>(Parting{std::move(link_), asio::steady_timer(loop_, kPartingLimit)});
+    auto drop = [loop = &loop_, parting] {
+      parting->limit.cancel();
+      asio::post(*loop, [link = std::shared_ptr<Link>(std::move(parting->link))] {});  // may be in its callback now
+    };
+    parting->limit.async_wait([drop](const boost::system::error_code& error) {
+      if (!error) drop();
     });
-    timer->async_wait([old](const boost::system::error_code&) {});
+    parting->link->HangUp(drop);
   }
   void Do(attendance::StartRound& start) {
     if (events_.start) Copy(events_.start)(start.assignment);
@@ -314,6 +318,18 @@ class Attendant::Impl : public std::enable_shared_from_this<Impl> {
     });
   }
 
+  void HangUp(Duration limit) {
+    if (dropped_) return;
+    if (link_ == nullptr) return Closed();
+    close_timer_.expires_after(limit);
+    close_timer_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
+      auto self = weak.lock();
+      if (self && !error) self->Closed();
+    });
+    link_->HangUp([weak = weak_from_this()] {
+      if (auto self = weak.lock()) self->Closed();
+    });
+  }
   void Closed() {
     if (!closed_) return;
     close_timer_.cancel();
@@ -332,6 +348,7 @@ class Attendant::Impl : public std::enable_shared_from_this<Impl> {
   std::deque<attendance::Event> waiting_;
   bool busy_ = false;
   bool dropped_ = false;
+  bool closing_ = false;
   asio::steady_timer timer_;
   std::optional<TimePoint> armed_;
   asio::steady_timer close_timer_;

@@ -67,7 +67,8 @@ class Attendant {
   void NoWorkerLeft(int store_port, std::optional<int64_t> progress = std::nullopt,
                     std::vector<WorkerFailure> late = {});  // as in Ready; WorkerFailure::late
   void Leave(const std::string& reason, LeaveCause cause);  // as in messages.h
-  // Ends the conversation when everything said has been written, at the latest after `limit`. Then calls `done`.
+  // Ends the conversation when the coordinator has received everything said, at the latest after `limit`, and then
+  // calls `done`. No event comes, and nothing is decided, after this call.
   void Close(Duration limit, std::function<void()> done);
 
  private:

@@ -31,14 +31,16 @@ class Talk final : public net::GrpcClientCall {
   void Send(const NodeMessage& message) {
     if (started() && unsent() < kMaxQueuedMessages) net::GrpcClientCall::Send(net::ToBuffer(wire::Encode(message)));
   }
-  void Flush(std::function<void()> done) {
-    flushed_ = std::move(done);
-    FlushedIfSo();
+  // The coordinator ends the stream after it has read everything.
+  void HangUp(std::function<void()> done) {
+    if (!started() || ended()) return done();
+    hung_up_ = std::move(done);
+    EndWriting();
   }
   // The Link is gone: ends the stream without another callback.
   void Drop() {
     events_ = {};
-    flushed_ = nullptr;
+    hung_up_ = nullptr;
     Cancel();
   }
 
@@ -69,24 +71,19 @@ class Talk final : public net::GrpcClientCall {
     function(std::forward<Arguments>(arguments)...);
   }
 
-  void Written() override { FlushedIfSo(); }
-  void FlushedIfSo() {
-    if (flushed_ && (unsent() == 0 || ended())) Callback(std::exchange(flushed_, nullptr));
-  }
-
   void Over(const grpc::Status& status) override {
     Loss loss = Loss::kClosed;
     std::string detail = status.ok() ? "the coordinator closed the stream" : status.error_message();
     if (!garbage_.empty()) detail = garbage_;
     if (status.error_code() == grpc::StatusCode::UNAUTHENTICATED) loss = Loss::kUnauthenticated;
     if (!spoken_to_) detail += net::SilentCloseHint(status);
-    if (flushed_) Callback(std::exchange(flushed_, nullptr));
+    if (hung_up_) Callback(std::exchange(hung_up_, nullptr));
     if (events_.closed) Callback(events_.closed, loss, detail);
   }
 
   Link::Events events_;
   std::unique_ptr<StatusOr<CoordinatorMessage>> heard_;
-  std::function<void()> flushed_;
+  std::function<void()> hung_up_;
   std::string garbage_;
   const std::shared_ptr<Talk*> handle_ = std::make_shared<Talk*>(this);
   bool spoken_to_ = false;  // a message has arrived
@@ -106,9 +103,9 @@ class StreamLink final : public Link {
   void Send(const NodeMessage& message) override {
     if (*talk_ != nullptr) (*talk_)->Send(message);
   }
-  void Flush(std::function<void()> done) override {
+  void HangUp(std::function<void()> done) override {
     if (*talk_ == nullptr) return done();
-    (*talk_)->Flush(std::move(done));
+    (*talk_)->HangUp(std::move(done));
   }
 
  private:
@@ -131,9 +128,9 @@ class DialledLink final : public Link {
   void Send(const NodeMessage& message) override {
     if (stream_ != nullptr) stream_->Send(message);
   }
-  void Flush(std::function<void()> done) override {
+  void HangUp(std::function<void()> done) override {
     if (stream_ == nullptr) return done();
-    stream_->Flush(std::move(done));
+    stream_->HangUp(std::move(done));
   }
 
  private:

@@ -1,7 +1,7 @@
 // A node's connection to a coordinator, from the node's side.
 //
-// Loop thread only, callbacks included. A Link never calls back from within one of its own methods. Destroying it drops
-// the connection at once; no callback comes after that.
+// Loop thread only, callbacks included. A Link calls back from within none of its methods but HangUp. Destroying it
+// drops the connection at once; no callback comes after that.
 #pragma once
 
 #include <functional>
@@ -24,8 +24,9 @@ class Link {
   virtual ~Link() = default;
   // Before `connected` and after `closed` the message is dropped.
   virtual void Send(const NodeMessage& message) = 0;
-  // Calls `done` when everything sent has been handed to the other side, or can no longer be.
-  virtual void Flush(std::function<void()> done) = 0;
+  // Stops Send and calls `done` when the other side has received everything sent, or can no longer. A side that neither
+  // reads nor closes keeps it waiting: the caller sets a limit. `done` may come within this call.
+  virtual void HangUp(std::function<void()> done) = 0;
 };
 
 }  // namespace muster::rendezvous

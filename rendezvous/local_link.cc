@@ -24,7 +24,7 @@ class LocalLink final : public Link {
     });
   }
 
-  void Flush(std::function<void()> done) override {
+  void HangUp(std::function<void()> done) override {
     boost::asio::post(shared_->loop, std::move(done));  // runs after everything sent before
   }
 

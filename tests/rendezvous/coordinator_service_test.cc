@@ -4,11 +4,14 @@
 #include <dirent.h>
 #include <stdlib.h>
 
+#include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <latch>
 #include <sstream>
 #include <thread>
@@ -141,6 +144,79 @@ TEST_F(CoordinatorTest, AClosedStreamIsALostNodeAtOnce) {
   UntilHeard<Start>(*a, "round without b");
   EXPECT_EQ(a->Find<Start>()->assignment.node_count, 1);
   EXPECT_EQ(a->Find<Start>()->assignment.restart_count, 0);
+}
+
+// A coordinator in a process of its own: its loop runs in a thread, and can be held up.
+class FarCoordinator {
+ public:
+  FarCoordinator() {
+    CoordinatorService::Options options;
+    options.host = "127.0.0.1";
+    auto served = CoordinatorService::Serve(loop_, coordinator_, options);
+    EXPECT_TRUE(served.ok()) << served.status();
+    service_ = *std::move(served);
+    thread_ = std::thread([this] { loop_.run(); });
+  }
+  ~FarCoordinator() {
+    boost::asio::post(loop_, [this] {
+      service_.reset();
+      loop_.stop();
+    });
+    thread_.join();
+  }
+
+  std::string address() const { return fmt::format("127.0.0.1:{}", service_->port()); }
+  // Returns once the loop stands still. It goes on when the promise is kept.
+  std::promise<void> HoldUp() {
+    std::promise<void> go_on, stands;
+    std::future<void> standing = stands.get_future();
+    boost::asio::post(loop_, [stands = std::move(stands), until = go_on.get_future()]() mutable {
+      stands.set_value();
+      until.wait();
+    });
+    standing.wait();
+    return go_on;
+  }
+
+ private:
+  boost::asio::io_context loop_;
+  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_ = make_work_guard(loop_);
+  Coordinator coordinator_{loop_, {}};
+  std::unique_ptr<CoordinatorService> service_;
+  std::thread thread_;
+};
+
+// gRPC takes a message long before the coordinator reads it, and drops what is unread when a stream is cancelled.
+TEST_F(CoordinatorTest, TheLastWordOfANodeIsReadBeforeItIsGone) {
+  FarCoordinator far;
+  JobOptions job = Job(1, 2, 0);
+  job.heartbeat_timeout = std::chrono::hours(1);
+  auto a = DialTo(far.address(), Greeting("a", job));
+  UntilHeard<Start>(*a, "round of a alone");
+  auto b = DialTo(far.address(), Greeting("b", job));
+  UntilHeard<Stop>(*a, "stop for scaling up");
+  a->link->Send(Ready{a->Find<Start>()->assignment.id, 4000});
+  UntilHeard<Start>(*b, "round of both");
+  const RoundId both = b->Find<Start>()->assignment.id;
+  Until([&] { return a->Last<Start>()->assignment.id == both; }, "round of both, at a");
+  a->heard.clear();
+
+  std::promise<void> go_on = far.HoldUp();
+  bool hung_up = false;
+  b->link->Send(Leave{"preempted: SIGTERM", LeaveCause::kPreempted});
+  b->link->HangUp([&] {
+    hung_up = true;
+    boost::asio::post(loop_, [&] { b->link.reset(); });  // as an agent does that ends now
+  });
+  // Another coordinator hears a node and answers meanwhile.
+  Serve();
+  auto c = Dial(Greeting("c", Job(1, 1)));
+  UntilHeard<Start>(*c, "the round of the other one");
+  EXPECT_FALSE(hung_up) << "the coordinator has read nothing yet";
+  go_on.set_value();
+  UntilHeard<Stop>(*a, "stop for the node that leaves");
+  EXPECT_THAT(a->Find<Stop>()->reason, HasSubstr("is leaving (preempted: SIGTERM)"));
+  Until([&] { return hung_up; }, "the end of b's stream");
 }
 
 // Of several agents that start at the same time, exactly one serves the endpoint.
@@ -607,9 +683,9 @@ TEST_F(LocalLinkTest, StartsNoThread) {
   EXPECT_EQ(count_threads(), before);
   a.link->Send(Report{a.Find<Start>()->assignment.id, {}, {}, {}});
   Until([&] { return a.Find<Finish>() != nullptr; }, "finish");
-  bool flushed = false;
-  a.link->Flush([&] { flushed = true; });
-  Until([&] { return flushed; }, "flush");
+  bool hung_up = false;
+  a.link->HangUp([&] { hung_up = true; });
+  Until([&] { return hung_up; }, "the end");
 }
 
 TEST_F(LocalLinkTest, HearsNothingAfterTheCoordinatorsEnd) {
@@ -619,9 +695,9 @@ TEST_F(LocalLinkTest, HearsNothingAfterTheCoordinatorsEnd) {
   Until([&] { return a.connected; }, "connected");
   a.link->Send(Inspect{"job", false});
   coordinator.reset();
-  bool flushed = false;
-  a.link->Flush([&] { flushed = true; });
-  Until([&] { return flushed; }, "flush");
+  bool hung_up = false;
+  a.link->HangUp([&] { hung_up = true; });
+  Until([&] { return hung_up; }, "the end");
   EXPECT_TRUE(a.heard.empty());
   a.link.reset();
 }
