@@ -6,7 +6,7 @@ import threading
 from admission_case import AdmissionCase
 from cluster_case import NAMESPACE, tries
 from controller_case import OFF, ONCE, TRUE, is_true
-from pytorch_case import PyTorchCase
+from pytorch_case import LABEL, PyTorchCase, pytorch_job
 
 import class_runner
 from scenario import runtime
@@ -281,6 +281,40 @@ class PyTorchGang(PyTorchCase):
         self.end("life-master-0")
         self.await_end("life", "Succeeded")
         self.api.await_gone("workloads", "life")
+
+
+class PyTorchPreemption(PyTorchCase):
+    FLAGS = flags(GATES + FURTHER)
+
+    def test_all_pods_go_and_come_back_together(self):
+        self.serve()
+        self.api.ask(
+            "POST",
+            "/apis/scheduling.k8s.io/v1/priorityclasses",
+            {"metadata": {"name": "high"}, "value": 1000},
+        )
+        self.create_job("low", workers=ALL, annotations=NATIVE, container=WIDE)  # and the master: all room
+        self.await_running("low")
+        group = self.api.get("podgroups", "low")
+        self.assertEqual(group["spec"]["disruptionMode"], "PodGroup")
+        before = {pod["metadata"]["uid"] for pod in self.of("pods", "low").values()}
+        self.assertEqual(len(before), NODES * PER_NODE)
+        urgent = pytorch_job("urgent", workers=1, policy={"cleanPodPolicy": "All"}, annotations=NATIVE, container=WIDE)
+        for replica in urgent["spec"]["pytorchReplicaSpecs"].values():
+            replica["template"]["spec"]["priorityClassName"] = "high"
+        self.api.create("pytorchjobs", urgent)
+        self.await_running("urgent")
+        # None of the pods that wait again takes a part of the room that is left.
+        waiting = self.api.await_items(
+            "pods",
+            f"{LABEL}job-name=low",
+            lambda pods: len({pod["metadata"]["uid"] for pod in pods} - before) == NODES * PER_NODE == len(pods),
+        )
+        self.assertEqual([pod["spec"].get("nodeName") for pod in waiting], [None] * len(waiting))
+        self.end("urgent-master-0")
+        self.await_end("urgent", "Succeeded")
+        status = self.await_running("low")["status"]
+        self.assertEqual((status.get("restarts", 0), status.get("attempt", 0)), (0, 0))
 
 
 if __name__ == "__main__":
