@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <boost/asio/steady_timer.hpp>
+#include <filesystem>
 #include <fstream>
 #include <utility>
 
@@ -55,7 +56,11 @@ http::Server::Handler Always(std::string text) {
 LiveOptions LookCloser(const RunOptions& options) {
   constexpr std::string_view kNamespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
   LiveOptions closer;
-  closer.log_dir = options.logs.Folder();
+  // A reader of the page may be in another folder.
+  if (const std::string logs = options.logs.Folder(); !logs.empty()) {
+    std::error_code ignored;
+    closer.log_dir = std::filesystem::absolute(logs, ignored).lexically_normal();
+  }
   closer.kube_namespace = HostFs().ReadLine(kNamespaceFile).value_or("");
   closer.is_indexed = Environment::OfProcess().NonBlank("JOB_COMPLETION_INDEX").has_value();
   closer.machine = HostName();

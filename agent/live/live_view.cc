@@ -85,6 +85,14 @@ void Add(std::vector<LiveWarning>& warnings, LiveWarning::Kind kind, std::string
   if (warnings.size() < kMostWarnings) warnings.push_back({kind, std::move(text)});
 }
 
+// "worker rank 2 on node-1 ended: exit code 1: ValueError: no data"
+std::string FailureText(const WorkerFailure& failure) {
+  const std::string line = OwnLine(failure);
+  return fmt::format("{} on {} ended: {}{}{}", WhoFailed(failure), failure.node,
+                     DescribeEnd(failure.exit_code, failure.signal), line.empty() ? "" : ": ",
+                     Abbreviated(line, kLongestQuote));
+}
+
 }  // namespace
 
 LivePace PaceOf(const StatusReport& report) {
@@ -179,13 +187,9 @@ std::vector<LiveWarning> WarningsOf(const LiveView& view) {
     Add(warnings, LiveWarning::Kind::kFailure,
         fmt::format("rank {} on {} ended: {}", rank.rank, rank.node->node, DescribeExit(code)));
   }
-  if (report.overcome) {
-    const std::string line = OwnLine(*report.overcome);
+  if (report.overcome && report.phase != "running") {
     Add(warnings, LiveWarning::Kind::kFailure,
-        fmt::format("restart {} of {}: {} on {} ended: {}{}{}", report.restart_count, report.max_restarts,
-                    WhoFailed(*report.overcome), report.overcome->node,
-                    DescribeEnd(report.overcome->exit_code, report.overcome->signal), line.empty() ? "" : ": ",
-                    Abbreviated(line, kLongestQuote)));
+        fmt::format("restart {} of {}: {}", report.restart_count, report.max_restarts, FailureText(*report.overcome)));
   }
   if (report.cut_off) {
     Add(warnings, LiveWarning::Kind::kLost,
@@ -211,6 +215,11 @@ std::vector<LiveWarning> WarningsOf(const LiveView& view) {
         fmt::format("rank {} on {} is slow: {} a step, the others {}", slow->rank, slow->node,
                     FormatSeconds(std::chrono::duration<double>(slow->step_time).count()),
                     FormatSeconds(std::chrono::duration<double>(slow->others).count())));
+  }
+  if (report.overcome && report.phase == "running") {
+    Add(warnings, LiveWarning::Kind::kOvercome,
+        fmt::format("overcome by restart {} of {}: {}", report.restart_count, report.max_restarts,
+                    FailureText(*report.overcome)));
   }
   return warnings;
 }

@@ -65,7 +65,13 @@ std::string Sentence(const LiveView& view);
 // A failed worker, a slow or lost node, a silent rank: each with its evidence, in one sentence. The worst first, at
 // most 20.
 struct LiveWarning {
-  enum class Kind { kFailure, kLost, kSilent, kSlow };
+  enum class Kind {
+    kFailure,  // it stops the round now
+    kLost,     // a node is gone, or this side is cut off
+    kSilent,
+    kSlow,
+    kOvercome,  // a failure that a restart has answered; after all others
+  };
   Kind kind = Kind::kFailure;
   std::string text;
 };

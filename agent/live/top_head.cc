@@ -161,6 +161,8 @@ Ink WarningInk(LiveWarning::Kind kind) {
     case LiveWarning::Kind::kSilent:
     case LiveWarning::Kind::kSlow:
       return Ink::kYellow;
+    case LiveWarning::Kind::kOvercome:
+      return Ink::kPlain;
   }
   return Ink::kYellow;
 }

@@ -22,8 +22,8 @@ struct Kind {
 constexpr std::array<Kind, 7> kKinds = {{{"ok", "succeeded"},
                                          {"stopped", "stopped because of another"},
                                          {"open", "no end recorded"},
-                                         {"retry", "failed, retryable"},
-                                         {"fatal", "failed, fatal"},
+                                         {"retry", "failed, exit code 128 or more"},
+                                         {"fatal", "failed, exit code below 128"},
                                          {"run", "job: all workers run"},
                                          {"lost", "job: time lost"}}};
 const Kind& KindOf(const PlotBar& bar) { return kKinds[static_cast<size_t>(bar.kind)]; }

@@ -211,11 +211,16 @@ TEST(LiveView, WhatIsWrongIsNamedWithItsEvidence) {
   std::vector<std::string> texts;
   for (const LiveWarning& warning : WarningsOf(view)) texts.push_back(warning.text);
   EXPECT_THAT(texts, ElementsAre("rank 2 on node-1 ended: exit code 137 (128 + SIGKILL)",
-                                 "restart 1 of 3: worker rank 2 on node-1 ended: exit code 1: ValueError: no data",
                                  "node node-2 was lost 3.00 s ago: its connection closed",
                                  "node node-0 was last heard 9.00 s ago; after 15.0 s it counts as lost",
                                  "node node-0 is slow: memory 3.1 GB/s, the others 12.4 GB/s",
-                                 "rank 3 on node-1 is slow: 1.00 s a step, the others 100 ms"));
+                                 "rank 3 on node-1 is slow: 1.00 s a step, the others 100 ms",
+                                 "overcome by restart 1 of 3: worker rank 2 on node-1 ended: exit code 1: "
+                                 "ValueError: no data"));
+  view.report.phase = "stopping";
+  EXPECT_EQ(WarningsOf(view).at(1).text,
+            "restart 1 of 3: worker rank 2 on node-1 ended: exit code 1: ValueError: no data");
+  EXPECT_EQ(WarningsOf(view).at(1).kind, LiveWarning::Kind::kFailure);
   view.report.lost.assign(100, {"node-2", "", "", true, seconds(3), seconds(4)});
   EXPECT_EQ(WarningsOf(view).size(), 20u);
 }
