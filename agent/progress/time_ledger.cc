@@ -14,6 +14,10 @@ void TimeLedger::Enter(std::optional<TimeUse> use, TimePoint now) {
 
 void TimeLedger::Begin(TimePoint now) { Enter(TimeUse::kWaiting, now); }
 
+void TimeLedger::Succeeded() {
+  if (use_ == TimeUse::kStart && !highest_) use_ = TimeUse::kTraining;
+}
+
 void TimeLedger::Saved(TimePoint now) {
   saved_ = now;
   not_kept_ = {};

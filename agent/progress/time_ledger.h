@@ -4,8 +4,9 @@
 // Positions are those of rank_progress.h: after a restart the work up to the highest position of the attempts before
 // is done again.
 //
-// A program that tells no progress trains from its first output on, or from its start if its output is not seen. Of one
-// that does, the time until its first position in an attempt is its start, whatever it wrote before.
+// A program that tells no progress trains from its first output on, or from its start if its output is not seen, or if
+// it succeeds without any. Of one that does, the time until its first position in an attempt is its start, whatever it
+// wrote before.
 //
 // Of a program that tells no positions but is known to save checkpoints, the work after its last one is not kept: it
 // counts as redone once the next attempt runs, or the run is over. One that is saved while the workers are stopped
@@ -27,6 +28,7 @@ class TimeLedger {
   void FirstOutput(TimePoint now);  // of this attempt
   void Position(double position, TimePoint now);
   void Saved(TimePoint now);  // a checkpoint
+  void Succeeded();           // the workers of this node, before any Stops()
   // The attempt begins to end. `hangs_since`: it ends because it hangs, with the last sign of progress at that moment.
   void Stops(TimePoint now, std::optional<TimePoint> hangs_since = std::nullopt);
   void End(TimePoint now);  // the run is decided: nothing counts from here on

@@ -101,6 +101,7 @@ void RoundLedger::WorkersFailed(const std::vector<WorkerFailure>& failures, Time
 void RoundLedger::WorkersSucceeded() {
   if (stage_ != Stage::kRunning && stage_ != Stage::kStarting) return;
   stage_ = Stage::kSucceeded;
+  time_.Succeeded();
   reason_ = "all workers of this node succeeded";
 }
 

@@ -45,6 +45,30 @@ TEST(TimeLedgerTest, ARunWithAFailureAndWorkThatIsDoneAgain) {
   EXPECT_DOUBLE_EQ(*GoodputOf(ledger.At(At(999))), 0.8);
 }
 
+TEST(TimeLedgerTest, OfAProgramThatSaysNothingAllIsTrainingOnceItHasSucceeded) {
+  TimeLedger ledger;
+  ledger.Begin(At(0));
+  ledger.WorkersRun(At(2));
+  ledger.Stops(At(10));  // a failure
+  ledger.WorkersRun(At(11));
+  EXPECT_EQ(Spent(ledger, 60), (Uses{{"waiting", 2}, {"start", 57}, {"restart", 1}}));
+  ledger.Succeeded();
+  ledger.End(At(61));
+  EXPECT_EQ(Spent(ledger, 61), (Uses{{"waiting", 2}, {"start", 8}, {"training", 50}, {"restart", 1}}));
+}
+
+TEST(TimeLedgerTest, ASuccessTellsNothingOfOneThatToldPositions) {
+  TimeLedger ledger;
+  ledger.Begin(At(0));
+  ledger.WorkersRun(At(0));
+  ledger.Position(7, At(5));
+  ledger.Stops(At(10));
+  ledger.WorkersRun(At(10));
+  ledger.Succeeded();
+  ledger.End(At(20));
+  EXPECT_EQ(Spent(ledger, 20), (Uses{{"training", 5}, {"start", 15}}));
+}
+
 TEST(TimeLedgerTest, WithoutPositionsTheFirstOutputIsTheBeginOfTheTraining) {
   TimeLedger ledger;
   ledger.Begin(At(0));
@@ -144,7 +168,7 @@ TEST(TimeLedgerTest, TheUsesAddUpWhateverHappens) {
     const int events = static_cast<int>(random() % 30);
     for (int i = 0; i < events; ++i) {
       now += static_cast<int>(random() % 20);
-      switch (random() % 4) {
+      switch (random() % 5) {
         case 0:
           ledger.WorkersRun(At(now));
           break;
@@ -152,6 +176,9 @@ TEST(TimeLedgerTest, TheUsesAddUpWhateverHappens) {
           ledger.FirstOutput(At(now));
           break;
         case 2:
+          ledger.Succeeded();
+          break;
+        case 3:
           ledger.Position(static_cast<double>(random() % 50), At(now));
           break;
         default:
