@@ -8,6 +8,7 @@ from processes import Broken
 from scenario import INITIALIZER, Scenario, put_before, runtime, shell, train_job
 
 QUEUE_NAME = "kueue.x-k8s.io/queue-name"
+WORKLOADS = "workloads.kueue.x-k8s.io"  # Kubernetes has workloads, too
 MULTIKUEUE = "kueue.x-k8s.io/multikueue"
 NODE_LABEL = "kubernetes.io/os"  # of the flavour: admitted pods have it in their node selector
 SHARED = {"volumeMounts": [{"name": "shared", "mountPath": "/shared"}]}
@@ -110,11 +111,11 @@ class Queued(Scenario):
         """The name of Kueue's Workload for the TrainJob. Call it when the TrainJob has a status."""
         found = [
             item["metadata"]["name"]
-            for item in self.cluster.get("workloads", "-n", self.namespace)["items"]
+            for item in self.cluster.get(WORKLOADS, "-n", self.namespace)["items"]
             if item["metadata"]["ownerReferences"][0]["name"] == name
         ]
         self.assertEqual(len(found), 1, f"Kueue's Workloads for {name}")
-        return f"workload/{found[0]}"
+        return f"{WORKLOADS}/{found[0]}"
 
     def await_workload(self, workload, wanted):
         return self.cluster.await_object(workload, wanted, self.namespace)
@@ -158,6 +159,32 @@ class Kueue(Queued):
         )
         self.condition(self.finished("first"), "Complete")
         self.await_workload(workload, lambda found: verdict(found, "Finished")[0] == "True")
+
+    def test_a_gang_of_kubernetes_in_a_queue(self):
+        """Kueue decides when the pods are created; the scheduler then places them as a gang."""
+        self.queue("200m")
+        self.submit("gang", until("gang"), annotations={"muster.dev/gang": "native"}, suspend=True)
+        self.await_job("gang", is_running)
+        [group] = self.cluster.get("podgroups.scheduling.k8s.io", "-n", self.namespace)["items"]
+        self.assertEqual(group["spec"]["schedulingPolicy"], {"gang": {"minCount": 2}})
+        name = group["metadata"]["name"]
+        self.assertEqual([pod["spec"]["schedulingGroup"]["podGroupName"] for pod in self.pods("gang")], [name] * 2)
+        # An eviction takes the group with the pods. The next admission makes another one.
+        workload = self.workload("gang")
+
+        def activate(active):
+            change = json.dumps({"spec": {"active": active}})
+            self.cluster.kubectl("patch", workload, "-n", self.namespace, "--type=merge", "-p", change)
+
+        activate(False)
+        self.await_job("gang", lambda job: is_suspended(job) and job["status"]["jobsStatus"][0]["active"] == 0)
+        self.assertEqual(self.cluster.get("podgroups.scheduling.k8s.io", "-n", self.namespace)["items"], [])
+        activate(True)
+        self.await_job("gang", is_running)
+        [again] = self.cluster.get("podgroups.scheduling.k8s.io", "-n", self.namespace)["items"]
+        self.assertNotEqual(again["metadata"]["name"], name)
+        self.let_go("gang")
+        self.condition(self.finished("gang"), "Complete")
 
     def test_the_quota_of_a_finished_initializer(self):
         """An initializer that has succeeded frees its quota for the next job while the nodes run."""

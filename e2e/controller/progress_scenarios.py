@@ -1,9 +1,14 @@
 """The progress of a job, as its pods post it with the program of docs/controller.md, or as its output tells it."""
 
+import contextlib
+import json
 import os
 import re
+import subprocess
+import time
 
 from installation import DEPLOYMENT, NAMESPACE, ROOT
+from processes import WAIT
 from scenario import DEBIAN, Scenario, host_folders, runtime, shell, train_job
 
 HOST = f"{DEPLOYMENT}.{NAMESPACE}.svc"
@@ -65,3 +70,54 @@ class Progress(Scenario):
                 "lastUpdatedTime": "2026-01-01T00:00:00Z",
             },
         )
+
+    def test_top_follows_a_job(self):
+        """`muster top` sees both ranks through kubectl's port-forward to one pod, and ends with the run."""
+        script = """
+        for step in 1 2 3; do echo step $step/4 loss 0.5; sleep 0.5; done >&2
+        until [ -e /shared/go ]; do sleep 0.1; done
+        echo step 4/4 loss 0.25 >&2
+        """
+        self.create(
+            runtime(
+                "seen",
+                2,
+                {"torch": {"numProcPerNode": 1}},
+                {"volumes": [{"name": "shared", "hostPath": {"path": self.shared()}}]},
+                container={
+                    "command": ["torchrun", "--no-python", *shell(script)],
+                    "volumeMounts": [{"name": "shared", "mountPath": "/shared"}],
+                },
+            ),
+            train_job("seen", "seen"),
+        )
+        self.cluster.await_object(
+            "trainjob/seen", lambda job: job.get("status", {}).get("readyNodes") == 2, self.namespace
+        )
+        top = subprocess.Popen(
+            self.cluster.inside(
+                [os.path.join(self.nodes.binaries, "muster"), "top", "trainjob/seen", "-n", self.namespace, "--json"]
+            ),
+            env=self.cluster.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        with contextlib.ExitStack() as end:
+            end.callback(top.wait)
+            end.callback(top.kill)
+            until = time.monotonic() + WAIT
+            for line in top.stdout:
+                self.assertLess(time.monotonic(), until, line)
+                ranks = [rank for node in json.loads(line)["nodes"] for rank in node.get("ranks", [])]
+                if [rank.get("position") for rank in ranks] == [3, 3]:
+                    break
+            else:
+                self.fail(f"top ended with {top.wait()}: {top.stderr.read()}")
+            self.assertEqual([rank["last_line"] for rank in ranks], ["step 3/4 loss 0.5"] * 2)
+            with open(os.path.join(self.shared(), "go"), "w"):
+                pass
+            last = top.stdout.read().splitlines()[-1:]
+            self.assertEqual(top.wait(), 0, (last, top.stderr.read()))
+        # Not finished(): the agent stays up to 2 s after the run for who looks, which no part of its time is.
+        self.cluster.await_object("trainjob/seen", lambda job: job["status"].get("state") == "Complete", self.namespace)
