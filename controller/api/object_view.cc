@@ -167,9 +167,14 @@ std::optional<WireField> ObjectView::Last(const char* name, WireType type) const
 }
 
 bool ObjectView::Has(const char* name) const {
-  if (json_ != nullptr) return FindField(*json_, name) != nullptr;
+  if (json_ != nullptr) {
+    const Json* field = FindField(*json_, name);
+    return field != nullptr && *field != "";
+  }
   bool any = false;
-  Each(name, [&any](const ProtobufField&, const WireField&) { any = true; });
+  Each(name, [&any](const ProtobufField& field, const WireField& wire) {
+    any = field.kind != Kind::kText || !wire.bytes.empty();
+  });
   return any;
 }
 

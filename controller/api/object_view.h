@@ -29,7 +29,7 @@ class ObjectView {
       : bytes_(bytes), message_(&message), whole_(whole) {}
 
   const Json* json() const { return json_; }  // null: it is absent, or protobuf
-  bool Has(const char* name) const;           // JSON's null counts as absent
+  bool Has(const char* name) const;           // JSON's null and an empty text count as absent
   ObjectView Part(const char* name) const;    // absent: has no fields either
   std::vector<ObjectView> List(const char* name) const;
   size_t Count(const char* name) const;  // of a list

@@ -161,7 +161,7 @@ struct ObservedPodGroup {
 struct ObservedObject {
   std::string kind;
   Meta meta;
-  PackedJson fields;  // what a plan sets of it; null: of this kind only the existence counts
+  PackedJson fields;  // what a plan sets of it; of a ConfigMap a digest of each value, which may be large
 };
 
 // A node of the rendezvous that the agents of a running job have lost.

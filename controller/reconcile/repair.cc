@@ -1,6 +1,7 @@
 #include "controller/reconcile/repair.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "base/text.h"
 #include "controller/api/lenient.h"
@@ -13,6 +14,15 @@ namespace {
 bool SameAmount(const Json& one, const Json& other) {
   const auto a = ReadQuantity(one), b = ReadQuantity(other);
   return a.ok() && b.ok() && *a == *b;
+}
+
+// {"data": {"ca.crt": 12345}} of a ConfigMap.
+Json DigestsOf(const Json& config_map) {
+  Json digests = Json::object();
+  for (const auto& [key, value] : PartOf(config_map, "data").items()) {
+    if (value.is_string()) digests[key] = std::hash<std::string>()(value.get_ref<const std::string&>());
+  }
+  return {{"data", std::move(digests)}};
 }
 
 }  // namespace
@@ -60,8 +70,10 @@ bool IsWrong(const PlannedObject& planned, const Meta& job, const std::vector<Ob
     return object.kind == kind && object.meta.name == name;
   });
   if (found == there->end() || !found->meta.IsControlledBy(job)) return true;
-  // One that is being deleted is created again when it is gone.
-  return !found->meta.deleted && !found->fields.is_null() && !Holds(found->fields.Unpack(), planned.object);
+  // One that is being deleted is created again when it is gone. What may not be changed stays as it is.
+  if (found->meta.deleted || planned.if_there != PlannedObject::IfThere::kUpdate) return false;
+  const Json fields = found->fields.Unpack();
+  return !(kind == kConfigMapKind ? Holds(fields, DigestsOf(planned.object)) : Holds(fields, planned.object));
 }
 
 bool IsMounted(const PlannedObject& planned, const std::vector<ObservedPod>& pods) {
@@ -86,6 +98,7 @@ StatusOr<ObservedObject> ReadObject(const Json& object) {
   ObservedObject read{.kind = TextField(object, "kind"), .meta = {}, .fields = {}};
   MUSTER_ASSIGN_OR_RETURN(read.meta, ReadMeta(object));
   read.meta.annotations.clear();
+  if (read.kind == kConfigMapKind) read.fields = PackedJson(DigestsOf(object));
   if (read.kind != kAutoscalerKind) return read;
   const Json& metadata = PartOf(object, "metadata");
   Json fields = {

@@ -24,8 +24,8 @@ void SettleService(const Json& planned, const Meta& job, const std::vector<Obser
 // such; the owners are not compared.
 bool Holds(const Json& found, const Json& planned);
 
-// True if the followed object is not `there`, belongs to another owner than `job`, or does not hold what is planned.
-// False: it is right, or of a kind that is not followed. `there`: null: nothing is followed.
+// True if the followed object is not `there`, belongs to another owner than `job`, or does not hold what is planned and
+// may be updated. False: it is right, or of a kind that is not followed. `there`: null: nothing is followed.
 bool IsWrong(const PlannedObject& planned, const Meta& job, const std::vector<ObservedObject>* there);
 
 // Whether `planned` is a Secret, and a pod has started with it. So it exists, or MakeSecretAgain() will hear of it.

@@ -7,6 +7,15 @@
 #include "controller/api/reasons.h"
 
 namespace muster::controller {
+namespace {
+
+// An agent found no coordinator, or too few nodes.
+bool GaveUp(const ObservedEnd& end) {
+  const bool gave_up = end.exit_code == kExitRendezvousTimeout || end.exit_code == kExitCoordinatorLost;
+  return gave_up && !end.init && end.message && end.finished;
+}
+
+}  // namespace
 
 std::optional<WallTime> RunSucceededAt(std::string_view run_id, const std::vector<const ObservedPod*>& pods,
                                        int least_rank) {
@@ -22,15 +31,36 @@ std::optional<WallTime> RunSucceededAt(std::string_view run_id, const std::vecto
   return first;
 }
 
+bool HasUnseenSuccess(const ObservedJob& job, const std::vector<const ObservedPod*>& pods) {
+  for (int index = 0; index < job.pods; ++index) {
+    if (!HasCompleted(job, index)) continue;
+    const bool seen = std::any_of(pods.begin(), pods.end(), [index](const ObservedPod* pod) {
+      return pod->index == index && (pod->phase == "Succeeded" || StillRuns(*pod));
+    });
+    if (!seen) return true;
+  }
+  return false;
+}
+
+std::optional<WallTime> UnseenRunEndedAt(const ObservedJob& job, const std::vector<const ObservedPod*>& pods) {
+  if (!HasUnseenSuccess(job, pods)) return std::nullopt;
+  std::optional<WallTime> first;
+  for (const ObservedPod* pod : pods) {
+    for (const ObservedEnd& end : pod->ends) {
+      if (!GaveUp(end)) continue;
+      if (!first || *end.finished < *first) first = end.finished;
+    }
+  }
+  return first;
+}
+
 bool CameTooLate(const ObservedPod& pod, WallTime ended) {
   return StillRuns(pod) && (pod.phase == "Pending" || (pod.meta.created && *pod.meta.created > ended));
 }
 
 bool FoundNobody(const ObservedPod& pod, WallTime ended) {
-  return std::any_of(pod.ends.begin(), pod.ends.end(), [ended](const ObservedEnd& end) {
-    const bool gave_up = end.exit_code == kExitRendezvousTimeout || end.exit_code == kExitCoordinatorLost;
-    return gave_up && !end.init && end.message && end.finished && *end.finished >= ended;
-  });
+  return std::any_of(pod.ends.begin(), pod.ends.end(),
+                     [ended](const ObservedEnd& end) { return GaveUp(end) && *end.finished >= ended; });
 }
 
 EventText SucceededWithout(const std::string& pod) {

@@ -21,6 +21,14 @@ inline constexpr std::chrono::seconds kRunEndsWithin{10};
 std::optional<WallTime> RunSucceededAt(std::string_view run_id, const std::vector<const ObservedPod*>& pods,
                                        int least_rank = 0);
 
+// The same without a word: an index of the Job has succeeded, and its pod was deleted before the agent's word was read
+// (by an eviction, while no controller was there). The run's end is not known, so it is the first moment when an agent
+// of another index found nobody. nullopt: no index has succeeded unseen, or no agent has given up yet.
+std::optional<WallTime> UnseenRunEndedAt(const ObservedJob& job, const std::vector<const ObservedPod*>& pods);
+
+// Whether an index of the Job has succeeded and none of its pods tells of it.
+bool HasUnseenSuccess(const ObservedJob& job, const std::vector<const ObservedPod*>& pods);
+
 // The pod may run, but came too late for a run that ended at `ended`: its main container has not started, or the pod
 // was created after the end.
 bool CameTooLate(const ObservedPod& pod, WallTime ended);

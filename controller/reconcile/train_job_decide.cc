@@ -413,7 +413,8 @@ class Deciding {
       }
       const WallTime over = placed.run_ended ? *placed.run_ended + kRunEndsWithin : WallTime::max();
       if (placed.run_ended && now_ < over) decision_.LookAgain(over);
-      const int nodes = now_ < over ? pods : 0;
+      const bool is_over = now_ >= over || (!placed.run_ended && HasUnseenSuccess(*placed.job, placed.pods));
+      const int nodes = is_over ? 0 : pods;
       for (const ObservedPod* pod : placed.pods) {
         const std::string_view told = pod->meta.Annotation(kNodesAnnotation);
         if (!StillRuns(*pod) || told.empty() || told == fmt::format("{}", nodes)) continue;

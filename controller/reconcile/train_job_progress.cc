@@ -46,7 +46,8 @@ bool IsDone(const ObservedJob& job, const std::vector<const ObservedPod*>& pods,
 std::optional<WallTime> RunEndedAt(const ObservedJob& job, const std::vector<const ObservedPod*>& pods) {
   const OwnerReference* owner = job.meta.Controller();
   if (job.complete || job.suspended || owner == nullptr) return std::nullopt;
-  return RunSucceededAt(owner->uid, pods);
+  const auto said = RunSucceededAt(owner->uid, pods);
+  return said ? said : UnseenRunEndedAt(job, pods);
 }
 
 // Whether all pods but `idle` have ended with the run, which succeeded at `ended`. Sets `idle`: those that came too

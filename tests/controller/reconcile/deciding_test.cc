@@ -233,6 +233,35 @@ TEST(RunIsOver, APodThatComesTooLateIsNotAwaited) {
   }
 }
 
+// An eviction took the pod of node 0 before any controller had read its word. Its Job counts it as succeeded.
+TEST(RunIsOver, WithoutTheWordOfAPodWhoseIndexHasSucceeded) {
+  const struct {
+    const char* what;
+    int code;  // with which the pod of node 1 ended; 0: it waits
+    std::vector<std::pair<int, int>> completed;
+    bool over;
+  } rows[] = {
+      {"it waits for peers", 0, {{0, 0}}, false},
+      {"it gave up, since it met nobody", kExitRendezvousTimeout, {{0, 0}}, true},
+      {"its coordinator was lost", kExitCoordinatorLost, {{0, 0}}, true},
+      {"it failed by itself", 1, {{0, 0}}, false},
+      {"no index has succeeded", kExitRendezvousTimeout, {}, false},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.what);
+    TrainJobPlan plan = TwoNodes();
+    plan.jobs[0].agent = true;
+    Observed observed;
+    observed.services = {HeadlessService()};
+    observed.jobs = {There("a-node-0")};
+    observed.jobs[0].meta.owners = {{"trainer.kubeflow.org/v1alpha1", "TrainJob", "a", Job().meta.uid, true}};
+    observed.jobs[0].completed = row.completed;
+    observed.pods = {Pod(observed.jobs[0], 1)};
+    if (row.code != 0) observed.pods[0] = Failed(observed.pods[0], row.code, TerminationMessage());
+    EXPECT_EQ(Decide(Job(), plan, observed, kNow).status.Find("Complete") != nullptr, row.over);
+  }
+}
+
 // The Workers have succeeded in the run of all nodes. The Master had no part in it.
 TEST(RunIsOver, APyTorchJobDoesNotAwaitAMasterThatFindsNobody) {
   enum class Master { kLate, kGone, kGaveUp, kEarly };

@@ -227,6 +227,7 @@ TEST(ReadPod, ThatItIsStranded) {
   } rows[] = {
       {"Never", "Pending", gone + ", " + had, true},
       {"Never", "Pending", gone + ", " + installed, true},
+      {"Never", "Pending", gone + ", " + Replaced(had, "containerd://1", ""), false},  // as protobuf says it
       {"Never", "Pending", gone, false},  // its first sandbox is still to come
       {"Never", "Pending", had, false},
       {"Never", "Pending", Replaced(gone, "'False'", "'True'") + ", " + had, false},

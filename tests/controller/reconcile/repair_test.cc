@@ -29,6 +29,7 @@ PlannedObject Scaler() {
 PlannedObject Hosts() {
   PlannedObject planned;
   planned.object = {{"kind", "ConfigMap"}, {"metadata", {{"name", "a-hosts"}}}, {"data", {{"hostfile", "a-node-0"}}}};
+  planned.if_there = PlannedObject::IfThere::kUpdate;
   return planned;
 }
 
@@ -56,6 +57,8 @@ TEST(Repair, AChangedFieldOfThePlanIsFound) {
   same_amount["external"]["target"]["averageValue"] = "2";
   other_amount["external"]["target"]["averageValue"] = "3";
   default_added["external"]["metric"] = {{"selector", nullptr}};
+  PlannedObject fixed = Hosts();
+  fixed.if_there = PlannedObject::IfThere::kBelongs;
   const Row rows[] = {
       {"as planned", Scaler(), [](Json&) {}, false},
       {"another limit", Scaler(), spec("maxReplicas", 9), true},
@@ -79,7 +82,12 @@ TEST(Repair, AChangedFieldOfThePlanIsFound) {
        },
        false},
       {"another name", Scaler(), [](Json& object) { object["metadata"]["name"] = "b"; }, true},
-      {"a ConfigMap exists", Hosts(), [](Json& object) { object.erase("data"); }, false},
+      {"a ConfigMap as planned", Hosts(), [](Json&) {}, false},
+      {"without its data", Hosts(), [](Json& object) { object.erase("data"); }, true},
+      {"without a key", Hosts(), [](Json& object) { object["data"].erase("hostfile"); }, true},
+      {"another value", Hosts(), [](Json& object) { object["data"]["hostfile"] = "a-node-1"; }, true},
+      {"a key that is not ours", Hosts(), [](Json& object) { object["data"]["more"] = "x"; }, false},
+      {"one that may not be changed", fixed, [](Json& object) { object.erase("data"); }, false},
   };
   for (const Row& row : rows) {
     Json object = Stored(row.planned);

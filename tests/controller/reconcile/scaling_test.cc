@@ -82,6 +82,19 @@ TEST(Scaling, APodThatOutlivesItsRunIsToldThatNoNodeIsLeft) {
   EXPECT_THAT(Actions(Decide(Job(), scaled.plan, scaled.observed, over)), IsEmpty());
 }
 
+// The pod of node 0 was deleted before its word was read. Its Job says that the index has succeeded.
+TEST(Scaling, APodOfARunWhoseSuccessNobodySawIsToldThatNoNodeIsLeft) {
+  Scaled scaled = ScaledJob(2, 2);
+  scaled.plan.jobs[0].agent = true;
+  scaled.observed.jobs[0].meta.owners = {{"trainer.kubeflow.org/v1alpha1", "TrainJob", "a", Job().meta.uid, true}};
+  scaled.observed.pods.erase(scaled.observed.pods.begin());
+  EXPECT_THAT(Actions(Decide(Job(), scaled.plan, scaled.observed, kNow)), IsEmpty()) << "it may still come";
+  scaled.observed.jobs[0].completed = {{0, 0}};
+  const TrainJobDecision decision = Decide(Job(), scaled.plan, scaled.observed, kNow);
+  EXPECT_THAT(Actions(decision), ElementsAre("tell a-node-0-1-x"));
+  EXPECT_EQ(decision.actions[0].pods, 0);
+}
+
 TEST(Scaling, AStepThatIsNotElasticDoesNotScale) {
   Scaled scaled = ScaledJob(2, 4);
   scaled.plan.jobs[0].scales = false;
