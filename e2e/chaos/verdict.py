@@ -67,10 +67,13 @@ class Record:
         self.moved.update(struck.moved)
 
 
+WORKLOADS = "workloads.kueue.x-k8s.io"  # Kubernetes has workloads, too
+
+
 def left(world, allowed):
     """What is left of the jobs after their deletion. `allowed`: (kind, name) of objects that are not theirs."""
     found = []
-    for kind in ("trainjobs", "pytorchjobs", "jobs", "pods", "services", "configmaps", "secrets", "workloads"):
+    for kind in ("trainjobs", "pytorchjobs", "jobs", "pods", "services", "configmaps", "secrets", WORKLOADS):
         for item in world.get(kind):
             if (kind, item["metadata"]["name"]) not in allowed:
                 found.append(f"{kind}/{item['metadata']['name']} of {job_of(item) or 'no job'} is left")

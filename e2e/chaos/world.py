@@ -89,10 +89,16 @@ class World:
                 self.kubectl("create", "-f", "-", content=json.dumps(made))
 
     def revive(self):
-        """Starts the parts of the control plane that have ended by themselves, as its machine would. Returns them."""
-        ended = [name for name in self.starts if name not in self.struck and not self.cluster.processes.alive(name)]
+        """Starts the parts that have ended by themselves, as their machines would: of the control plane and of nodes. A
+        kubelet ends at its start if its containerd is not ready yet. Returns them."""
+        starts = {name: start for name, start in self.starts.items() if not self.cluster.processes.alive(name)}
+        for node in self.nodes:
+            for program, start in (("containerd", node.start_containerd), ("kubelet", node.start_kubelet)):
+                if node.name not in self.struck and not node.alive(program):
+                    starts[f"{program} of {node.name}"] = start
+        ended = [name for name in starts if name not in self.struck]
         for name in ended:
-            self.starts[name]()
+            starts[name]()
         return ended
 
     def stop(self):

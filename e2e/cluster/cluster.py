@@ -94,7 +94,12 @@ class Cluster:
     @property
     def environment(self):
         """The environment of this cluster's `kubectl`; with a namespace, only for programs that run inside()."""
-        return {**os.environ, "KUBECONFIG": self.kubeconfig, "PATH": f"{self.programs}:{os.environ['PATH']}"}
+        return {
+            **os.environ,
+            "KUBECONFIG": self.kubeconfig,
+            "KUBECACHEDIR": os.path.join(self.folder, "kubectl"),  # clusters of the same address serve other resources
+            "PATH": f"{self.programs}:{os.environ['PATH']}",
+        }
 
     def inside(self, command):
         """The command line that runs `command` in the cluster's network."""

@@ -2,6 +2,7 @@
 
 import json
 
+from processes import WAIT
 from scenario import Scenario, runtime, shell, train_job
 
 OFF = {"muster.dev/agent": "off"}
@@ -48,6 +49,64 @@ class Plain(Scenario):
         job = self.finished("mine")
         self.condition(job, "Complete")
         self.assertEqual(job["status"]["nodes"], 2)
+
+    def test_a_volume_that_comes_late(self):
+        """The kubelet cannot mount it for longer than a pod may be without a sandbox that it has had. The pod stays."""
+        late = {"name": "late", "configMap": {"name": "late"}}
+        mount = {"name": "late", "mountPath": "/late"}
+        self.create(
+            runtime(
+                "late",
+                1,
+                {},
+                {"volumes": [late]},
+                container={"command": shell("cat /late/word"), "volumeMounts": [mount]},
+            ),
+            train_job("late", "late"),
+        )
+        self.cluster.await_object(
+            "job/late-node-0", lambda job: job.get("status", {}).get("active") == 1, self.namespace
+        )
+        [pod] = self.pods("late")
+        about = ["--field-selector", f"involvedObject.uid={pod['metadata']['uid']},reason=FailedMount"]
+        self.cluster.kubectl("wait", "--for=create", "events", *about, "-n", self.namespace, f"--timeout={WAIT}s")
+        [event] = self.cluster.get("events", *about, "-n", self.namespace)["items"]
+        # The kubelet's pauses double from half a second: the sixth time is after half a minute.
+        self.cluster.await_object(
+            f"event/{event['metadata']['name']}", lambda event: event.get("count", 1) >= 6, self.namespace
+        )
+        [same] = self.pods("late")
+        self.assertEqual(same["metadata"]["uid"], pod["metadata"]["uid"])
+        self.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "late"}, "data": {"word": "here"}})
+        self.condition(self.finished("late"), "Complete")
+        self.assertIn("here", self.logs("late")[0])
+
+    def test_a_configmap_that_is_edited(self):
+        """What the pods need of it is put back, and the pod that waits for it starts."""
+        name = "edited-tls-config"
+        held = {"name": "held", "configMap": {"name": "held"}}
+        mount = {"name": "held", "mountPath": "/held"}
+        self.create(
+            runtime(
+                "edited", 1, {}, {"volumes": [held]}, container={"command": shell("true"), "volumeMounts": [mount]}
+            ),
+            train_job("edited", "edited"),
+        )
+        whole = self.cluster.await_object(
+            f"configmap/{name}", lambda made: made.get("data", {}).get("ca.crt"), self.namespace
+        )
+        for change in ({"data": {"ca.crt": None}}, {"data": {"ca.crt": "edited by hand"}}):
+            self.cluster.kubectl(
+                "patch", "configmap", name, "-n", self.namespace, "--type=merge", "-p", json.dumps(change)
+            )
+            self.cluster.await_object(
+                f"configmap/{name}", lambda made: made.get("data") == whole["data"], self.namespace
+            )
+        self.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "held"}, "data": {}})
+        self.condition(self.finished("edited"), "Complete")
+
+    def pods(self, job):
+        return self.cluster.get("pods", "-n", self.namespace, "-l", f"jobset.sigs.k8s.io/jobset-name={job}")["items"]
 
     def test_names_of_peers(self):
         environment = [
