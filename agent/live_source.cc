@@ -63,8 +63,8 @@ void LiveSource::Follow() {
     events_.trouble("this node has no coordinator now");
     return Again();
   }
-  auto mine = [this, mine = std::weak_ptr(goes_on_)](auto act) {
-    return [this, mine, act](const auto& what) {
+  auto mine = [mine = std::weak_ptr(goes_on_)](auto act) {
+    return [mine, act](const auto& what) {
       if (!mine.expired()) act(what);
     };
   };

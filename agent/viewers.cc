@@ -57,8 +57,7 @@ class Viewers::Stream final : public http::Feed {
 
 Viewers::Viewers(boost::asio::io_context& loop, std::string run_id, LiveOptions options, InnerStatus& inner,
                  Sources sources)
-    : loop_(loop),
-      options_(std::move(options)),
+    : options_(std::move(options)),
       sources_(std::move(sources)),
       source_(loop, std::move(run_id), sources_.attended, inner,
               {.told =

@@ -42,7 +42,6 @@ class Viewers {
   void Trouble(const std::string& why);
   void Left(Stream* stream);
 
-  boost::asio::io_context& loop_;
   const LiveOptions options_;
   const Sources sources_;
   LiveSource source_;
