@@ -169,7 +169,7 @@ std::optional<WireField> ObjectView::Last(const char* name, WireType type) const
 bool ObjectView::Has(const char* name) const {
   if (json_ != nullptr) {
     const Json* field = FindField(*json_, name);
-    return field != nullptr && *field != "";
+    return field != nullptr && !(field->is_string() && field->get_ref<const std::string&>().empty());
   }
   bool any = false;
   Each(name, [&any](const ProtobufField& field, const WireField& wire) {

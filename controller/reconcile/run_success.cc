@@ -1,6 +1,7 @@
 #include "controller/reconcile/run_success.h"
 
 #include <algorithm>
+#include <set>
 
 #include "base/exit_codes.h"
 #include "base/text.h"
@@ -32,18 +33,18 @@ std::optional<WallTime> RunSucceededAt(std::string_view run_id, const std::vecto
 }
 
 bool HasUnseenSuccess(const ObservedJob& job, const std::vector<const ObservedPod*>& pods) {
+  if (job.completed.empty()) return false;
+  std::set<int> seen;
+  for (const ObservedPod* pod : pods) {
+    if (pod->index && (pod->phase == "Succeeded" || StillRuns(*pod))) seen.insert(*pod->index);
+  }
   for (int index = 0; index < job.pods; ++index) {
-    if (!HasCompleted(job, index)) continue;
-    const bool seen = std::any_of(pods.begin(), pods.end(), [index](const ObservedPod* pod) {
-      return pod->index == index && (pod->phase == "Succeeded" || StillRuns(*pod));
-    });
-    if (!seen) return true;
+    if (!seen.contains(index) && HasCompleted(job, index)) return true;
   }
   return false;
 }
 
 std::optional<WallTime> UnseenRunEndedAt(const ObservedJob& job, const std::vector<const ObservedPod*>& pods) {
-  if (!HasUnseenSuccess(job, pods)) return std::nullopt;
   std::optional<WallTime> first;
   for (const ObservedPod* pod : pods) {
     for (const ObservedEnd& end : pod->ends) {
@@ -51,7 +52,7 @@ std::optional<WallTime> UnseenRunEndedAt(const ObservedJob& job, const std::vect
       if (!first || *end.finished < *first) first = end.finished;
     }
   }
-  return first;
+  return first && HasUnseenSuccess(job, pods) ? first : std::nullopt;
 }
 
 bool CameTooLate(const ObservedPod& pod, WallTime ended) {
