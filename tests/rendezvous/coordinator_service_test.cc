@@ -53,6 +53,23 @@ class CoordinatorTest : public ControlFixture {
   void UntilHeard(Caller& caller, const char* what) {
     UntilHeard(caller, CoordinatorMessage(Message{}).index(), what);
   }
+  struct Two {
+    std::unique_ptr<Caller> a, b;
+    RoundId both;
+  };
+  // Node b joins node a, which ran alone. Both are in the round `both`, and a has heard nothing since it began.
+  Two RoundOfTwo(const std::string& address, const JobOptions& job) {
+    auto a = DialTo(address, Greeting("a", job));
+    UntilHeard<Start>(*a, "round of a alone");
+    auto b = DialTo(address, Greeting("b", job));
+    UntilHeard<Stop>(*a, "stop for scaling up");
+    a->link->Send(Ready{a->Find<Start>()->assignment.id, 4000});
+    UntilHeard<Start>(*b, "round of both");
+    const RoundId both = b->Find<Start>()->assignment.id;
+    Until([&] { return a->Last<Start>()->assignment.id == both; }, "round of both, at a");
+    a->heard.clear();
+    return {std::move(a), std::move(b), both};
+  }
   void UntilLost(Caller& caller) {
     Until([&] { return caller.lost.has_value(); }, "the end of the conversation");
   }
@@ -128,15 +145,7 @@ TEST_F(CoordinatorTest, AClosedStreamIsALostNodeAtOnce) {
   Serve();
   JobOptions job = Job(1, 2, 0);
   job.heartbeat_timeout = std::chrono::hours(1);  // so that no node is lost by silence
-  auto a = Dial(Greeting("a", job));
-  UntilHeard<Start>(*a, "round of a alone");
-  auto b = Dial(Greeting("b", job));
-  UntilHeard<Stop>(*a, "stop for scaling up");
-  a->link->Send(Ready{a->Find<Start>()->assignment.id, 4000});
-  UntilHeard<Start>(*b, "round of both");
-  RoundId both = b->Find<Start>()->assignment.id;
-  Until([&] { return a->Last<Start>()->assignment.id == both; }, "round of both, at a");
-  a->heard.clear();
+  auto [a, b, both] = RoundOfTwo(address_, job);
   b->link.reset();
   UntilHeard<Stop>(*a, "stop for the lost node");
   EXPECT_EQ(a->Find<Stop>()->round, both);
@@ -191,15 +200,7 @@ TEST_F(CoordinatorTest, TheLastWordOfANodeIsReadBeforeItIsGone) {
   FarCoordinator far;
   JobOptions job = Job(1, 2, 0);
   job.heartbeat_timeout = std::chrono::hours(1);
-  auto a = DialTo(far.address(), Greeting("a", job));
-  UntilHeard<Start>(*a, "round of a alone");
-  auto b = DialTo(far.address(), Greeting("b", job));
-  UntilHeard<Stop>(*a, "stop for scaling up");
-  a->link->Send(Ready{a->Find<Start>()->assignment.id, 4000});
-  UntilHeard<Start>(*b, "round of both");
-  const RoundId both = b->Find<Start>()->assignment.id;
-  Until([&] { return a->Last<Start>()->assignment.id == both; }, "round of both, at a");
-  a->heard.clear();
+  auto [a, b, both] = RoundOfTwo(far.address(), job);
 
   std::promise<void> go_on = far.HoldUp();
   bool hung_up = false;
