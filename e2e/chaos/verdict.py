@@ -7,6 +7,7 @@ import json
 import control_groups
 from faults import job_of, variables
 from jobs import MARK
+from kueue import WORKLOADS
 from node import read_words
 
 ENDS = {"Complete": True, "Succeeded": True, "Failed": False}
@@ -65,9 +66,6 @@ class Record:
     def add(self, struck):
         self.charged.update(struck.charged)
         self.moved.update(struck.moved)
-
-
-WORKLOADS = "workloads.kueue.x-k8s.io"  # Kubernetes has workloads, too
 
 
 def left(world, allowed):

@@ -17,6 +17,7 @@ from processes import Broken
 ROOT = os.path.join(HERE, "..", "..")
 SETUP = os.path.join(ROOT, "build-support", "setup-go-server")
 API = "kueue.x-k8s.io/v1beta2"
+WORKLOADS = "workloads.kueue.x-k8s.io"  # Kubernetes has workloads, too
 NAME = "kueue"
 NAMESPACE = "kueue-system"
 HEALTH, METRICS, WEBHOOKS = 8097, 8098, 8099

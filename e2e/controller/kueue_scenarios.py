@@ -8,7 +8,6 @@ from processes import Broken
 from scenario import INITIALIZER, Scenario, put_before, runtime, shell, train_job
 
 QUEUE_NAME = "kueue.x-k8s.io/queue-name"
-WORKLOADS = "workloads.kueue.x-k8s.io"  # Kubernetes has workloads, too
 MULTIKUEUE = "kueue.x-k8s.io/multikueue"
 NODE_LABEL = "kubernetes.io/os"  # of the flavour: admitted pods have it in their node selector
 SHARED = {"volumeMounts": [{"name": "shared", "mountPath": "/shared"}]}
@@ -111,11 +110,11 @@ class Queued(Scenario):
         """The name of Kueue's Workload for the TrainJob. Call it when the TrainJob has a status."""
         found = [
             item["metadata"]["name"]
-            for item in self.cluster.get(WORKLOADS, "-n", self.namespace)["items"]
+            for item in self.cluster.get(kueue.WORKLOADS, "-n", self.namespace)["items"]
             if item["metadata"]["ownerReferences"][0]["name"] == name
         ]
         self.assertEqual(len(found), 1, f"Kueue's Workloads for {name}")
-        return f"{WORKLOADS}/{found[0]}"
+        return f"{kueue.WORKLOADS}/{found[0]}"
 
     def await_workload(self, workload, wanted):
         return self.cluster.await_object(workload, wanted, self.namespace)
@@ -126,13 +125,7 @@ class Queued(Scenario):
                 pass
 
     def pods(self, name):
-        return [
-            pod
-            for pod in self.cluster.get("pods", "-n", self.namespace, "-l", f"jobset.sigs.k8s.io/jobset-name={name}")[
-                "items"
-            ]
-            if "deletionTimestamp" not in pod["metadata"]
-        ]
+        return [pod for pod in self.pods_of(name) if "deletionTimestamp" not in pod["metadata"]]
 
 
 class Kueue(Queued):

@@ -67,7 +67,7 @@ class Plain(Scenario):
         self.cluster.await_object(
             "job/late-node-0", lambda job: job.get("status", {}).get("active") == 1, self.namespace
         )
-        [pod] = self.pods("late")
+        [pod] = self.pods_of("late")
         about = ["--field-selector", f"involvedObject.uid={pod['metadata']['uid']},reason=FailedMount"]
         self.cluster.kubectl("wait", "--for=create", "events", *about, "-n", self.namespace, f"--timeout={WAIT}s")
         [event] = self.cluster.get("events", *about, "-n", self.namespace)["items"]
@@ -75,7 +75,7 @@ class Plain(Scenario):
         self.cluster.await_object(
             f"event/{event['metadata']['name']}", lambda event: event.get("count", 1) >= 6, self.namespace
         )
-        [same] = self.pods("late")
+        [same] = self.pods_of("late")
         self.assertEqual(same["metadata"]["uid"], pod["metadata"]["uid"])
         self.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "late"}, "data": {"word": "here"}})
         self.condition(self.finished("late"), "Complete")
@@ -104,9 +104,6 @@ class Plain(Scenario):
             )
         self.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "held"}, "data": {}})
         self.condition(self.finished("edited"), "Complete")
-
-    def pods(self, job):
-        return self.cluster.get("pods", "-n", self.namespace, "-l", f"jobset.sigs.k8s.io/jobset-name={job}")["items"]
 
     def test_names_of_peers(self):
         environment = [

@@ -158,10 +158,13 @@ class Scenario(unittest.TestCase):
             self.adds_up(name, job["status"])
         return job
 
+    def pods_of(self, job):
+        """All pods of a TrainJob, also those that are being deleted."""
+        return self.cluster.get("pods", "-n", self.namespace, "-l", f"jobset.sigs.k8s.io/jobset-name={job}")["items"]
+
     def adds_up(self, job, status):
         """All seconds of the goodput are the time from the job's begin to the end of its last container."""
-        pods = self.cluster.get("pods", "-n", self.namespace, "-l", f"jobset.sigs.k8s.io/jobset-name={job}")["items"]
-        states = [one["state"] for pod in pods for one in pod["status"].get("containerStatuses", [])]
+        states = [one["state"] for pod in self.pods_of(job) for one in pod["status"].get("containerStatuses", [])]
         ends = [state["terminated"]["finishedAt"] for state in states if "terminated" in state]
         begin, end = (datetime.fromisoformat(moment) for moment in (status["startTime"], max(ends)))
         wall, told = (end - begin).total_seconds(), sum(status["goodput"]["seconds"].values())

@@ -26,6 +26,11 @@ def flags(gates):
     return {"apiserver": [gates, api], "scheduler": [gates], "controller-manager": [gates]}
 
 
+def make_high_priority(api):
+    """The PriorityClass `high`, which preempts pods without one."""
+    api.ask("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": "high"}, "value": 1000})
+
+
 class GangCase(AdmissionCase):
     CERTIFICATE = False
 
@@ -217,11 +222,7 @@ class FurtherGates(GangCase):
             self.wide("wrong", 2, {**NATIVE, "muster.dev/gang-topology": "a/b/c"})
 
     def test_a_gang_is_preempted_as_a_whole(self):
-        self.api.ask(
-            "POST",
-            "/apis/scheduling.k8s.io/v1/priorityclasses",
-            {"metadata": {"name": "high"}, "value": 1000},
-        )
+        make_high_priority(self.api)
         self.wide("low", NODES * PER_NODE)
         self.running("low")
         urgent = runtime("", 2, container=WIDE, annotations=OFF, pod={"priorityClassName": "high"})
@@ -288,11 +289,7 @@ class PyTorchPreemption(PyTorchCase):
 
     def test_all_pods_go_and_come_back_together(self):
         self.serve()
-        self.api.ask(
-            "POST",
-            "/apis/scheduling.k8s.io/v1/priorityclasses",
-            {"metadata": {"name": "high"}, "value": 1000},
-        )
+        make_high_priority(self.api)
         self.create_job("low", workers=ALL, annotations=NATIVE, container=WIDE)  # and the master: all room
         self.await_running("low")
         group = self.api.get("podgroups", "low")
