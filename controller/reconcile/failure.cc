@@ -275,11 +275,11 @@ std::optional<PodFailure> NewestFailureOf(const ObservedPod& pod, const PodRules
   return newest == nullptr ? std::nullopt : std::optional(FailureBy(pod, newest, rules));
 }
 
-void NameCauses(const std::vector<PodOfJob>& pods, const std::vector<PodFailure*>& failures) {
+void NameCauses(const std::vector<RankedPod>& pods, const std::vector<PodFailure*>& failures) {
   const auto is_elsewhere = [](const PodFailure* failure) { return failure->elsewhere.has_value(); };
   if (std::none_of(failures.begin(), failures.end(), is_elsewhere)) return;
-  std::map<std::string_view, std::vector<const PodOfJob*>> hosts, nodes;  // by their own names, the newest last
-  for (const PodOfJob& one : pods) {
+  std::map<std::string_view, std::vector<const RankedPod*>> hosts, nodes;  // by their own names, the newest last
+  for (const RankedPod& one : pods) {
     hosts[HostOf(*one.pod)].push_back(&one);
     for (const ObservedEnd& end : one.pod->ends) {
       if (end.message) nodes[end.message->node].push_back(&one);
@@ -287,7 +287,7 @@ void NameCauses(const std::vector<PodOfJob>& pods, const std::vector<PodFailure*
   }
   for (auto* names : {&hosts, &nodes}) {
     for (auto& [name, of_name] : *names) {
-      std::stable_sort(of_name.begin(), of_name.end(), [](const PodOfJob* a, const PodOfJob* b) {
+      std::stable_sort(of_name.begin(), of_name.end(), [](const RankedPod* a, const RankedPod* b) {
         return a->pod->meta.created < b->pod->meta.created;
       });
     }
@@ -298,8 +298,8 @@ void NameCauses(const std::vector<PodOfJob>& pods, const std::vector<PodFailure*
     const bool is_host = hosts.contains(cause->host);
     const auto& of_name = is_host ? hosts[cause->host] : nodes[cause->node];
     const WallTime ended{std::chrono::milliseconds(cause->unix_millis)};
-    const PodOfJob* found = of_name.empty() ? nullptr : of_name.back();  // if none existed then, a clock is wrong
-    for (const PodOfJob* one : of_name) {
+    const RankedPod* found = of_name.empty() ? nullptr : of_name.back();  // if none existed then, a clock is wrong
+    for (const RankedPod* one : of_name) {
       if (cause->unix_millis != 0 && one->pod->meta.created <= ended) found = one;
     }
     Failure& told = failure->failure;
@@ -355,7 +355,7 @@ const PodFailure* RootCause(const std::vector<PodFailure>& failures) {
   return first == failures.end() ? nullptr : &*first;
 }
 
-int ExcuseConsequences(const std::vector<PodOfJob>& pods, std::vector<Failure>* known,
+int ExcuseConsequences(const std::vector<RankedPod>& pods, std::vector<Failure>* known,
                        std::vector<PodFailure>* failures) {
   std::vector<std::pair<std::string_view, const Failure*>> taken;  // with the peers' host names, or pod names
   for (const PodFailure& one : *failures) {
@@ -374,7 +374,7 @@ int ExcuseConsequences(const std::vector<PodOfJob>& pods, std::vector<Failure>* 
     const auto is_known =
         std::find_if(known->begin(), known->end(), [&](const Failure& other) { return IsSame(failure, other); });
     const bool was_excused = is_known != known->end() && !is_known->counted;
-    const bool is_taken = std::any_of(pods.begin(), pods.end(), [&](const PodOfJob& peer) {
+    const bool is_taken = std::any_of(pods.begin(), pods.end(), [&](const RankedPod& peer) {
       const ObservedPod& pod = *peer.pod;
       if (pod.meta.name == one.pod || !BeginsWithHost(failure.message, HostOf(pod))) return false;
       if (pod.meta.deleted && is_near(pod.told_to_end.value_or(*pod.meta.deleted))) return true;

@@ -57,14 +57,14 @@ EventText RestartedInPods(const Failure& failure, bool with_container = false);
 const std::string& HostOf(const ObservedPod& pod);
 
 // A pod of the job on which a worker may have failed.
-struct PodOfJob {
+struct RankedPod {
   const ObservedPod* pod = nullptr;
   std::optional<int> node_rank;
 };
 // Makes each of `failures` whose cause was on another pod name that pod (Failure::pod). `pods`: all of the job. A pod
 // is found by the host name of the cause; of several that had it one after the other, the one that existed when the
 // worker ended. The agents agree on the cause, but any of them may be the first whose end is seen.
-void NameCauses(const std::vector<PodOfJob>& pods, const std::vector<PodFailure*>& failures);
+void NameCauses(const std::vector<RankedPod>& pods, const std::vector<PodFailure*>& failures);
 
 // How long before or after a pod the platform may have taken the peer that it lost. Kubernetes notices a lost machine
 // after 50 s, and deletes its pods then.
@@ -74,7 +74,7 @@ inline constexpr std::chrono::minutes kTakenWithin{2};
 // was deleted, evicted or lost with its node within kTakenWithin, as `pods` or `known`, the failures in the status,
 // say. The message of such a failure begins with the peer's host name. An excused failure stays so while `known` has
 // it; there it costs nothing from then on. Returns how many restarts had been charged for such failures.
-int ExcuseConsequences(const std::vector<PodOfJob>& pods, std::vector<Failure>* known,
+int ExcuseConsequences(const std::vector<RankedPod>& pods, std::vector<Failure>* known,
                        std::vector<PodFailure>* failures);
 
 // The failure that explains the others: fatal ones go first, then those that are no consequence of a peer's,

@@ -50,8 +50,8 @@ void Complete(const PyTorchPlan& plan, const ObservedPod& pod, PodFailure* failu
   if (!failure->failure.rank && plan.pods_are_ranks) failure->failure.rank = failure->failure.node_rank;
 }
 
-std::vector<PodOfJob> PodsOf(const Replicas& replicas) {
-  std::vector<PodOfJob> pods;
+std::vector<RankedPod> PodsOf(const Replicas& replicas) {
+  std::vector<RankedPod> pods;
   for (const Replica& replica : replicas.all) {
     if (replica.pod != nullptr) pods.push_back({replica.pod, RulesOf(replica).node_rank});
   }

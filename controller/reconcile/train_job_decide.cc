@@ -44,7 +44,7 @@ class Deciding {
     SetSuspended(job_, &status(), now_);
     all_ = Place(plan_, observed_, status(), now_);
     RecordCompleted();
-    std::vector<PodOfJob> pods;
+    std::vector<RankedPod> pods;
     for (const Placed& placed : all_) {
       // The pods of a suspended Job end because the user wants it so.
       if (placed.suspended() || job_.suspend) continue;

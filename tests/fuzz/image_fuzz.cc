@@ -20,6 +20,9 @@
 #include "tests/fuzz/input.h"
 
 namespace muster::local {
+
+using namespace controller;
+
 namespace {
 
 namespace fs = std::filesystem;

@@ -9,6 +9,9 @@
 #include "tests/fuzz/input.h"
 
 namespace muster::local {
+
+using namespace controller;
+
 namespace {
 
 constexpr int kDeepest = 100;
