@@ -1,64 +1,23 @@
 #include "local/network/masquerade.h"
 
 #include <fcntl.h>
-#include <nftables/libnftables.h>
 #include <sys/file.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/descriptors.h"
 #include "base/host_fs.h"
-#include "base/json_fields.h"
 #include "base/replace_file.h"
 #include "base/text.h"
-#include "controller/api/lenient.h"
+#include "local/network/nf_tables.h"
 
 namespace muster::local {
-
-using namespace controller;
 
 namespace {
 
 constexpr char kForward[] = "/proc/sys/net/ipv4/ip_forward";
-
-struct FreeContext {
-  void operator()(nft_ctx* context) const { nft_ctx_free(context); }
-};
-using Context = std::unique_ptr<nft_ctx, FreeContext>;
-
-Context MakeContext() {
-  Context context(nft_ctx_new(NFT_CTX_DEFAULT));
-  if (context) nft_ctx_buffer_output(context.get());
-  if (context) nft_ctx_buffer_error(context.get());
-  return context;
-}
-
-Status RunIn(nft_ctx* context, const std::string& commands) {
-  if (nft_run_cmd_from_buffer(context, commands.c_str()) == 0) return absl::OkStatus();
-  const std::string error = nft_ctx_get_error_buffer(context);
-  return absl::FailedPreconditionError(
-      fmt::format("nftables: {}", error.substr(0, std::min(error.find('\n'), error.size()))));
-}
-
-// A chain whose policy drops forwarded packets that no rule accepts: "ip filter FORWARD". Empty: there is none.
-StatusOr<std::string> DroppingChain() {
-  const Context context = MakeContext();
-  if (!context) return absl::FailedPreconditionError("nftables cannot be used");
-  nft_ctx_output_set_flags(context.get(), NFT_CTX_OUTPUT_JSON);
-  MUSTER_RETURN_IF_ERROR(RunIn(context.get(), "list chains"));
-  const Json chains = Json::parse(nft_ctx_get_output_buffer(context.get()), nullptr, false);
-  for (const Json& entry : ListField(chains, "nftables")) {
-    const Json& chain = MapField(entry, "chain");
-    const std::string family = TextField(chain, "family");
-    if ((family == "ip" || family == "inet") && TextField(chain, "hook") == "forward" &&
-        TextField(chain, "policy") == "drop") {
-      return fmt::format("{} {} {}", family, TextField(chain, "table"), TextField(chain, "name"));
-    }
-  }
-  return "";
-}
 
 Status SetForward(char value) {
   const Descriptor file(open(kForward, O_WRONLY | O_CLOEXEC));
@@ -77,19 +36,14 @@ class Masquerade::Impl {
     note_ = fmt::format("/run/muster-local-ip-forward-{}", network ? network->second : 0);
   }
 
-  Status Begin(const std::string& link, const std::string& subnet) {
-    MUSTER_ASSIGN_OR_RETURN(const std::string drops, DroppingChain());
+  Status Begin(const std::string& link, uint32_t subnet, int bits) {
+    MUSTER_ASSIGN_OR_RETURN(rules_, NfTables::Open());
+    MUSTER_ASSIGN_OR_RETURN(const std::string drops, rules_->DroppingChain());
     if (!drops.empty()) {
       return absl::FailedPreconditionError(fmt::format("the firewall drops forwarded packets (nft chain {})", drops));
     }
     MUSTER_RETURN_IF_ERROR(Forward());
-    rules_ = MakeContext();
-    if (!rules_) return absl::FailedPreconditionError("nftables cannot be used");
-    return RunIn(
-        rules_.get(),
-        fmt::format("table ip muster_{0} {{\nflags owner\nchain outward {{\ntype nat hook postrouting priority srcnat\n"
-                    "ip saddr {1} oifname != \"{0}\" masquerade\n}}\n}}\n",
-                    link, subnet));
+    return rules_->AddMasquerade(fmt::format("muster_{}", link), subnet, bits, link);
   }
 
   ~Impl() {
@@ -112,15 +66,15 @@ class Masquerade::Impl {
 
   std::string note_;
   Descriptor lock_;
-  Context rules_;  // the kernel removes the table when its socket is closed
+  std::optional<NfTables> rules_;
 };
 
 Masquerade::Masquerade(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Masquerade::~Masquerade() = default;
 
-StatusOr<std::unique_ptr<Masquerade>> Masquerade::Make(const std::string& link, const std::string& subnet) {
+StatusOr<std::unique_ptr<Masquerade>> Masquerade::Make(const std::string& link, uint32_t subnet, int bits) {
   auto impl = std::make_unique<Impl>();
-  MUSTER_RETURN_IF_ERROR(impl->Begin(link, subnet));
+  MUSTER_RETURN_IF_ERROR(impl->Begin(link, subnet, bits));
   return std::unique_ptr<Masquerade>(new Masquerade(std::move(impl)));
 }
 

@@ -77,7 +77,7 @@ class PodNetwork::Impl {
     MUSTER_RETURN_IF_ERROR(ports_->SetUp("up"));
     MUSTER_RETURN_IF_ERROR(ports_->SetBridge("up", kBridge));
     MUSTER_RETURN_IF_ERROR(own_->SetAddress(link_, subnet_ + 1, kBits));
-    MUSTER_ASSIGN_OR_RETURN(outward_, Masquerade::Make(link_, fmt::format("{}/{}", Text(subnet_), kBits)));
+    MUSTER_ASSIGN_OR_RETURN(outward_, Masquerade::Make(link_, subnet_, kBits));
     gateway_ = Text(subnet_ + 1);
     return absl::OkStatus();
   }

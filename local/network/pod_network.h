@@ -25,7 +25,7 @@ class PodNetwork {
  public:
   // Errors name the step and the cause: this process is not root, the kernel has no namespaces, veth links or bridges,
   // or no subnet of 198.18.0.0/15 is free. FailedPrecondition: hosts would not reach what this machine reaches, since
-  // nftables is missing or a firewall drops forwarded packets.
+  // the kernel has no nftables or a firewall drops forwarded packets.
   static StatusOr<std::unique_ptr<PodNetwork>> Make();
   ~PodNetwork();
 

@@ -114,6 +114,30 @@ class Private(LocalCase):
         for line in ("before 0", "during 1", "ended 0", "after 0"):
             self.assertIn(line, done.stdout.splitlines(), done.stdout + done.stderr)
 
+    def test_a_firewall_that_drops_forwarded_packets(self):
+        """In networks of the test's own."""
+        hook = "nft add chain {} '{{ type filter hook {} priority 0; policy {}; }}'"
+        rows = [
+            ("inet", [("inet fw ways", "forward", "drop")], "inet fw ways"),
+            ("ip", [("ip fw IN", "input", "drop"), ("ip fw FORWARD", "forward", "drop")], "ip fw FORWARD"),
+            ("ip", [("ip fw FORWARD", "forward", "accept"), ("ip fw IN", "input", "drop")], None),
+            ("ip6", [("ip6 fw FORWARD", "forward", "drop")], None),
+        ]
+        job = self.file("job.yaml", plain_job("walled", "true"))
+        for family, chains, drops in rows:
+            words = ["ip link set lo up", f"nft add table {family} fw", *(hook.format(*chain) for chain in chains)]
+            done = subprocess.run(
+                ["unshare", "--net", "sh", "-ec", "; ".join([*words, f"{BIN}/muster-local -f {job}"])],
+                cwd=self.folder,
+                capture_output=True,
+                text=True,
+                timeout=DEADLINE,
+                env=clean(XDG_STATE_HOME=os.path.join(self.folder, "state")),
+            )
+            self.assertEqual(done.returncode, 0, done.stderr)
+            want = f"the firewall drops forwarded packets (nft chain {drops})" if drops else "host name and network\n"
+            self.assertIn(want, done.stderr, chains)
+
     def test_they_reach_this_machine_and_its_network_stays_as_it_was(self):
         job = self.start(plain_job("reach", "ip route; echo up; exec sleep infinity"))
         gateway = job.await_(r"default via (198\.[0-9.]+)")[1]
