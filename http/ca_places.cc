@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <vector>
@@ -33,10 +34,22 @@ bool HasHashed(const std::string& folder) {
 
 }  // namespace
 
-CaPlaces FindCaPlaces(const std::string& bundle, std::string_view more, std::string_view system) {
+SystemCa FindSystemCa(std::string_view folder, std::initializer_list<const char*> files) {
+  SystemCa system{.folder = std::string(folder)};
+  for (const char* file : files) {
+    if (access(file, R_OK) != 0) continue;
+    system.file = file;
+    break;
+  }
+  return system;
+}
+
+CaPlaces FindCaPlaces(const std::string& bundle, std::string_view more, const SystemCa& system) {
   CaPlaces places;
   std::vector<std::string> folders;
-  if (!IsFolder(bundle)) {
+  if (bundle.empty()) {
+    places.file = system.file;
+  } else if (!IsFolder(bundle)) {
     places.file = bundle;
   } else if (HasHashed(bundle)) {
     folders.push_back(bundle);
@@ -46,7 +59,7 @@ CaPlaces FindCaPlaces(const std::string& bundle, std::string_view more, std::str
         fmt::format("{} has no certificate under its hash: run openssl rehash on it, or name a file", bundle);
   }
   if (!more.empty()) folders.emplace_back(more);
-  if (!folders.empty() && !system.empty()) folders.emplace_back(system);
+  if (!folders.empty() && !system.folder.empty()) folders.emplace_back(system.folder);
   places.folders = Join(folders, ":");
   return places;
 }

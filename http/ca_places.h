@@ -2,6 +2,7 @@
 // each certificate is named by the hash of its subject (5ed36f99.0), as `openssl rehash` names them.
 #pragma once
 
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -13,7 +14,22 @@ struct CaPlaces {
   std::string problem;  // why no certificate will be trusted, for people; empty: no problem
 };
 
-// `bundle`: a file or a folder. `more`: folders with ':' between, may be empty or missing. `system`: the system's one.
-CaPlaces FindCaPlaces(const std::string& bundle, std::string_view more, std::string_view system);
+// Where a distribution keeps the certificates that all programs trust.
+struct SystemCa {
+  std::string folder;  // empty: none
+  std::string file;    // empty: libcurl's default
+};
+// `folder`: libcurl's default. The file is the first of `files` that can be read, by default those of Debian, Alpine
+// and Arch, of Fedora and RHEL, of SUSE, and of LibreSSL: a packaged program runs on distributions other than its
+// library's.
+SystemCa FindSystemCa(std::string_view folder, std::initializer_list<const char*> files = {
+                                                   "/etc/ssl/certs/ca-certificates.crt",
+                                                   "/etc/pki/tls/certs/ca-bundle.crt",
+                                                   "/etc/ssl/ca-bundle.pem",
+                                                   "/etc/ssl/cert.pem",
+                                               });
+
+// `bundle`: a file or a folder; empty: the system's file. `more`: folders with ':' between, may be empty or missing.
+CaPlaces FindCaPlaces(const std::string& bundle, std::string_view more, const SystemCa& system);
 
 }  // namespace muster::http

@@ -34,7 +34,7 @@ long Seconds(Duration duration) {
   return std::max(1L, static_cast<long>(std::chrono::ceil<std::chrono::seconds>(duration).count()));
 }
 
-std::string_view SystemsCaFolder() {
+std::string_view LibcurlsCaFolder() {
   const char* folder = curl_version_info(CURLVERSION_NOW)->capath;
   return folder == nullptr ? "" : folder;
 }
@@ -155,7 +155,7 @@ class Client::Impl {
 Client::Impl::Impl(asio::io_context& loop, Options options)
     : loop_(loop),
       options_(std::move(options)),
-      ca_(FindCaPlaces(options_.ca_bundle, options_.ca_folders, SystemsCaFolder())),
+      ca_(FindCaPlaces(options_.ca_bundle, options_.ca_folders, FindSystemCa(LibcurlsCaFolder()))),
       curl_(loop, [this] { Collect(); }) {
   curl_multi_setopt(curl_.multi(), CURLMOPT_PIPELINING, long{CURLPIPE_NOTHING});
   curl_multi_setopt(curl_.multi(), CURLMOPT_MAXCONNECTS, static_cast<long>(options_.connections));
