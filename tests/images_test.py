@@ -1,4 +1,4 @@
-"""build-support/make-images: two runs give the same images, the images follow the format, and their binaries run. And
+"""packaging/make-images: two runs give the same images, the images follow the format, and their binaries run. And
 build-support/flags.cmake: a build has the same bytes in every folder."""
 
 import gzip
@@ -25,7 +25,7 @@ with open(os.path.join(ROOT, "CMakeLists.txt")) as sources:
 
 def make_images(out, *flags):
     return subprocess.run(
-        [os.path.join(ROOT, "build-support", "make-images"), "--bin", BIN, "--out", out, *flags],
+        [os.path.join(ROOT, "packaging", "make-images"), "--bin", BIN, "--out", out, *flags],
         capture_output=True,
         text=True,
         env={**os.environ, "SOURCE_DATE_EPOCH": str(TIME)},
@@ -198,7 +198,7 @@ class Images(unittest.TestCase):
     def test_what_is_refused(self):
         empty = os.path.join(self.folder, "empty")
         os.mkdir(empty)
-        script = os.path.join(ROOT, "build-support", "make-images")
+        script = os.path.join(ROOT, "packaging", "make-images")
         done = subprocess.run([script, "--bin", empty, "--out", empty], capture_output=True, text=True)
         self.assertEqual(done.returncode, 1)
         self.assertIn(f"make-images: {empty}/muster cannot be run: No such file", done.stderr)

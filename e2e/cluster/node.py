@@ -29,7 +29,7 @@ import network
 from cluster import HERE
 from processes import Broken
 
-sys.path.insert(0, os.path.join(HERE, "..", "..", "build-support"))
+sys.path.insert(0, os.path.join(HERE, "..", "..", "packaging"))
 import oci_image
 
 CONTAINERD = """version = 3

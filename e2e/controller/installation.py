@@ -23,7 +23,7 @@ def load_images(node, folder):
     """Builds images of the binaries in `folder`, as `make images` does."""
     out = node.path("images")
     made = subprocess.run(
-        [os.path.join(ROOT, "build-support", "make-images"), "--bin", folder, "--out", out, "--tag", TAG],
+        [os.path.join(ROOT, "packaging", "make-images"), "--bin", folder, "--out", out, "--tag", TAG],
         capture_output=True,
         text=True,
     )

@@ -1,0 +1,81 @@
+"""Which shared libraries a binary needs, and from which packages of Debian they are: of this machine, or of a folder
+into which the packages of another architecture are unpacked."""
+
+import os
+import re
+import subprocess
+
+from release import Failed, output
+
+# Debian's name of an architecture: its folder of libraries.
+TRIPLETS = {"amd64": "x86_64-linux-gnu", "arm64": "aarch64-linux-gnu"}
+FACTS = (
+    "Package: ${Package}\\nStatus: ${Status}\\nArchitecture: ${Architecture}\\n"
+    "Source: ${source:Package} (${source:Version})\\nVersion: ${Version}\\n"
+)
+
+
+class DebianFiles:
+    def __init__(self, root="/", architecture=None):
+        """`root`: the folder of the Debian; its /var/lib/dpkg tells the packages. `architecture`: one of TRIPLETS; this
+        machine's."""
+        self.root = root
+        self.architecture = architecture or output("dpkg", "--print-architecture").strip()
+        if self.architecture not in TRIPLETS:
+            raise Failed(f"releases are made for {' and '.join(TRIPLETS)}, not for {self.architecture}")
+
+    def place(self, path):
+        return os.path.join(self.root, path.lstrip("/"))
+
+    def library(self, name):
+        """The path in the Debian of the library in the file `name`; None: there is none."""
+        triplet = TRIPLETS[self.architecture]
+        places = [f"{folder}/{name}" for folder in (f"/lib/{triplet}", f"/usr/lib/{triplet}")]
+        return next((path for path in places if os.path.exists(self.place(path))), None)
+
+    def libraries(self, binary):
+        """Paths in the Debian of the shared libraries that `binary` needs, and its loader, sorted; none: it is static.
+        Failed: one is not there."""
+        headers = output("readelf", "-lW", binary)
+        loader = re.search(r"program interpreter: (\S+)\]", headers)
+        if not loader:
+            return []
+        found, open_files = {}, [binary]
+        while open_files:
+            needed = re.findall(r"\(NEEDED\).*\[(.+)\]", output("readelf", "-dW", open_files.pop()))
+            for name in needed:
+                if name in found or name == os.path.basename(loader[1]):
+                    continue
+                path = self.library(name)
+                if path is None:
+                    raise Failed(f"{binary}: its shared library {name} is not here; run build-support/install-deps")
+                found[name] = path
+                open_files.append(self.place(path))
+        return sorted([*found.values(), loader[1]])
+
+    def packages_of(self, paths):
+        """Names of the packages that have the files at `paths`. Failed: no package has one of them."""
+        real = ["/" + os.path.relpath(os.path.realpath(self.place(path)), self.root) for path in paths]
+        known = sorted({*real, *(path.removeprefix("/usr") for path in real)})  # dpkg knows each by one of the two
+        found = ""
+        for at in range(0, len(known), 1000):  # a command line has a limit
+            command = ["dpkg-query", f"--admindir={self.place('/var/lib/dpkg')}", "-S", *known[at : at + 1000]]
+            found += subprocess.run(command, capture_output=True, text=True).stdout
+        owners = {
+            path.removeprefix("/usr"): names.split(", ")[0].split(":")[0]
+            for names, path in re.findall(r"^(.+): (/\S+)$", found, re.MULTILINE)
+            if not names.startswith("diversion by")
+        }
+        missing = [path for path in real if path.removeprefix("/usr") not in owners]
+        if missing:
+            raise Failed(f"no Debian package has {', '.join(missing)}; releases are made of packaged libraries only")
+        return sorted(set(owners.values()))
+
+    def facts(self, package, fields=FACTS):
+        """What dpkg knows of `package`, in the form of `dpkg-query --showformat`."""
+        return output("dpkg-query", f"--admindir={self.place('/var/lib/dpkg')}", "-W", "-f", fields, package)
+
+    def licence_of(self, package):
+        """The path of the file with the licence of `package`; None: it has none here."""
+        path = self.place(f"/usr/share/doc/{package}/copyright")
+        return path if os.path.exists(path) else None
