@@ -71,6 +71,12 @@ def missing_files(text, files):
     return [name for name in NAMED_FILE.findall(text) if "NAME" not in name and name not in ends | folders]
 
 
+def rows_without_heading(text):
+    """The first rows of tables that have no heading: GitHub shows them as text."""
+    parts = [part.split("\n") for part in re.split(r"\n\s*\n", CODE_BLOCK.sub("", text))]
+    return [rows[0] for rows in parts if rows[0].startswith("|") and not re.match(r"\|[ :|-]+$", "".join(rows[1:2]))]
+
+
 class Docs(unittest.TestCase):
     def test_links_lead_somewhere(self):
         texts = pages()
@@ -84,6 +90,11 @@ class Docs(unittest.TestCase):
             "[x](gone.md) [x](docs) [x](#a)\n```\n[x](gone)\n```\n"
         )
         self.assertEqual(broken_links(readme, {readme: text}), ["gone.md", "#a"])
+
+    def test_each_table_has_a_heading(self):
+        for page, text in pages().items():
+            self.assertEqual(rows_without_heading(text), [], f"{page}: an empty line cuts a table")
+        self.assertEqual(rows_without_heading("a\n\n| x | y |\n|---|:-:|\n| 1 | 2 |\n\n| 3 | 4 |\n"), ["| 3 | 4 |"])
 
     def test_the_readme_leads_to_every_page(self):
         texts = pages()
