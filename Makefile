@@ -5,7 +5,7 @@ JOBS ?= $(shell nproc)
 TEST_JOBS ?= $(shell echo $$((2 * $(JOBS) + 2)))
 INITIALIZER_PACKAGES = $(shell grep -v '^\#' images/initializer-packages.txt)
 
-.PHONY: all deps data build demo test quick format check asan tsan e2e chaos soak bench fuzz lint images dist install uninstall clean
+.PHONY: all deps data build demo test quick format check asan tsan e2e chaos soak bench fuzz lint images site dist install uninstall clean
 all: build
 
 deps:
@@ -135,6 +135,13 @@ install: build
 	@packaging/install-files $(DESTDIR)$(PREFIX)
 uninstall: build
 	@packaging/install-files --remove $(DESTDIR)$(PREFIX)
+
+# README.md and docs/ as pages with a search in build/site, for a server or to open from a disk. Its links are checked.
+site:
+	@build-support/install-deps debian-packages-site.txt
+	@/usr/bin/mkdocs build --quiet -f build-support/site/mkdocs.yml
+	@build-support/site/check_site.py build/site
+	@echo build/site/index.html
 
 clean:
 	rm -rf build

@@ -9,8 +9,10 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.dont_write_bytecode = True  # no __pycache__ in build-support
-sys.path.insert(0, str(ROOT / "build-support"))
+sys.path[:0] = [str(ROOT / "build-support"), str(ROOT / "build-support" / "site")]
 sys.path.append(str(ROOT / "e2e" / "controller"))
+from check_site import anchor
+
 import api_page
 import cause_rows
 
@@ -28,11 +30,6 @@ def pages():
         else [p.relative_to(ROOT) for p in ROOT.glob("docs/*.md")] + ["README.md"]
     )
     return {pathlib.Path(name): (ROOT / name).read_text(encoding="utf-8") for name in names if (ROOT / name).is_file()}
-
-
-def anchor(heading):
-    """The anchor that GitHub makes of a heading."""
-    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
 def fields_without_description(schema, path=""):
