@@ -4,198 +4,38 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import tempfile
 import unittest
 import urllib.request
 
-from cluster_case import MANIFESTS, NAMESPACE, ROOT, ClusterCase, await_kind, establish
+from chart_case import (
+    ALL_ON,
+    CHART,
+    COMPONENTS,
+    DEPLOYMENT,
+    SYSTEM,
+    VERSION,
+    PackagingCase,
+    definition,
+    helm,
+    images_of,
+    install_others,
+    value_at,
+    why_no_helm,
+)
+from cluster_case import MANIFESTS, NAMESPACE, ROOT, ClusterCase, await_kind
 from controller_case import TRUE, WAIT
 from pytorch_case import PyTorchCase
 
 import class_runner
 from scenario import runtime
 
-CHART = os.path.join(ROOT, "charts", "muster")
-HELM = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "muster", "go", "helm")
-SYSTEM = "kubeflow-system"
-with open(os.path.join(ROOT, "CMakeLists.txt")) as sources:
-    VERSION = re.search(r"project\(muster VERSION (\S+)", sources.read()).group(1)
-DEPLOYMENT = "kubeflow-trainer-controller-manager"
-# Foreign kinds that components create. Their definitions here accept all fields.
-OTHERS = [
-    ("cert-manager.io", "v1", "Issuer"),
-    ("cert-manager.io", "v1", "Certificate"),
-    ("monitoring.coreos.com", "v1", "ServiceMonitor"),
-    ("monitoring.coreos.com", "v1", "PrometheusRule"),
-]
-COMPONENTS = {
-    "networkPolicy": "network-policy",
-    "metrics": "monitoring",
-    "webhook.certManager": "cert-manager",
-    "webhook.clientCA": "webhook-client-ca",
-    "webhook.trustClients": "webhook-trust-clients",
-    "statusServer": "status-server",
-    "pytorchJobs": "pytorchjob",
-}
 IMAGES = ("muster", "muster-initializer", "muster-controller")
 PYTORCH_WEBHOOK = "validator.pytorchjob.training-operator.kubeflow.org"
-# The definitions of base/crds, and the one that a value of the chart turns on.
-GROUPS = ("trainer.kubeflow.org", "kubeflow.org")
-ALL_ON = [word for switch in COMPONENTS for word in ("--set", f"{switch}.enabled=true")]
-
-# (values, path in the Deployment's pod, the value there)
-VALUES = [
-    (
-        ["image.repository=r.example.com/c", "image.tag=v1", "image.pullPolicy=Always"],
-        "containers.0.image",
-        "r.example.com/c:v1",
-    ),
-    (["image.pullPolicy=Always"], "containers.0.imagePullPolicy", "Always"),
-    (
-        ["agentImage.repository=r.example.com/a", "agentImage.tag=v2"],
-        "containers.0.env",
-        [{"name": "MUSTER_AGENT_IMAGE", "value": "r.example.com/a:v2"}],
-    ),
-    (["registry=r.example.com/team/"], "containers.0.image", f"r.example.com/team/muster-controller:{VERSION}"),
-    (
-        ["registry=r.example.com/team"],
-        "containers.0.env",
-        [{"name": "MUSTER_AGENT_IMAGE", "value": f"r.example.com/team/muster:{VERSION}"}],
-    ),
-    (["resources.limits.memory=1Gi"], "containers.0.resources", {"limits": {"memory": "1Gi"}}),
-    (["nodeSelector.role=system"], "nodeSelector", {"role": "system"}),
-    (["tolerations[0].operator=Exists"], "tolerations", [{"operator": "Exists"}]),
-    (["affinity.nodeAffinity.x=y"], "affinity", {"nodeAffinity": {"x": "y"}}),
-    (["imagePullSecrets[0].name=pull"], "imagePullSecrets", [{"name": "pull"}]),
-]
-REFUSED = [
-    "replica=1",
-    "image.tag=1",
-    "image.repository=",
-    "image.pullPolicy=Sometimes",
-    "metrics.enabled=maybe",
-    "pytorchJobs.enabled=1",
-    "replicas=two",
-    "webhook.clientCA=on",
-    "webhook.trustClients.enable=true",
-]
 
 
-def definition(group, version, kind):
-    plural = kind.lower() + "s"
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.{group}"},
-        "spec": {
-            "group": group,
-            "scope": "Namespaced",
-            "names": {"kind": kind, "listKind": f"{kind}List", "plural": plural, "singular": kind.lower()},
-            "versions": [
-                {
-                    "name": version,
-                    "served": True,
-                    "storage": True,
-                    "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
-                }
-            ],
-        },
-    }
-
-
-def install_others(cluster):
-    cluster.apply([definition(*other) for other in OTHERS])
-    establish(cluster)
-
-
-def helm(cluster, *arguments):
-    return subprocess.run(
-        [HELM, *arguments],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        env={
-            **cluster.environment,
-            "HELM_CACHE_HOME": cluster.folder,
-            "HELM_CONFIG_HOME": cluster.folder,
-            "HELM_DATA_HOME": cluster.folder,
-        },
-    )
-
-
-def why_no_helm():
-    return None if os.access(HELM, os.X_OK) else "SKIPPED: run build-support/setup-go-server helm (needs Go)"
-
-
-def place(thing):
-    return thing["kind"], thing["metadata"].get("namespace"), thing["metadata"]["name"]
-
-
-def images_of(made):
-    """The images of Muster that the objects name."""
-    found, left = set(), list(made.values())
-    while left:
-        thing = left.pop()
-        if isinstance(thing, dict):
-            named = [thing[key] for key in ("image", "value") if isinstance(thing.get(key), str)]
-            found.update(name for name in named if re.search(r"(?:^|/)muster(?:-\w+)?(?::|$)", name))
-        left += thing.values() if isinstance(thing, dict) else thing if isinstance(thing, list) else []
-    return found
-
-
-def value_at(given, path):
-    for part in path.split("."):
-        given = given[int(part) if part.isdigit() else part]
-    return given
-
-
-class Packaging(ClusterCase):
-    """With the definitions installed: the API server checks the objects; the chart's are compared with kustomize's."""
-
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        install_others(cls.cluster)
-
-    def objects(self, text):
-        """The objects of a YAML text, by place()."""
-        text = self.cluster.kubectl(
-            "create", "--dry-run=client", "--validate=false", "-o", "json", "-f", "-", content=text
-        )
-        made, decoder, at = {}, json.JSONDecoder(), 0
-        while at < len(text.rstrip()):
-            thing, at = decoder.raw_decode(text, re.compile(r"\s*").match(text, at).end())
-            for part in thing["items"] if thing["kind"] == "List" else [thing]:
-                if part["kind"] != "CustomResourceDefinition" or part["spec"]["group"] in GROUPS:
-                    self.assertNotIn(place(part), made, "it is there twice")
-                    made[place(part)] = part
-        return made
-
-    def kustomized(self, folder):
-        return self.objects(self.cluster.kubectl("kustomize", folder))
-
-    def with_components(self, names):
-        """A folder with a kustomization: the default overlay and these components."""
-        folder = tempfile.mkdtemp(dir=self.cluster.folder)
-        with open(os.path.join(folder, "kustomization.yaml"), "w") as file:
-            json.dump(
-                {
-                    "apiVersion": "kustomize.config.k8s.io/v1beta1",
-                    "kind": "Kustomization",
-                    "resources": [os.path.relpath(os.path.join(MANIFESTS, "overlays", "default"), folder)],
-                    "components": [
-                        os.path.relpath(os.path.join(MANIFESTS, "components", name), folder) for name in names
-                    ],
-                },
-                file,
-            )
-        return folder
-
-    def rendered(self, *flags):
-        done = helm(self.cluster, "template", "muster", CHART, "--namespace", SYSTEM, "--include-crds", *flags)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return self.objects(done.stdout)
+class Packaging(PackagingCase):
+    """The API server checks the objects; the chart's are compared with kustomize's."""
 
     def test_every_overlay_is_accepted(self):
         for name in sorted(os.listdir(os.path.join(MANIFESTS, "overlays"))):
@@ -319,31 +159,6 @@ class Packaging(ClusterCase):
                     self.assertEqual(rendered[key]["metadata"].pop("annotations"), {"helm.sh/resource-policy": "keep"})
                     self.assertIsNone(thing["metadata"].pop("annotations", None))
                 self.assertEqual(rendered[key], thing, f"{key} with {flags}")
-
-    def test_each_value_changes_its_field(self):
-        if why_no_helm():
-            self.skipTest(why_no_helm())
-        for values, path, wanted in VALUES:
-            with self.subTest(values):
-                made = self.rendered(*(word for value in values for word in ("--set", value)))
-                self.assertEqual(
-                    value_at(made["Deployment", SYSTEM, DEPLOYMENT]["spec"]["template"]["spec"], path), wanted
-                )
-        args = [
-            self.rendered(*flags)["Deployment", SYSTEM, DEPLOYMENT]["spec"]["template"]["spec"]["containers"][0]["args"]
-            for flags in ((), ("--set", "extraArgs={--log-format=json,--qps=50}"))
-        ]
-        self.assertEqual(args[1], [*args[0], "--log-format=json", "--qps=50"])
-        made = self.rendered("--set", "runtimes.enabled=false,podDisruptionBudget.enabled=false")
-        self.assertFalse({"ClusterTrainingRuntime", "PodDisruptionBudget"} & {kind for kind, _, _ in made})
-
-    def test_wrong_values_are_refused(self):
-        if why_no_helm():
-            self.skipTest(why_no_helm())
-        for value in REFUSED:
-            done = helm(self.cluster, "template", "muster", CHART, "--set", value)
-            self.assertEqual(done.returncode, 1, value)
-            self.assertIn("don't meet the specifications of the schema", done.stderr)
 
     def test_the_chart_has_the_version_of_the_sources(self):
         with open(os.path.join(CHART, "Chart.yaml")) as chart:
