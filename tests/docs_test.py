@@ -15,6 +15,7 @@ from check_site import anchor
 
 import api_page
 import cause_rows
+from chart_schema import chart_values
 
 CODE_BLOCK = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 NAMED_FILE = re.compile(r"`([\w./-]+(?:\.(?:cc|cmake|h|md|proto|py|txt|yaml)|/))`")
@@ -175,6 +176,16 @@ class Docs(unittest.TestCase):
             asked = set(re.findall(r"\bmuster_\w+", file.read_text()))
             self.assertGreater(len(asked), 3, file)
             self.assertLessEqual(asked, metrics, file)
+
+    def test_each_value_of_the_chart_is_documented(self):
+        """By its name, or by that of the value which it is part of."""
+        table = (ROOT / "docs/helm.md").read_text().partition("\n## Values\n")[2].partition("\n## ")[0]
+        told = {name for row in re.findall(r"(?m)^\| (`.*?) \|", table) for name in re.findall(r"`([\w.]+)`", row)}
+        known = chart_values()
+        self.assertGreater(len(known), 80)
+        parts = {name: {".".join(name.split(".")[:count]) for count in range(1, 9)} for name in known}
+        self.assertEqual({name for name in known if not parts[name] & told}, set(), "docs/helm.md has no row")
+        self.assertEqual(told - set().union(*parts.values()), set(), "the chart has no such value")
 
     def test_each_field_of_the_definitions_is_documented(self):
         for kind, text in api_page.KINDS.items():

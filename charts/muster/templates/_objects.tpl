@@ -1,34 +1,13 @@
-{{/* The name of an image. Of (list $ IMAGE), with a value such as agentImage. */}}
-{{- define "muster.image" -}}
-{{- $root := index . 0 -}}
-{{- $image := index . 1 -}}
-{{- with $root.Values.registry }}{{ trimSuffix "/" . }}/{{ end }}{{ $image.repository }}:{{ $image.tag | default $root.Chart.AppVersion }}
-{{- end }}
-
 {{/* The objects of a file of controller/manifests, in the release's namespace. Of (list $ PATH LABELS). */}}
 {{- define "muster.objects" -}}
 {{- $root := index . 0 -}}
 {{- $labels := index . 2 -}}
-{{- $text := $root.Files.Get (index . 1) | replace "kubeflow-system" $root.Release.Namespace -}}
-{{- $text = $text | replace (printf "image: muster-initializer:%s\n" $root.Chart.AppVersion) (printf "image: %s\n" (include "muster.image" (list $root $root.Values.initializerImage))) -}}
-{{- range splitList "\n---\n" $text }}
+{{- range splitList "\n---\n" ($root.Files.Get (index . 1) | replace "kubeflow-system" $root.Release.Namespace) }}
 {{- $object := fromYaml . }}
 {{- if $labels }}
 {{- $_ := set $object.metadata "labels" (merge (dict) $labels ($object.metadata.labels | default dict)) }}
 {{- end }}
-{{- if and $root.Values.webhook.certManager.enabled (hasSuffix "WebhookConfiguration" $object.kind) }}
-{{- $inject := dict "cert-manager.io/inject-ca-from" (printf "%s/kubeflow-trainer-webhook-cert" $root.Release.Namespace) }}
-{{- $_ := set $object.metadata "annotations" (merge $inject ($object.metadata.annotations | default dict)) }}
-{{- end }}
-{{- if and $root.Values.pytorchJobs.enabled (eq "ValidatingWebhookConfiguration" $object.kind) }}
-{{- $patch := $root.Files.Get "manifests/components/pytorchjob/webhook.yaml" | replace "kubeflow-system" $root.Release.Namespace | fromYamlArray }}
-{{- $_ := set $object "webhooks" (append $object.webhooks (first $patch).value) }}
-{{- end }}
-{{- if eq "CustomResourceDefinition" $object.kind }}
-{{- $_ := set $object.metadata "annotations" (dict "helm.sh/resource-policy" "keep") }}
-{{- end }}
----
-{{ toYaml $object }}
+{{- include "muster.object" (list $root $object) }}
 {{- end }}
 {{- end }}
 
@@ -47,4 +26,37 @@
 {{- include "muster.objects" (list $root (printf "%s/%s" $folder .) $labels) }}
 {{- end }}
 {{- end }}
+{{- end }}
+
+{{/* One object, with the values applied, unless they leave it out. Of (list $ OBJECT); changes OBJECT. */}}
+{{- define "muster.object" -}}
+{{- $root := index . 0 -}}
+{{- $object := index . 1 -}}
+{{- if include "muster.wanted" . }}
+{{- include "muster.adjust" . }}
+{{- with $root.Values.commonLabels }}
+{{- $_ := set $object.metadata "labels" (merge (dict) ($object.metadata.labels | default dict) .) }}
+{{- end }}
+---
+{{ toYaml $object }}
+{{ end }}
+{{- end }}
+
+{{/* Adds annotations to an object, or to the template of its pods. Of (list OBJECT ANNOTATIONS). */}}
+{{- define "muster.annotate" -}}
+{{- $metadata := (index . 0).metadata -}}
+{{- with index . 1 }}
+{{- $_ := set $metadata "annotations" (merge (dict) . ($metadata.annotations | default dict)) }}
+{{- end }}
+{{- end }}
+
+{{/* The port that the values have in place of one of controller/manifests. Of (list $ PORT). */}}
+{{- define "muster.port" -}}
+{{- $ports := (index . 0).Values.ports -}}
+{{- $port := index . 1 | int -}}
+{{- get (dict "8081" $ports.http "9443" $ports.webhook "10443" $ports.statusServer) (toString $port) | default $port | int }}
+{{- end }}
+
+{{- define "muster.serviceAccount" -}}
+{{ .Values.serviceAccount.name | default "kubeflow-trainer-controller-manager" }}
 {{- end }}
