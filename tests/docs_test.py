@@ -187,6 +187,16 @@ class Docs(unittest.TestCase):
         self.assertEqual({name for name in known if not parts[name] & told}, set(), "docs/helm.md has no row")
         self.assertEqual(told - set().union(*parts.values()), set(), "the chart has no such value")
 
+    def test_values_of_other_charts_lead_to_values_of_this_one(self):
+        """The column `here` is the last but one. `helm --wait` and the like are no values."""
+        page = (ROOT / "docs/helm.md").read_text()
+        known = {".".join(name.split(".")[:count]) for name in chart_values() | {"enabled"} for count in range(1, 9)}
+        for section in ("From kubeflow-trainer's chart", "Beside cert-manager's chart"):
+            table = page.partition(f"\n## {section}\n")[2].partition("\n## ")[0]
+            cells = [row.split("|")[-3] for row in re.findall(r"(?m)^\| `.*\|$", table)]
+            self.assertGreater(len(cells), 30, section)
+            self.assertEqual({name for cell in cells for name in re.findall(r"`([\w.]+)`", cell)} - known, set())
+
     def test_each_field_of_the_definitions_is_documented(self):
         for kind, text in api_page.KINDS.items():
             schema, told = api_page.schema_of(kind), api_page.words_of(text)

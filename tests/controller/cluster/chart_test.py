@@ -376,15 +376,35 @@ class ChartValues(PackagingCase):
         self.assertFalse({label for label in labels if label.startswith("rbac.authorization.k8s.io/")})
         self.assertIn("rbac.authorization.kubeflow.org/aggregate-to-kubeflow-edit", labels)
 
+    def values_of_the_page(self):
+        """The examples of docs/helm.md."""
+        with open(os.path.join(ROOT, "docs", "helm.md")) as page:
+            return re.findall(r"```yaml\n(.*?)```", page.read(), re.DOTALL)
+
     def test_openshift(self):
         """The values of docs/helm.md name no user, and change nothing else."""
-        with open(os.path.join(ROOT, "docs", "helm.md")) as page:
-            values = re.search(r"```yaml\n(podSecurityContext:.*?)```", page.read(), re.DOTALL)[1]
+        [values] = [example for example in self.values_of_the_page() if "runAsNonRoot" in example]
         usual, made = self.by_place({}), self.by_place(values)
         at = "Deployment", SYSTEM, DEPLOYMENT
         for field in ("runAsUser", "runAsGroup"):
             del usual[at]["spec"]["template"]["spec"]["securityContext"][field]
         self.assertEqual(made, usual)
+
+    def test_a_converted_file(self):
+        """The example of docs/helm.md: what kubeflow-trainer's file turns on, and no more."""
+        [values] = [example for example in self.values_of_the_page() if "torchtuneDistributed" in example]
+        made = self.with_values(values)
+        runtimes = [name for name in made if name.startswith("ClusterTrainingRuntime ")]
+        self.assertEqual(runtimes, ["ClusterTrainingRuntime torch-distributed"])
+        args = made[f"Deployment {DEPLOYMENT}"]["spec"]["template"]["spec"]["containers"][0]["args"]
+        self.assertEqual(args[2:], ["--webhook-cert-dir=/webhook-cert", "--status-listen=:10443", "--workers=10"])
+
+    def test_a_host_network(self):
+        [values] = [example for example in self.values_of_the_page() if "hostNetwork" in example]
+        made = self.with_values(values)[f"Deployment {DEPLOYMENT}"]["spec"]
+        self.assertEqual(made["strategy"], {"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}})
+        ports = [port["containerPort"] for port in made["template"]["spec"]["containers"][0]["ports"]]
+        self.assertEqual(ports, [18081, 19443, 11443])
 
     def test_null_is_as_empty(self):
         nulls = dict.fromkeys(("commonLabels", "podLabels", "env", "volumes", "livenessProbe", "extraArgs"))
