@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import subprocess
 import tempfile
 import unittest
 
@@ -18,7 +19,7 @@ from chart_case import (
     value_at,
     why_no_helm,
 )
-from cluster_case import ROOT
+from cluster_case import BIN, ROOT, WAIT
 
 import class_runner
 from chart_schema import chart_values
@@ -301,6 +302,17 @@ class ChartValues(PackagingCase):
         for key, thing in made.items():
             kept = thing["kind"] == "CustomResourceDefinition" and thing["spec"]["group"] == "trainer.kubeflow.org"
             self.assertTrue(kept or thing["metadata"]["labels"]["team"] == "ml", key)  # Helm takes crds/ as they are
+
+    def test_the_controller_knows_the_flags(self):
+        """They are read before the kubeconfig."""
+        program = os.path.join(BIN, "muster-controller")
+        if not os.access(program, os.X_OK):
+            self.skipTest(f"SKIPPED: there is no {program}")
+        args = self.pod(all_values())["containers"][0]["args"]
+        for more, code in (((), 78), (("--none",), 64)):
+            command = [program, *args, "--kubeconfig", os.path.join(self.cluster.folder, "none"), *more]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=WAIT)
+            self.assertEqual(done.returncode, code, done.stderr)
 
     def test_the_api_server_accepts_all_values(self):
         self.cluster.kubectl("create", "namespace", "of-values")

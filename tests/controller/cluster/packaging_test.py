@@ -255,7 +255,15 @@ class HelmRelease(ClusterCase):
         ):
             self.assertEqual(self.may(account, question, answer), answer, question)
         self.assertIn(PYTORCH_WEBHOOK, self.webhooks())
-        self.run_helm("upgrade", "muster", CHART, "--namespace", "training", "--set", "replicas=1")
+        self.run_helm(
+            "upgrade", "muster", CHART, "--namespace", "training", "--set", "replicas=1,serviceAccount.name=own"
+        )
+        for question in (
+            "create jobs.batch -n vision",
+            "update leases.coordination.k8s.io/trainer.kubeflow.org -n training",
+        ):
+            self.assertEqual(self.may("system:serviceaccount:training:own", question, "yes"), "yes", question)
+            self.assertEqual(self.may(account, question, "no"), "no", question)
         self.assertEqual(self.cluster.get("deployment", DEPLOYMENT, "-n", "training")["spec"]["replicas"], 1)
         self.assertEqual(self.cluster.get("poddisruptionbudgets", "-n", "training")["items"], [])
         self.assertEqual(self.cluster.get("servicemonitors", "-n", "training")["items"], [])
