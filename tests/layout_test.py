@@ -34,6 +34,7 @@ ALLOWED = {
     "initializers": {"base", "usage", "http"},
     "controller": {"base", "usage", "http"},
     "local": {"base", "usage", "launcher", "controller"},  # of controller: PARTS
+    "packaging": set(),
 }
 # A room and the parts of another room to which it is limited.
 PARTS = {
