@@ -374,7 +374,7 @@ Status ReadWaitTemplate(Flags* flags) {
   if (flags->wait_template_file.empty()) return absl::OkStatus();
   MUSTER_ASSIGN_OR_RETURN(InputFile file, ReadInput(flags->wait_template_file));
   flags->pytorch.wait_template = std::move(file.text);
-  return WaitContainers(flags->pytorch, "master", Json::object(), Json::object()).status();
+  return WaitContainers(flags->pytorch, "master", Json::object()).status();
 }
 
 int Run(Flags flags) {

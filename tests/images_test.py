@@ -145,7 +145,9 @@ class Images(unittest.TestCase):
             labels = {key.rpartition(".")[2]: value for key, value in image.config["config"]["Labels"].items()}
             self.assertEqual(labels, {"title": name, "version": version, "revision": commit, "licenses": "Apache-2.0"})
             self.assertEqual(image.config["config"]["Entrypoint"], [name])
-            self.assertEqual(image.config["config"].get("User"), "65532:65532" if name == "muster-controller" else None)
+            self.assertEqual(
+                image.config["config"].get("User"), None if name == "muster-initializer" else "65532:65532"
+            )
             self.assertEqual(image.config["created"], "2023-11-14T22:13:20Z")
 
     def test_files_tell_nothing_of_the_machine(self):

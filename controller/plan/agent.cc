@@ -16,9 +16,8 @@ namespace muster::controller {
 namespace {
 
 constexpr char kFolder[] = "/muster-agent";
-constexpr int kUsualGrace = 30;           // Kubernetes' default terminationGracePeriodSeconds; the agent assumes it
-constexpr int kRoomForTheEnd = 5;         // seconds by which the agent's grace is shorter than the kubelet's
-constexpr int64_t kNobodyOfNote = 65532;  // any user but root
+constexpr int kUsualGrace = 30;    // Kubernetes' default terminationGracePeriodSeconds; the agent assumes it
+constexpr int kRoomForTheEnd = 5;  // seconds by which the agent's grace is shorter than the kubelet's
 constexpr int kProbePeriod = 5;
 
 void Note(std::string_view reason, std::string message, std::vector<Notice>* notices) {
@@ -60,7 +59,7 @@ void Install(const PlanOptions& options, Json* pod, Json* container) {
                     {"image", options.agent_image},
                     {"imagePullPolicy", "IfNotPresent"},  // also for the tag `latest`: not every pod pulls
                     {"command", Json::array({"muster", "install", kFolder})},
-                    {"securityContext", HelperSecurity(*pod, *container)},
+                    {"securityContext", HelperSecurity(*container)},
                     {"volumeMounts", Json::array({{{"name", kAgentContainer}, {"mountPath", kFolder}}})}};
   if (Json resources = InstallerResources(*container); !resources.empty()) {
     installer["resources"] = std::move(resources);
@@ -172,17 +171,13 @@ bool SetFailurePolicy(const Runtime& runtime, int max_restarts, RestartPolicy po
 
 }  // namespace
 
-Json HelperSecurity(const Json& pod, const Json& container) {
+Json HelperSecurity(const Json& container) {
   Json security = {{"allowPrivilegeEscalation", false},
                    {"capabilities", {{"drop", Json::array({"ALL"})}}},
                    {"readOnlyRootFilesystem", true}};
   const Json& own = PartOf(container, "securityContext");
   for (const char* name : {"runAsUser", "runAsGroup", "runAsNonRoot", "seccompProfile", "seLinuxOptions"}) {
     if (const Json* found = FindField(own, name)) security[name] = *found;
-  }
-  const Json* not_root = SecurityField(pod, container, "runAsNonRoot");
-  if (not_root != nullptr && *not_root == true && SecurityField(pod, container, "runAsUser") == nullptr) {
-    security["runAsUser"] = kNobodyOfNote;
   }
   return security;
 }

@@ -64,9 +64,9 @@ struct AgentPlace {
 StatusOr<bool> PutAgent(const AgentPlace& place, const PlanOptions& options, const AgentUse& use,
                         std::vector<Notice>* notices);
 
-// securityContext of an init container of Muster's own in `pod`: no privileges, and the user of `container`. With
-// runAsNonRoot but no runAsUser the user is 65532, since the agent's image names none.
-Json HelperSecurity(const Json& pod, const Json& container);
+// securityContext of an init container of Muster's own: no privileges, and the user of `container`. If neither that nor
+// the pod names one, it is the image's, which is not root in the agent's image. OpenShift then chooses another one.
+Json HelperSecurity(const Json& container);
 
 // The agent's HTTP port, for the kubelet's probe and for the controller. nullopt: MUSTER_HTTP_PORT is not a plain
 // number (the port is off, bound to one address, or from a valueFrom), or the pod has its node's network, where another

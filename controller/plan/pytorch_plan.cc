@@ -220,9 +220,9 @@ class Planner {
 
   Status AddWait(Json* pod_template) {
     Json& pod = (*pod_template)["spec"];
-    MUSTER_ASSIGN_OR_RETURN(const Json waits,
-                            WaitContainers(options_, ReplicaObjectName(job_.meta, ReplicaType::kMaster, 0), pod,
-                                           MainContainer(*pod_template)));
+    MUSTER_ASSIGN_OR_RETURN(
+        const Json waits,
+        WaitContainers(options_, ReplicaObjectName(job_.meta, ReplicaType::kMaster, 0), MainContainer(*pod_template)));
     for (const Json& container : waits) UpsertNamed(container, "initContainers", &pod);
     return absl::OkStatus();
   }

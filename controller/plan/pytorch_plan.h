@@ -85,8 +85,7 @@ Json ServiceOfReplica(const PyTorchJob& job, const PlannedReplicas& replicas, in
 
 // The init containers (init-pytorch) that wait until `master`, a host name, resolves. InvalidArgument: the template is
 // no list of containers, or has an unknown placeholder.
-StatusOr<Json> WaitContainers(const PyTorchOptions& options, const std::string& master, const Json& pod,
-                              const Json& container);
+StatusOr<Json> WaitContainers(const PyTorchOptions& options, const std::string& master, const Json& container);
 
 // Adds the Workload and the PodGroup of Kubernetes if the job asks for them (native_gang.h), and marks the pods as
 // members. An existing PodGroup stays as it is, whatever the number of replicas becomes: its spec is immutable.

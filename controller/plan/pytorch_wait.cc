@@ -62,8 +62,7 @@ StatusOr<Json> ReadTemplate(const std::string& text) {
 
 }  // namespace
 
-StatusOr<Json> WaitContainers(const PyTorchOptions& options, const std::string& master, const Json& pod,
-                              const Json& container) {
+StatusOr<Json> WaitContainers(const PyTorchOptions& options, const std::string& master, const Json& container) {
   const std::string image = options.wait_image.empty() ? options.agent.agent_image : options.wait_image;
   if (!options.wait_template.empty()) {
     MUSTER_ASSIGN_OR_RETURN(const std::string filled, Filled(options.wait_template, options, image, master));
@@ -77,7 +76,7 @@ StatusOr<Json> WaitContainers(const PyTorchOptions& options, const std::string& 
                        {"command", Json::array({"muster", "wait", "--dns", "--timeout",
                                                 fmt::format("{}s", options.wait_tries * kTrySeconds), master})},
                        {"resources", resources},
-                       {"securityContext", HelperSecurity(pod, container)}}});
+                       {"securityContext", HelperSecurity(container)}}});
 }
 
 }  // namespace muster::controller

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 
 BUSYBOX = "docker.io/library/busybox:1"
+NONROOT = "muster.dev/nonroot:1"  # busybox as the user 65532
 PAUSE = "muster.dev/pause:1"
 
 

@@ -253,6 +253,7 @@ class Node:
         layers = [oci_image.layer(root, 0)]
         for reference, name, command in (
             (images.BUSYBOX, "busybox", {"Cmd": ["sh"]}),
+            (images.NONROOT, "nonroot", {"Cmd": ["sh"], "User": "65532:65532"}),
             (images.PAUSE, "pause", {"Entrypoint": ["sleep", "infinity"]}),
         ):
             folder = self.path(f"image-{name}")

@@ -2,6 +2,7 @@
 
 import json
 
+from images import NONROOT
 from processes import WAIT
 from scenario import Scenario, runtime, shell, train_job
 
@@ -40,6 +41,14 @@ class Plain(Scenario):
 
     def test_two_nodes_with_agent(self):
         self.completes({})
+
+    def test_a_pod_that_may_not_be_root(self):
+        """No user is named: that of the images counts, in the agent's init container, too."""
+        only = {"securityContext": {"runAsNonRoot": True}}
+        own = {"image": NONROOT, "command": shell("id -u; ls -ln /muster-agent/muster")}
+        self.create(runtime("nonroot", 1, container=own, pod=only), train_job("nonroot", "nonroot"))
+        self.condition(self.finished("nonroot"), "Complete")
+        self.assertRegex(self.logs("nonroot")[0], r"(?s)^65532\n\S+ +1 65532 .*/muster-agent/muster")
 
     def test_the_jobs_own_command(self):
         self.create(

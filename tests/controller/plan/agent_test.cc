@@ -241,7 +241,7 @@ TEST(Agent, FitsTheProbeAndSecurityContextOfThePod) {
             {.container = "{command: [x], securityContext: {runAsUser: 1000}}"},
             security + "/runAsUser",
             1000},
-           {"not root", {.pod = "{securityContext: {runAsNonRoot: true}}"}, security + "/runAsUser", 65532},
+           {"not root", {.pod = "{securityContext: {runAsNonRoot: true}}"}, security + "/runAsUser", Json()},
            {"not root, a user",
             {.pod = "{securityContext: {runAsNonRoot: true, runAsUser: 7}}"},
             security + "/runAsUser",
