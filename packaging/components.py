@@ -4,8 +4,6 @@ import os
 
 from release import Failed, output
 
-SEARCHED = "-l"  # begins a library's name in a linker's command
-
 
 class Components:
     """Of the binary `name` in the folder `build` (Ninja's). `linked`: packages whose code is in the binary, from static
@@ -15,9 +13,7 @@ class Components:
         binary = os.path.join(build, "bin", name)
         shared = debian.libraries(binary)
         self.shared = debian.packages_of(shared)
-        files = set(headers_of(build, name, debian.root))
-        for path in static_libraries(build, name, debian, is_static=not shared):
-            files.add(path)
+        files = headers_of(build, name, debian.root) | static_libraries(build, name, debian, is_static=not shared)
         self.linked = [package for package in debian.packages_of(sorted(files)) if package not in self.shared]
 
 
@@ -42,7 +38,7 @@ def static_libraries(build, name, debian, is_static):
     command = output("ninja", "-C", build, "--quiet", "-t", "commands", f"bin/{name}").splitlines()[-1]
     found = set()
     for word in command.split():
-        if not word.startswith(SEARCHED):
+        if not word.startswith("-l"):  # -lNAME, or -l:FILE
             continue
         file = word[3:] if word.startswith("-l:") else f"lib{word[2:]}.a" if is_static else ""
         path = file and debian.library(file)
