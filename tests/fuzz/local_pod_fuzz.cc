@@ -39,8 +39,9 @@ void APod(const Json& object, bool own_root) {
     for (const ContainerProgram& container : *containers) {
       Must(!container.command.empty());
       Must(own_root || container.mounts.empty());
-      for (const PodMount& mount : container.mounts)
-        Must(mount.target.starts_with("/") && mount.source.starts_with("/"));
+      for (const PodMount& mount : container.mounts) {
+        Must(mount.target.starts_with("/") && (mount.in_memory ? mount.source.empty() : mount.source.starts_with("/")));
+      }
       const auto list = [](const std::string& path) {
         return path == "/"
                    ? std::vector<FolderEntry>{{.name = "usr", .is_folder = true}, {.name = "bin", .link = "usr/bin"}}
