@@ -1,6 +1,8 @@
 // libFuzzer: a post to the status server. The first line is the path, the second the header Authorization; the
-// rest is the body.
+// rest is the body. The answers of the API server are judged as those of the metrics server, too.
 #include "base/text.h"
+#include "controller/api/lenient.h"
+#include "controller/kube/webhook/metrics_access.h"
 #include "controller/kube/webhook/status_post.h"
 #include "tests/fuzz/input.h"
 
@@ -29,6 +31,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!answer.is_discarded()) {
     const auto pod = JudgeToken({"team", "train", "abc"}, answer);
     Must(!pod.ok() || !pod->uid.empty());
+    const auto user = UserOf(answer);
+    if (user) Must(AccessReviewFor(*user)["spec"]["user"] == (*user)["username"]);
+    const int code = JudgeAccess(user.value_or(Json::object()), answer).code;
+    Must(code == 403 || (code == 200 && FlagField(PartOf(answer, "status"), "allowed", false)));
   }
   return 0;
 }

@@ -32,6 +32,17 @@ std::string Extra(const Json& user, const char* name) {
 
 }  // namespace
 
+StatusOr<std::string> ReadBearerToken(std::string_view authorization) {
+  const size_t space = std::min(authorization.find(' '), authorization.size());
+  if (Lower(authorization.substr(0, space)) != "bearer")
+    return Forbidden("want the header Authorization: Bearer TOKEN");
+  std::string token(Strip(authorization.substr(space)));
+  if (token.empty() || !IsVisible(token) || token.find(',') != std::string::npos) {
+    return Forbidden("the header Authorization has not one token");
+  }
+  return token;
+}
+
 StatusOr<StatusPost> ReadStatusPost(std::string_view path, std::string_view authorization) {
   StatusPost post;
   std::vector<std::string_view> parts;
@@ -41,13 +52,7 @@ StatusOr<StatusPost> ReadStatusPost(std::string_view path, std::string_view auth
   }
   post.ns = parts[0];
   post.name = parts[2];
-  const size_t space = std::min(authorization.find(' '), authorization.size());
-  if (Lower(authorization.substr(0, space)) != "bearer")
-    return Forbidden("want the header Authorization: Bearer TOKEN");
-  post.token = Strip(authorization.substr(space));
-  if (post.token.empty() || !IsVisible(post.token) || post.token.find(',') != std::string::npos) {
-    return Forbidden("the header Authorization has not one token");
-  }
+  MUSTER_ASSIGN_OR_RETURN(post.token, ReadBearerToken(authorization));
   return post;
 }
 

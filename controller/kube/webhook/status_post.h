@@ -12,6 +12,10 @@
 
 namespace muster::controller {
 
+// The token of the value "Bearer TOKEN" of a header Authorization; empty: no header. PermissionDenied: there is not
+// exactly one. The message does not contain it.
+StatusOr<std::string> ReadBearerToken(std::string_view authorization);
+
 struct StatusPost {
   std::string ns, name;  // of the TrainJob
   std::string token;     // of the pod
