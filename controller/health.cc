@@ -18,7 +18,7 @@ http::Server::Route Says(std::function<http::Server::Response()> what) {
 
 }  // namespace
 
-std::string Metrics(const HealthSources& sources) {
+http::Server::Response MetricsPage(const HealthSources& sources) {
   prometheus::Registry registry;
   auto gauge = [&registry](const std::string& name, const std::string& help) -> prometheus::Family<prometheus::Gauge>& {
     return prometheus::BuildGauge().Name(name).Help(help).Register(registry);
@@ -62,7 +62,8 @@ std::string Metrics(const HealthSources& sources) {
   counter("muster_api_errors_total", "Calls that ended with an error")
       .Add({})
       .Increment(static_cast<double>(calls.failed));
-  return prometheus::TextSerializer().Serialize(registry.Collect());
+  return {.content_type = "text/plain; version=0.0.4; charset=utf-8",
+          .body = prometheus::TextSerializer().Serialize(registry.Collect())};
 }
 
 StatusOr<ListenAddress> ReadListenAddress(std::string_view flag, const std::string& text) {
@@ -77,7 +78,7 @@ StatusOr<ListenAddress> ReadListenAddress(std::string_view flag, const std::stri
 }
 
 StatusOr<std::unique_ptr<http::Server>> ServeHealth(boost::asio::io_context& loop, const ListenAddress& listen,
-                                                    HealthSources sources) {
+                                                    HealthSources sources, bool metrics) {
   auto shared = std::make_shared<const HealthSources>(std::move(sources));
   http::Server::Routes routes;
   routes["/healthz"] = Says([] { return http::Server::Response{.body = "ok\n"}; });
@@ -87,9 +88,7 @@ StatusOr<std::unique_ptr<http::Server>> ServeHealth(boost::asio::io_context& loo
     if (!shared->leads() || shared->synced()) return http::Server::Response{.body = "ok\n"};
     return http::Server::Response{.status = 503, .body = "the objects of the cluster are being listed\n"};
   });
-  routes["/metrics"] = Says([shared] {
-    return http::Server::Response{.content_type = "text/plain; version=0.0.4; charset=utf-8", .body = Metrics(*shared)};
-  });
+  if (metrics) routes["/metrics"] = Says([shared] { return MetricsPage(*shared); });
   return http::Server::Listen(loop, listen.host, listen.port, std::move(routes), {});
 }
 

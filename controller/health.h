@@ -1,4 +1,4 @@
-// The controller's /healthz, /readyz and /metrics. Loop thread only.
+// The controller's /healthz and /readyz, and /metrics unless MetricsServer serves it. Loop thread only.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -17,7 +17,7 @@ namespace muster::controller {
 struct HealthSources {
   std::function<bool()> leads;
   std::function<bool()> synced;  // everything is listed; asked only while leading
-  std::function<bool()> serves;  // all configured webhooks and the status server are served
+  std::function<bool()> serves;  // all servers that have the webhooks' certificate
   std::function<JobCounts()> jobs;
   std::function<JobCounts()> pytorch_jobs;  // empty counts if the controller serves none
   const ApiClient& client;
@@ -30,11 +30,11 @@ struct ListenAddress {
 // HOST:PORT, [HOST]:PORT or :PORT. InvalidArgument names the flag.
 StatusOr<ListenAddress> ReadListenAddress(std::string_view flag, const std::string& text);
 
-// Port 0: the kernel chooses one.
+// Port 0: the kernel chooses one. `metrics`: whether it serves /metrics, too.
 StatusOr<std::unique_ptr<http::Server>> ServeHealth(boost::asio::io_context& loop, const ListenAddress& listen,
-                                                    HealthSources sources);
+                                                    HealthSources sources, bool metrics);
 
-// The body of /metrics, in Prometheus' text format.
-std::string Metrics(const HealthSources& sources);
+// The answer of /metrics, in Prometheus' text format.
+http::Server::Response MetricsPage(const HealthSources& sources);
 
 }  // namespace muster::controller

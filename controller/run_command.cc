@@ -31,6 +31,7 @@
 #include "controller/kube/jobs/runtime_cache.h"
 #include "controller/kube/jobs/train_jobs.h"
 #include "controller/kube/webhook/certificate_folder.h"
+#include "controller/kube/webhook/metrics_server.h"
 #include "controller/kube/webhook/own_certificates.h"
 #include "controller/kube/webhook/status_server.h"
 #include "controller/kube/webhook/webhooks.h"
@@ -46,8 +47,8 @@ constexpr char kLease[] = "trainer.kubeflow.org";
 
 struct Flags {
   std::string kubeconfig, context, ns, agent_image = UsualAgentImage();
-  std::string listen = ":8081", webhook_listen, webhook_cert_dir, webhook_client_ca, status_listen, lease_namespace,
-              log_level = "info", log_format = "text";
+  std::string listen = ":8081", metrics_listen, webhook_listen, webhook_cert_dir, webhook_client_ca, status_listen,
+              lease_namespace, log_level = "info", log_format = "text";
   bool leader_elect = true, serve_pytorch_jobs = false, webhook_trust_clients = false;
   std::string pytorch_restart = "pod", wait_template_file;
   PyTorchOptions pytorch;
@@ -65,6 +66,9 @@ void Declare(CLI::App& app, Flags* flags) {
       ->envname("MUSTER_AGENT_IMAGE")
       ->capture_default_str();
   app.add_option("--listen", flags->listen, "[HOST]:PORT of /healthz, /readyz and /metrics")->capture_default_str();
+  app.add_option("--metrics-listen", flags->metrics_listen,
+                 "[HOST]:PORT of /metrics over HTTPS, such as :8443, for clients whom the API server allows it; "
+                 "--listen then does not serve it. It has the webhooks' certificate");
   app.add_option("--webhook-listen", flags->webhook_listen,
                  "[HOST]:PORT of the admission webhooks, such as :9443; else there are none");
   app.add_option("--webhook-cert-dir", flags->webhook_cert_dir,
@@ -146,23 +150,20 @@ class Running {
 
   Status Begin() {
     MUSTER_ASSIGN_OR_RETURN(const ListenAddress listen, ReadListenAddress("--listen", flags_.listen));
-    auto server = ServeHealth(loop_, listen,
-                              {.leads = [this] { return Leads(); },
-                               .synced = [this] { return Synced(); },
-                               .serves = [this] { return Serves(); },
-                               .jobs = [this] { return jobs_ ? jobs_->counts() : JobCounts(); },
-                               .pytorch_jobs = [this] { return pytorch_jobs_ ? pytorch_jobs_->counts() : JobCounts(); },
-                               .client = client_});
-    if (!server.ok()) return server.status();
-    health_ = *std::move(server);
-    log::Info(fmt::format("muster-controller {} serves /healthz, /readyz and /metrics on port {}", Version(),
-                          health_->port()));
+    const bool metrics = flags_.metrics_listen.empty();
+    MUSTER_ASSIGN_OR_RETURN(health_, ServeHealth(loop_, listen, Sources(), metrics));
+    log::Info(fmt::format("muster-controller {} serves /healthz{} on port {}", Version(),
+                          metrics ? ", /readyz and /metrics" : " and /readyz", health_->port()));
     signals_.async_wait([this](boost::system::error_code error, int number) {
       if (!error) Stop(number);
     });
     if (!flags_.status_listen.empty() && flags_.webhook_listen.empty()) {
       return absl::InvalidArgumentError(
           "--status-listen needs --webhook-listen: the status server has the webhooks' certificate");
+    }
+    if (!flags_.metrics_listen.empty() && flags_.webhook_listen.empty()) {
+      return absl::InvalidArgumentError(
+          "--metrics-listen needs --webhook-listen: the metrics server has the webhooks' certificate");
     }
     if (!flags_.webhook_listen.empty()) MUSTER_RETURN_IF_ERROR(PrepareWebhooks());
     if (!flags_.leader_elect) {
@@ -186,7 +187,17 @@ class Running {
 
  private:
   bool Serves() const {
-    return (webhooks_ || flags_.webhook_listen.empty()) && (status_server_ || flags_.status_listen.empty());
+    return (webhooks_ || flags_.webhook_listen.empty()) && (status_server_ || flags_.status_listen.empty()) &&
+           (metrics_server_ || flags_.metrics_listen.empty());
+  }
+
+  HealthSources Sources() {
+    return {.leads = [this] { return Leads(); },
+            .synced = [this] { return Synced(); },
+            .serves = [this] { return Serves(); },
+            .jobs = [this] { return jobs_ ? jobs_->counts() : JobCounts(); },
+            .pytorch_jobs = [this] { return pytorch_jobs_ ? pytorch_jobs_->counts() : JobCounts(); },
+            .client = client_};
   }
 
   bool Synced() const {
@@ -216,6 +227,9 @@ class Running {
     if (!flags_.status_listen.empty()) {
       MUSTER_ASSIGN_OR_RETURN(status_listen_, ReadListenAddress("--status-listen", flags_.status_listen));
     }
+    if (!flags_.metrics_listen.empty()) {
+      MUSTER_ASSIGN_OR_RETURN(metrics_listen_, ReadListenAddress("--metrics-listen", flags_.metrics_listen));
+    }
     if (!flags_.webhook_client_ca.empty()) {
       MUSTER_ASSIGN_OR_RETURN(client_ca_, ReadClientCa());
       MUSTER_ASSIGN_OR_RETURN(
@@ -243,7 +257,20 @@ class Running {
   Status Serve(const CertificateSet& set) {
     MUSTER_RETURN_IF_ERROR(ServeWebhooks(set));
     served_ = set;
+    if (!flags_.metrics_listen.empty()) MUSTER_RETURN_IF_ERROR(ServeMetrics(set));
     return flags_.status_listen.empty() ? absl::OkStatus() : ServeStatus(set);
+  }
+
+  // Starts the metrics server once.
+  Status ServeMetrics(const CertificateSet& set) {
+    const http::ServerCertificate certificate{.chain = set.certificate, .key = set.key, .client_ca = ""};
+    if (metrics_server_) return metrics_tls_->Replace(certificate);
+    MUSTER_ASSIGN_OR_RETURN(metrics_tls_, http::ServerTls::Make(certificate));
+    MUSTER_ASSIGN_OR_RETURN(
+        metrics_server_, MetricsServer::Listen(loop_, access_, metrics_listen_.host, metrics_listen_.port, metrics_tls_,
+                                               [sources = Sources()] { return MetricsPage(sources); }));
+    log::Info(fmt::format("/metrics is served over HTTPS on port {}", metrics_server_->port()));
+    return absl::OkStatus();
   }
 
   Status ServeWebhooks(const CertificateSet& set) {
@@ -353,13 +380,14 @@ class Running {
   EventRecorder events_, pytorch_events_;
   asio::signal_set signals_;
   std::unique_ptr<http::Server> health_;
-  ListenAddress webhook_listen_, status_listen_;
+  ListenAddress webhook_listen_, status_listen_, metrics_listen_;
   std::string client_ca_;  // PEM; empty: none
   std::unique_ptr<FolderWatch> client_ca_watch_;
   CertificateSet served_;
-  std::shared_ptr<http::ServerTls> tls_, status_tls_;
+  std::shared_ptr<http::ServerTls> tls_, status_tls_, metrics_tls_;
   std::unique_ptr<Webhooks> webhooks_;
   std::unique_ptr<StatusServer> status_server_;
+  std::unique_ptr<MetricsServer> metrics_server_;
   std::optional<StatusServerAddress> status_server_address_;
   std::unique_ptr<OwnCertificates> certificates_;
   std::unique_ptr<CertificateFolder> folder_;

@@ -12,6 +12,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 KUBE = ROOT / "controller" / "kube"
 MANIFESTS = ROOT / "controller" / "manifests"
 BASE, PYTORCH, STATUS = "base", "components/pytorchjob", "components/status-server"
+METRICS = "components/metrics-tls"
 
 # Verbs of the methods of ApiClient, and of the functions of actions.cc that call them.
 CLIENT = {
@@ -142,7 +143,7 @@ def place(file, right):
     """The manifests that give the right."""
     if right[0] == "kubeflow.org" or right in OF_PYTORCH or file.startswith("pytorch_"):
         return PYTORCH
-    return STATUS if file == "status_server.cc" else BASE
+    return {"status_server.cc": STATUS, "metrics_server.cc": METRICS}.get(file, BASE)
 
 
 def needed():
@@ -162,7 +163,7 @@ def needed():
                 rights[place(file, right)].add(right)
     for right in OWNERS:
         rights[place("", right)].add(right)
-    for folder in (PYTORCH, STATUS):  # they are installed beside the base
+    for folder in (PYTORCH, STATUS, METRICS):  # they are installed beside the base
         rights[folder] -= rights[BASE]
     return rights, unread
 
@@ -187,7 +188,7 @@ class Rights(unittest.TestCase):
 
     def test_the_rights_are_those_of_the_calls(self):
         rights, _ = needed()
-        for folder in (BASE, PYTORCH, STATUS):
+        for folder in (BASE, PYTORCH, STATUS, METRICS):
             with self.subTest(folder):
                 self.assertEqual(sorted(rights[folder] - set(given(folder))), [], "missing")
                 self.assertEqual(sorted(set(given(folder)) - rights[folder]), [], "not used")

@@ -45,7 +45,11 @@
 {{- end }}
 {{- /* Pods post to the port that the controller listens on. */}}
 {{- range $object.spec.ports }}
-{{- $_ := set . "port" (include "muster.port" (list $root .port) | int) }}
+{{- if eq "status-server" .name }}
+{{- $_ := set . "port" (int $values.ports.statusServer) }}
+{{- else if and (eq "metrics" .name) $values.metrics.tls.enabled }}
+{{- $_ := set . "targetPort" "metrics" }}
+{{- end }}
 {{- end }}
 {{- else if eq "NetworkPolicy" $kind }}
 {{- range $rule := $object.spec.ingress }}
@@ -67,6 +71,10 @@
 {{- else if has $kind (list "ServiceMonitor" "PrometheusRule") }}
 {{- with $values.metrics.labels }}
 {{- $_ := set $object.metadata "labels" (merge (dict) . ($object.metadata.labels | default dict)) }}
+{{- end }}
+{{- if and $values.metrics.tls.enabled (eq "ServiceMonitor" $kind) }}
+{{- $change := $root.Files.Get "manifests/components/metrics-tls/service-monitor.yaml" | replace "kubeflow-system" $root.Release.Namespace | fromYaml }}
+{{- $_ := set $object.spec "endpoints" $change.spec.endpoints }}
 {{- end }}
 {{- range $object.spec.endpoints }}
 {{- $_ := mergeOverwrite . (deepCopy ($values.metrics.endpoint | default dict)) }}

@@ -1,10 +1,16 @@
-{{/* Fails if two servers would have one port. Of `ports`. */}}
+{{/* Fails if two servers would have one port. Of the values. */}}
 {{- define "muster.checkPorts" -}}
+{{- $tls := .metrics.tls.enabled -}}
+{{- with .ports }}
 {{- if ne 3 (list (int .http) (int .webhook) (int .statusServer) | uniq | len) }}
 {{- fail "ports: http, webhook and statusServer must differ" }}
 {{- end }}
+{{- if and $tls (has (int .metrics) (list (int .http) (int .webhook) (int .statusServer))) }}
+{{- fail "ports: metrics must differ from the others" }}
+{{- end }}
 {{- if has (int .statusServer) (list 443 8443) }}
 {{- fail (printf "ports: statusServer is also a port of the Service, which has %d already" (int .statusServer)) }}
+{{- end }}
 {{- end }}
 {{- end }}
 
@@ -39,6 +45,9 @@
 {{- end }}
 {{- if $values.statusServer.enabled }}
 {{- $args = append $args (printf "--status-listen=:%d" (int $ports.statusServer)) }}
+{{- end }}
+{{- if $values.metrics.tls.enabled }}
+{{- $args = append $args (printf "--metrics-listen=:%d" (int $ports.metrics)) }}
 {{- end }}
 {{- if $values.pytorchJobs.enabled }}
 {{- $args = append $args "--serve-pytorchjobs" }}

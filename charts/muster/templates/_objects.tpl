@@ -54,7 +54,7 @@
 {{- define "muster.port" -}}
 {{- $ports := (index . 0).Values.ports -}}
 {{- $port := index . 1 | int -}}
-{{- get (dict "8081" $ports.http "9443" $ports.webhook "10443" $ports.statusServer) (toString $port) | default $port | int }}
+{{- get (dict "8081" $ports.http "9443" $ports.webhook "10443" $ports.statusServer "8443" $ports.metrics) (toString $port) | default $port | int }}
 {{- end }}
 
 {{- define "muster.serviceAccount" -}}

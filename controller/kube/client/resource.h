@@ -48,6 +48,7 @@ inline const Resource kMutatingWebhooks{"admissionregistration.k8s.io/v1", "muta
 inline const Resource kEvents{"v1", "events"};
 inline const Resource kLeases{"coordination.k8s.io/v1", "leases"};
 inline const Resource kTokenReviews{"authentication.k8s.io/v1", "tokenreviews", false};
+inline const Resource kAccessReviews{"authorization.k8s.io/v1", "subjectaccessreviews", false};
 inline const Resource kClaims{"v1", "persistentvolumeclaims"};
 inline const Resource kPodGroups{"scheduling.x-k8s.io/v1alpha1", "podgroups"};
 inline const Resource kVolcanoPodGroups{"scheduling.volcano.sh/v1beta1", "podgroups"};

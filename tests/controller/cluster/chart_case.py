@@ -29,6 +29,7 @@ COMPONENTS = {
     "webhook.clientCA": "webhook-client-ca",
     "webhook.trustClients": "webhook-trust-clients",
     "statusServer": "status-server",
+    "metrics.tls": "metrics-tls",
     "pytorchJobs": "pytorchjob",
 }
 ALL_ON = [word for switch in COMPONENTS for word in ("--set", f"{switch}.enabled=true")]

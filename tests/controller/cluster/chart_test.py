@@ -92,12 +92,14 @@ OF_THE_POD = [
     ("ports.http", 18081, "containers.0.ports.0.containerPort", 18081),
     ("ports.webhook", 19443, "containers.0.ports.1.containerPort", 19443),
     ("ports.statusServer", 11443, "containers.0.ports.2.containerPort", 11443),
+    ("ports.metrics", 18443, "containers.0.ports.3.containerPort", 18443),
 ]
 # (value, what it is given, the argument)
 OF_THE_COMMAND = [
     ("ports.http", 18081, "--listen=:18081"),
     ("ports.webhook", 19443, "--webhook-listen=:19443"),
     ("ports.statusServer", 11443, "--status-listen=:11443"),
+    ("ports.metrics", 18443, "--metrics-listen=:18443"),
     ("watchNamespace", "vision", "--namespace=vision"),
     ("log.level", "debug", "--log-level=debug"),
     ("log.format", "json", "--log-format=json"),
@@ -107,12 +109,15 @@ OF_THE_COMMAND = [
 OF_OTHERS = [
     ("commonLabels", {"team": "ml"}, "ConfigMap kubeflow-trainer-dashboard", "metadata.labels.team", "ml"),
     ("ports.statusServer", 11443, f"Service {DEPLOYMENT}", "spec.ports.2.port", 11443),
+    ("ports.metrics", 18443, f"Service {DEPLOYMENT}", "spec.ports.0.port", 8443),
+    ("metrics.tls.enabled", True, f"Service {DEPLOYMENT}", "spec.ports.0.targetPort", "metrics"),
+    ("metrics.tls.enabled", True, f"ServiceMonitor {DEPLOYMENT}", "spec.endpoints.0.scheme", "https"),
     (
         "ports.http",
         18081,
         f"NetworkPolicy {DEPLOYMENT}",
         "spec.ingress.0.ports",
-        [{"port": 18081}, {"port": 19443}, {"port": 11443}],
+        [{"port": 18081}, {"port": 19443}, {"port": 11443}, {"port": 18443}],
     ),
     ("service.annotations", {"a": "b"}, f"Service {DEPLOYMENT}", "metadata.annotations", {"a": "b"}),
     ("service.ipFamilyPolicy", "SingleStack", f"Service {DEPLOYMENT}", "spec.ipFamilyPolicy", "SingleStack"),
@@ -226,6 +231,8 @@ REFUSED = [
     ("livenessProbe.timeout=1", "'/livenessProbe': additional properties 'timeout' not allowed"),
     ("ports.http=70000", "'/ports/http': maximum: got 70,000, want 65,535"),
     ("ports.http=9443", "ports: http, webhook and statusServer must differ"),
+    ("ports.metrics=9443,metrics.tls.enabled=true", "ports: metrics must differ from the others"),
+    ("metrics.tls=true", "'/metrics/tls': got boolean, want object"),
     ("ports.statusServer=8443", "ports: statusServer is also a port of the Service, which has 8443 already"),
     ("podLabels.app\\.kubernetes\\.io/name=a", "app.kubernetes.io/name is a label by which the Deployment finds"),
     ("env[0].name=MUSTER_AGENT_IMAGE", "env: agentImage sets MUSTER_AGENT_IMAGE"),

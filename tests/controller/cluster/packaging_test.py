@@ -143,6 +143,27 @@ class Packaging(PackagingCase):
                     name,
                 )
 
+    def test_metrics_over_tls(self):
+        """Alone, and behind the component `monitoring`, whose ServiceMonitor then trusts the Secret's authority."""
+        for names in (["metrics-tls"], ["monitoring"], ["monitoring", "metrics-tls", "cert-manager"]):
+            made = self.kustomized(self.with_components(names))
+            tls = "metrics-tls" in names
+            [port, *_] = made["Service", SYSTEM, DEPLOYMENT]["spec"]["ports"]
+            target = "metrics" if tls else "http"
+            self.assertEqual(port, {"name": "metrics", "port": 8443, "targetPort": target}, names)
+            manager = made["Deployment", SYSTEM, DEPLOYMENT]["spec"]["template"]["spec"]["containers"][0]
+            self.assertEqual("--metrics-listen=:8443" in manager["args"], tls, names)
+            self.assertEqual({"name": "metrics", "containerPort": 8443} in manager["ports"], tls, names)
+            if "monitoring" not in names:
+                self.assertNotIn(("ServiceMonitor", SYSTEM, DEPLOYMENT), made)
+                continue
+            [endpoint] = made["ServiceMonitor", SYSTEM, DEPLOYMENT]["spec"]["endpoints"]
+            self.assertEqual(endpoint.pop("port"), "metrics")
+            self.assertEqual(bool(endpoint), tls, names)
+        certificate = made["Certificate", SYSTEM, "kubeflow-trainer-webhook-cert"]["spec"]
+        self.assertIn(endpoint["tlsConfig"]["serverName"], certificate["dnsNames"])
+        self.assertEqual(endpoint["tlsConfig"]["ca"]["secret"]["name"], certificate["secretName"])
+
     def test_the_chart_has_the_objects_of_the_manifests(self):
         if why_no_helm():
             self.skipTest(why_no_helm())
