@@ -29,11 +29,13 @@ WHEEL_TAGS = {
 
 @dataclass(frozen=True)
 class Facts:
-    """Of a release: its version, Debian's name of the architecture, and the time of all files (seconds since 1970)."""
+    """Of a release: its version, Debian's name of the architecture, the time of all files (seconds since 1970), and the
+    level of compression of packages: 1 (fast) to 9."""
 
     version: str
     architecture: str
     moment: int
+    level: int = 6
 
 
 def files_of(folder):
@@ -52,7 +54,7 @@ def write_tar(folder, top, moment, path):
         member.mtime = moment
         return member
 
-    with open(path, "wb") as file, gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as packed:
+    with open(path, "wb") as file, gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
         with tarfile.open(fileobj=packed, mode="w") as tar:
             for name in files_of(folder):
                 tar.add(os.path.join(folder, name), f"{top}/{name}", filter=plain)
@@ -86,7 +88,7 @@ def write_deb(folder, package, facts, path):
                 sums.append(f"{hashlib.file_digest(file, 'md5').hexdigest()}  {name}\n")
         put(root, "DEBIAN/md5sums", content="".join(sums))
         make_folders_readable(root)
-        build = ["dpkg-deb", "--root-owner-group", "-Zxz", "--build", root, path]
+        build = ["dpkg-deb", "--root-owner-group", "-Zxz", f"-z{facts.level}", "--build", root, path]
         output(*build, env={**os.environ, "SOURCE_DATE_EPOCH": str(facts.moment)})
 
 
@@ -130,7 +132,7 @@ def write_rpm(folder, package, facts, path):
             "_build_id_links": "none",
             "__os_install_post": "%{nil}",
             "debug_package": "%{nil}",
-            "_binary_payload": "w6.xzdio",
+            "_binary_payload": f"w{facts.level}.xzdio",
         }
         for name in files:
             os.utime(os.path.join(root, name), (facts.moment, facts.moment))

@@ -72,7 +72,7 @@ def setUpModule():
     folder = tempfile.mkdtemp(prefix="muster-dist-test-")
     unittest.addModuleCleanup(shutil.rmtree, folder)
     out = os.path.join(folder, "dist")
-    command = [os.path.join(ROOT, "packaging", "make-dist"), "--build", BUILD, "--out", out]
+    command = [os.path.join(ROOT, "packaging", "make-dist"), "--fast", "--build", BUILD, "--out", out]
     made = subprocess.run(command, capture_output=True, text=True)
     assert made.returncode == 0, made.stderr
     files = sorted(os.listdir(out))
