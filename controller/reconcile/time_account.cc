@@ -79,9 +79,11 @@ bool IsOf(const AgentRun& run, const JobTime& time) {
   return run.pod == time.pod && run.time.began_unix_ms == time.run.began_unix_ms;
 }
 
-// Whether it began after the run that is followed. Clocks of machines differ, by less than half of a run.
+// Whether it began after the run that is followed. Clocks of machines differ, by less than half of a run. In the unit
+// of WallTime, since a year that a status says may not fit into nanoseconds.
 bool IsLater(const AgentRun& run, const JobTime& time) {
-  const Duration slack = std::min<Duration>(kSkew, TotalOf(time.run.spent) / 2);
+  const auto half = std::chrono::floor<WallTime::duration>(TotalOf(time.run.spent) / 2);
+  const auto slack = std::min<WallTime::duration>(kSkew, half);
   return BeginOf(run.time) + slack >= EndOf(time.run) && BeginOf(run.time) > BeginOf(time.run);
 }
 
