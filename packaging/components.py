@@ -6,14 +6,17 @@ from release import Failed, output
 
 
 class Components:
-    """Of the binary `name` in the folder `build` (Ninja's). `linked`: packages whose code is in the binary, from static
-    libraries and headers; `shared`: packages of its shared libraries. Both are sorted."""
+    """Of the binary `name` in the folder `build` (Ninja's). `libraries`: paths in the Debian of its shared libraries;
+    `shared`: packages of these; `linked`: packages whose code is in the binary, from static libraries and headers. All
+    are sorted."""
 
     def __init__(self, build, name, debian):
         binary = os.path.join(build, "bin", name)
-        shared = debian.libraries(binary)
-        self.shared = debian.packages_of(shared)
-        files = headers_of(build, name, debian.root) | static_libraries(build, name, debian, is_static=not shared)
+        self.libraries = debian.libraries(binary)
+        self.shared = debian.packages_of(self.libraries)
+        files = headers_of(build, name, debian.root) | static_libraries(
+            build, name, debian, is_static=not self.libraries
+        )
         self.linked = [package for package in debian.packages_of(sorted(files)) if package not in self.shared]
 
 

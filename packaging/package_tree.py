@@ -69,7 +69,7 @@ class Build:
 def write(prefix, name, build):
     """Writes the package `name` below the folder `prefix`. Returns its Components."""
     components = Components(build.folder, name, build.debian)
-    libraries = build.debian.libraries(build.binary(name))
+    libraries = components.libraries
     if libraries:
         put(prefix, f"bin/{name}", source=build.binary(STARTER))
         for path in libraries:
