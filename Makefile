@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Thin: each target is one command of CMake, CTest or a script. `make demo` and `make test` do everything from nothing.
 SHELL := /bin/bash
 JOBS ?= $(shell nproc)

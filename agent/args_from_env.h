@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `muster exec --args-from-env`: words of the command are in variables (base/args_from_env.h). Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One attempt on this node: a folder, the workers of one round, and the record of how they ended.
 //
 // Loop thread only. Owns the WorkerGroup; the Reaper and the Console must outlive it.

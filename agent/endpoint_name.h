@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether the other pods of a job find the coordinator that this pod serves.
 //
 // They look up its name. Kubernetes writes the record of a new pod into DNS within a second or two, but after errors of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The agent's own error file: like torchrun, it writes why it failed into the file of TORCHELASTIC_ERROR_FILE, in
 // torchelastic's form. Source: torch/distributed/elastic/multiprocessing/errors (@record around torchrun's main).
 //

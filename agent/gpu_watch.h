@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs nvidia-smi while somebody looks at the run, and keeps what it said last. It is a program, not a library, since
 // the static agent cannot load one. Where there is none, nothing is known of the GPUs. Loop thread only.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Records in files what the workers of a hanging job are doing, before they are stopped.
 //
 //   attempt_N/<local rank>/hang.txt          every process of the worker: state, kernel stack, system call of each

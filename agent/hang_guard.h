@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Watches one attempt's workers for a hang, and records evidence before workers of a hanging job are stopped.
 //
 // Does the I/O for hang_rule.h: one timer, armed for the moment that the rule asks for. When it fires, the guard looks

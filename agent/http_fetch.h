@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One HTTP/1.1 request on the agent's loop: connect, send, read, close.
 //
 // Loop thread only. Plain HTTP, no proxy, no redirect: for services of this machine and this cluster. The answer is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The /status of a torchrun inside a plain command, as in `muster exec -- bash -c "torchrun ..."`. The agent around it
 // has the pod's HTTP port and knows one node only. The agent inside knows the job. It serves its /status on loopback,
 // and writes the port into a file that kStatusFileVariable names; the one around it passes requests on.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Puts this binary into a folder that other containers of the pod will mount: `muster install`.
 //
 // At any moment each name in the folder is absent, the complete old file or the complete new file: contents are written

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where the live page of an agent gets its news: the coordinator's reports with telemetry, for as long as somebody
 // looks. Loop thread only.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `muster run --nodes-on-this-machine N`: runs N agents on this machine, each as a node of its own.
 //
 // This process serves the rendezvous on loopback, at the endpoint's port or one that the kernel chooses, and starts

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where the files of a run go: --log-dir, or a folder of the run's own below TMPDIR, /tmp or /var/tmp.
 #pragma once
 

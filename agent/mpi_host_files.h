@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads the hosts of an MPI job and writes them into a private folder (0700, by mkdtemp; removed with the object), as
 // host files for Open MPI and Hydra. The folder gets a link `muster-rsh` if the installation has none.
 //

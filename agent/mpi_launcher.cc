@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/mpi_launcher.h"
 
 #include <fcntl.h>

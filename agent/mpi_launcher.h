@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The launcher's side of an MPI job, beside mpirun itself: host files for each attempt; a connection to every worker
 // pod, by which the pod hears how the job ended; the reports of remote shells that fail.
 //

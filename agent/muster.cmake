@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The `muster` binary: fully static, so that it runs in any image. Only this target links the rooms together.
 muster_room(muster_agent COLD
   SOURCES args_from_env.cc attempt.cc endpoint_name.cc error_file.cc hang_evidence.cc hang_guard.cc http_fetch.cc inner_status.cc gpu_watch.cc live_source.cc page_access.cc telemetry_teller.cc viewers.cc installation.cc

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One node of a job: attends the rendezvous, runs the rounds it is given, and ends with the job's verdict.
 //
 // Composes an Attendant (on the endpoint's host the coordinator, too), a store for the rounds with rank 0 here, and a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/node_check.h"
 
 #include <fcntl.h>

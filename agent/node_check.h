@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The node check (--node-check): a command that tells whether this node is fit to train. For users: docs/node-check.md.
 //
 // When: before the node joins. Again after the node has failed by itself twice in a row, before it says that it is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/nodes_file.h"
 
 #include "base/log.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // --nodes-file: a file with the number of nodes that the job is meant to have now, from the program that makes nodes.
 // 0: the run has succeeded, and its nodes have ended. A node that waits for others ends, too.
 // The controller of Kubernetes jobs sets a pod annotation, which the kubelet copies into the file (docs/rendezvous.md).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The folders that runs without --log-dir make below TMPDIR: marked while the run lives, removed when old.
 //
 // The next run of the same user removes the folders of runs that ended more than a week ago, except the newest five. It

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who may see the live page, if a token is set (--http-token-file): the page shows what workers write. Pure.
 //
 // A request has the token in one of three ways: as "Authorization: Bearer TOKEN", as ?token=TOKEN, or, after such a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Relays one connection to a port of this process. In the static rendezvous MASTER_PORT is the port of both the store
 // and the endpoint, as under torchrun: the store hands on the connections that speak gRPC.
 #pragma once

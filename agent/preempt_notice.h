@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Notices that this node will be taken away soon (--preempt-file): by a file that appears, or by the answer of a
 // cloud's metadata service. Both come earlier than the pod's SIGTERM.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The part of preempt_notice.h that asks a metadata service.
 #pragma once
 

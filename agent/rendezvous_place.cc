@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/rendezvous_place.h"
 
 #include <boost/asio/ip/address.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where this node stands in the rendezvous: alone, on the endpoint's host, or one of the others.
 //
 //   one node   a coordinator in this process, no port, no gRPC

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The c10d store of the next round with node rank 0 here. Each round has an empty one, so that no key of an attempt is
 // left in the next. Loop thread only.
 #pragma once

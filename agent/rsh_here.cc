@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/rsh_here.h"
 
 #include <fcntl.h>

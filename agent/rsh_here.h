@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `muster rsh` to its own machine: the command runs here, as mpirun starts its daemon on its own host without a remote
 // shell. The launcher's agent serves no remote shell, so nothing would answer.
 #pragma once

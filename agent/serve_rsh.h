@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `muster exec --serve-rsh`: a worker pod of an MPI job. Runs the commands of the launcher's remote shell and ends with
 // its verdict. Has the duties of a container's main process: orphans, signals, grace.
 #pragma once

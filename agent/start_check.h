@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks what a start needs before any other node waits for this one, and gives the exit code of a start that failed.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tells the coordinator of this node's workers while somebody looks at the run: once a second, for kTelemetryTime after
 // each time that it was wanted. Between, it costs nothing. Loop thread only.
 #pragma once

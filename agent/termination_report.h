@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes the pod's termination message when an agent ends (base/termination_message.h).
 //
 // Agents may be nested (`muster exec` around a torchrun that is `muster run`), and the user's command may write to the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/this_node.h"
 
 #include <unistd.h>

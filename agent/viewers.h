@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The people who look at the live page of this agent: GET / and GET /events. Loop thread only.
 //
 // One content is made for all of them, at each report. It is made, and the coordinator is asked, only while somebody

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/watch_port.h"
 
 #include <sys/resource.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // /healthz, /readyz, /status, /metrics of an agent, `muster coordinator` and --serve-rsh, by HTTP, and the live page of
 // an agent (docs/watching.md).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The wiring of a command as the user wrote it.
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The wiring of torchrun's workers: command line, environment, streams.
 #include "agent/flags/inner_environment.h"
 #include "agent/flags/service_links.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How the workers of one attempt are made: the part of an agent that knows the framework (wire_torch.cc, wire_plain.cc;
 // flags/wire_jax.cc, wire_mpi.cc and wire_xgboost.cc give the variables of a plain command).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "base/args_from_env.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Words of a container's command in variables: the contract between the controller, which writes such commands, and
 // `muster exec --args-from-env`, which reads them. Also $(NAME) in the texts of a pod. Pure; linear.
 //

@@ -1,2 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
 // Asio, compiled once for the whole program.
 #include <boost/asio/impl/src.hpp>

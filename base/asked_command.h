@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A coroutine that runs a command without input and returns its output.
 //
 // Loop thread only. The command is killed when the coroutine is cancelled or this process ends (guarded_process.h).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Base64 as in RFC 4648, with padding. Pure. Safe for untrusted input.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Time. Deadlines, pauses and ages use the monotonic clock, which cannot be set. The wall clock serves for two things:
 // moments that other machines read (a Lease, a condition, the expiration of a token), and records for people.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Closes the descriptors that a child process must not inherit.
 #pragma once
 

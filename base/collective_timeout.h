@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the last words of workers say of a collective operation that did not end in its time. If no worker failed by
 // itself, this is the cause: the job hung. Pure.
 #pragma once

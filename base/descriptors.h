@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // File descriptors: ownership, pipes, waiting, and the limit of open files.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The environment variables of a process as a value: read once, looked up by name, passed on to children. All code
 // reads the environment through this class, except CLI11, which reads the variables of the flags that it parses.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Argument and environment arrays for execve(2).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Meanings of exit codes. docs/exit-codes.md has the same table.
 //
 // Classes: 0 success; 1-127 fatal (a bug or a wrong setting: a retry fails again); 128-255 retryable (signals, OOM

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A worker's failure as JSON: `cause` of the termination message, and `overcome` of the agent's /status. Pure.
 // docs/termination-message.md has the keys. Defined in termination_message.cc.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // fmt, compiled once for the whole program (Debian has no static library of fmt). Holds those instantiations of the
 // library's own source file that Muster uses.
 #include <fmt/format-inl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lists a folder: all names or an error. A list that an error cut short would look complete.
 #pragma once
 

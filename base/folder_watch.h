@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Watches the folder of a file: the file appears, or another one replaces it.
 //
 // By inotify, without polling. Linux gives a user few instances of it (fs.inotify.max_user_instances, often 128, for

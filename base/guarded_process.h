@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A command that does not outlive this process, nor do its children: that of --then, or one that prints credentials.
 //
 //   this process -> a guard, which leads its own process group -> the command -> the command's children

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Facts of this machine: usable CPUs, CPU quota, memory, accelerators; and the worker count of --nproc-per-node.
 //
 // Sources: torch.cuda's reading of CUDA_VISIBLE_DEVICES, the NVIDIA container toolkit's NVIDIA_VISIBLE_DEVICES, the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Access to the machine's files (/proc, /sys, /dev, /etc). Tests replace the machine by a folder.
 //
 // Thread-safe; holds no open file.

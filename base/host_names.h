@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Names and addresses of this machine. They are found without NSS, since the binary is static and runs in any image.
 #pragma once
 

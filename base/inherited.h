@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The descriptors above 2 that this process was started with: a shell's <(...), a job server's pipe, a socket of
 // systemd. They are meant for the command that this process runs, not for this process.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Moments of the wall clock as JSON and XML write them (RFC 3339, ISO 8601). Pure. Safe for untrusted input.
 #pragma once
 

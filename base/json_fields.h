@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads JSON from outside: files of other versions, answers of servers. JsonFields names the field that has a wrong
 // type or that Need() misses; FindField and TextField return nothing then. Pure. Safe for untrusted input.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // System calls that an old kernel, a sandbox or a seccomp profile may lack. The error is ENOSYS where the call is
 // unknown, and EPERM where a profile forbids it. Both are handled alike, and the message names the call.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The log of this process: one sentence per line, on stderr. Text for people, or JSON lines for machines.
 //
 // Thread-safe. If stderr is a full pipe, a call blocks for at most kStderrPatience. After that, lines are dropped until

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a command describes a peer that it waits for. Pure.
 #pragma once
 

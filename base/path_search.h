@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Programs in the folders of PATH.
 #pragma once
 

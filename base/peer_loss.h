@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether a worker's last words say that another worker is gone. One table for all that has to tell a cause from its
 // consequences: the line that explains an end (reason_line.h), and the failure that the job is ended for. Pure.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Printing to stdout and stderr.
 #pragma once
 

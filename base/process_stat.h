@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parses /proc/PID/stat, or the same file of a thread. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Quotes untrusted text for messages: object names, URIs, headers. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The forms of the lines in which programs write why they end, one function per form. Which line of a text explains its
 // end: reason_line.h. All are pure and linear in the line, which is without marks and escape sequences
 // (stderr_lines.h).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds the one line of a program's stderr that explains its end.
 //
 // The last line often does not explain it: a destructor's warning, faulthandler's list of modules, Hydra's advice or

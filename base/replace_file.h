@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Replaces a file atomically: a reader gets all old bytes or all new bytes. kill -9 at any point before the rename
 // leaves the old file, and at most one temporary file beside it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a run has done, as its agent tells it: how far its training is, and where its time went. The agent writes these
 // facts into /status, into attempt.json and into the termination message; the controller and `muster` read them.
 //

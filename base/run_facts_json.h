@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The facts of a run (run_facts.h) as JSON: `training`, `seconds` and `began_unix_ms` of the agent's /status, of the
 // termination message and of attempt.json. docs/watching.md has the keys. Pure. Defined in run_facts.cc.
 //

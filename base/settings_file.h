@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Small files of settings, tokens and certificates.
 #pragma once
 

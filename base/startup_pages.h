@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reduces the memory of a process that starts quickly and then runs for weeks.
 #pragma once
 

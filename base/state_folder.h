@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The folder for files that outlive a command: jobs of `muster local`, their logs, their volumes, and what scripts
 // import. Pure.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Errors: absl::Status everywhere, with context added at each level on the way up.
 //
 // A message says what failed, where, and what to do. No exception crosses a room's border.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Splits a program's stderr into lines as a person reads them, and classifies single lines. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The folder for temporary files: TMPDIR, /tmp or /var/tmp. Unlike Python's tempfile, never the current directory.
 //
 // Thread-safe.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The functions of base/termination_message.h that read and write the file.
 #include <fcntl.h>
 #include <sys/stat.h>

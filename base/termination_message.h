@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The termination message: one line of JSON that the agent writes to /dev/termination-log (terminationMessagePath). The
 // controller reads it as status.containerStatuses[].state.terminated.message; `muster report` reads it too.
 // docs/termination-message.md has the keys and an example per class. Keys that attempt.json also has have the same

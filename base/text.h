@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parses, splits and joins short texts. (Debian's absl has its own string_view; these functions take std::string_view.)
 //
 // Messages are built with fmt::format.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decodes untrusted UTF-8, such as the output of workers. Pure.
 #pragma once
 

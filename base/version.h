@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Versions of this binary and of its protocols. The build fills in Version() and Commit().
 #pragma once
 

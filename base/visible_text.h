@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a terminal shows of a text: without its escape sequences and control characters. Pure.
 #pragma once
 

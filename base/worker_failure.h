@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Facts about one failed worker, from the node that ran it. The rendezvous sends them to every node, for the user.
 #pragma once
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What each field of a TrainJob, of a runtime and of a PyTorchJob is. make-crds makes the descriptions in the
 definitions of it, which `kubectl explain` shows, and api_page.py the tables of docs/api.md.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Replaces the tables of fields in docs/api.md: build-support/api_page.py
 
 Fields and types come from the definitions in controller/manifests; api_fields.py says what each field is.

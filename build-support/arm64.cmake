@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Cross compilation for arm64, with Debian's compiler and the headers and libraries in MUSTER_ROOT, which
 # `build-support/setup-root --for arm64` has unpacked. protoc and its plugin run on this machine.
 set(CMAKE_SYSTEM_NAME Linux)

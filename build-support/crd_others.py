@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The definitions of PyTorchJob and JobSet (make-crds)."""
 
 from api_fields import PYTORCH_JOB

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parts of custom resource definitions: schemas of Kubernetes' own types, pieces of a schema, a definition."""
 
 import json

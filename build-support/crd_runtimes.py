@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The definitions of TrainingRuntime and ClusterTrainingRuntime (make-crds)."""
 
 from api_fields import RUNTIME

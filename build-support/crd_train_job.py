@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The definition of TrainJob (make-crds)."""
 
 from api_fields import TRAIN_JOB

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Formats the C++ (clang-format) and the Python (ruff) of this checkout in place.
 
 tests/format_test.py checks the same files. A script without a suffix counts by its first line.
@@ -16,6 +17,9 @@ CLANG_FORMAT = "clang-format-16"
 SHELLCHECK = "shellcheck"
 RUFF = str(CACHE / "muster" / "ruff" / "bin" / "ruff")  # setup-venv ruff
 FOREIGN = ("tests/fuzz/corpus/",)  # inputs of the fuzz targets: heads of other people's scripts
+LICENCE = "Apache-2.0"
+# Sources besides those that have a language: by suffix or name. Data and pages name no licence of their own.
+OTHER_SOURCES = (".c", ".cmake", ".css", ".go", ".html", ".js", ".proto", "CMakeLists.txt", "Dockerfile", "Makefile")
 CORES = len(os.sched_getaffinity(0))
 
 
@@ -38,6 +42,16 @@ def language(name, head):
     if suffix == ".py" or by.startswith("python"):
         return "python"
     return "shell" if suffix == ".sh" or by in ("sh", "bash", "dash") else ""
+
+
+def names_licence(name, head):
+    """Whether the file `name`, which begins with the bytes `head`, names its licence in the first line, or in the one
+    after the interpreter's. True of a file that is no source."""
+    lines = head.splitlines()
+    if not language(name, head) and not name.endswith(OTHER_SOURCES):
+        return True
+    first = lines[1:2] if head.startswith(b"#!") else lines[:1]
+    return f"SPDX-License-Identifier: {LICENCE}".encode() in b"".join(first)
 
 
 def head_of(path):

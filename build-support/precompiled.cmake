@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The headers that most files include, precompiled once for each set of flags. Off: the build shows missing #includes.
 option(MUSTER_PRECOMPILE "precompile the headers that most files share" ON)
 

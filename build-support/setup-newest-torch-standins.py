@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Makes stand-ins for the CUDA libraries that PyTorch's wheel is linked to, so that PyTorch runs on the CPU without
 them.
 

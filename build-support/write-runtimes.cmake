@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Writes a C++ source of local/builtin_runtimes.h's kBuiltinRuntimes, from the YAML files of FOLDER:
 # cmake -D FOLDER=... -D OUTPUT=... -P write-runtimes.cmake
 file(GLOB files ${FOLDER}/*.yaml)

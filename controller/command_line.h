@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parses the command line for the binaries of this room.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The controller's /healthz and /readyz, and /metrics unless MetricsServer serves it. Loop thread only.
 #pragma once
 

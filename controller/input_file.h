@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads files that a user names on the command line.
 #pragma once
 

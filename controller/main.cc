@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The `muster-controller` binary: one file per subcommand.
 #include <CLI/CLI.hpp>
 #include <functional>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One request with a small answer, which is returned as a whole. Loop thread only.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds the certificates to trust, in the two forms that OpenSSL reads: one file with all of them, or folders where
 // each certificate is named by the hash of its subject (5ed36f99.0), as `openssl rehash` names them.
 #pragma once

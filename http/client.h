@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // HTTP requests on the loop, by libcurl: many at a time over reused connections, each with its limits, none blocking.
 //
 // libcurl does HTTP/1.1, HTTP/2 on demand, TLS, proxies (proxies.h chooses one), IPv6 and connection reuse. It does not

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // HTTP on its own threads, for large bodies. The thread that decrypts bytes also passes them to the intake, while they
 // are in its core's cache. So TLS is not limited to one core.
 //

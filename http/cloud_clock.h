@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The wall clock for signatures, expirations and dates that a server also reads. A server's date corrects it if it is
 // wrong. If the machine's clock jumps, keys are renewed early or late.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Coroutines on the loop that send small requests one after the other (lists, look-ups, credentials), with retries.
 //
 // Loop thread only.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "http/curl_on_loop.h"
 
 #include <openssl/ssl.h>

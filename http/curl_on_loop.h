@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A libcurl multi handle whose sockets and timer an Asio loop watches. Loop thread only.
 #pragma once
 

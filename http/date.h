@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Dates in HTTP headers (RFC 9110 5.6.7): Date, Retry-After, Last-Modified. Pure. Safe for untrusted input.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How the kernel notices that the peer of a TCP connection has disappeared without a packet.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parses the URL of a service, and resolves redirects. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An answer of http/server.h that goes on, such as server-sent events
 // (html.spec.whatwg.org/multipage/server-sent-events.html).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Header fields of a request or an answer, in the order received. Names are in lower case.
 #pragma once
 

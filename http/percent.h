@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Percent-encoding of RFC 3986 in the form that SigV4 requires: unreserved are A-Z a-z 0-9 - . _ ~, hex digits are in
 // upper case, a space is %20.
 #pragma once

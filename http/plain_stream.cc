@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "http/plain_stream.h"
 
 #include <boost/asio/buffer.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The bytes of a TCP connection without TLS, for http/server.h. Loop thread only.
 #pragma once
 

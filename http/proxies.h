@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Chooses the proxy of a request by the variables that curl, Go and Python's requests read.
 //
 //   http_proxy, HTTP_PROXY (not if REQUEST_METHOD is set: a CGI program gets HTTP_PROXY from its clients)

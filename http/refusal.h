@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Why a request failed, and whether a retry may help. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decides whether and when to retry a failed request. Pure: nothing here waits.
 //
 // The caller says which failures are transient. Sources: RFC 9110 10.2.3 (Retry-After: seconds or a date); the IETF

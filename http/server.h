@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A small HTTP/1.1 server on the loop, for probes, scrapers and admission reviews: a few paths, each with GET and HEAD,
 // or with POST.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The rules by which http/server.h bounds what its clients take, and by which it reads the framing of a request. Pure.
 #pragma once
 

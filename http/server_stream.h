@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The byte stream of one connection of http/server.h: plain TCP, or TLS (server_tls.h). The server knows only this
 // interface, so a program without TLS does not link it.
 //

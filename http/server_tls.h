@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // TLS for http/server.h: 1.2 and later, with OpenSSL's default ciphers.
 //
 // Loop thread only.

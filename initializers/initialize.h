@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One run: brings a source into a target folder. It lists the source, compares the list with the target, moves what is
 // missing, publishes, and reports the result.
 //

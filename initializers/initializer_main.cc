@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // muster-initializer {dataset|model} [URI] [--to DIR]: turns flags and environment into one run and an exit code.
 #include <malloc.h>
 #include <sys/stat.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "initializers/open_source.h"
 
 #include "base/quoted.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Turns a source's URI and all settings into a Catalogue: a provider with endpoint and credentials, or a local folder.
 //
 // This is the only file that knows every kind of source. Loop thread only; sends no request before List().

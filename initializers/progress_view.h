@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shows a run's progress (a bar on a terminal, else a line every few seconds, JSON lines with --json) and its end.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The agent's own stdout and stderr: many writers, and none waits for a slow reader.
 #pragma once
 

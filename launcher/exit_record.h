@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How one worker ended (passive data), and a parser of torchelastic's error file.
 #pragma once
 

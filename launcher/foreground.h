@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lends the terminal's foreground to a worker, so that job control works if a shell started this process as a job.
 //
 // A worker in its own process group has the foreground (process.h) and so receives Ctrl-C and Ctrl-Z. This process's

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The log files of one attempt's workers. A thread writes them, so that a disk that hangs (a network volume whose
 // server is gone) stops neither heartbeats nor signals. Lines are lost only if the disk refuses them or hangs for too
 // long, and the log says so.

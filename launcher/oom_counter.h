@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kernel's count of OOM kills in this process's cgroup (v2: memory.events, v1: memory.oom_control).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where a worker's output goes: files, the console or both, with prefixes and filters. Passive data.
 //
 // Rules of torchrun (DefaultLogsSpecs): a stream is inherited, redirected to a file, or tee'd to both. Muster moves

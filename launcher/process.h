@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Starts one process in its own session or process group. It inherits only the descriptors that ProcessSpec names.
 //
 // Uses vfork(2), and no call that is younger than Linux 3.4. The child, before exec:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads /proc for facts that no descriptor reports: members of process groups, processes that left them. Read-only.
 #pragma once
 

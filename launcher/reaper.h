@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reaps all children of this process (wait4), also orphans, for which it is a subreaper. Other code cannot wait for a
 // child: a sweep may reap it first.
 //

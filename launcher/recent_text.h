@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The end of a stream, with the times at which its parts came, for base/reason_line.h. Passive.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The workers of one attempt on this node: started together, stopped together, gone when no process of them is left.
 //
 // It knows no network, no rank and no framework: it gets command lines, environments and places for output. Loop thread

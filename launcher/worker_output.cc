@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "launcher/worker_output.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The output of one running worker: opens its descriptors 1 and 2, and copies its pipes to files, console and tail.
 // Internal to the launcher. Loop thread only.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The runtimes of controller/manifests/runtimes, which are also installed in clusters. A job may name them without a
 // file.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The commands of `muster-local`. docs/local.md describes them for users.
 //
 // Exit codes: 64: a flag is wrong; 78: a name is wrong, or files cannot be read or written; else 0 or as below.

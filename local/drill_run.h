@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Carries out a drill on the pods that run. Loop thread only.
 #pragma once
 

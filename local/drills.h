@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Drills: what the user orders to happen to a node or a rank in a local run (--kill), and when. Pure; untrusted input.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The flags of `muster local`, as the user gave them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What `muster local` gives to a run: the objects of its files and flags, programs of this machine, images.
 #pragma once
 

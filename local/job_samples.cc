@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "local/job_samples.h"
 
 namespace muster::local {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The job files that `muster init` writes. Each runs unchanged, by `muster local` and in a cluster.
 #pragma once
 

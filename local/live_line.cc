@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "local/live_line.h"
 
 #include <sys/ioctl.h>

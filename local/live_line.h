@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Keeps the status line of a run on a terminal up to date. Loop thread only.
 #pragma once
 

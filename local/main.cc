@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The `muster-local` binary: `muster-local -f job.yaml` runs a job. A first argument of kWords chooses another command.
 #include <CLI/CLI.hpp>
 #include <functional>

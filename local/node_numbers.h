@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which pods are nodes of the training, and their numbers. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reports when each of several texts has come in the output of a run's containers, and gives each line with another
 // text. The launcher copies such lines to files of one folder, which is watched by inotify. Loop thread only.
 #pragma once

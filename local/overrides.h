@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Changes a job by the command line of `muster local`, before it is planned. Pure; untrusted input.
 #pragma once
 

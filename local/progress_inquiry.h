@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Asks the agents of jobs that run how far the training is, for `muster ps`.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `muster rm` and `muster prune`: remove what jobs of this machine have left.
 #include <memory>
 #include <string>

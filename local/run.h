@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs a job on this machine, from its first pod to its end. Loop thread only.
 #pragma once
 

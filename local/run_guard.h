@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A second process that ends what a run leaves if its `muster local` is killed (SIGKILL): the run's processes, and the
 // pods' volumes, with the copies of Secrets in them.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Keeps run.json of one run up to date. Loop thread only.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One `muster local`: plans the job, runs it, and reports its end.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One line for a terminal that shows the state of a run. Pure; untrusted input.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What signals to `muster local` ask of the run. Pure.
 #pragma once
 

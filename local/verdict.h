@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a run has ended, for people, for its record, and as an exit code. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Connects to "host:port" by TCP and reports the exact reason of a failure. Loop thread only.
 //
 // gRPC hides the reason, but callers must distinguish "refused" (the process is gone) from "no answer".

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Access control for the control port: a bearer token per job, and mutual TLS. Both are optional and read from files.
 #pragma once
 

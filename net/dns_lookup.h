@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Looks up the addresses of one host name by DNS. Asks for A and AAAA at the same time, along the search list of
 // resolv.conf. Loop thread only.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The client end of a gRPC stream on the loop: a channel on an existing connection, and a call on it. Classes derived
 // from GrpcClientCall interpret the messages.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "net/grpc_port.h"
 
 #include <grpc/grpc.h>

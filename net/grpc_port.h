@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A port that serves gRPC streams on the loop: listening, accepting, TLS, tokens. Classes derived from GrpcServerCall
 // interpret the messages.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A gRPC completion queue and the one thread that waits on it and passes its events to the loop.
 //
 // gRPC's callback API is not used. Where gRPC has no poller of its own (every Linux build of Debian's 1.51), it runs

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Accepted connections that have not begun as gRPC does: with HTTP/2's preface, or with a TLS handshake. So a client
 // that connects and says nothing, or speaks another protocol, never costs more than a socket, and is the first to go.
 //

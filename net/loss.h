@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Why a connection could not be made, or why it ended.
 #pragma once
 

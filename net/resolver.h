@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Resolves names to numeric addresses without getaddrinfo: the static agent must not load the image's NSS modules.
 //
 // Order: numeric addresses (v4, v6, [v6]) and "localhost" need no look-up; then the hosts file; then DNS

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a binary is made of beside Muster's sources: Debian's packages, found from the build and from the binary."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which shared libraries a binary needs, and from which packages of Debian they are: of this machine, or of a folder
 into which the packages of another architecture are unpacked."""
 

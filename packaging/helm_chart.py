@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Helm chart as `helm package` makes it, but with the same bytes each time: symbolic links become files, and what
 .helmignore names stays out. And the same as an OCI artifact, which a registry takes as `helm push` would send it."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Makes container images from folders, in the format of the Open Container Initiative, without a daemon and a registry.
 The same files give the same bytes: owners are 0, times are given, modes are one of 0644, 0755 and 1777."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One package as the files that people download: tar.gz, .deb, .rpm, and a Python wheel of several packages.
 
 Each function reads a folder that package_tree.write() has written, and writes one file. The same folder and the same

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The files of one package in a folder, as they lie below a prefix such as /usr:
 
 bin/NAME                     the program; a dynamic one is behind a starter (starter.cc)

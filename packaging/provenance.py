@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a release was made of and how, as an in-toto statement with SLSA's provenance (v1)."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What all files of a release share: the error, the version, the time, and how they are written."""
 
 import hashlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The parts list of a package, as a document of SPDX 2.3 in JSON. The same parts give the same bytes."""
 
 import datetime

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Starts a program that is packaged with its shared libraries. It is bin/NAME of a package; NAME is the program's name:
 //
 //   bin/NAME            this file, static

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The node's end of the rendezvous, as a pure state machine. It decides which address to dial, what to repeat after a
 // reconnect, what the agent must do, when to stand in for a lost coordinator, and when to give up.
 //

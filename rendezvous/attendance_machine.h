@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For attendance.cc and attendance_*.cc only. One Machine lives for one Apply.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The search for a coordinator: which address to dial next, when to stand in, when to give up.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The agent's interface to the rendezvous: an Attendant calls back with rounds, stops and the end.
 //
 // Loop thread only, callbacks included. The Attendant drives attendance.h. A Link does the I/O: a local one

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The I/O around the decisions: coordinator, attendant, links.
 #
 # protoc makes the messages; there is no generated gRPC code (net/grpc_queue.h says why).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Drives membership.h for the runs coordinated in this process: applies events, sends messages, keeps timers.
 //
 // Knows no gRPC: a Peer is a gRPC stream or a local attendant. Loop thread only.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The gRPC service in front of a Coordinator: one bidirectional stream per node.
 //
 // gRPC's threads only post to the loop; only the loop uses the Coordinator. Destruction cancels every stream.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who looks at one run: `muster status`, `muster top`, the pages of agents. Decides nothing about the run.
 //
 // A follower gets the status report at every change. A viewer gets it each second, with the telemetry of the nodes,

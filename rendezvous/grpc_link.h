@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A link to a coordinator in another process: resolve, connect, one gRPC stream. See link.h, grpc_channel.h.
 #pragma once
 

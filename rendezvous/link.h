@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A node's connection to a coordinator, from the node's side.
 //
 // Loop thread only, callbacks included. A Link calls back from within none of its methods but HangUp. Destroying it

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A link to a coordinator in this process: no gRPC, no socket, no thread. See link.h.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The loop over the phases, messages of the members, and their loss. Hellos are in membership_greeting.cc, the phases
 // in membership_{roster,restart,reform}.cc.
 #include "rendezvous/membership.h"

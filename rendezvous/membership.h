@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The coordinator's decisions for one run, as a pure state machine:
 //
 //     Apply(state, event, now) -> effects (messages to send, the reason, when to look again)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Hellos: which nodes are admitted, with which state. Strangers, duplicates, returning nodes, newcomers.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For membership.cc and membership_*.cc only. One Machine lives for one Apply.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A coordinator without memory: it restarted, or it stands in for a dead one. The nodes tell it which round runs.
 #include <algorithm>
 

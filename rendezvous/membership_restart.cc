@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a round ends: the stop, the policy, the budget, the verdict.
 #include <algorithm>
 #include <set>

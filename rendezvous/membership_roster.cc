@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a round begins: when, with which nodes, with which ranks. Also the notices to waiting nodes.
 #include <algorithm>
 #include <iterator>

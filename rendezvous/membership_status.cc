@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Texts for people: the status report, and the phrases of the reasons.
 #include <algorithm>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The messages between nodes and coordinator, as plain values. wire.h maps them to rendezvous.proto.
 //
 //   node                         coordinator

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which nodes are slow by the figures of their node checks: pure, nodes -> sentences. No node is excluded for it.
 //
 //   name                  unit   a node is an outlier

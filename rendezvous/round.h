@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The terms of the rendezvous: node, round, seat, report, verdict. Passive data, no I/O.
 //
 // A round is one life of the worker group on all nodes: who is in it, with which ranks, and where the store is.

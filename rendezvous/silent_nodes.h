@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Nodes of a round that fell silent and may live on. If they are the majority, they may have agreed on a stand-in of
 // their own: this side may be the one that is cut off, and starts nothing. Part of membership.h's State. Pure.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What an agent tells of its node's workers while somebody looks at the run: their state, what they use, the last line
 // that each wrote, how far its training is. Passive values; nothing is decided by them.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From messages to protobuf. wire_decode.cc has the other direction.
 #include "rendezvous/wire.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Messages <-> the bytes of rendezvous.proto. Only wire.cc and wire_decode.cc see protobuf. Pure, any thread.
 //
 // Decoding checks everything. An empty or unknown message, a negative count, an enum out of range, or an address or

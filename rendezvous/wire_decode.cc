@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From protobuf to messages. Every field is checked.
 #include "rendezvous/wire.h"
 

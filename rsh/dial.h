@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes a channel to "host:port". Tries again until it succeeds, since pods start in any order. Loop thread only.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "rsh/input_pump.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads a descriptor (our stdin) as fast as the consumer takes the bytes. Never blocks the loop, and never changes the
 // descriptor's flags, since other processes may share it. Loop thread only.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The messages between the two ends of the remote shell, as gRPC's buffers. Pure.
 //
 // Session: the caller opens with a command. The pod answers `Started`, then output as it comes, and `Ended` as the last

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs one command for a remote caller, in a process group of its own. Its stdin, stdout and stderr are pipes to this
 // process. Knows no network.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "rsh/rsh_arguments.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The command line of `muster rsh`, which MPI runtimes start in ssh's place: ssh's options, and --rsh-timeout. Pure.
 //
 //     muster rsh [options] [user@]HOST COMMAND [ARGUMENT...]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The pod's end of the remote shell: runs the commands of callers, and receives the launcher's verdict.
 //
 // A session lives as long as its caller's stream. If the stream breaks, the command's process group gets TERM, and KILL

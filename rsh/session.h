@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The caller's end of one remote command. Loop thread only; the queue and the resolver must outlive it.
 #pragma once
 

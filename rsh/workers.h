@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The launcher's streams to its worker pods: one to each, for as long as the job lasts, to tell them how it ended. Loop
 // thread only; the queue and the resolver must outlive it.
 #pragma once

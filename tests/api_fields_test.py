@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`muster-controller plan` does with each field of a spec what build-support/api_fields.py says.
 
 A job is planned without the field and with an example of it. `served`, `mapped`, `kept`: the two plans differ.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The values that the schema of the Helm chart knows."""
 
 import json

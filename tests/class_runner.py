@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """main() of a file of Python tests: runs what the command line names, as unittest.main() does.
 
 It exits with 1 if a test failed or there was none, 0 if at least one passed, and 77 (ctest: skipped) if all were

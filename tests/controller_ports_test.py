@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Strangers on the webhook port of a real controller: what they cost, and who is answered meanwhile. There is no API
 server."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`muster-controller convert` on the command line: `plan` accepts its output; remarks go to stderr; exit codes 0, 64
 and 78."""
 

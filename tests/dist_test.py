@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """packaging/make-dist: what a release has, that its parts lists are whole, and that each package works where people
 install it: in roots of Debian 11, 12 and 13, and in one that has nothing but busybox."""
 

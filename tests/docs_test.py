@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pages: every link has a target, README links to every page, and the pages name every subcommand, exit code, alert
 and field."""
 

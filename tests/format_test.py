@@ -1,4 +1,5 @@
-"""The layout of the sources: clang-format checks the C++, ruff the Python, shellcheck the scripts of shells."""
+# SPDX-License-Identifier: Apache-2.0
+"""The layout of the sources: clang-format checks the C++, ruff the Python, shellcheck the shell; and their licence."""
 
 import pathlib
 import shutil
@@ -46,6 +47,32 @@ class Python(FormatCase):
 class Shell(FormatCase):
     def test_shellcheck_finds_nothing(self):
         self.check("shell", [formatting.SHELLCHECK], "make deps", "mend it, or disable the check with the reason")
+
+
+class Licence(FormatCase):
+    def test_each_source_names_it(self):
+        if not (ROOT / ".git").exists():
+            self.skipTest("only a clone knows its files: run it in one made by git")
+        names = formatting.listed()
+        self.assertIn("base/log.h", names)
+        without = [name for name in names if not formatting.names_licence(name, formatting.head_of(ROOT / name))]
+        self.assertEqual(without, [], f"write SPDX-License-Identifier: {formatting.LICENCE} into the first line")
+
+    def test_the_scan_sees_a_source_without_it(self):
+        line = b"// SPDX-License-Identifier: Apache-2.0\n"
+        for name, head, named in (
+            ("base/log.h", line + b"#pragma once\n", True),
+            ("base/log.h", b"#pragma once\n", False),
+            ("base/log.h", b"#pragma once\n\n" + line, False),
+            ("base/log.h", b"// SPDX-License-Identifier: MIT\n", False),
+            ("tests/x.py", b"", False),
+            ("e2e/demo/run", b"#!/usr/bin/python3\n# SPDX-License-Identifier: Apache-2.0\n", True),
+            ("e2e/demo/run", b"#!/usr/bin/python3\n", False),
+            ("rsh/CMakeLists.txt", b"muster_room(", False),
+            ("README.md", b"# Muster\n", True),
+            ("tests/outer/data/x.json", b"{", True),
+        ):
+            self.assertEqual(formatting.names_licence(name, head), named, (name, head))
 
 
 class Languages(unittest.TestCase):

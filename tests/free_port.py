@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds a TCP port on which no program listens."""
 
 import random

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """packaging/make-images: two runs give the same images, the images follow the format, and their binaries run. And
 build-support/flags.cmake: a build has the same bytes in every folder."""
 

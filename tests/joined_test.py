@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A container's command survives webhooks that join its words by blanks into one line for a shell, as Katib's does.
 
 The plan's command runs as a kubelet starts it, as it is and joined, with the real agent: both do what the user's

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which room may include which, read from the #include lines; no sleep in tests; every test is run and has a label.
 
 base < {usage, net, http, launcher}; net < rendezvous; {rendezvous, launcher} < rsh < agent;

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The controller's rights (controller/manifests) are those that its calls need: each call of the API client in the code
 has its right, and no right is without a call. A call that this test cannot read fails it."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which sanitizer is in a binary. With one, freed memory stays in use, and the binary is dynamic and slow."""
 
 import mmap

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The site of `make site`: its menu has every page once, and check_site.py finds links without a target."""
 
 import pathlib

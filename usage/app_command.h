@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CLI11's side: the model of a command line that it parses, and the arguments of `completion` and `man` for it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a program's command line may be: the one model of which its completion and its manual are made. Passive data.
 #pragma once
 

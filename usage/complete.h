@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What may follow on a command line: the one answer for the completions of all shells. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The manual page of a command, in man's language (roff). Pure.
 #pragma once
 

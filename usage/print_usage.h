@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the commands `completion` and `man` of each program print.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/commands/arguments.h"
 
 #include "base/exit_codes.h"

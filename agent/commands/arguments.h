@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The arguments of a small subcommand, parsed by CLI11 with Muster's exit codes: 64 for a wrong flag, 0 for --help.
 //
 // Only this class includes CLI11's header, which makes each file that does a few kilobytes larger.

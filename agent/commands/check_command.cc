@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `muster check`: measures within 2 s what this machine can do. Ends with 204 if a figure is worse than a flag allows.
 #include <unistd.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/commands/command_line.h"
 
 #include <boost/asio/signal_set.hpp>

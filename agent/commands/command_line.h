@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Flags that several small subcommands have, and the loop of those that serve.
 #pragma once
 

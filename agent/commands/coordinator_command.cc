@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `muster coordinator --listen HOST:PORT`: the rendezvous alone, for many run ids at once.
 #include <boost/asio/io_context.hpp>
 

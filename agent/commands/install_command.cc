@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `muster install DIR`: this binary and its links, into a folder that the pod's other containers mount.
 #include "agent/commands/arguments.h"
 #include "agent/commands/commands.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The `muster` binary: chooses the subcommand by the name that it was called by, or by its first argument.
 #include <unistd.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `muster report LOGDIR`: one page about the runs whose logs are in a folder, or about a job of `muster local`.
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `muster rsh HOST COMMAND`: takes ssh's place in an MPI job. Runs the command in the pod HOST, whose agent is `muster
 // exec --serve-rsh`, carries its streams and signals, and ends with its exit code. On this machine, if no such agent
 // serves here, it becomes the command.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `muster run`, `muster launch` and `muster exec`: read the command line, then run one node or several simulated ones.
 #include <cstdlib>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `muster stacks PID...`: prints what the processes of these trees are doing, thread by thread, from /proc.
 #include <unistd.h>
 

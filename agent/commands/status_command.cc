@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `muster status ENDPOINT`: roster, round, restarts and the reason of the last change, once or at every change.
 #include <boost/asio/io_context.hpp>
 #include <cstdio>

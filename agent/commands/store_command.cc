@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `muster store --host H --port P`: a c10d TCPStore alone.
 #include "rendezvous/store/server.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `muster top TARGET`: a run that goes on, as a screen that follows it; as tables or JSON where there is no terminal.
 #include <sys/ioctl.h>
 #include <sys/stat.h>

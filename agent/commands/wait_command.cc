@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `muster wait TARGET...`: ends when every target is ready. For init containers, instead of a loop around nslookup.
 //
 // All targets are tried on one loop, each by itself: an attempt, a pause, an attempt.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Signals that come before there are handlers, such as a pod's SIGTERM in its first milliseconds. The kernel does not
 // deliver a signal without a handler to process 1: the signal would be lost, and the pod killed after its grace.
 //

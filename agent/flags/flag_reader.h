@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The values of flags, and the flags of all subcommands with workers: log, restart rules, termination message.
 //
 // The command line wins over the flag's variable, then Kubeflow's (TRAINER_*), then the default. For a wrapped plain

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The command lines of `muster run`, `launch` and `exec`, described by the flag table. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Readers of single values of torchrun's flags. Pure. InvalidArgument says what was wanted; the caller names the flag.
 //
 // Source: torch/distributed/run.py, elastic/multiprocessing/api.py (Std), elastic/rendezvous/utils.py.

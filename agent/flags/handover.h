@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Replaces this process by the real torchrun, for a command line that only PyTorch's own launcher can serve.
 #pragma once
 

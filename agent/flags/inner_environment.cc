@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/flags/inner_environment.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What an agent changes in the environment of its workers, for another agent that may run among them. Pure.
 #pragma once
 

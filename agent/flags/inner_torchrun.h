@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A `muster exec` whose command is torchrun itself. With --wire=torch the arguments of that torchrun are read as our
 // own: no user wants as many torchruns as workers. Pure.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/flags/mpi_hosts.h"
 
 #include <arpa/inet.h>

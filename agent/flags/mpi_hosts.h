@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The hosts of an MPI job: reads and writes the host files of Open MPI and of Hydra (MPICH, Intel MPI). Pure.
 //
 // Each runtime refuses the other's file: Hydra ends at "token slots not supported", and Open MPI takes "host:4" for a

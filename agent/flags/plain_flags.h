@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The command line of a `muster exec` that is not wired as torch: one process (XGBoost: several), as written. Pure.
 //
 // With several nodes of jax or xgboost the pods' agents meet at node 0's host: a fixed number of nodes, ranks from

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/flags/pod_facts.h"
 
 #include "base/utf8.h"

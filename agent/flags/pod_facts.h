@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A pod's place in a job, from the variables of torchrun, older runtimes and the Job controller (docs/agent.md). Pure.
 #pragma once
 

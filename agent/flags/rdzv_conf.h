@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // --rdzv-conf (keys: docs/torchrun-flags.md): time limits, heartbeats, who serves the endpoint, credentials. Pure.
 #pragma once
 

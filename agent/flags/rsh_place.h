@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where pods serve the remote shell, and with which credentials, from the variables that both ends read. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kubernetes' service links (base/environment.h) with names of settings, which no command of the user may see. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/flags/torchrun_flag_table.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The one table of the flags of `muster run`, `launch` and `exec`, for parsing, abbreviations, PET_*, the help text,
 // completions and manual pages.
 // Source: torch/distributed/run.py and argparse_util.py of torch 2.14.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The command lines of `muster run`, `launch` and `exec`: torchrun's, with every flag, spelling, abbreviation and PET_*
 // variable, plus Muster's flags (docs/torchrun-flags.md).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The wiring of JAX: one process per node; each finds the others through the first one.
 #include "agent/flags/flag_values.h"
 #include "agent/flags/pod_facts.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The wiring of MPI: each runtime has its own names for the same few facts.
 #include "agent/flags/wire_mpi.h"
 

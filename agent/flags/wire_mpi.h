@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The variables by which an image's mpirun starts its daemons through `muster rsh` and knows the hosts: Open MPI 4
 // (ORTE) and 5 (PRRTE), MPICH (Hydra) and Intel MPI. Pure. docs/mpi.md has the table for users.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The wiring of XGBoost: DMLC's variables, with one id per process.
 #include <algorithm>
 

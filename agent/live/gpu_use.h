@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How busy the GPUs of this node are, by the lines of nvidia-smi. Pure.
 //
 //   nvidia-smi --query-gpu=index,uuid,utilization.gpu,memory.used --format=csv,noheader,nounits --loop=1

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The answer of /status?ranks=1, in both directions.
 #include <algorithm>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A run that goes on, as the live page and `muster top` show it: what its coordinator reports with the telemetry of its
 // nodes, and what follows from it. Pure.
 //

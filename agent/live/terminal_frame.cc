@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/live/terminal_frame.h"
 
 #include "agent/live/terminal_text.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A picture of a terminal: lines of coloured text. All text in it has passed the filter of terminal_text.h, since there
 // is no other way into a Line. Passive values.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The keys that a person presses, from the bytes that the terminal sends. Pure; bounded memory. Not thread-safe.
 //
 // Arrows and their neighbours come as sequences that begin with ESC, in the forms of xterm, rxvt and the Linux console.

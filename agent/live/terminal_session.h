@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Takes the terminal on stdin and stdout over for a full screen, and gives it back as it was: at the end, at each
 // signal that ends the process (also at a crash, but not at SIGKILL), and while the process is suspended. Loop thread
 // only; one at a time.

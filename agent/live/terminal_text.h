@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Text of jobs for a terminal: harmless, and as many columns wide as it says. Pure, thread-safe.
 //
 // The text comes from workers, so it may hold anything. What a terminal obeys is left out or replaced: escape sequences

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The agents of a job in a cluster, through kubectl.
 #include <algorithm>
 

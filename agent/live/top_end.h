@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // When `muster top` of an agent ends: what the last answer tells about the run's end, and what silence after it means.
 // Pure.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What of a rank is on this machine: its process, and the files of its output. Reads /proc and log folders; blocks for
 // no longer than they do. Nothing here is needed: what is not found is empty.
 #pragma once

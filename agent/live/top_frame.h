@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The whole screen of `muster top`, and the same as plain text. Pure; its time is that of a sort of the ranks.
 #pragma once
 

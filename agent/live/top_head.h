@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The upper part of the screen of `muster top`: the run in a few lines, the most important first if there is little
 // room. Pure.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where the log and the stacks of a rank are, for the details of `muster top`. Pure.
 #pragma once
 

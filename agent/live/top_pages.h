@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The pages of `muster top` beside the table: all about one rank, its stacks, help. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where the HTTP port of an agent of the run is, for `muster top`: at a fixed address, at a node of a job of `muster
 // local`, or behind a port that kubectl forwards. Loop thread only.
 #pragma once

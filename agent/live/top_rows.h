@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The rows of the table of `muster top`: one for each rank, or one for each node; which of them are shown, and in which
 // order. Pure.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `muster top` on a terminal: draws what comes, obeys the keys. Loop thread only.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Brings the newest LiveView of a run, once a second: from its coordinator, or from an agent's HTTP port. Loop thread
 // only.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What `muster top` shows of the run, and how keys change it. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table of `muster top`: which columns fit, and the lines of its rows. Pure.
 #pragma once
 

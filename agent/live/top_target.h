@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What `muster top TARGET` names, and what kubectl says about it. Pure.
 #pragma once
 

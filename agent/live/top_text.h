@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Numbers and times for the cells of `muster top`: short, and of a width that hardly changes. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A program whose output `muster top` needs: kubectl, `muster stacks`. It does not outlive this process, nor do its
 // children (base/guarded_process.h). Loop thread only.
 #pragma once

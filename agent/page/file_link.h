@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Paths on a page, as links where a browser can follow them. Pure.
 #pragma once
 

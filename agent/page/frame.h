@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The frame of every page of Muster: the live page of a run, and the report about one. One style, the same landmarks,
 // and a Content-Security-Policy that allows nothing but the page's own style and script. Pure.
 #pragma once

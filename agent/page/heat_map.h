@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The step times of all ranks as a grid of cells: one look tells whether one rank, or one node, is slower than the
 // others. Pure.
 #pragma once

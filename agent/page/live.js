@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 "use strict";
 // Follows the events, fills in what changes, says how old it is.
 (() => {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the live page shows: a run as its coordinator reports it, and what follows from that (agent/live/live_view.h).
 // Passive values.
 #pragma once

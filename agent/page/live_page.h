@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The page of a run that goes on: complete when it is loaded, also without scripts; its script then follows a stream of
 // events that change parts of it. Pure.
 //

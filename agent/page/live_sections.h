@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The parts of the live page, each made of the facts alone. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The curve of the loss, as inline SVG with an axis, a description and a table. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/page/rank_table.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table of nodes and ranks of a run that goes on: a group for each node, a row for each rank. Cells are plain
 // texts, so that an update can send the changed ones alone, and nothing that a worker wrote can become markup. Pure.
 #pragma once

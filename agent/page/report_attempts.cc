@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/page/report_attempts.h"
 
 #include <algorithm>

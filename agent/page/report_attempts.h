@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table of a run's attempts: what ended each, what it cost, the last lines of the workers that failed, and where
 // the logs are. Pure.
 #pragma once

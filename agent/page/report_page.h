@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The report of `muster report` as one HTML page: no script, no network, no other file. Pure: records in, text out.
 //
 // Every text from workers, nodes or paths is escaped (report_text.h), and a Content-Security-Policy in the page allows

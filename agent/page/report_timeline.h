@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The timeline of a run: a row for each worker, grouped by node, with a bar for each attempt, coloured by its end. HTML
 // with inline SVG; widths are percentages, so it fits any screen without scaling its text. Pure.
 #pragma once

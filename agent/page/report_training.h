@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the records of a run say about its training: curve, step times, where the time went. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where the time of a run went, as one bar and as a table. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rows of bars over a time axis. HTML with inline SVG; widths are percentages, so it fits any screen without scaling
 // its text. Pure.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Small parts of a page: figures, warnings, lists, commands, facts. Each takes plain values and gives HTML; all texts
 // are escaped here. Pure.
 #pragma once

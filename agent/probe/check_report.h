@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads what `muster check --json` measured from the one JSON line that it prints. Pure.
 //
 //   {"measured": {"memory": 12.4, "loopback": 3.1, ...}, "parts": [...], "beyond": [...]}

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measures memory, loopback, disk and the round trip to peers. Blocks, with threads: for a process that does nothing
 // else.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/probe/peer_round_trip.h"
 
 #include <boost/asio/io_context.hpp>

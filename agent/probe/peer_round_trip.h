@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How long a TCP connect to a peer takes: the row `round trip` of machine_check.h. Blocks, on a loop of its own.
 #pragma once
 

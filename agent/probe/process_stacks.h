@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What processes are doing, from /proc: state, kernel stack, wait channel and system call of every thread.
 //
 // `muster stacks` prints it, in a process of its own: reading the command line of a process that is stuck in the kernel

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Asks a coordinator for the facts about its run, without blocking the loop: for `muster status`, and for a running
 // agent. Follows redirects and, in Follow(), goes on to the coordinator's successor.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/probe/status_waits.h"
 
 #include <boost/asio/post.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Requests of /status that wait for news (docs/watching.md): each ends when the coordinator reports some, or when its
 // time is over. Loop thread only.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The targets of `muster wait`: how they are read, when to try again, when a reason is new. Pure.
 #pragma once
 

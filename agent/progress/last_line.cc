@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/progress/last_line.h"
 
 #include "base/text.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The newest line of one rank's output. Passive; bounded memory; not thread-safe.
 //
 // Only the end of what comes is kept, and it is read only when somebody asks: so a program that writes very much costs

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What one line of a worker's output says about the progress of its training. Pure, thread-safe, linear in the line.
 //
 // The forms, each as its program writes it:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // --progress-pattern: a further form of lines that tell of a training, as a regular expression of RE2
 // (github.com/google/re2/wiki/Syntax) with named groups: (?P<step>\d+), and steps, epoch, epochs, loss. Immutable, so
 // thread-safe. Takes time linear in the line.

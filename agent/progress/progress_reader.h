@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads the progress of one rank out of what it writes: splits the bytes of its two streams into lines, and takes those
 // that tell of the training. Not thread-safe.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The progress of one rank, from what its lines say: how far it is, how long a step takes, when it will end, the curve
 // of its loss. Passive; bounded memory. Not thread-safe.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where the time of a run went on this node: each moment from Begin() on belongs to one use, so the uses add up to the
 // wall time. Pure: the caller gives each event with its moment. Not thread-safe.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads attempt.json: one file (pure), or all files below a folder. `muster report` is made from them.
 //
 // Everything read here was written by other processes, some of them killed, maybe on other machines. Nothing in it is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // attempt.json: which workers ran in one attempt, when, and why it ended. One per attempt and node, beside its logs.
 //
 // Written at the start, when the workers run, at their first output, at the end, and when the job is decided. Each time

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What run.json of `muster local` says about a job, as far as its page and `muster top` show it. Pure; untrusted input.
 #pragma once
 

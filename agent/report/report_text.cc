@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/report/report_text.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Texts of the pages: HTML escaping, spans and moments of time. Pure, thread-safe.
 #pragma once
 

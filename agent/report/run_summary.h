@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Combines the records of a run's attempts: who failed first, why each attempt ended, what it cost.
 //
 // Pure, and cheap to read: everything points into the AttemptFiles, which must outlive it. Times are from the nodes'

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/report/training_record.h"
 
 #include <cmath>

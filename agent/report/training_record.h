@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What attempt.json says about the training: the fields `training`, `curve` and `seconds`. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds the variables that the text of a script sets to constants. Texts are read, never run.
 
 A standby repeats such a change before it imports what the script imports after it (watcher.py). So each worker must

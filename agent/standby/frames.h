@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The messages between the agent and Muster's part of a worker's Python (sitecustomize.py). Pure.
 //
 // A frame is a letter, four bytes of length (little endian), and so many bytes. Texts are UTF-8; lists are separated by

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The modules that a script has imported, kept for its next run: $XDG_STATE_HOME/muster/imports/<script's digest>.
 //
 // The folder has at most 200 files: the oldest go.

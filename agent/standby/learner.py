@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Learns what a worker imports: a finder at the front of sys.meta_path that finds nothing itself.
 
 It sends the names of modules of the standard library and of installed packages, in the order of the look-ups: what a

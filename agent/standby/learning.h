@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the script imports, as far as it is known. Loop thread only.
 //
 // It comes from --standby-imports; else from the best source so far: a worker of this script, here or on another node,

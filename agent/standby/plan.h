@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // When a node makes a standby worker, and when it does not. Pure.
 //
 // A standby is a Python process that has imported what the script imports, and becomes the worker of its local rank in

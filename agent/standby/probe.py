@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The probe of a worker's Python: whether it runs sitecustomize.py, and which modules the script will import.
 
 The agent starts the worker's command line with `-c pass` in place of the script. sitecustomize.py imports this module,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The socket to Muster's part of one Python process, and the change of a command line that makes Python run it.
 // Loop thread only.
 #pragma once

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Muster's part of a worker's Python. It runs before the script and leaves the process as Python alone would.
 
 The agent starts `PYTHON -u script args` with this file, in a zip archive in memory, at the front of PYTHONPATH, so that

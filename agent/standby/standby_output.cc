@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/standby/standby_output.h"
 
 #include <fcntl.h>

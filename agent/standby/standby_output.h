@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a standby prints while it imports: it goes to the debug log, since no worker has printed it. An event has one
 // line, or a piece of one.
 #pragma once

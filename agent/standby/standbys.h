@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The standby workers of this node: learns what the script imports (learning.h), makes one standby for each local rank,
 // and starts the workers of the next round from them. plan.h decides when. Loop thread only; the Reaper must outlive
 // it.

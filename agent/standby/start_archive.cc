@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/standby/start_archive.h"
 
 #include <sys/mman.h>

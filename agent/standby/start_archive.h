@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A zip archive in memory with the modules sitecustomize, learner, watcher and probe, which Python imports from a path
 // of /proc/self/fd: nothing is written to a disk, so that it works on a read-only root and as any user.
 #pragma once

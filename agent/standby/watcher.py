@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Imports for a standby, and watches what the imports do.
 
 An import of a standby comes before the script's first line, and before the variables and streams of the round. One that

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What one agent counts, and its text for Prometheus in exposition format 0.0.4
 // (prometheus.io/docs/instrumenting/exposition_formats). docs/watching.md says what each name means.
 //

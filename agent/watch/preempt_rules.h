@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a cloud's metadata service says about the end of this machine: the rules of --preempt-file=http://... Pure.
 //
 //   AWS    /latest/meta-data/spot/instance-action is 404 until there is a notice, then {"action": "terminate", "time":

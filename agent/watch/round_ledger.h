@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Records this node's events for the HTTP port: numbers for /metrics, a line for /readyz, its own view for /status.
 //
 // Pure: the agent tells it each event and its moment; it asks nothing itself. The causes of a restart:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/watch/status_text.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The facts about a run as text: the output of `muster status` and the answer of /status. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a failed job is shown to its user: torchrun's block (ChildFailedError of torch's elastic/multiprocessing/errors)
 // with the coordinator's root cause and its last lines of stderr. The next line of the log is the reason.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/workers/flight_recorder.h"
 
 #include <fcntl.h>

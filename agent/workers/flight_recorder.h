@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PyTorch's flight recorder: the last collectives of every rank, dumped on request while the worker hangs.
 //
 // Source: ProcessGroupNCCL.cpp (DumpPipe, HeartbeatMonitor::runLoop) and FlightRecorder.cpp of PyTorch 2.6 to 2.15. A

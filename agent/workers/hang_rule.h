@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether workers of this node hang: a pure rule over what was observed. hang_guard.h observes.
 //
 // Two kinds of evidence, each with a limit of its own, both off unless asked for:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where the files of an attempt are, and where each worker's output goes. Pure, except for isatty(2).
 //
 //   <log-dir>/<run id>/attempt_N/<local rank>/{stdout.log,stderr.log,error.json,heartbeat}

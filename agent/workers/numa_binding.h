@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which CPUs a worker is bound to (--numa-binding). Source: torch/numa/binding.py of torch 2.14.
 //
 //   node          all CPUs of its GPU's NUMA node

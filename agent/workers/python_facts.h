@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What files tell about the Python that runs the workers, without starting it: whether it is the one that the user
 // would expect, and which version of torch it imports.
 #pragma once

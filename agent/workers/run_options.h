@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What `muster run`, `launch` and `exec` are asked to do: the options after flags, variables and defaults have been
 // applied. Passive data; torchrun_flags.h fills it in.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which python a console script names in its first lines, as Python's installers write them. Pure.
 //
 //   #!/venv/bin/python3                                 pip, uv, conda, distributions

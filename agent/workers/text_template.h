@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Python's string.Template.safe_substitute, which torchrun uses for arguments and prefixes.
 #pragma once
 

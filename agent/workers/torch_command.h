@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The command line of a worker, as torchrun builds it (config_from_args of torch/distributed/run.py).
 //
 //   script           PYTHON -u script args

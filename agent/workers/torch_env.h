@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A worker's environment: exactly that of torchrun (_start_workers of torch's local_elastic_agent.py), plus
 //
 //   MUSTER_ROUND           number of the round

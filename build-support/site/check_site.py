@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Checks the pages of a built site: build-support/site/check_site.py FOLDER
 
 Each link inside the site has its file and its anchor, and no page loads anything from another host.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hooks of mkdocs.yml: which files become pages of the site, and where their links lead.
 
 The first page is README.md, then come those of docs/. All else of the repository that a page links to is in the folder

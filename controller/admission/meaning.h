@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares parts of objects by meaning: different notations of one value are equal. Pure; untrusted input.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The mutating webhook of TrainJobs. Pure; untrusted input.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rules for TrainJobs, most of them for spec.runtimePatches, that the plan does not check. Pure.
 #pragma once
 

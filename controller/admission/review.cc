@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "controller/admission/review.h"
 
 #include "base/base64.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // AdmissionReview (admission.k8s.io/v1): requests of the API server to a webhook, and answers. Pure; untrusted input.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks whether the webhooks would accept the objects in a user's files. Pure; untrusted input.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The validating webhook of PyTorchJobs (kubeflow.org/v1). Pure; untrusted input.
 //
 // CREATE checks the rules of training-operator's webhook (403; its messages, with the remedy added), then the form by

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The validating webhooks of TrainingRuntimes and ClusterTrainingRuntimes. Pure; untrusted input.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The validating webhook of TrainJobs. Pure; untrusted input.
 //
 // CREATE checks, in this order: the form (422); that the runtime exists; the runtime's form; JudgeNewJob()

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads the fields of a Kubernetes object. Pure; untrusted input.
 //
 // The first fault is kept as a complaint, with the whole path and the value:

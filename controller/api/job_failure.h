@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // status.failures[] of a job: which container or pod failed, and why. The field is Muster's own, and the same for every
 // kind of job. Pure; untrusted input.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // status.goodput of a TrainJob: where the job's time went. Pure; untrusted input.
 #pragma once
 

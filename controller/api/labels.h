@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Labels on Jobs and pods that lead back to their owner: JobSet's (api/jobset/v1alpha2) for a TrainJob,
 // training-operator's (pkg/apis/kubeflow.org/v1/common_types.go) for a PyTorchJob.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads fields without complaints: a field of a wrong kind counts as absent. Use it for a status, so that a wrong edit
 // does not stop a job, for what else the cluster writes, and for what has been checked before. Pure; untrusted input.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The largest counts in an object of a user. A larger one would be refused by the API server in the end, or would take
 // the memory and the time that the controller needs for other users' jobs.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An index of the objects of a list by one of their fields, so that joining two lists takes linear time. Pure;
 // untrusted input.
 #pragma once

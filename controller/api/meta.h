@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The metadata of a Kubernetes object, as far as Muster reads it. Pure; untrusted input.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // mlPolicy and podGroupPolicy of a runtime. Pure; untrusted input.
 #pragma once
 

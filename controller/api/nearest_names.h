@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds the known names nearest to a misspelt one. Pure; untrusted input.
 #pragma once
 

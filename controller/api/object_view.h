@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An object of the cluster, or a part of one, as a server has sent it: JSON, or a message of Kubernetes' protobuf. One
 // code reads both. Nothing is copied: the JSON or the bytes must outlive the view. Pure; untrusted input.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Converts TrainJobs from the shape of Kubeflow Trainer v2.0 and v2.1 to the newest shape. Pure; untrusted input.
 //
 //   spec.trainer.numProcPerNode: "4"                 4

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A JSON value that is kept as text, since a parsed one takes about ten times the memory. Copies share the text.
 #pragma once
 

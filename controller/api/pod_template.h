@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks parts of Kubernetes' own types: Job and pod templates, env, resources. The parts stay JSON as they stand.
 // After a check without complaint, each field that a plan reads has the right kind. Pure; untrusted input.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which fields of which objects are read from Kubernetes' protobuf. Numbers and names are upstream's: k8s.io/api
 // core/v1 and batch/v1 (generated.proto), k8s.io/apimachinery meta/v1. Pure.
 //

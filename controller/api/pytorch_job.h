@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PyTorchJob (kubeflow.org/v1) as Muster reads it, with training-operator's defaults filled in. Pure; untrusted input.
 //
 // Pod templates stay JSON as they stand. docs/pytorchjob.md says what each field does. Source: training-operator v1.9,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kubernetes quantities: "500m", "1Gi", "2e3", 4. Pure; untrusted input.
 #pragma once
 

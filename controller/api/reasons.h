@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The reasons of all conditions and Events that Muster writes. A reason is one word; clients compare it. Where it is
 // Kubeflow Trainer's, JobSet's or training-operator's, the message is theirs too, and clients compare its beginning.
 //

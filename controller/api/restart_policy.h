@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a failure of a job's pod leads to. docs/restarts.md, docs/pytorchjob.md.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // TrainingRuntime and ClusterTrainingRuntime (trainer.kubeflow.org/v1alpha1) as Muster reads them. The spec of a JobSet
 // inside has the defaults of JobSet's webhook. Job templates stay JSON as they stand. The fields of v2.0 and v2.1 are
 // read too: mlPolicy.torch.numProcPerNode, mlPolicy.torch.elasticPolicy. Pure; untrusted input. Source: Kubeflow

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kubernetes' strategic merge patch, for JobSet specs and the templates in them. Pure; untrusted input.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // TrainJob (trainer.kubeflow.org/v1alpha1) as Muster reads it, in its newest shape. Pure; untrusted input.
 //
 // Fields of Kubernetes' own types (env, resources, parts of pod templates) stay JSON as they stand. old_shape.h

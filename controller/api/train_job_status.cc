@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads and writes the status of a TrainJob.
 #include <algorithm>
 #include <array>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Takes the fields off the front of a message in protobuf. Pure; untrusted input. No memory is taken.
 #pragma once
 

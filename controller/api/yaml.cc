@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "controller/api/yaml.h"
 
 #include <yaml-cpp/anchor.h>

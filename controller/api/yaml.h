@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files of Kubernetes objects: YAML or JSON, several documents in one. Pure; untrusted input. The parser is yaml-cpp.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes block scalars (`|`, `>`) of a YAML text readable for yaml-cpp. Pure; linear; untrusted input.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads a plain scalar of YAML as kubectl does (sigs.k8s.io/yaml follows YAML 1.1 here). Pure; untrusted input.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs a container's command under `muster exec`. An init container copies the agent into an emptyDir. For a Job of a
 // runtime, this also makes the Job fail at a fatal exit code. Fields and variables that the user has set stay. Pure.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads an annotation of a job, else of a TrainJob's runtime, that chooses between two words. Pure.
 #pragma once
 

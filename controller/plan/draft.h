@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The plan of a TrainJob while it is made: the runtime's jobs, and what the framework and the policies add to them.
 // Pure.
 #pragma once

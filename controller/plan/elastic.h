@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Elastic jobs: the number of their pods may change while they run. Tells the pods that number, and plans the
 // autoscaler that changes it. Pure.
 //

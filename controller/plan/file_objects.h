@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads the Kubernetes objects in a user's files, each with its place for messages, and writes objects as text. Pure;
 // untrusted input.
 #pragma once

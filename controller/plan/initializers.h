@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The steps before the training: the fields of their containers, and the order of the jobs. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The Kubernetes objects of a plan: batch/v1 Jobs and the headless Service, with JobSet's labels. Pure.
 #pragma once
 

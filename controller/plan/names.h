@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Names of the objects of a TrainJob, and the hashes in them. Pure.
 //
 // The Job controller names a pod <job>-<index>-<5 letters> and its host <job>-<index>. Both must be DNS labels, 63

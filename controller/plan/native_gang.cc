@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "controller/plan/native_gang.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gang scheduling by Kubernetes itself: its scheduler places the pods of a PodGroup all at once or not at all. Pure.
 // Source: Kubernetes 1.36, k8s.io/api/scheduling/v1alpha2/types.go; plugins GangScheduling, JobValidation and
 // PodGroupWorkloadExists.

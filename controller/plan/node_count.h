@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The number of pods of the trainer step, and its bounds. Pure.
 #pragma once
 

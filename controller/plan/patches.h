@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Applies spec.runtimePatches of a TrainJob to its runtime. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Places pods together, or apart from other pods, by a label of nodes; or off one node. Pure.
 #pragma once
 

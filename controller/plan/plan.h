@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a TrainJob comes to, a Service and batch/v1 Jobs (train_job_plan.h), and what is asked of its plan.
 #pragma once
 

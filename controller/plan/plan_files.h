@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `muster-controller plan`: plans the TrainJobs and PyTorchJobs in a user's files. Pure; untrusted input.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds and adds parts of Job and pod templates, which stay JSON. Pure.
 //
 // All but TidyJobTemplate need a template that TidyJobTemplate has passed, or a part of one.

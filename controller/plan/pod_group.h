@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // spec.podGroupPolicy of a runtime: a gang scheduler places the pods of the group all at once or not at all. Pure.
 // Source: Kubeflow Trainer v2.3, plugins coscheduling and volcano.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes a pod of a Job as Kubernetes' Job controller does, so that the Job controller counts it as its own. Pure;
 // untrusted input. Source: job_controller.go (manageJob), indexed_job_utils.go.
 #pragma once

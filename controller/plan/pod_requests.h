@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a pod requests of a node, as the scheduler counts it. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the API server refuses in a pod, as far as the pod itself shows it, beyond the kinds of fields
 // (api/pod_template.h). A plan that breaks such a rule would begin, and its pods would never be created. Pure;
 // untrusted input. Source: Kubernetes, pkg/apis/core/validation.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The PodGroup of a PyTorchJob in a gang of Kubernetes, or under another gang scheduler. Source of the latter:
 // training-operator v1.9, pkg/common/util/scheduler.go, pkg/core/job.go.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plans a PyTorchJob: a pod and a Service for each replica, with the names, labels and variables of training-operator
 // v1.9. Pure: the same inputs give the same bytes. docs/pytorchjob.md says what differs.
 //

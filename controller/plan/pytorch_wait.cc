@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The init container in which workers wait until the master's name resolves.
 #include <algorithm>
 #include <array>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The resources of a container, from the TrainJob and its runtime, and the number of workers for them. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The annotation muster.dev/restart-policy on a job template: what a failure of that job's pods leads to. Pure.
 // docs/restarts.md has the policies.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The sizes of what a job makes, as JSON text. They are checked before the objects are built or sent: one that is too
 // large for the API server would be refused at each try, and many would take all memory of the controller. Pure.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ConfigMap <job>-runtime-snapshot keeps the runtime by which a job is planned, whatever happens to the runtime later.
 // It is immutable: nothing else holds the runtime that the job began with, so an edit of it could not be undone.
 #include "base/quoted.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Secrets that belong to one job alone, such as the token by which the agents of its pods authenticate to each other.
 // Pure. docs/rendezvous.md says what the agents do with the token.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tells from the words of a container's command whether it is torchrun. Pure.
 #pragma once
 

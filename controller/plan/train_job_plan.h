@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plans a TrainJob with its runtime: a Service and batch/v1 Jobs, with the names and labels of Kubeflow Trainer and
 // JobSet. Pure: the same inputs give the same bytes. docs/api.md says what each field does.
 //

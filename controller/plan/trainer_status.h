@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tells the pods of a job how to reach the status server (controller/kube/webhook/status_server.h), in the same way as
 // Kubeflow Trainer with its feature gate TrainJobStatus. Pure.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // volumeClaimPolicies of a runtime: PersistentVolumeClaims named <claim>-<job>, created before the initializers. Pure.
 // Source: JobSet v0.12, jobset_controller.go.
 #pragma once

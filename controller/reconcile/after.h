@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The annotation muster.dev/after: TrainJobs of the same namespace that must end before a job creates its Jobs. Pure;
 // untrusted input.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the agents of a running job know before Kubernetes does, or alone: restarts within its pods, lost nodes, how far
 // the training is, and where the time went. Whom to ask, and what the answer says. The agents count restarts, and write
 // the number into their termination message only at their end. Until then any agent's /status has it

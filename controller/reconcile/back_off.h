@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pauses between retries: exponential back-off. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The container that decides how its pod ends: `node`, `pytorch`, or an initializer's. The others serve it. Pure.
 //
 // Kubernetes ends a pod when all its containers have ended. A container that serves the training (a proxy, an exporter)

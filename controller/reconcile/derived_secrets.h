@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tokens and SSH keys of jobs. They are derived from the controller's master key (HKDF with SHA-256, RFC 5869), so
 // a Secret that was deleted is made again with the content that it had: pods that started with the deleted one and new
 // pods can still talk to each other. The controller cannot read the Secrets of jobs. Pure but for NewMasterKey().

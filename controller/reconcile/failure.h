@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How the pods of a job failed: one failure per pod, whether it is fatal, and what it costs of the budget. Pure.
 //
 // Each pod's end counts once. A pod of a Job is known by its name, which no later pod of the Job gets; a pod of a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The rules of a runtime's failurePolicy, as JobSet applies them to Jobs that have failed. Pure. Source: JobSet v0.12,
 // failure_policy.go.
 #pragma once

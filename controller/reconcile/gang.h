@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The PodGroups of a TrainJob in a gang of Kubernetes (plan/native_gang.h): each start of its pods has its own, from
 // the creation of its Jobs until the step starts again, the job is suspended, or it ends. Pure.
 //

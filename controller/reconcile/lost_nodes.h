@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pods whose nodes the agents of their job have lost, while Kubernetes believes that they run: agents know it within
 // milliseconds, Kubernetes after 40 s (docs/restarts.md, "A lost node"). Pure; the word of the agents is untrusted.
 #pragma once

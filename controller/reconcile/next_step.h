@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a user does about a failure: one clause for people, such as "see kubectl logs -n ml a-node-0-1-x7k2p -c node".
 // Pure.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The Jobs, pods and Services of a job in the cluster, with the fields that decisions need. An API object is read once,
 // when a watch brings it, and the rest is dropped: memory grows with the number of pods, not with the size of YAML.
 // Pure; untrusted input.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Conditions of a PyTorchJob, with the types, reasons, messages and order of training-operator. The last condition is
 // the job's state. Pure. Source: training-operator v1.9, pkg/util/status.go, pkg/controller.v1/pytorch.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decides what to do about one PyTorchJob now: (job, plan, observed, now) -> actions, status, events. Pure. Shares
 // steps.h, failure.h and plan/agent.h with TrainJobs, but creates pods and Services directly, without Jobs.
 // docs/pytorchjob.md explains the rules.

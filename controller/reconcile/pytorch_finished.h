@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The end and the suspension of a PyTorchJob: which pods and Services are deleted, and when the job is. Pure.
 #pragma once
 

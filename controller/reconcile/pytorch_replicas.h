@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The replicas of a PyTorchJob: the pod of each planned replica, how the pod failed, what that costs, and when it is
 // replaced. Pure.
 //

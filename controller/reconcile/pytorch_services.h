@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The headless Services of a PyTorchJob, one for each replica. Pure.
 //
 // Services without the job's labels are never touched. If several Services match one replica, none of them is created,

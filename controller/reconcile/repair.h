@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The objects of a plan beside its Services, Jobs and pods: how one is created, and which of them were deleted or
 // edited while the job runs. Pure.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which lost pods under the agent are replaced at once. Pure.
 //
 // The other pods of the job wait for the lost one. The Job controller would replace it too, but 10 s after the first

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs of agents that have succeeded, and the pods of their jobs that have no part in the success: they were cut off
 // from the others, or were made too late. They would wait for peers that have ended. Pure.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The result of a decision about a job of any kind: actions, events, and when to decide again. controller/kube and
 // local carry the actions out. Each action may fail or be repeated (see train_job_decide.h).
 #pragma once

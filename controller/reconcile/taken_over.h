@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A TrainJob that Kubeflow Trainer has started. Its JobSet goes on under JobSet's own controller, and Muster copies the
 // JobSet's status to the TrainJob. Muster creates no objects for it. Pure; untrusted input. Source: Kubeflow Trainer
 // v2.3, plugins/jobset.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Accounts for a job's time (api/job_time.h) by what its agents tell. Pure.
 //
 // Each agent tells the time of its own run, from its start on. The agents of one attempt tell nearly the same, so one

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Conditions of a TrainJob, with the types, reasons and messages of Kubeflow Trainer and JobSet: clients compare them.
 // Pure. Source: trainer_types.go, jobset constants.go.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decides what to do about one TrainJob now: (job, plan, observed, now) -> actions, status, events. Pure. This is the
 // only place that decides; controller/kube and local carry the decisions out. Each policy has a file.
 //

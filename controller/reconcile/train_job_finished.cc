@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "controller/reconcile/train_job_finished.h"
 
 #include <algorithm>

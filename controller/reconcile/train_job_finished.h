@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The end of a TrainJob: stops what still runs, and deletes the job after its time to live. Pure.
 #pragma once
 

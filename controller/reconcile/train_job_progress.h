@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How far the Jobs of a plan are: the Job and the pods of each planned Job, which Jobs may start, and the counts for
 // the status. Pure.
 #pragma once

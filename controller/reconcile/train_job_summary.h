@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The parts of a TrainJob's status other than its conditions: counts, and the state of the job. Pure.
 #pragma once
 

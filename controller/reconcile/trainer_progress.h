@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // status.trainerStatus of a TrainJob whose pods do not post it themselves (kube/webhook/status_server.h): made of what
 // the agents read in the output of the workers. Pure.
 #pragma once

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stands between the controllers and the API server, and answers some requests with an error: answers.py FOLDER
 
 FOLDER/answers.json says which share of the requests gets which answer: {"503": 0.5}. An HTTP status refuses writes and

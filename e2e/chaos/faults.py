@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The faults of a chaos run. A seed gives the same list of faults at the same moments: schedule() is a pure function.
 What a fault strikes is chosen by the fault's own random numbers among what exists at its moment.
 """

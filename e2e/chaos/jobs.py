@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The jobs of a chaos run: their objects, the result that is right, and the failures that their own rules allow.
 
 Most of them count: each rank writes "WORKER MASTER ROUND RANK WORLD STEP" for each step, and rank 0 keeps the last step

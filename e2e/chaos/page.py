@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A folder for each job that fell short, with its object and a page that says what happened to it."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What must hold for each job at its end, and for the cluster when all jobs are gone. Each check returns sentences
 about what does not hold."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cluster of a chaos run: three real nodes, controllers behind answers.py, servers of data, Kueue, and the jobs.
 
 Not thread-safe. stop() ends everything, also after a failure in the middle of start().

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Waits until there is a file, by inotify, which also tells of files that a pod makes in a folder of the machine."""
 
 import ctypes

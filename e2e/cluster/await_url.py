@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Waits until a GET of the URL is answered with 200, then exits with 0: await_url.py URL [CA CERTIFICATE KEY]"""
 
 import ssl

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A cluster's certificate authority, its certificates, and kubeconfigs with them. Makes missing files with openssl."""
 
 import base64

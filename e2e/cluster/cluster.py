@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A real Kubernetes control plane (etcd, API server, controller manager, scheduler) as processes, from Go modules.
 
     cluster = Cluster(folder, binaries())

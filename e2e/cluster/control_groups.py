@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Control groups of a cluster's nodes: who is in them, and all of them frozen or killed at once. Version 1 and 2.
 
 A group is a path below the root of each hierarchy. The processes of a node are those of its group in the hierarchy that

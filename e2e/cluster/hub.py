@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A fake Hugging Face hub, that of the initializers' tests, in a cluster's network namespace, where pods reach it.
 
     hub = Hub(cluster, "org/name", folder, hold_from=8 << 20)

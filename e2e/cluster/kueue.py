@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The real Kueue, with its webhooks, in the network namespace of a cluster. It manages only TrainJobs.
 
     kueue = Kueue(cluster, waitForPodsReady={"timeout": "8s"})

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The network of a cluster with real nodes: a network namespace for the control plane and one for each node, by links.
 
     10.86.0.1        the control plane: API server, CoreDNS, and servers of tests. It has the switch of all links

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Real nodes of a cluster: a containerd and a kubelet each, in a network namespace and a control group of their own.
 Pod addresses, names, logs, exit codes, termination messages and memory limits are all real. Needs root, and the
 packages of debian-packages-e2e.txt.

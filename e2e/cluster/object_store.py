@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A real S3 server (MinIO) in the network namespace of a cluster, where pods reach it.
 
     store = ObjectStore(cluster)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a cluster with real nodes uses on its machine: a temporary folder, network namespaces and control groups, which
 have one name. Several places can exist at the same time. clean_leftovers() removes those of killed runs: their mounts,
 and the processes of their containers, which outlive a run. Needs root.

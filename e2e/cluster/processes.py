@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Starts the programs of one cluster, each with a log and a record of its process, and ends them by these records.
 
 The kernel ends them together with the program that started them, so a killed test leaves none of them running. Not

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A row of the table of causes (cause_rows.py): what goes wrong, by which objects, and what every place says."""
 
 import dataclasses

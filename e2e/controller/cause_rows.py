@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a user reads after a failure, as a table: what goes wrong, and the cause and the next step that every place
 names.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rows of the table of causes (cause_rows.py) that end in the words or the code of a program."""
 
 import mpi_jobs

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs the table of cause_rows.py in a cluster with a real kubelet. Every place names the same cause and next step."""
 
 import dataclasses

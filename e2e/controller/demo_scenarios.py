@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The demo's job.yaml in a cluster, with faults like the demo's. `make demo` runs it by `muster local`."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trains the digits with Debian's PyTorch on 2 nodes x 2 workers. Scenarios of several modules use it."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Elastic jobs: the first round starts without waiting for more nodes, and `kubectl scale` works while they run."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The failures of docs/restarts.md and docs/pytorchjob.md as a table: a job, what happens to it, how it must end.
 
 failure_rows_scenarios.py runs the rows in a cluster, tests/local/failures_test.py by `muster local`, with

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs the table of failure_rows.py in a cluster with a real kubelet. Each row must end as under `muster local`."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Failures of busybox workers under the agent, and what they cost."""
 
 import os

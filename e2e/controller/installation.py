@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Installs Muster on a real node: images of this build's binaries, then the manifests. Waits for the controller."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The real Kueue and PyTorchJobs."""
 
 import json

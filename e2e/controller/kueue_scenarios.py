@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The real Kueue and Muster together: Kueue reads the status of TrainJobs, and Muster does what Kueue asks for."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A machine is gone while a job trains on it. By the agents' word its pod moves, before Kubernetes notices."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The model initializer fetches a model from a hub, and Debian's PyTorch trains with its weights."""
 
 import hashlib

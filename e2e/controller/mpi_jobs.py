@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """TrainJobs of Debian's Open MPI without sshd and keys: a launcher reaches its nodes by `muster rsh`. Scenarios of
 several modules and the table of causes use them."""
 

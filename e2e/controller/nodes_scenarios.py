@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The lab's own promises: several real nodes reach each other's pods, and each fault of a node or a link is one."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The kubelet, the controller or the API server is killed while a job runs. The controller is upgraded."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Commands in busybox, with and without the agent."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The progress of a job, as its pods post it with the program of docs/controller.md, or as its output tells it."""
 
 import contextlib

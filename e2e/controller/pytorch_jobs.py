@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Helpers for scenarios of PyTorchJobs: short ways to write a job, and the names of v1 for pods and conditions."""
 
 from images import BUSYBOX

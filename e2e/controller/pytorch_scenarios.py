@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PyTorchJobs of kubeflow.org/v1: failures and what they cost, and real training that goes on after them."""
 
 import os

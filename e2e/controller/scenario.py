@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The base of all scenarios: a namespace for each, short ways to write objects, waiting for the controller."""
 
 import contextlib

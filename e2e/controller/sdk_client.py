@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Uses the unmodified `kubeflow` SDK like a notebook, in the SDK's venv: sdk_client.py KUBECONFIG NAMESPACE RUNTIME.
 
 Prints what the SDK returned as one JSON object.

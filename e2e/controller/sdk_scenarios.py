@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The unmodified `kubeflow` SDK of PyPI against Muster."""
 
 import json

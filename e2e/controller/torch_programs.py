@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A real PyTorch that fails, for the table of causes: two ranks reduce by gloo, and rank 1 does something else."""
 
 import functools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Debian's PyTorch trains the digits on 2 nodes x 2 workers."""
 
 import json

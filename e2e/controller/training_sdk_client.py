@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The unmodified `kubeflow-training` SDK, in its own venv: training_sdk_client.py KUBECONFIG NAMESPACE FOLDER.
 
 FOLDER: a folder of the machine; pods see it as /shared. Prints what the SDK returned as one JSON object.

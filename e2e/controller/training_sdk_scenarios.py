@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The unmodified `kubeflow-training` SDK of PyPI, which users of PyTorchJobs use, against Muster."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the attempts of a training run cost: the demo's table, and the promises of the launcher that it checks.
 
 Pure. The input is the records of the agents (docs/attempt-json.md) and the events of the training (train.py).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trains a new head of a model on handwritten digits, with DistributedDataParallel (gloo). Started by torchrun.
 
 A model is a folder with config.json (`width` of its features) and pytorch_model.bin: a table with a row for each value

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trains a classifier of handwritten digits with DistributedDataParallel (gloo); works with torch 1.13 and the newest.
 
 Started by `muster run` or torchrun: reads only their environment. What makes it a fair test of elasticity:

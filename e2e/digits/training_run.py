@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs train.py on several nodes of this machine and reports its events. The PyTorch tests use it.
 
 A node is a `muster run` agent in its own session, with its own log folder. Nothing is polled: the training writes its

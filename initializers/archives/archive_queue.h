@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decides which archive is unpacked next, and how many are unpacked in parallel. Pure; one thread.
 //
 // Archives are unpacked in their order of arrival, `at_once` in parallel. At most two archives that need memory for

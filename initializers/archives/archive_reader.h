@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads a tar, tar.gz, tar.zst or zip member by member through libarchive, in bounded memory (decompress.h). All
 // checksums in it are checked. The memory for the windows of zip members is bounded like that of zstd.
 //

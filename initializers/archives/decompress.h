@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads a file in order. If its first bytes are those of gzip or zstd, it is decompressed. A piece has at most 256 KiB.
 // The writer of zstd data chooses the window size, which the reader needs as memory: WindowLimits bound it.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Unpacks archives of a source (--extract) into the folder in which they would have been stored.
 //
 //   archive, whole and verified in the staging folder -> its members, each hashed and whole in the staging folder ->

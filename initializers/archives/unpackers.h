@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Unpacks archives (unpack.h) beside the transfer: on threads of the pool, in archive_queue.h's order, sharing windows.
 //
 // Loop thread only. The destructor stops all, without a call of `done`; the pool's destructor waits for the threads.

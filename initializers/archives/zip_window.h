@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Computes how much memory the window of a zip member needs, in addition to what every member needs. Pure.
 //
 // Deflate and bzip2 need almost none. For xz it is the window of the first block: programs that write zips write one

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parses the JSON of what gives out temporary AWS keys: the container's endpoint, the instance's metadata service, the
 // SSO portal, a credential_process. s3_answers.h parses the XML of STS. Pure; untrusted input.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The settings of the AWS SDKs: the environment and the chosen profile of the shared files. aws/settings.h and
 // aws/identity.h read from here. Pure, except for the functions passed in.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Keys for S3 requests, from the identity of aws/identity.h. They are cached, and renewed before they expire.
 //
 // Source: AWS SDKs reference (container and IMDSv2 providers, AssumeRoleWithWebIdentity, SSO portal,

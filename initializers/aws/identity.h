@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Our identity on AWS and on servers with the S3 API, by the rules of the AWS SDKs: environment and shared files, in
 // botocore's order, plus the names of Kubeflow and KServe. This only decides. aws/credentials.h sends the requests, and
 // reads the files that may change during a run. Pure, except for the functions passed in.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The endpoints that give credentials to this container or this machine: steps 6 and 7 of the identities in
 // docs/initializers.md, "S3". Pure.
 #pragma once

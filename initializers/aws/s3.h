@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Amazon S3 and other servers with its API: ListObjectsV2, HEAD, ranged GET, all signed. The ETag fixes the version.
 //
 // An s3:// URI with a trailing '/', or without a key, is a prefix. Else the exact key is looked for first, then "key/"

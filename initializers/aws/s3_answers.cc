@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "initializers/aws/s3_answers.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parses the XML of S3 servers and STS: pages of ListObjectsV2, temporary credentials. Pure; untrusted input.
 //
 // xml_elements.h reads the XML: bounded, without DTDs. s3_checksums.h parses the headers about an object's content.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the headers of an S3 object say about its content: checksums and ETag. Pure; untrusted input.
 //
 // Sources: S3 User Guide, "Checking object integrity".

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The endpoint of S3 and how it is addressed, by the rules of the AWS SDKs: environment and chosen profile, in
 // botocore's order, plus the names of Kubeflow, KServe and s5cmd. aws/identity.h finds the keys. Pure.
 //

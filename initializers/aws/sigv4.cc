@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "initializers/aws/sigv4.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // AWS Signature Version 4 for requests without a body, and for the short forms of STS. Pure.
 //
 // Source: AWS General Reference, "Create a signed AWS API request"; botocore's S3SigV4Auth for the rules of S3: the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The memory for bytes between a socket and a disk: a fixed number of blocks, however much is brought in.
 //
 // A block returns to its Blocks when its last shared_ptr goes, on any thread. A block may outlive its Blocks. A caller

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The threads for work that may block on a disk, and the memory blocks for it (blocks.h).
 //
 // Work of one strand runs in order, one piece at a time. Work of different strands runs in parallel.

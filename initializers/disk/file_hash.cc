@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "initializers/disk/file_hash.h"
 
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Hashes one file while several threads write its ranges.
 //
 // A hash that can be computed in pieces (verifier.h) is computed range by range, as the bytes pass. A hash that needs

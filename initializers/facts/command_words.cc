@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "initializers/facts/command_words.h"
 
 namespace muster::initializers {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Splits a command line into words as a POSIX shell does: blanks separate words; '...' is taken literally; in "..." a
 // backslash escapes a quote or a backslash; elsewhere a backslash escapes any character. Nothing else is special: not a
 // dollar, a tilde or a hash. Python's shlex.split, and therefore the AWS CLI, has the same rules. Pure.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CRC-32 (ISO-HDLC, as in zlib), CRC-32C (Castagnoli) and CRC-64/NVME, by the fastest instructions of the CPU; and the
 // CRC of two neighbouring texts from their two CRCs.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CRC updates by instructions that only some CPUs have. One crc_cpu_*.cc is compiled, by the target machine.
 #pragma once
 

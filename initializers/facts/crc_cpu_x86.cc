@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Folding by carry-less multiplication (Gopal et al., see crc.h). A block of 128 bits, moved by T bits, equals its low
 // half times x^(T+64) plus its high half times x^T, both modulo the polynomial. So each block can be added to the block
 // T bits later, and only the last block must be divided. Reflected factors give the product times x: exponents are one

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The arithmetic of the CRCs: polynomials over GF(2) modulo the CRC's; and the update by tables, for every CPU.
 //
 // A Word of n bits is a remainder in reflected form: its bit i is the coefficient of x^(n-1-i), because the lowest bit

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The content hashes that stores publish, computed while the bytes pass; some can be combined from hashes of parts.
 //
 // Sources: FIPS 180-4 (SHA-1, SHA-256) and RFC 1321 (MD5), through OpenSSL; RFC 3720 appendix B.4 (CRC-32C, reflected

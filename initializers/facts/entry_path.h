@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks the path below the target at which an object is stored: it must not leave the target or collide with another.
 //
 // Object names are untrusted input: "..", a leading slash, "//", NUL, names beyond the file system's limits, two names

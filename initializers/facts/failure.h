@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The message and the exit code of a failure. Pure, except that WithUser reads the user id of this process.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The AWS SDKs' ~/.aws/config and ~/.aws/credentials, parsed by botocore's rules. Pure; untrusted input.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A place that data comes from. A Catalogue lists what there is. A Provider is a Catalogue over HTTP (s3, gs, the hub,
 // a web server); it also makes the requests and interprets the answers. It moves no bytes (transfer.h does) and decides
 // no retry of a download (http/retry.h does).

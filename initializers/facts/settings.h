@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For reading settings: small files, by a function that a test can replace; yes and no; names of variables.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parses a source URI. Pure.
 //
 //   s3://BUCKET[/KEY or PREFIX]      gs://BUCKET[/OBJECT or PREFIX]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks a file's bytes against the store's hash: compares the hashes of its pieces with an Expectation.
 //
 // A file is cut into pieces that can be hashed separately: the parts of a composite hash; for any other hash the file

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parses the answers of what gives out Google's bearer tokens: OAuth and STS endpoints, metadata server, IAM
 // credentials API; and the subject tokens that are exchanged. Pure; untrusted input. No message shows a token.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Google Cloud Storage over its JSON API: lists and ranged media. The generation fixes the version; CRC-32C verifies.
 //
 // A gs:// URI means the same as an s3:// URI (aws/s3.h): an object, else a prefix. Media requests always have

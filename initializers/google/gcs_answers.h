@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parses the answers of Google Cloud Storage's JSON API: pages of objects, one object, errors. Pure; untrusted input.
 // In that JSON sizes and generations are strings; crc32c and md5Hash are base64.
 #pragma once

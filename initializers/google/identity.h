@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Our identity on Google Cloud, by the rules of Application Default Credentials: environment and files. This only
 // decides; google/tokens.h gets the tokens. Pure, except for the functions passed in.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bearer tokens for GCS, from the identity of google/identity.h. They are cached, and renewed before they expire.
 //
 // The scope is kReadScope; auth/iam for an account that only impersonates another, which then has kReadScope. A service

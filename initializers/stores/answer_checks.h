@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the head of an HTTP answer, of any store, says about the bytes that follow it. Pure; untrusted input.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which certificates to trust in addition to those of the system. For each kind of source these are the variables that
 // its usual clients read, in their order; SSL_CERT_DIR is read for all. Pure.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The Hugging Face hub: models, datasets, spaces at a commit. Each file is verified, by LFS's SHA-256 or git's blob id.
 //
 //   revision -> commit (one request; none if the revision is a commit)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parses the answers of the Hugging Face hub: revisions, trees, the Link header to the next page, errors. Pure; outside
 // bytes: any field may be wrong. The code that reads from the network bounds the sizes.
 #pragma once

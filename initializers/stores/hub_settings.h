@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The endpoint of the Hugging Face hub, our token, and the revision: from the environment and the token file, by the
 // rules of huggingface_hub, plus the variable names of Kubeflow. Pure, except for the functions passed in.
 //

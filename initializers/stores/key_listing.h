@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lists the objects of a URI in a store of keys without folders (S3, GCS), page by page.
 //
 // gs://b/a/ means everything below a/. s3://b/a/b means the object with exactly that key, else everything below a/b/:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A folder of this machine as a source: file:///PATH, and pvc://CLAIM/PATH if the claim is mounted.
 //
 // Lists what is below the folder, or the one file. A symbolic link counts as its target; it must not lead out of a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // KServe's STORAGE_CONFIG, a JSON object from a secret, and STORAGE_OVERRIDE_CONFIG, whose fields have precedence:
 // place and keys of an S3 store, which replace the variables with the same meaning.
 //

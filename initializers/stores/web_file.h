@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One file of a web server: https://HOST/PATH. A strong ETag, else Last-Modified, fixes its version; Repr-Digest, or
 // Content-Digest of the whole file (RFC 9530), verifies it if it is sent.
 // Redirects, never from https to http, are resolved before anything is moved, and again when a signature expires.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads an XML document from a server with expat, and reports each element when it ends. Pure; untrusted input.
 //
 // A document that is not well-formed is refused. So is one with a DTD: only the five entities of XML itself remain.

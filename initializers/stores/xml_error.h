@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An error document of S3, of STS, or of Google's XML API. Pure; untrusted input.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `--then CMD`: a command of the user (a conversion, a split) that runs by `sh -c` once all files are in place.
 //
 // It runs after each publication, with MUSTER_TARGET in its environment and our stdin, stdout and stderr, and is killed

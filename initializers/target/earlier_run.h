@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What an earlier run has left in a target, according to its manifest: which files still count, and which can be kept.
 //
 // Reads the metadata of files, not their bytes: a file whose size and time of change equal those in the manifest counts

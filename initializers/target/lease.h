@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lets one initializer at a time work on a target, however many pods mount it. The others wait, then find it done.
 //
 // The lease is a file below TARGET/.muster, "lease.N"; the highest N is valid. Its holder writes a beat into it every

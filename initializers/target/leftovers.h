@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What earlier starts left in the staging folder (staging.h): which NAMEs are whole, and how much disk space each NAME
 // takes. This start claims the NAMEs that it needs. The others are leftovers: they may be removed to make room.
 //

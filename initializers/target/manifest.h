@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The completion manifest, TARGET/.muster/manifest.json. It is written last: if it is present, every file that it names
 // was in place. `verify` and the next start read it. docs/initializers.md has its layout.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The files of a manifest (manifest.h), packed. There may be millions; a struct takes three times its text.
 //
 // Elements are returned as copies. Only const calls are thread-safe.

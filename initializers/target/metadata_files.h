@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Opens and reads TARGET/.muster/NAME, the files that Muster keeps in a target; and reads a file's time of change.
 // Never follows a link and never waits for a pipe, even if one was put in the place of the file.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares the disk space that a run's files need with the free space, before a byte is moved. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Publication: the files of a run take their names in the target.
 //
 // It is a rename for each file, between two states of .muster: the file "next.json" names what will be there; it

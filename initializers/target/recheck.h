@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads again what an earlier start left whole in the staging folder: after a power loss a file may lack its bytes.
 #pragma once
 

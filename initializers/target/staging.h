@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files in TARGET/.muster/staging: there until all are whole and verified, then renamed to their places.
 //
 // The folder is also the journal. After a kill at any byte the next start can interpret it:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lines of the staging folder's journal (staging.h): which ranges of a file are written, and the hashes of whole files.
 // Each line ends with its own CRC, because a kill, a full disk or a power loss may cut lines or lose them. Pure.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "initializers/target/verify_folder.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks whether a folder is as its manifest says: several threads read and hash every file that it names.
 //
 // Other files are not examined. No link is followed.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A queue of entries, packed. A listing of hundreds of thousands of entries arrives faster than its files, and unpacked
 // an entry takes ten times the memory of its names. One thread.
 #pragma once

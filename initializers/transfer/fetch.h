@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fetches one range of bytes of an entry: request, redirect, and retry from the byte at which an answer ended.
 //
 // The Taker decides what happens with the bytes. Loop thread only. The destructor ends it without a call.

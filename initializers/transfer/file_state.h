@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How far a file is that is being fetched: its states, which event leads from one to the next, and how often it may be
 // fetched again. Pure.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Brings files of this machine into the staging folder: as reflinks, else as copies; with `hard_links` as hard links.
 //
 //   reflink -> [read, for the hash] -> whole

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Brings a list of files into the staging folder: Transfer over the network, LocalCopy from a folder.
 #pragma once
 

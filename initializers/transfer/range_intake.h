@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Receives the bytes of one range of a large file, on the receiving thread. It hashes and writes them step by step,
 // while they are in the cache of that core, and notes them block by block.
 //

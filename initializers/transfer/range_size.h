@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decides how many bytes of a large file one request asks for. Pure.
 //
 // A request costs its latency, whatever its size. Far from the store ranges are longer, so that latency is a small part

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decides how many requests run at a time. The number grows while more requests bring more bytes, and falls when a
 // server refuses for load. Pure; one instance for a whole run. It does not measure and does not wait.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The engine: moves the bytes of a list of files from a provider into the staging folder, many ranges in parallel. Each
 // range is hashed as it passes and compared with the hash that the store publishes.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Internal to transfer.h: the scheduler, and its state of each file and range. transfer.cc schedules, fetches small
 // files and finishes files; transfer_ranges.cc fetches the ranges of large files.
 #pragma once

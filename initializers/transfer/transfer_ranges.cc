@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The ranges of large files: opens the file, reads back, fetches, writes, hashes.
 #include <algorithm>
 #include <boost/asio/post.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Carries out one action of a decision in a World. Pure, except for the random bytes of tokens.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A cluster's controllers for the objects of one local run: Muster's passes for the job, and for each batch/v1 Job the
 // steps of Kubernetes' Job controller. Pure, except for the random bytes of tokens. Not thread-safe.
 #pragma once

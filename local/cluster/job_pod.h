@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The facts of one pod that the steps of its Job need. Pure; untrusted input.
 // Source: Kubernetes 1.36, pkg/controller: job/backoff_utils.go, controller_utils.go (ActivePods).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decides for one batch/v1 Job as Kubernetes' Job controller does: which pods it needs now, and its status. Pure.
 // Source: Kubernetes 1.36, pkg/controller/job: job_controller.go, indexed_job_utils.go, backoff_utils.go.
 //

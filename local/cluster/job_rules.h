@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The rules of one Indexed batch/v1 Job: its spec with Kubernetes' defaults, and what its policies decide about pods
 // and indexes. Pure; untrusted input.
 // Source: Kubernetes 1.36, pkg/controller/job: pod_failure_policy.go, success_policy.go, indexed_job_utils.go;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "local/cluster/local_job.h"
 
 #include "base/text.h"

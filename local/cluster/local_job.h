@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The job of a local run. A pass decides as the controller in a cluster does, by the same code (controller/reconcile),
 // and carries the actions out in the World. Pure, except for the random bytes of tokens. Not thread-safe.
 #pragma once

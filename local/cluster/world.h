@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The Kubernetes objects of one local run, in memory, as an API server would store them. One namespace. Pure: no I/O,
 // and no clock but the given times.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One copy of `muster` for all pods on this machine, so that `muster install` has nothing left to do. Blocking.
 #pragma once
 

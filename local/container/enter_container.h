@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs a command inside a running container, for exec probes: `muster-local enter-container`, which is not for users.
 //
 // The command joins the container's mount, host name, IPC, network and PID namespaces by setns(2); those that the

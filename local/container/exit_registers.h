@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes a traced process call exit_group(2) next, whatever it was about to do. One .cc file for each architecture.
 #pragma once
 

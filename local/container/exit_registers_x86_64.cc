@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/user.h>

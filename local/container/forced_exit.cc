@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "local/container/forced_exit.h"
 
 #include <sys/ptrace.h>

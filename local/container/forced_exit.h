@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes a process end with an exit code, as if it had called exit_group(2) itself. It traces the process for an instant
 // by ptrace(2). No exit handler of the process runs. Loop thread only.
 #pragma once

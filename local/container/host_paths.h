@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The paths of this machine that volumes of the type hostPath name, checked as the kubelet does. Blocking.
 // Source: Kubernetes, pkg/volume/hostpath/host_path.go (checkTypeInternal).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sets resources.limits of cpu and memory by cgroup v2, if this process may make cgroups below or beside its own:
 //
 //   <base>/muster-local.<job>/<pod>/<container>     cpu.max, memory.max (without swap), memory.oom.group

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs one pod as processes of this machine, as the kubelet runs its containers. Loop thread only.
 //
 // It makes the pod's folders and files, then runs the containers by the rules of pod_lifecycle.h, each in a session of

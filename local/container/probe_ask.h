@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs one probe of a container once, as the kubelet does: httpGet, tcpSocket, exec. Loop thread only.
 //
 // httpGet: one GET, without a proxy; a status code of 200 to 399 is a success. A redirect is a success and is not

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs the probes of one container at the times of probe_rule.h, until it is destroyed, and reports the verdicts. Loop
 // thread only.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds descendants of a process in /proc. Processes may end at any moment; those that have ended are left out.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gives a container its own view of this machine's files, by bubblewrap: volumes at their mountPath, its own /dev/shm,
 // /etc/hosts and host name. All other files are this machine's or an image's. Pure, except for the listing of folders.
 #pragma once

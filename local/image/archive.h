@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Images of --oci, each unpacked once into the state folder: <images>/<SHA-256 of index.json or manifest.json>/root.
 //
 // A process that is killed while it unpacks leaves <images>/*.part, which the next one that unpacks removes. Blocking.

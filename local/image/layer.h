@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Unpacks tars of an image as container runtimes do. Blocking; one thread at a time. Outside bytes.
 //
 // No member is written outside of the root: a path with ".." is refused, and symbolic links on the way are followed

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The layers and the settings of an image, as its JSON files name them: an OCI image layout (index.json), or the output
 // of `docker save` (manifest.json). Pure; untrusted input. Sources: OCI image-spec 1.1, image-layout.md, manifest.md,
 // config.md; moby's image/tarexport.

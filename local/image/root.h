@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What replaces the image of a container here: a folder with its files, and the settings of its configuration. Pure,
 // except for ReadImageRoot.
 #pragma once

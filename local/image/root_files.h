@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Opens paths with a folder as their root: symbolic links, also absolute ones, and ".." do not lead out of it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decides how the hosts of a run are isolated from one another on this machine. Blocking.
 #pragma once
 

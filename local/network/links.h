@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes and changes network links of one network namespace, by rtnetlink (libnl). Blocking. Not thread-safe.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Forwards packets from one link of this machine with this machine's address (NAT). Blocking. Not thread-safe.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Chains, and a table that masquerades, in the kernel's nftables: by netlink (libnl), because the library of nft has a
 // licence that does not go with Muster's, and machines without nft have nftables, too. Messages and attributes:
 // linux/netfilter/nf_tables.h. Blocking. Not thread-safe.

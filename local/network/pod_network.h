@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A network for the pods of one run, as root: each host has eth0, an address and all ports for itself.
 //
 //   this machine               the run's switch (a namespace)        a host (a namespace)

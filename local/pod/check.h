@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds what keeps the pods of a job from running here, before the first pod starts. In a cluster somebody may add a
 // missing Secret later; here nobody can. Pure; untrusted input.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads one container of a pod. Pure; untrusted input.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "local/pod/environment.h"
 
 #include "base/args_from_env.h"

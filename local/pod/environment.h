@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The variables of a container, and texts that refer to variables. Pure; untrusted input.
 // Source: Kubernetes, kubelet_pods.go (makeEnvironmentVariables).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What each part of ProgramOf() reads, and where it reports wrong and ignored fields. Pure.
 #pragma once
 

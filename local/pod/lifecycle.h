@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decides the life of one pod's containers as the kubelet does: which container starts now, which one stops, and the
 // pod's status. Pure: no process, no timer, no clock but the given times. Not thread-safe.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The names of a run's pods as a cluster's DNS has them, and an address for each host name. Not thread-safe.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ConfigMaps and Secrets as a pod uses them. Pure; untrusted input.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Translates a container's paths into paths on this machine, for a container without a root of its own. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads startupProbe, livenessProbe and readinessProbe of a container. Pure; untrusted input.
 #pragma once
 

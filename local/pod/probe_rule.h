@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decides when a probe of a container runs and what its results mean, as the kubelet does. Pure.
 //
 // A probe first runs initialDelaySeconds after the container's start, then every periodSeconds; liveness and readiness

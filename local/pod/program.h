@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Turns a pod into what runs on this machine: folders and files to make, and for each container a command line, an
 // environment and mounts. Pure: reads no file, starts nothing.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a run needs to know of a Pod as the API has it. Pure.
 #pragma once
 

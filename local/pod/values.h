@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The values of fieldRef and resourceFieldRef. Pure; untrusted input.
 // Source: Kubernetes, pkg/fieldpath/fieldpath.go, pkg/api/v1/resource/helpers.go.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The files in volumes of the types configMap, secret, downwardAPI and projected. Pure; untrusted input.
 // Source: Kubernetes, pkg/volume/{configmap,secret,downwardapi,projected} (MakePayload, CollectData).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The volumes of a pod: the folders and files to make, and the mounts of each container. Pure; untrusted input.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "local/pod/working_folder.h"
 
 #include "base/text.h"

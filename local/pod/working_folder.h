@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Creates the working folder of a container's command if it is missing, as the kubelet does. Pure, except for
 // `is_there`.
 #pragma once

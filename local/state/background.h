@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A command that continues in a background process. The first process waits until the command runs.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "local/state/folder_tree_watch.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Watches a job's folder and its subfolders by inotify. For code that has no event loop.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The folders of jobs in the state directory: which jobs run, and how the others ended.
 //
 //   STATE/jobs/JOB/lock         held by the process that runs the job, as long as it lives

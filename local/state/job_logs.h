@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads the logs of a job's containers line by line, with the pods' prefixes, also while they grow. For one thread.
 #pragma once
 

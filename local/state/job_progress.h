@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How far the training of a job is, as its agents tell it in /status (docs/watching.md). Pure; untrusted input.
 #pragma once
 

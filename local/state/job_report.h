@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes the page of `muster report` about a local run, from the records of the agents in its pods and from run.json
 // (base/state_folder.h).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The processes of one run of `muster local`, also after it was killed. Each is started with RunMark() in its
 // environment; one that was given another environment by its parent is not found.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A process, identified by its ID and its start time, since the ID alone may be reused. It is held by a pidfd, so a
 // signal reaches no other process.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "local/state/rank_marks.h"
 
 #include "base/environment.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Marks lines of output with their rank, if one container runs several: sets torchrun's --tee and a prefix. Pure.
 #pragma once
 

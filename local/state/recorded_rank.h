@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds a worker of torchrun by what its agent has recorded (docs/attempt-json.md). Untrusted input: a record that
 // cannot be read counts as none.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // run.json: the record of one local run, which `muster ps` and others read. Pure; untrusted input.
 #pragma once
 

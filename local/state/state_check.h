@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a run needs of this machine: a folder for logs and volumes, one to run in, descriptors for the pods' output.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A growing array of bytes, not initialised. It grows by realloc, so a large one moves without a copy.
 //
 // Not thread-safe. Throws std::bad_alloc, which ends the program, if there is no memory: the caller bounds the sizes.

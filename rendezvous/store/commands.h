@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Executes one request on a key space. The result is the answer's bytes and the waiters to wake. Pure.
 #pragma once
 

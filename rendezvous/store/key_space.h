@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The content of a store: keys, queues and waiters. Pure: no sockets, no clock.
 //
 // Every change returns the waiters that it wakes; the caller answers them. A waiter is the number of a connection. A

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Opens the socket that a store's clients connect to.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The wire protocol of PyTorch's TCPStore: bytes in, requests out. Pure code, no I/O.
 //
 // The protocol has no framing, no version and no request id. An opcode byte is followed by its fields: integers in host

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A TCPStore server for PyTorch clients of every generation, on the caller's loop.
 //
 // Never blocks: a client that is slow, half-open or does not read delays no other one. While a client does not read its

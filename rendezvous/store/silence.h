@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The connections of a store that have not sent a whole request yet.
 //
 // Loop thread only.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The value of a key. A small value is a std::string. A large one may stay in the memory in which its request arrived,
 // since copying a megabyte takes as long as receiving it.
 //

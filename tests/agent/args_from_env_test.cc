@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `muster exec --args-from-env`.
 #include "agent/args_from_env.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The content of the agent's own error file, row by row.
 #include "agent/error_file.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Evidence of real children: a stopped one, a fake py-spy, a reader of the flight recorder's pipe, helpers that hang.
 #include "agent/hang_evidence.h"
 

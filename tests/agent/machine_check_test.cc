@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/probe/machine_check.h"
 
 #include <gmock/gmock.h>

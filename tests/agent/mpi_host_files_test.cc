@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The host files of an MPI job on a real disk: read, written, removed.
 #include "agent/mpi_host_files.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which log folders of earlier runs are removed, on a real disk.
 #include "agent/old_logs.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads command lines of `muster run` for tests.
 #pragma once
 

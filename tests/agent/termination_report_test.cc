@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which termination message is left for the pod's controller if several agents or the command wrote one.
 #include "agent/termination_report.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Environments for tests of ParseRun and of the wirings.
 #pragma once
 

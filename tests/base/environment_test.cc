@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The variables of a process as a value.
 #include "base/environment.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A folder that looks like a machine, for HostFs. Removed with the object.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Deterministic pseudo-random bytes. Expected values in the tests were computed from the same bytes.
 #pragma once
 

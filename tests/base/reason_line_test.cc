@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Texts as in the source code of programs or as users show them. Whole outputs: reason_outputs_test.cc.
 #include "base/reason_line.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Outputs of programs, one per file of tests/fuzz/corpus/reason_line_fuzz, and the line that explains each. Most are
 // recorded; paths and host names are changed. Outputs that need a device or a library that is not here are composed of
 // the messages in their source code and in reports of users.

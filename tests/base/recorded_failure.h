@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A worker's failure as the agent would report it, from an output of tests/fuzz/corpus/reason_line_fuzz.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writing the file /dev/termination-log: in place, or a clear error.
 #include <fcntl.h>
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory and CPU of the controller's requests to the agents of N jobs: agent_asks_load [N]
 //
 // A forked process is the agent of every job, each at an address of its own in 127.0.0.0/8. It answers the first

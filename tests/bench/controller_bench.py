@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Measures muster-controller from outside, on a real API server, etcd, controller manager and scheduler. kwok simulates
 the nodes. Prints a markdown table. Figures are medians (lowest-highest).
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What controller_bench.py sets up, and its figures: read from the system, written for the table."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A small DDP training for standby_bench.py. Reports moments of the monotonic clock to the pipe BENCH_PIPE.
 
 A line has attempt, rank, what, seconds. After the first step it trains on, and reports how long each 500 steps take.

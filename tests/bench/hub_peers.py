@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The model hub of initializer_peers.py, served by nginx, and the clients that download a repository from it.
 
 Large files are offered in both ways of the real hub: by a redirect to another origin (for muster-initializer and

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Compares muster-initializer with the best clients, in turns, against the same nginx. Prints a markdown table.
 
     tests/bench/initializer_peers.py [--repeat N] [--only REGEX] [--who NAME,..] [--disk DIR] [--small FILES] [--gib N]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Hashing speed of each method that this CPU has, on blocks in the cache, as in the transfer engine. And the cost of
 // 20,000 files in the list and the manifest.
 #include <benchmark/benchmark.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The time to start eight workers, and the time from the kill of one of eight to the start of the next eight.
 #include <benchmark/benchmark.h>
 #include <signal.h>

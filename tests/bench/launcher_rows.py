@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The measurements of a launcher: one function per row of the table. It runs the scene once and returns the figures."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The launchers that are measured, and the workers that report their start.
 
 A Scene is one measurement: it starts agents of one launcher, reads the reports of its workers (probe.c) from a pipe,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What 128 launchers cost at least: each of 128 processes has one worker (probe.c) and a socket to this process.
 //
 // A restart: a byte to each ends its worker; it answers when the worker has ended. After the last answer another byte

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The server of initializer_peers.py (nginx), and programs that download by libraries."""
 
 NGINX = """

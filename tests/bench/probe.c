@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The worker of the launcher's benchmarks: reports its start time and its rank, then sleeps.
 //
 // Reads the monotonic clock first, then writes one line into the pipe $PROBE_PIPE. The line is shorter than PIPE_BUF,

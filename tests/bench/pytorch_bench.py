@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Measures muster-controller with PyTorchJobs on a real API server whose nodes kwok simulates; prints a table.
 
     tests/bench/pytorch_bench.py [--repeat N]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Load test of the coordinator. N nodes are in this process, the coordinator is in a child process of it.
 //
 //     rendezvous_load [--nodes 1000] [--per-connection 100] [--idle SECONDS] [--json]

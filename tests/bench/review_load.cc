@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Load test of the admission webhooks. Parallel clients, each with its own connection, call one URL after the other, as
 // an API server does for one request. The first round of each, which has the TLS handshake, does not count.
 //

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Measures the remote shell, MPI over it, and the cost of `muster exec`. Prints a table of medians (lowest-highest).
 
     tests/bench/rsh_bench.py [--repeat N] [--megabytes N] [--only REGEX]

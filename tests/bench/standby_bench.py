@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """What a restart costs a DDP training of 2 nodes x 2 workers: cold, from standbys, and under torchrun.
 
     tests/bench/standby_bench.py [--kills N] [--only off,auto,spare,torchrun] [--transformers] [--json FILE]

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Trains with real frameworks through two failures, from cold starts and from standbys, and compares the results.
 
     tests/bench/standby_frameworks.py [--only nanogpt,lightning] [--keep FOLDER]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Load test for any TCPStore server (2.2 or later). Many connections, each with one exchange at a time, are driven by
 // one thread, or each by its own (--threads).
 //

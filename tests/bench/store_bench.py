@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Compares the store with PyTorch's libuv server and with a bare epoll echo server: store_bench.py BIN_DIR [options]
 
 For each row the same load runs against each server in turn, `--rounds` times, so that all see the same machine. A

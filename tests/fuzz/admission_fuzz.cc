@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libFuzzer: the body of a request to the webhooks, and their answer.
 #include "controller/admission/meaning.h"
 #include "controller/admission/mutate.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libFuzzer: an agent's answer to the controller, of a pod of a running job.
 #include "base/text.h"
 #include "controller/reconcile/agent_status.h"

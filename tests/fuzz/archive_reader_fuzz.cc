@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libFuzzer: archives for --extract. Every path that the reader returns is below the target, whatever the bytes are.
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libFuzzer: attempt.json or run.json from a disk, and the page made from it.
 #include <cstdlib>
 

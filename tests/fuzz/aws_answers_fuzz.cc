@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libFuzzer: answers of the sources of AWS credentials. The first byte chooses: a word of the metadata service, the
 // portal of single sign-on, a credential process, else a credentials endpoint.
 #include "base/text.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libFuzzer: the shared files of AWS SDKs, and the settings read from them. The input is a config file, NUL, a
 // credentials file, NUL, then variables NAME=VALUE with NULs between.
 #include <cstdlib>

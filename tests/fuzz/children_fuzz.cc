@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libFuzzer: a Job from a watch (first byte 'j'), or one of its pods, and the description of its failure; or a Job
 // whose pod is replaced ('n').
 #include "base/text.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libFuzzer: object names, one a line. The first line is the pattern too.
 #include <filesystem>
 

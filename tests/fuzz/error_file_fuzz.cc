@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libFuzzer: torchelastic's error file, written by the user's program.
 #include "launcher/exit_record.h"
 

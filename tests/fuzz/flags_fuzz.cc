@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libFuzzer: torchrun's command line; lines are arguments, a line "NAME=value" before the first "-" is a variable.
 #include "agent/flags/torchrun_flags.h"
 #include "base/text.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libFuzzer: answers of Google Cloud Storage. The first byte chooses: a page, an object, or an error.
 #include "initializers/google/gcs_answers.h"
 #include "tests/fuzz/input.h"

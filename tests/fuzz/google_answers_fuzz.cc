@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libFuzzer: answers of the servers that issue Google's tokens. The first byte chooses: the IAM credentials API, a
 // subject token, an error; else OAuth.
 #include "initializers/google/answers.h"

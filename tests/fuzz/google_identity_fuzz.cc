@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libFuzzer: a credentials file of Google, with any content.
 #include <cstdlib>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libFuzzer: header values of stores: Retry-After, RateLimit, hashes in base64, in hex and in our own notation.
 #include "base/base64.h"
 #include "http/retry.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libFuzzer: answers of the hub. The first byte chooses: a revision, its files, a Link, an error; else a page of a
 // tree.
 #include "base/text.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libFuzzer: what `muster local --oci` is given. The first byte chooses: `t` a tar as the image's own file has it, `l`
 // one as a layer has it, with whiteouts; else the JSON of an image, as a list of texts. The first is index.json, or
 // manifest.json where the first byte is `m`. In a text, "@N" is the digest of the N-th text, which has to come later.

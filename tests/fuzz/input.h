@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shared by the fuzz targets: checks that abort, and input whose first byte chooses what the rest is.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libFuzzer: a kubeconfig, or the output of a credential plugin. The first byte chooses.
 #include "base/text.h"
 #include "controller/kube/client/cluster_access.h"

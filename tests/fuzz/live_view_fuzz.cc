@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libFuzzer: an agent's answer to `muster top`.
 #include "agent/live/live_view.h"
 #include "tests/fuzz/input.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libFuzzer: `muster local` with a user's objects. The first byte chooses. `f`: flags that change a job; the field
 // `sets` has those of --set. Else a pod as processes, with mounts, or without them (`h`): `pod` is the pod, and `data`
 // is the content of every ConfigMap and Secret.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libFuzzer: host files of MPI runtimes; the first byte is the default number of slots.
 #include "agent/flags/mpi_hosts.h"
 #include "tests/fuzz/input.h"

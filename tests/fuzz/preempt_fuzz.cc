@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libFuzzer: the answer of a metadata service, and the URL of the request.
 #include <cstdlib>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libFuzzer: the output of a worker, which may tell of its progress: as one line, and as a stream in pieces.
 #include "agent/progress/progress_line.h"
 #include "agent/progress/progress_reader.h"

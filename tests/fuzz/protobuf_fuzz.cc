@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libFuzzer: Kubernetes' protobuf: an object, and the body of a watch. The first byte gives the length of the pieces in
 // which the body arrives. The pieces must not change the frames. What is read can be written as JSON and read again.
 // The beginning of an event can be read at any length.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libFuzzer: HTTPS_PROXY, NO_PROXY and the requested URL, a line each.
 #include "base/text.h"
 #include "http/proxies.h"

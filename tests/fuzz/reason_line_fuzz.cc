@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libFuzzer: the stderr of a user's program: the line that explains its end, and what it tells of its peers. The seeds
 // are outputs of programs; tests/base/reason_outputs_test.cc has their lines.
 #include "base/reason_line.h"

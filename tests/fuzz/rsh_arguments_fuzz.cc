@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libFuzzer: the command line of `muster rsh`, one argument a line. The parsed options are written in another way and
 // parsed again.
 #include "base/text.h"

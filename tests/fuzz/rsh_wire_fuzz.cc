@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libFuzzer: messages of the remote shell, cut into five slices. The first four bytes of the input are the lengths of
 // the first four. Cuts must not change the result. A decoded message must survive encoding and decoding.
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libFuzzer: run.json from a disk or an agent's answer of /status, and the output of `muster ps` for it.
 #include "local/state/job_table.h"
 #include "tests/fuzz/input.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libFuzzer: answers of S3 and STS. The first byte chooses: a page, an error, credentials, or an object's headers.
 #include <map>
 

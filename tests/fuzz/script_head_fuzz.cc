@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libFuzzer: the head of a console script.
 #include "agent/workers/script_head.h"
 #include "tests/fuzz/input.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libFuzzer: resolv.conf; the first byte chooses whether its first line is LOCALDOMAIN or RES_OPTIONS.
 #include "base/text.h"
 #include "net/dns_lookup.h"

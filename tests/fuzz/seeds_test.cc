@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Each fuzz target, with the files of its corpus: whole, cut off, and with a bit flipped. A target aborts if it finds a
 // fault. A fuzzer finds more (`make fuzz`); this shows that the targets compile and hold for what is known.
 #include <gtest/gtest.h>

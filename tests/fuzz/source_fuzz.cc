@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libFuzzer: source URIs; the first byte is the role.
 #include "initializers/facts/source.h"
 #include "tests/fuzz/input.h"

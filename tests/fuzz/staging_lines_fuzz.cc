@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libFuzzer: NAME.ranges and NAME.hashes of the staging folder, whatever a kill, a full disk or another program left in
 // them. Ranges survive writing and reading. Hashes do not depend on the pieces in which they are read.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libFuzzer: what a worker's Python sends to the agent, and the files that keep what scripts import. The first byte is
 // where the bytes are cut. Cuts must not change the frames.
 #include <algorithm>

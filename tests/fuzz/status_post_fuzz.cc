@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libFuzzer: a post to the status server. The first line is the path, the second the header Authorization; the
 // rest is the body. The answers of the API server are judged as those of the metrics server, too.
 #include "base/text.h"

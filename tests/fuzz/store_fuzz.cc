@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libFuzzer: requests of two connections on one key space of the store. The first byte gives the size of the pieces in
 // which the rest arrives. The pieces and the whole must give the same results, and no bound may be exceeded.
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libFuzzer: what a terminal sends, as keys; and the output of a worker, as text for a terminal.
 #include "agent/live/terminal_keys.h"
 #include "agent/live/terminal_text.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libFuzzer: the termination message, read from a pod, or made from a worker's bytes.
 #include <iterator>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libFuzzer: an object of the API. The first byte chooses: a runtime, a status, a strategic merge of two objects, a
 // PyTorchJob with its status; else a TrainJob of either shape.
 #include "base/text.h"

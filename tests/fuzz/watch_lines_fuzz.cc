@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libFuzzer: the body of a watch. The first byte gives the length of the pieces in which it arrives. The pieces must
 // not change the lines. An informer must be synced after the lines.
 #include "base/text.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libFuzzer: the head of a server's answer to a range request: Content-Range, digests, ETag. The input is the status,
 // then headers "name: value", a line each.
 #include "base/base64.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libFuzzer: messages from nodes and coordinators. A decoded message must survive encoding and decoding.
 #include <cstdlib>
 

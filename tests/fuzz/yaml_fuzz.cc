@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libFuzzer: files of Kubernetes objects. An object that was read must survive writing and reading; messages must be
 // one line. The first byte chooses: a quantity; else YAML.
 #include "base/text.h"

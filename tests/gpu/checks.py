@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The checks of tests/gpu/run. Each is a case of unittest that waits for events, each with the deadline of muster_case.
 
 The file `run` sets SETTING before it runs them.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The device of worker.py: a GPU, or a stand-in on the CPU, so that the checks can be tried without a GPU."""
 
 import fcntl

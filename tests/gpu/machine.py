@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What tests/gpu/run finds on this machine: a Python with torch, the GPU, and the processes on the GPU."""
 
 import json

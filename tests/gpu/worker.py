@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A worker of tests/gpu/run: opens its device, trains one step, then obeys. It reports over the test's socket.
 
     worker.py cuda|cpu train|idle

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests with real shells. credentials_test.py tests runs whose credential_process fails.
 #include "base/asked_command.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests on which thread and in which order sinks and intakes are called. web_test.py and others test failing requests.
 #include "http/client_threads.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests cancelled conversations. web_test.py and others test their requests.
 #include "http/conversation.h"
 

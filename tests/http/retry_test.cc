@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests of the retry decisions and of the headers that servers send for them.
 #include "http/retry.h"
 

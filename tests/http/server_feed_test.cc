@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Answers that go on: pieces as the client reads them, and the end of each side.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

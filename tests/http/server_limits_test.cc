@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Many and hostile clients of http/server.h: bare sockets, from several addresses of this machine.
 #include <gmock/gmock.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests the server and the client of this room with each other, and with a bare socket if a peer has to misbehave.
 #include "http/server.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A made-up environment and home folder for tests of the AWS settings.
 #pragma once
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """AWS's services around a container, as strict as the real ones: IMDSv2, container endpoint, STS, SSO portal.
 
 Each of them gives out `keys`, with a `lifetime` in seconds; `wrong`: paths of requests that a real one would refuse.

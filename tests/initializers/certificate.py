@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Makes a self-signed certificate for a test server, with openssl."""
 
 import os

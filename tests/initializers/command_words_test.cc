@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The rows were compared with Python's shlex.split, which the AWS CLI uses for credential_process.
 #include "initializers/facts/command_words.h"
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """muster-initializer as an init container: variables only, not root, a read-only root, little memory, PID 1."""
 
 import io

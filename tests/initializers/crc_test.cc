@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every implementation of a CRC, against a bitwise one by the definition. digest_test.cc has values of other programs.
 #include "initializers/facts/crc.h"
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Keys of muster-initializer from a program (credential_process), with a strict server (MinIO's STS)."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """muster-initializer's identity on AWS: every step of the chain, with keys from a strict server (MinIO's STS)."""
 
 import hashlib

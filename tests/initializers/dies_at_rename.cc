@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // LD_PRELOAD library: kills the process at the start of its MUSTER_TEST_DIE_AT_RENAME-th renameat, or stops it at its
 // MUSTER_TEST_STOP_AT_RENAME-th renameat or its MUSTER_TEST_STOP_AT_LINK-th linkat.
 #include <dlfcn.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Hashes against values of other implementations (Python's hashlib and zlib, AWS's CRCs), whole, in pieces and
 // combined.
 #include "initializers/facts/digest.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which paths objects may have, and which objects are wanted.
 #include "initializers/facts/entry_path.h"
 

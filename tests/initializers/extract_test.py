@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """muster-initializer --extract: archives of every kind, damaged archives, a second run, kills during the run."""
 
 import gzip

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // LD_PRELOAD library: reading the folder MUSTER_TEST_READDIR_FAILS_IN fails with EIO after its first two names.
 #include <dirent.h>
 #include <dlfcn.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An HTTP proxy in front of a real server that damages answers: FaultProxy(host, port).
 
 `faults` is a list of functions; each is applied to the next answer that `faulty(exchange)` accepts, and may

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "initializers/transfer/file_state.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An HTTP proxy like those of companies: CONNECT for https, absolute URIs for http, optionally with a password."""
 
 import base64

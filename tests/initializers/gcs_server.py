@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A Google Cloud Storage server for tests: fake-gcs-server, in memory. Built by build-support/setup-go-server. It
 checks no identity. And a proxy in front of it, whose faults hit media requests by default."""
 

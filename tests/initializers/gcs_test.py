@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """muster-initializer against a Google Cloud Storage server (fake-gcs-server), filled by Google's own client, directly
 and behind a proxy that damages answers."""
 

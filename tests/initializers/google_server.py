@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """GoogleServer(): Google's identity services as one server for tests. GuardedGcs: a store that requires its tokens.
 
 /token      the OAuth endpoint: jwt-bearer with an RS256 assertion, which is verified, and refresh tokens

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """muster-initializer's identity on Google Cloud: each kind of identity, against a double of Google's identity services
 (google_server.py) and a real store behind a proxy that requires their tokens."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Serves files over HTTP/2 with hypercorn: http2_server.py CERTIFICATES FOLDER [cut]. Prints "listening on PORT", and
 each request's HTTP version. "cut": each range's first answer ends after CUT bytes, a connection after two requests."""
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Revisions, trees, links and errors as the Hugging Face hub writes them, and malformed ones.
 #include "initializers/stores/hub_answers.h"
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Wrong answers of a hub and of its CDN: the bytes are right, or the run ends with a clear error."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shared by the tests against the hub: a hub with a repository that has each kind of file, and tokens."""
 
 import hashlib

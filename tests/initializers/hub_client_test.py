@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """muster-initializer beside the hub's own client, huggingface_hub: same files, and the client finds what we stored."""
 
 import os

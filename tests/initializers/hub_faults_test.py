@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """muster-initializer on the hub, behind a proxy that damages answers of the hub and of its CDN."""
 
 import os

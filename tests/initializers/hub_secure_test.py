@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """muster-initializer on a hub over TLS: which certificates are trusted, and cut connections."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """HubServer(): a Hugging Face hub for tests, with a CDN at another origin. huggingface_hub works with it.
 
 Answers and headers follow the real hub's docs and clients. A CDN link is signed and valid until expire(); the CDN

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The endpoint of the hub and our token, by the rules of huggingface_hub and Kubeflow.
 #include "initializers/stores/hub_settings.h"
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """muster-initializer against a faulty hub and CDN: the bytes are right, or the run ends with a clear error."""
 
 import json

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The shared files of the AWS SDKs. The results were compared with botocore's reader.
 #include "initializers/facts/ini_file.h"
 

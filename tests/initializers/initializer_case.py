@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shared by tests that run muster-initializer: a folder, the binary in a clean environment, its events."""
 
 import json

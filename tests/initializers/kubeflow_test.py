@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """muster-initializer as Kubeflow Trainer runs its own initializers: the role as the only argument, Kubeflow's
 variables, and one volume at /workspace that both initializers fill at the same time."""
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // LD_PRELOAD library: a file system without any optional operation. Reflinks, copies by the kernel, reserved space,
 // hard links, modes, locks, syncs and direct writes fail with the errno number in MUSTER_TEST_LACKS.
 #include <dlfcn.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """muster-initializer after publication: verify, --then, files that stay, the termination message."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shared by the tests with folders of this machine: a source folder."""
 
 import os

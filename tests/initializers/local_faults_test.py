@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """muster-initializer with a bad target: it fills up during the run, is read-only, is not a folder, has links to the
 outside. Also --then while others wait for the folder."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """muster-initializer with folders of this machine (pvc:// and file://), and several runs with one target."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """--then of muster-initializer while others wait for the folder."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Several runs of muster-initializer with one target."""
 
 import json

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The completion manifest: it is readable for people, and malformed text is refused.
 #include "initializers/target/manifest.h"
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """muster-initializer needs at most 64 MiB of memory, however large an object is and however many there are."""
 
 import io

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A strict S3 server for tests: MinIO checks signatures, conditions and checksums. Built by
 build-support/setup-go-server."""
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "initializers/target/needed_room.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """muster-initializer on real networks: proxies, IPv6, HTTP/2, latency, an outage of a minute."""
 
 import os

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // LD_PRELOAD library: writes each reflink and copy_file_range to the file MUSTER_TEST_COPIES, with "ok" or its errno.
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // LD_PRELOAD library: shifts the wall clock by MUSTER_TEST_CLOCK_OFFSET seconds. If the variable is an absolute path,
 // each call reads the offset from that file. Other clocks and all timers are unchanged.
 #include <dlfcn.h>

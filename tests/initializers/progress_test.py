@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The output of muster-initializer during and after a run: events, progress lines, a bar, the termination message."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """muster-initializer against a real S3 server (moto), filled by AWS's own client, both from a venv that
 build-support/setup-venv s3-server makes. Ends with 77 (ctest: skipped) and the reason if the venv is missing."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Collects errors in threads of the tests' own servers (a failed assertion), which would be lost.
 
 InitializerCase fails a test if there are any.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """muster-initializer with a source folder on the target's file system: with reflinks large files share their blocks and
 take no space; else they are copied, within the kernel if no hash is computed."""
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Source URIs: the meaning of each form, and the errors for invalid ones.
 #include "initializers/facts/source.h"
 

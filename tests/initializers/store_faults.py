@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Faults that the client of every store must survive: mixins for tests of a store behind a FaultProxy.
 
 The test class has `proxy`, `uri`, `put(name, data)`, and `objects`: name -> content, large ones in several ranges.

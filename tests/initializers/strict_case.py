@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shared by the tests against a strict S3 server: a bucket on a MinIO, filled by AWS's own client, behind a proxy."""
 
 import io

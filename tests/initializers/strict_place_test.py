@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """muster-initializer and the place of a bucket on a strict S3 server: region, redirects, who pays, archived objects,
 and KServe's storage configuration."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """muster-initializer against MinIO, a strict S3 server, filled by AWS's own client; also behind a faulty proxy."""
 
 import json

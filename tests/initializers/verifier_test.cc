@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A file's hash from the hashes of its ranges: any order and cut for CRCs, by parts for composite values.
 #include "initializers/facts/verifier.h"
 

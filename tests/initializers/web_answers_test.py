@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """muster-initializer and a web server that answers with something else than the file: another version, a page, another
 object at the end of a redirect."""
 

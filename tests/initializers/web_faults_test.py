@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """muster-initializer on an https:// server behind a proxy that damages answers: the faults of all stores, over TLS."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Faults of a web server that do not pass: the run ends at once, with a clear error."""
 
 import hashlib

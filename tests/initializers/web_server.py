@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An HTTP server for tests, whose answers can have every fault of a network or a server.
 
 A file has versions. `faults`: functions, each applied to one request: fault(request) may answer by itself and return

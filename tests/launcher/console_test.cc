@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests the console with readers that do not read, and with descriptors that cannot be written.
 #include <pty.h>
 #include <sys/socket.h>

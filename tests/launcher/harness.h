@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One loop, one reaper, one console on pipes or files of the test, and functions that wait for events.
 #pragma once
 

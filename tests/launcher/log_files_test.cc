@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests log files on a disk that hangs (a FIFO that the test reads) or is full.
 #include "launcher/log_files.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests that a worker's output goes to the right places, that none is lost, and that none blocks.
 #include <algorithm>
 

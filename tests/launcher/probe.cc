@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A worker that reports what it was given, and misbehaves on demand. It links no library, so every descriptor that it
 // sees was inherited.
 #include <dirent.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The end of this process: groups that got SIGKILL are waited for without the loop.
 #include "launcher/process.h"
 #include "tests/launcher/harness.h"

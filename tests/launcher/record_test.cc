@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests exit records: error files, the OOM counter, the core flag.
 #include "launcher/exit_record.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests what a worker inherits, and the errors if it cannot be started.
 #include <sys/resource.h>
 #include <sys/stat.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests that Stop leaves no process of a worker, whatever the worker does.
 #include "tests/launcher/harness.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // JSON, and the objects that users and API servers send: reviews, pods, Jobs, TrainJobs, runtimes, PyTorchJobs.
 #include "base/json_fields.h"
 #include "base/text.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The agent: command lines, host files, scripts, records of attempts, notices of an end.
 #include "agent/flags/mpi_hosts.h"
 #include "agent/flags/torchrun_flags.h"

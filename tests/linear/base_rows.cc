@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // base, net, http and launcher: stderr of programs, termination messages, error files, resolv.conf, proxies.
 #include "base/base64.h"
 #include "base/collective_timeout.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The controller and `muster local`: YAML, kubeconfigs, watches, posts of a status, images, pods as processes.
 #include <sys/mman.h>
 #include <unistd.h>

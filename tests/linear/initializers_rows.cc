@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The initializer: source URIs, staging files and manifests, archives, answers of stores and identities.
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks that a parser of outside bytes takes time and memory in proportion to its input. The files beside this one
 // have a table of rows for each room; every fuzz target has a row (tests/layout_test.py).
 //

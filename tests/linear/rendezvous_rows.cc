@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // rendezvous and rsh: the store's protocol, messages of nodes and of the remote shell.
 #include "base/text.h"
 #include "rendezvous/store/commands.h"

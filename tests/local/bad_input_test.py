@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`muster local` with a wrong file, flag or machine: each message names the place and the remedy."""
 
 import json

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Carries out actions on objects in memory.
 #include "local/cluster/carry_out.h"
 

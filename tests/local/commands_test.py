@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`muster ps`, `muster logs` and `muster stop`, a run in the background and one on a terminal."""
 
 import fcntl

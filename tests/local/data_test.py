@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Data for jobs of `muster local`: from a real S3 server and from a hub, into a claim that nodes and later runs
 share."""
 

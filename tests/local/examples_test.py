@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files of users (tests/controller/examples) by `muster local`: unchanged, except for what only the images contain."""
 
 import glob

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The table of failures (e2e/controller/failure_rows.py) by `muster local`. e2e/controller/run runs it in a cluster."""
 
 import concurrent.futures

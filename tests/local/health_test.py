@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How `muster local` runs the probes of containers, and what follows."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`muster local --image-root` and `--oci`: containers in an image of busybox."""
 
 import gzip

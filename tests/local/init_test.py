@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`muster init`: each file that it writes can be planned, and runs."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Isolation of the hosts of `muster local`: a network of their own as root, else addresses of this machine; without
 bubblewrap, this machine's files. Nothing of it is left behind."""
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "local/state/job_folders.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How far a job's training is, by the answers of its agents.
 #include "local/state/job_progress.h"
 

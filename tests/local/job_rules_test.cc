@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "local/cluster/job_rules.h"
 
 #include "controller/reconcile/observed.h"

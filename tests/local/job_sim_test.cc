@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random lives of Jobs whose pods end and are deleted at random. Prints the seed of a life that fails.
 #include <gtest/gtest.h>
 

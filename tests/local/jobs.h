@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Jobs and their pods as JSON, for tests.
 #pragma once
 

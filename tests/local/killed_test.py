@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is left of a run that a signal ends: SIGHUP of a closed terminal, SIGKILL of `muster local`, and of its guard,
 too."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """resources.limits: by cgroup v2, of this machine or, where its cgroups are older, of a Linux of the test's own."""
 
 import os

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A whole job in memory: plan, world, controllers, and the lives of its pods. Only the processes are simulated.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

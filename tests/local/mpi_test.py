@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Debian's Open MPI by `muster local`: a launcher and its nodes over `muster rsh`, with the built-in runtime."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A Linux of a test's own, with cgroup v2: user-mode Linux, a process on this machine that sees its files."""
 
 import os

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Command lines: instead of images, with variables, and with this machine's paths.
 #include "local/pod/paths.h"
 #include "tests/local/pod_made.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Variables: their sources, their order, and the messages about wrong ones.
 #include "local/pod/environment.h"
 

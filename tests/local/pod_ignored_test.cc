@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The messages about fields that have no effect here.
 #include "tests/local/pod_made.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The life of one pod's containers, call by call: which ones start and stop, and what ReadPod reads from the status.
 #include "local/pod/lifecycle.h"
 

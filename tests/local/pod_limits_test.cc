@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where a container's cgroup is made, and what is written there. A plain folder replaces cgroupfs.
 #include "local/container/limits.h"
 

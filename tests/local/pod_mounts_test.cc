@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The mounts of a container: order, subPath, subPathExpr, and the messages about wrong ones.
 #include "tests/local/pod_made.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Host names and addresses of a run's pods.
 #include "local/pod/names.h"
 

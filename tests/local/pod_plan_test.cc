@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A pod that the planner makes: of the runtime torch-distributed with two nodes.
 #include <filesystem>
 #include <fstream>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // startupProbe and readinessProbe.
 #include "tests/local/pod_made.h"
 

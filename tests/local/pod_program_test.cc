@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The pod as a whole: names, restarts, times, limits.
 #include "tests/local/pod_made.h"
 

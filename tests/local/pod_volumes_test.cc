@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Volumes: folders, files, and the messages about wrong ones.
 #include "tests/local/pod_made.h"
 

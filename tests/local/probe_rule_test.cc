@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // When a probe runs, and what its results mean: row by row.
 #include "local/pod/probe_rule.h"
 

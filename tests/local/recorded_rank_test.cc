@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "local/state/recorded_rank.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`muster local` and `muster report JOB`: one page about a run on this machine."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`muster local` as a user runs it: real processes, in bubblewrap, with the real agent and initializer."""
 
 import os

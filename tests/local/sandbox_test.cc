@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The words before a command, on a machine with few folders.
 #include "local/container/sandbox.h"
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Real PyTorch by `muster local`: nodes meet as in a cluster, and reduce a number over all ranks."""
 
 import os

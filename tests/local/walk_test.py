@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """docs/local.md, "Five minutes": each command unchanged, in one shell, and the output that the page shows.
 
 $ command        runs; with <<'END' up to the line END

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The objects of one run, call by call.
 #include "local/cluster/world.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A DNS server on the test's loop, UDP and TCP on one port. A function of the test gives the answers.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Takes a port on IPv6 alone, for tests of servers that listen on every address.
 #pragma once
 

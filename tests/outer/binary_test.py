@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The binary itself: needs nothing of the image that it is copied into, and is small enough to be copied into many."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A headless Chromium, driven by its own protocol over two pipes: no driver, no port, no package."""
 
 import base64

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`muster check` on this machine and in containers."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The node check: `--node-check` before a node joins and after two failures of its own in a row, and `muster check`."""
 
 import json

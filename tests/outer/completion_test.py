@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`completion` and `man` of each program: real shells complete, and man shows the pages without a warning."""
 
 import os

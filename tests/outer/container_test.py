@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The agent in real containers: from scratch (the static binary alone), Debian, an old glibc, musl; not as root, on a
 read-only root."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Containers by runc, for tests: from scratch (a folder of their own), or from this machine's Debian."""
 
 import json

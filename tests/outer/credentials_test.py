@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Mutual TLS and the token on the command line: a node with them runs, a node without them is told why it cannot."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A kernel or seccomp profile lacks a system call (ENOSYS or EPERM): a fall-back, or an error that names the call."""
 
 import errno

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // muster_deny CALLS ERRNO COMMAND... runs the command such that these system calls fail with ERRNO, as in a
 // sandbox or under a seccomp profile that lacks them.
 //

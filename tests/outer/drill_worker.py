@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A worker of standby_drill_test.py: hashes in a chain, writes each link to the disk, and continues from it.
 
 A step makes a link of the last one. The worker ends when it has done as many as the file `goal` says, once there is

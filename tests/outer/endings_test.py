@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How an end is judged: steps in heartbeat files (no-progress limit), core dumps, the cause in every pod's message."""
 
 import json

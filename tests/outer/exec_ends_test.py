@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How `muster exec` ends: the termination message, and the policies that decide on a restart."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`muster exec` as the main process of a container: the real binary, as a child and as PID 1 of a namespace."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SIGKILL of each process at each stage, late and doubled nodes, nodes that disagree."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hangs: found by heartbeats or by silence, evidence kept on every node, exit code 203, and a restart."""
 
 import glob

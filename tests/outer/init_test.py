@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The duties of an init, in each place where `muster exec` may run: as a child (a subreaper), as PID 1 of a namespace,
 and both on a terminal. A place leaves out the rows that exec_test.py has for it."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`muster install`: each file is whole or absent at every moment, in any image, for any user, on any file system."""
 
 import concurrent.futures

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Jobs whose nodes are given their ranks, or differ in their flags, sizes and roles."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Blackholed links: nodes in network namespaces, packets dropped without an error at either end.
 
 Whatever the cut, two halves of one job never run at once, and a link that is back in time changes nothing.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The live page of an agent, its events, and /status?ranks=1: what a person sees who looks at a run."""
 
 import http.client

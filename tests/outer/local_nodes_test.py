@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`--nodes-on-this-machine`: where its nodes meet, one Ctrl-C for all, a node that is killed, the code at the end."""
 
 import os

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* The program of the MPI tests: a ring and a sum over all ranks, then what the arguments say.
  *
  * Before a rank ends or dies, it waits until no other rank expects anything from it. A rank that is inside MPI at that

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Real MPI runtimes over `muster rsh`, between pods with their own network, host name, /etc and /dev/shm, without sshd.
 
 Pod 0 is the launcher. Every pod has the binary at the same path, as from a shared mount.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* A program of an image whose libc is musl: prints its rank and the user's home folder, ends with the code argv[1]. */
 #include <pwd.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tests of the real binary from outside: agents are started as a user would, workers do what the test tells them.
 
 Everything waits for events (a worker's hello, a process's end) with one generous deadline; nothing sleeps.

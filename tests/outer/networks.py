@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nodes in network namespaces of their own, on one bridge. A test can cut their links without an error at either end.
 
 One user and network namespace holds the bridge; each node is a network namespace inside it. Nothing outlives the test:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A test case with several nodes of one job, all on this machine."""
 
 import socket

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A worker that does what the test tells it: says hello over the test's socket, then obeys one command per line.
 
 Commands: exit N | signal N | ignore NAME | asked NAME (waits until an ignored signal has come) | print TEXT |

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What tests of pages in a browser share: a browser, axe-core, and an agent's stand-in that serves the live page."""
 
 import http.server

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The live page and the report in a real browser: they fit, they can be read and used by anybody, and the live page
 follows its stream."""
 

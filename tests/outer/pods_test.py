@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`muster exec --wire=jax` and `--wire=xgboost` in several pods, all on this machine: they meet, restart and end
 together."""
 

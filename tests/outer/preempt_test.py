@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """--preempt-file=http://...: notices as the clouds' metadata services give them, from a real HTTP server."""
 
 import http.server

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Worker pods of the remote shell and their callers, for tests: both are the real binary."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`muster report`: the real binary on a real run and on folders made by hand, and the page in a real browser."""
 
 import base64

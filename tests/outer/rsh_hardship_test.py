@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`muster rsh` and `muster exec --serve-rsh` with hostile peers, with many sessions, and without a shell."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`muster rsh` and `muster exec --serve-rsh` over loopback: streams, codes, signals, and every way to end."""
 
 import concurrent.futures

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A worker pod of an MPI job besides its remote shell: preemption notices, the node check, the termination message."""
 
 import json

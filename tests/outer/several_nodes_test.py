@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`muster run` on several nodes of one machine: rendezvous, failures, lost nodes, newcomers, the same end
 everywhere."""
 

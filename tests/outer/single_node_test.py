@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`muster run` on one node: exit codes, environment, logs, restarts, signals, no process left behind."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A test case with a script of the test's own, its installed modules, and standby workers."""
 
 import glob

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Variables that a script sets to constants: standbys have them for the imports that come after."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kills workers and standbys at random. The job must end as if nothing had happened, and leave nothing.
 
 MUSTER_DRILL_KILLS=200 makes a long drill, MUSTER_DRILL_SEED another one. Each 20 kills it prints the descriptors and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A worker that writes down all that a program can see of its process, and then waits for the test.
 
 It writes a JSON object, name of a fact -> value, to $FACTS_FOLDER/ATTEMPT.json, says hello over the test's socket, and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A program cannot tell a standby worker from a cold start: what standby_facts.py sees is the same in both.
 
 Each case runs twice: with standbys, where attempt 0 tells what it imports and a later attempt begins in a standby, and

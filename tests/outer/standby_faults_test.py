@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Standby workers and what users have on their machines: the second attempt sees what a cold start would see."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The forms in which users start Python: in each, a standby sees what a cold start sees (standby_facts_test.py)."""
 
 import os

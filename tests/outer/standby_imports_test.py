@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Standby workers and imports: what a module does at its import, and what a script does before it."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Standby workers and scripts, modules and Pythons that are odd or broken: each ends as a cold start would."""
 
 import os

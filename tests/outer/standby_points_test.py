@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Each point of a standby's life: it is killed, stopped or out of memory there, or its agent is killed or ends."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Standby workers: the next attempt begins in processes that have imported, and a program cannot tell."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Standby workers of nodes that wait for a round: what they import, and that the first attempt begins in them."""
 
 import glob

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bytes from strangers on both ports of a running job: slow, incomplete, huge and wrong ones, and many connections."""
 
 import json

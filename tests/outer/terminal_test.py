@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`muster exec` on a terminal: the foreground, job control under a real shell, hang-ups."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`muster top` as a person and a program use it: on a terminal, through a pipe, to a coordinator, an agent and pods."""
 
 import fcntl

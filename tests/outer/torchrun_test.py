@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """torchrun's command line from outside: the effect of each flag on workers and console, wrong values, the hand-over to
 the real torchrun."""
 

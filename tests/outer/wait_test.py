@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`muster wait`: takes the place of busybox loops in init containers, and prints each reason once."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Clients that misbehave on the HTTP port of an agent."""
 
 import http.client

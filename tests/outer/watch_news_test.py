@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requests of /status that wait for news of an agent."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The HTTP port of an agent, as used by a kubelet, a scraper and by clients that misbehave."""
 
 import http.client

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A node that hears no coordinator stops its workers before the others may start a round without it.
 #include "tests/rendezvous/attendance_fixture.h"
 

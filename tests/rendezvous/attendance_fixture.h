@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A harness for attendance.h: one node, virtual time, and what the node said and did at the last event.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whole agents without workers: each with its coordinator, its control port and its attendant, all on one loop.
 #include "rendezvous/attendant.h"
 

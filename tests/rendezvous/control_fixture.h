@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A coordinator on loopback, and nodes with real links to it. Everything runs on one loop. Tests wait for events, never
 // for a time.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The coordinator over loopback, message by message.
 #include "rendezvous/coordinator_service.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Membership: which worker is blamed, by what the workers of three nodes wrote.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Membership, rule by rule: two nodes that claim one name, or one node rank.
 #include "rendezvous/membership.h"
 #include "tests/rendezvous/stage.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Membership: a node that leaves because it was stopped or preempted, or is unhealthy.
 #include "tests/rendezvous/stage.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Membership, rule by rule: which nodes are lost, and what a coordinator must not do while it may be cut off.
 #include "rendezvous/membership.h"
 #include "tests/rendezvous/stage.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Membership: nodes whose standby workers still import. A round does not stop for a newcomer until they are ready.
 #include "tests/rendezvous/stage.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Restarts that the budget alone does not decide about: those without progress, and those that cost nothing.
 #include "tests/rendezvous/stage.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Membership without memory: a coordinator that restarted, or stands in.
 #include "tests/rendezvous/stage.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Membership: how a round ends. Policy x exit code x budget (docs/exit-codes.md).
 #include <csignal>
 #include <tuple>

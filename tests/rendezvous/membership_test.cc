@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Membership, rule by rule (docs/rendezvous.md): which nodes are admitted, when a round starts, with which ranks.
 #include "rendezvous/membership.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A harness for membership.h: named nodes with streams, virtual time, and the messages that each node was sent.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Messages of the remote shell, compared with protobuf's encoding, whole and in pieces. Wrong messages are errors.
 #include "rsh/protocol.h"
 

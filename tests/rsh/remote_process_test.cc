@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Real commands: their streams, their ends, and the processes that they leave behind.
 #include "rsh/remote_process.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ssh's command lines as MPI runtimes use them, and the refused ones.
 #include "rsh/rsh_arguments.h"
 

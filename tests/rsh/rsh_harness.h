@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A loop with the objects that both ends of the remote shell need, and a way to wait for a condition.
 #pragma once
 

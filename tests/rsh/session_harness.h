@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Both ends of the remote shell in one process, over loopback.
 #pragma once
 

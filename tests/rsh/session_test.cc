@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sessions over loopback: both ends, with and without credentials, and callers that break the rules.
 #include "rsh/session.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Opens many short sessions of the remote shell from one process and checks each: rsh_sessions HOST:PORT COUNT PARALLEL
 #include <boost/asio/post.hpp>
 #include <cstdio>

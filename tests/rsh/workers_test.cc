@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The launcher's streams to its worker pods: which workers hear the verdict, and for which ones it waits.
 #include "rsh/workers.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs simulated jobs, one per seed. Prints a failing seed with its trace. MUSTER_SIM_SEED=n replays one;
 // MUSTER_SIM_OFFSET=n takes other seeds. MUSTER_SIM_COUNT=1 lists all failing seeds, and passes.
 #include <gtest/gtest.h>

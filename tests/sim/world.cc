@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The simulation's time, processes, network and faults.
 #include "tests/sim/world.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A simulated job: agents, coordinators, workers and the network between them, in virtual time, all from one seed.
 //
 // The agents run the real membership.h and attendance.h, in a model of coordinator.cc and attendant.cc. Faults come at

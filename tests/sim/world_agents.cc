@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A simulated process: the real membership and attendance, a model of their drivers, and the workers.
 #include <algorithm>
 

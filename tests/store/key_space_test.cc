@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The semantics of every operation as scripts: a connection's request -> its answer, and the waiters that it wakes.
 #include "rendezvous/store/key_space.h"
 

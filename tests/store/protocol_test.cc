@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Byte vectors of each generation, cut into pieces in every way.
 #include "rendezvous/store/protocol.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The server over real sockets, with client.h, and with raw bytes of clients that misbehave.
 #include "rendezvous/store/server.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A blocking TCPStore client of the newest generation, for tests of the server.
 //
 // Keys are sent as given. A PyTorch client puts "/" before its own keys, so its "a" is "/a" here.

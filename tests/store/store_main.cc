@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Only a store, for tests and benchmarks: store_main [HOST [PORT]]. Ends when its standard input ends.
 #include <cstdio>
 #include <cstdlib>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Real PyTorch clients against a store server: torch_client.py [--server PATH | --address HOST:PORT] [PYTHON ...]
 
 Each PYTHON is an interpreter that can import torch. All of them use the same server at the same time. Default: Debian's

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Helpers of the store's tests: bytes as hex, requests as text.
 #pragma once
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A worker of the PyTorch tests: uses what torch's own code needs of the launcher's environment and of its store."""
 
 import os

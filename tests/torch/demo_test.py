@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """`make demo`: its exit code, the table of its attempts, the accuracy and the report.
 
 demo_test.py [unittest's arguments]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A worker of the PyTorch tests: all ranks end at once except rank 0, which ends when the pipe argv[1] is opened."""
 
 import sys

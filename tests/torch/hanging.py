@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A worker of the PyTorch tests: in the first round the last rank leaves out a collective, and all ranks hang."""
 
 import faulthandler

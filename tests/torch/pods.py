@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Training as in a TrainJob's pods: `muster exec` as the main process, with its own network, host name and /etc.
 
 The pods have the environment that Kubeflow's controller gives: PET_* in its static form, pod-0 named as the master.

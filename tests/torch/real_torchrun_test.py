@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """The real torchrun beside Muster: the hand-over to it, the same flags for both, a rendezvous on Muster's store.
 
 real_torchrun_test.py {debian|newest} [unittest's arguments]

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """The demo's table and the checks of its promises, on records made by hand."""
 
 import copy

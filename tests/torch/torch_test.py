@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Real PyTorch under `muster run`: collectives, DDP in several shapes, a loss curve that survives each kind of death.
 
     torch_test.py {debian|newest} [unittest's arguments]

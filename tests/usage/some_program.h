@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A program with everything that a command line of Muster has.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lets a coroutine wait for the answer to one call of ApiClient. Loop thread only.
 #pragma once
 

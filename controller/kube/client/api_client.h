@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A client of a Kubernetes API server. Its errors are absl codes (api_error.h). Loop thread only; nothing blocks.
 //
 // Rate limit: one token bucket for all writes except those of Leases. Retries by this client itself:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Error answers of an API server as absl codes. Pure; untrusted input.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "controller/kube/client/cluster_access.h"
 
 #include <unistd.h>

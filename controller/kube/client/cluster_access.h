@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Address and credentials of an API server, from a kubeconfig file or a pod's ServiceAccount. Any thread.
 #pragma once
 

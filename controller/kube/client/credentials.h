@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The credentials that each request to the API server carries. Reads token files again, and runs credential plugins
 // again, before their tokens expire. Loop thread only; nothing blocks except the read of a small file.
 #pragma once

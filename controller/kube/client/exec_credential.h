@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The input and the output of a credential plugin (client.authentication.k8s.io/v1 and v1beta1). Pure; untrusted input.
 #pragma once
 

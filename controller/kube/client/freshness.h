@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Keys of objects, and which of two states of an object is the newer one. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Follows all objects of one kind: lists them page by page, then watches them. Loop thread only.
 //
 // It keeps only names and resource versions. After a broken connection the watch goes on from the last resourceVersion,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The state machine of an informer: (state, a page | a line of the watch | the end of the watch) -> actions. Pure;
 // untrusted input.
 //

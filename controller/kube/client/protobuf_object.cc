@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "controller/kube/client/protobuf_object.h"
 
 #include "base/quoted.h"

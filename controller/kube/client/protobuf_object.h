@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kubernetes' protobuf on the wire (application/vnd.kubernetes.protobuf). Pure; untrusted input. Nothing is copied: the
 // bytes must outlive what is returned. The time is linear in their length.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kinds of objects and their paths on an API server. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A token bucket: allows `burst` actions at once, then `per_second`. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Splits the body of a watch in protobuf, which comes in any pieces, into frames of one event each: a length of 4 bytes
 // (big endian), then so many bytes. Pure; untrusted input.
 #pragma once

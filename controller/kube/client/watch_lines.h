@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Splits the body of a watch, which comes in any pieces, into lines of one JSON object each. Pure; untrusted input.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Carries out one action of a decision on the API server. Loop thread only.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Asks the agents of running jobs for the restarts in their pods and for lost nodes (reconcile/agent_status.h), so that
 // the controller knows them when they happen. An agent that cannot be reached (a NetworkPolicy, no port) costs nothing
 // else: termination messages and Kubernetes tell the same later.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One GET of a plain-HTTP answer from an agent, over a connection of its own that ends with the request. Loop thread
 // only.
 //

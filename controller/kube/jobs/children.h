@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The objects that belong to the jobs of one kind, by job, as watches and answers to writes bring them. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "controller/kube/jobs/event_ledger.h"
 
 #include <utility>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decides which core/v1 Events are written. An event that repeats an earlier one raises its count. The writes about
 // each object are limited. Pure.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes core/v1 Events about an object. Loop thread only.
 //
 // An event that repeats an earlier one of the object (type, reason, message) raises its count. firstTimestamp and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A line of keys (KeyOf) that serves namespaces in turn: a tenant with a thousand keys in it delays the key of another
 // by one. Keys of one namespace keep their order. Pure.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The jobs of one kind and what belongs to them, as watches and answers to writes bring them. Loop thread only.
 //
 // It is never older than Muster's own writes: the answer to a write counts as an event of a watch. Fields that no

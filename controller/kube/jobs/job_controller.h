@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The controller of the jobs of one kind (job_cache.h says what a kind is): watches them and what belongs to them,
 // decides by reconcile and carries the decisions out. A job has one pass at a time. Loop thread only.
 //

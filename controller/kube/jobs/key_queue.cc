@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "controller/kube/jobs/key_queue.h"
 
 namespace muster::controller {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The decisions of WorkQueue: which keys are worked on, and when. Pure. No key is worked on twice at the same time.
 //
 // Fair to namespaces: ready keys are taken from each namespace in turn, urgent keys before all others. A namespace gets

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Leader election by a Lease (lease.h), by the rules of client-go. Loop thread only.
 //
 // A leader may act until `deadline()`: `renew_deadline` after the start of its last renewal, by the monotonic clock.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A Lease (coordination.k8s.io/v1) for leader election, by the rules of client-go: what was seen of it, what to do,
 // what to write. Pure; untrusted input.
 #pragma once

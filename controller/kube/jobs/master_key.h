@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The key from which the tokens and SSH keys of jobs are derived (reconcile/derived_secrets.h): 32 random bytes in a
 // Secret that all replicas share. The first replica that needs it creates the Secret. It is read once in a process,
 // when a job first needs it: if somebody deletes the Secret, the leader keeps the key in use, and the next one makes

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The followed objects of jobs of one kind (reconcile/repair.h), by job, as watches and answers to writes bring them.
 // Pure.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Passes over the jobs of one kind. A work queue begins them, each is a coroutine, and a job has one pass at a time.
 // Also carries out the result of a decision, in order. Loop thread only.
 //

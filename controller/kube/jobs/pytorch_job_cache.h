@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PyTorchJobs as a kind of job (job_cache.h), and their cache. Loop thread only.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The controller of PyTorchJobs (job_controller.h). Decides by reconcile/pytorch_decide.h. Loop thread only.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A cache of TrainingRuntimes and ClusterTrainingRuntimes, as watches bring them. Plans use it, and admission reviews,
 // which replicas that do not lead answer too. Loop thread only.
 #pragma once

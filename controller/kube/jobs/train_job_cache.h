@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // TrainJobs as a kind of job (job_cache.h), and their cache, which also knows the runtimes and the jobs that wait for
 // others. Loop thread only.
 #pragma once

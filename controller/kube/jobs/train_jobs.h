@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The controller of TrainJobs (job_controller.h). Decides by reconcile/train_job_decide.h. Loop thread only.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A queue of keys to work on. A key waits at most once, is worked on once at a time, and has its own back-off. Loop
 // thread only.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "controller/kube/webhook/certificate_folder.h"
 
 #include "base/log.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The webhooks' certificate from files that another program renews, such as cert-manager: tls.crt, tls.key and, if it
 // exists, ca.crt in a folder, as in a volume of a Secret. Loop thread only.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The webhooks' certificates: Muster's own certificate authority and the server certificate that it signs (ECDSA
 // P-256). Pure, except for the random numbers of keys; untrusted input.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The admission reviews with a long body that wait to be judged. One is judged at a time, and namespaces take turns, so
 // a tenant's long objects delay the reviews of others by one of them. Short reviews do not wait. Pure.
 #pragma once

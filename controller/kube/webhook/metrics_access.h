@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who may read the metrics: the questions to the API server, the judgement of its answers, and which answers still
 // hold. Pure; untrusted input.
 //

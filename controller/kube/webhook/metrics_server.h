@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // /metrics over HTTPS, for clients with a right: as controller-runtime's metrics server with its filter
 // WithAuthenticationAndAuthorization. Every replica serves it, whether it leads or not.
 //

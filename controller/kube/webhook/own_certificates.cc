@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "controller/kube/webhook/own_certificates.h"
 
 #include <boost/asio/post.hpp>

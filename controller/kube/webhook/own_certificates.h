@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The webhooks' certificates, if no other program makes them. They are kept in a Secret that all replicas share. The
 // API server gets the authority as caBundle of the two webhook configurations. Loop thread only.
 //

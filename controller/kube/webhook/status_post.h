@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads and checks one POST of a pod to the status server. Pure; untrusted input.
 //
 // The error code decides the HTTP status: NotFound 404, PermissionDenied 403, InvalidArgument 422, others 500. Messages

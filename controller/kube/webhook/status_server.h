@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The status server of Kubeflow Trainer over HTTPS: pods post the progress of their training, and the server writes it
 // to the TrainJob's status.trainerStatus. Every replica serves it, whether it leads or not.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Admission webhooks over HTTPS, at the paths of Kubeflow Trainer and training-operator. Every replica serves them,
 // whether it leads or not.
 //

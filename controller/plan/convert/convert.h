@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Converts a PyTorchJob (kubeflow.org/v1) to a TrainJob with a TrainingRuntime of its own, both named as the
 // PyTorchJob. The pods of the TrainJob get the same environment, with the host names of the TrainJob. Pure.
 // docs/pytorchjob.md has the conversion of each field.

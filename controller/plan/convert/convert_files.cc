@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "controller/plan/convert/convert_files.h"
 
 #include "base/quoted.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `muster-controller convert`: replaces the PyTorchJobs in files by TrainJobs and runtimes. Pure; untrusted input.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Converts the pods of a PyTorchJob to one replicated job of a runtime. Pure.
 //
 // All nodes of a TrainJob share one template: the Master's if there is one, since rank 0 has what the others need, and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a framework adds to a plan: the number of pods of its jobs, variables and ports of their containers, and further
 // objects. Each framework has a file: torch.cc, mpi.cc, jax.cc ... Pure.
 //

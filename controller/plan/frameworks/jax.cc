@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // JAX: one process on each node. The processes find each other through the first node. If there are several nodes,
 // their agents meet, so that all processes begin and restart together.
 #include "base/text.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // MPI: one launcher, the nodes in which its mpirun starts processes, and the hostfile. mpirun reaches the nodes through
 // `muster rsh`, or by ssh if the image needs it. docs/mpi.md says how.
 #include <algorithm>

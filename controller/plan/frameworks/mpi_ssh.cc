@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "controller/plan/frameworks/mpi_ssh.h"
 
 #include "base/text.h"

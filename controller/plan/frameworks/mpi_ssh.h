@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ssh for an MPI job whose image needs sshd: a key pair in a Secret of the job, mounted where ssh and sshd look for it.
 // Pure.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // torchtune: adds the recipe and the config for the job's model, nodes and devices to the command `tune run`. Pure.
 // Source: Kubeflow Trainer v2.3, plugins/torch/torchtune.go.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // XGBoost: the tracker runs on the first node, and there is one worker for each GPU. If there are several nodes, their
 // agents meet, so that all workers begin and restart together.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The command line of `muster exec`: which flags and variables count for a plain command, and which must not.
 #include <gmock/gmock.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Host files of MPI runtimes: both dialects are read and written; what is refused.
 #include "agent/flags/mpi_hosts.h"
 

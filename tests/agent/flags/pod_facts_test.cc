@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The variables for JAX and XGBoost from those of a pod, and where the pods meet.
 #include "agent/flags/pod_facts.h"
 

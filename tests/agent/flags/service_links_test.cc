@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kubernetes' service links in variables from which Muster or a framework reads a port.
 #include "agent/flags/service_links.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every row of torchrun's command line: flag x spelling x variable x bad value.
 #include "agent/flags/torchrun_flags.h"
 

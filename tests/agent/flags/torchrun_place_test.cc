@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where torchrun's flags put the rendezvous: alone, static, c10d; --rdzv-conf, credentials.
 #include <gmock/gmock.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The variables for MPI runtimes, row by row.
 #include "agent/flags/wire_mpi.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/live/gpu_use.h"
 
 #include <gtest/gtest.h>

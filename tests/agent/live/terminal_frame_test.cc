@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is sent to a terminal.
 #include "agent/live/terminal_frame.h"
 

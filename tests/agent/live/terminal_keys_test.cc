@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Keys, from the bytes that terminals send.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Text of jobs on a terminal: the filter, and how wide it is.
 #include "agent/live/terminal_text.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The argument of `muster top`.
 #include "agent/live/top_argument.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // When `muster top` of an agent ends.
 #include "agent/live/top_end.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A run for the tests of `muster top`: two nodes of two ranks each, and one that is lost.
 #pragma once
 

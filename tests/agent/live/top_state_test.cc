@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Keys, sorting, filters: what the table of `muster top` shows.
 #include "agent/live/top_state.h"
 

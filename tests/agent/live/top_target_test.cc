@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The targets of `muster top` in a cluster: words of kubectl, and what it prints.
 #include "agent/live/top_target.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Short numbers and spans for the cells of `muster top`.
 #include "agent/live/top_text.h"
 

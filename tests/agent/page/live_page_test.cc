@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/page/live_page.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A run for tests of the live page: it trains in its third round, and one rank is slow.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What tests ask of HTML as text: that a hostile text stays a text.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Prints what the live page of a sample run is, for tests in a browser:
 //   page_sample page NODES SLOTS TICK                  the page
 //   page_sample events NODES SLOTS BEFORE TICK QUERY   the events from the tick BEFORE (-1: of a new stream) to TICK

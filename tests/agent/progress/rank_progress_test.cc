@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/progress/rank_progress.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The messages between the agent and a worker's Python, byte by byte.
 #include "agent/standby/frames.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The file that keeps what a script imports.
 #include "agent/standby/kept_imports.h"
 

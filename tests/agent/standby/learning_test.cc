@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which source of the script's imports counts.
 #include "agent/standby/learning.h"
 

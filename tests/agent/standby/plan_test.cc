@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // When standbys are made, row by row. Moments are seconds.
 #include "agent/standby/plan.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/workers/failure_summary.h"
 
 #include <gmock/gmock.h>

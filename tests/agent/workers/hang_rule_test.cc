@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The rule of hangs, row by row. Moments are seconds after the start of the attempt.
 #include "agent/workers/hang_rule.h"
 

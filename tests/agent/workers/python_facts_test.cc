@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which of two possible Pythons runs the workers, and which torch it has, from files alone.
 #include "agent/workers/python_facts.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The first lines that pip, uv and conda write into console scripts.
 #include "agent/workers/script_head.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Command lines of workers, the choice of python and of the real torchrun, hand-over, NUMA binding.
 #include "agent/workers/torch_command.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The worker's environment, name by name, and where its output goes.
 #include "agent/workers/torch_env.h"
 

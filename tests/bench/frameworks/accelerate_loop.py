@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A loop with accelerate: save_state after each step, load_state and skip_first_batches after a restart.
 
 The DataLoader's processes are started anew ("spawn"), so that they import this file."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """FSDP (fully_shard) with torch.distributed.checkpoint: each rank writes its part, in the background."""
 
 import os

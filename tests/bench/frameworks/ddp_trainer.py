@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PyTorch's own example of DDP with torchrun: a Trainer with a snapshot, DataLoader processes, a DistributedSampler.
 
 A step is an epoch."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """DeepSpeed on the CPU: ZeRO stage 1 over gloo, with its own checkpoints."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Trainer of Hugging Face: a tiny GPT-2 with random weights, a data set of `datasets`, a checkpoint each step.
 
 It sets a variable that `datasets` reads while it is imported, as many programs do."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lightning's Trainer with DDP: a checkpoint after each epoch, and fit() that continues from the last. A step is an
 epoch."""
 

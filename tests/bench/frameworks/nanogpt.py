@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A tiny GPT in the manner of nanoGPT: globals are the configuration, DDP, one file as checkpoint."""
 
 import math

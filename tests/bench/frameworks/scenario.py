@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the programs of standby_frameworks.py share: reports to it, failures that it has ordered, a hash of the result.
 
 A program does the steps 0 to STEPS - 1. A report is a line of JSON to the pipe SCENARIO_PIPE. SCENARIO_FAILURES orders

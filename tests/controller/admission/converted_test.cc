@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The webhooks accept the objects to which PyTorchJobs are converted.
 #include "controller/admission/validate_runtime.h"
 #include "controller/admission/validate_train_job.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Builds admission requests from short YAML texts, for tests.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `plan` and `muster local` refuse the TrainJobs and runtimes that the webhooks refuse.
 #include "controller/admission/validate_files.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "controller/admission/validate_pytorch_job.h"
 
 #include <map>

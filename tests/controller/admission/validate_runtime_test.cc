@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "controller/admission/validate_runtime.h"
 
 #include "tests/controller/admission/requests.h"

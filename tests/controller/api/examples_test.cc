@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads all files in tests/controller/examples and checks the values that their authors meant.
 #include <filesystem>
 #include <fstream>

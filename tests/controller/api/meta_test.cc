@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "controller/api/meta.h"
 
 #include "tests/controller/api/yaml_of.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "controller/api/nearest_names.h"
 
 #include <gmock/gmock.h>

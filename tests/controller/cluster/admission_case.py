@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A test case whose API server calls a controller's webhooks. The API server reaches them by an address of this
 machine: there is no network of pods, so a Service would lead nowhere."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Certificates of the admission webhooks: the controller makes, replaces and repairs them."""
 
 import base64

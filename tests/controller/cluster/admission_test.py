@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Admission webhooks: what the real API server accepts, changes and refuses when it asks a real controller."""
 
 import base64

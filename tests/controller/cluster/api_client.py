@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A client of the API server with an administrator's rights, in this process: hundreds of kubectl take minutes."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An HTTP proxy between a controller and the API server that injects faults: ApiProxy(cluster).
 
 The controller speaks plain HTTP to it: its kubeconfig needs `proxy.url` as server, and its own token. `rule(request)`

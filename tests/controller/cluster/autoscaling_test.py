@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The real HorizontalPodAutoscaler controller makes an elastic TrainJob larger and smaller, by metrics that the test
 sets."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the tests of the manifests and of the Helm chart share: their objects, as kustomize and as Helm make them."""
 
 import json

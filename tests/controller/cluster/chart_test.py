@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The values of the Helm chart: each changes its field, and wrong ones are refused."""
 
 import json

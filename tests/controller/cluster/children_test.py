@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Children of a TrainJob that runs are deleted or edited by hand, and its runtime goes."""
 
 from controller_case import TRUE, ControllerCase, is_true

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The machine's clock is set back by an hour while the controller runs."""
 
 from controller_case import ACCOUNT, TRUE, ControllerCase, is_true

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A test case whose class has its own Kubernetes control plane. Skips if the binaries are not built."""
 
 import copy

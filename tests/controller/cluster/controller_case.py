@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A test case with a cluster of fake nodes, and controllers that have only the rights of their ServiceAccount."""
 
 import os

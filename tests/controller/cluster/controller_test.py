@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """muster-controller on a real API server with fake nodes. It has only the rights of its ServiceAccount."""
 
 import signal

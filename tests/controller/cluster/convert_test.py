@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks the output of `muster-controller convert` with a real API server: the definitions have all its fields, and
 Kubernetes accepts the Jobs and pods that `plan` makes of the output and of the PyTorchJob itself."""
 

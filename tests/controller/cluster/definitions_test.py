@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a real API server accepts, refuses, defaults and shows by the custom resource definitions and manifests."""
 
 import json

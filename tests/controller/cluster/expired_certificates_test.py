@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The webhooks' certificates at the end of their lives, as in an installation that did not run for a long time."""
 
 import base64

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A fake wall clock for one program. A test can set it while the program runs."""
 
 import os

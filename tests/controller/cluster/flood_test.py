@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Objects of 1.5 MB and reviews of 6 MB, many at a time. Each has an answer that says why, and other users are served
 meanwhile."""
 

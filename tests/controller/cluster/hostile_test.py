@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Objects and messages that are huge, deep, forged or wrong. The status of their job says so, and other jobs go on."""
 
 import copy

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Restarts in the pods of a running job, lost nodes, the training and its time, as its agents tell of them. The agents
 are a server of this test."""
 

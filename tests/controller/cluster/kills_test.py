@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A controller is killed between any two of its writes. The next one must reach the same result as without a kill.
 
 Each job goes through one life: start, failure and restart of the step, suspend, resume, end. In each part a controller

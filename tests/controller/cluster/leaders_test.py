@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A leader is stopped, like a frozen virtual machine, and continued when another leads. It must write nothing."""
 
 import os

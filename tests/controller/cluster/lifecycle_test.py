@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A TrainJob is suspended and resumed in each of its states. One that has ended stays so, whatever its children do."""
 
 import itertools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A fake metrics server, MetricsServer(cluster, api): serves metrics.k8s.io and external.metrics.k8s.io with values
 that a test sets. A HorizontalPodAutoscaler decides by them.
 

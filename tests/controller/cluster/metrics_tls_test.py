@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """/metrics over HTTPS of a real controller, with tokens and rights of a real API server."""
 
 import base64

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """MPI jobs: a launcher and its nodes, their hosts, and keys if the job uses ssh."""
 
 import base64

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Jobs that Kubernetes itself schedules as gangs (muster.dev/gang: native), on the real scheduler with fake nodes."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Definitions that accept the objects of Kubeflow Trainer v2.0 and v2.1: their own fields with the keys of lists, and
 any value for Kubernetes' types. Names are not checked, so objects are stored that the newest definitions refuse."""
 

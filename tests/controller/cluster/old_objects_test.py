@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Muster is installed over Kubeflow Trainer v2.0 or v2.1, which has stored TrainJobs and runtimes. Each job is served,
 or its status says what to change. No field of it is lost."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """TrainJobs of another manager, like those of MultiKueue on its management cluster. Muster does not touch them."""
 
 from admission_case import AdmissionCase

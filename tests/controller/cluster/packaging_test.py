@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ways to install Muster: kustomize overlays and components, and the Helm chart, which must give the same objects."""
 
 import json

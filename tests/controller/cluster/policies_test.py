@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Policies of JobSet and Kubeflow Trainer: failure rules, volume claims, pod groups, and jobs that wait for jobs."""
 
 from cluster_case import NAMESPACE, pod_group_definition

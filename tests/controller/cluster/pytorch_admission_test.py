@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The webhook of PyTorchJobs: what a real API server refuses when it calls it. The messages are training-operator's."""
 
 import json

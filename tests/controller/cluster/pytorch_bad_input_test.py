@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Without a webhook, wrong PyTorchJobs are stored. The status says what is wrong, and the corrected job starts."""
 
 import json

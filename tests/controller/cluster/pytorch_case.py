@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A test case with a cluster of fake nodes, and a controller that serves PyTorchJobs."""
 
 import os

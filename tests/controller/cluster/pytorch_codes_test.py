@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How PyTorchJobs end, for every restart policy, exit code, role and backoffLimit.
 
 The rules. A pod that ends with 0 has succeeded. Never: any other code fails the job. ExitCode: 1-127 fails the job at

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks the definition of PyTorchJob, and the component that installs it, with a real API server."""
 
 import json

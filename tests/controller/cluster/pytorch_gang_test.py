@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PyTorchJobs whose pods start together, by PodGroups of Volcano and scheduler-plugins, which the test plays."""
 
 from cluster_case import NAMESPACE, WAIT, establish, pod_group_definition

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A controller is killed between any two of its writes for a PyTorchJob. The next one must reach the same result as a
 controller that is never killed, and count each restart once.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long PyTorchJobs, their pods and their Services exist, who may change them, and what they wait for."""
 
 from pytorch_case import FLAGS, PyTorchCase, conditions, counts

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Services and pods with the labels or the names of a PyTorchJob that the controller did not create."""
 
 from pytorch_case import LABEL, OPERATOR, PyTorchCase, all_run, conditions, counts

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PyTorchJobs that training-operator 1.9 has started go on under Muster, with the pods and Services that it made.
 
 The test creates these objects itself, by training-operator's source; training-operator does not run.

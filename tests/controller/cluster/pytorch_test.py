@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PyTorchJobs on a real API server: which objects are created, how jobs end, and what restarts cost."""
 
 from pytorch_case import LABEL, OPERATOR, PyTorchCase, conditions, counts, pytorch_job

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A runtime is edited or deleted while a TrainJob of it runs or is suspended. The job goes on with its snapshot, and
 its changes are checked against the snapshot. No message mentions the runtime."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Running elastic TrainJobs are scaled up and down by /scale, as kubectl and a HorizontalPodAutoscaler do."""
 
 from controller_case import ControllerCase, is_true

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pods post the progress of their training to a real controller, with tokens of a real API server."""
 
 import http.client

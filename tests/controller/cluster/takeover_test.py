@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """TrainJobs that Kubeflow Trainer has started go on under their JobSets. The test acts as JobSet's controller."""
 
 import os

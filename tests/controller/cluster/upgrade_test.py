@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Another version of the controller, with another image of the agent, takes over while jobs run. It does not touch
 running pods. Objects that it creates are of the new version."""
 

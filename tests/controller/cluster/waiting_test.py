@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The status, and an event that the SDK shows, say why a TrainJob does not start. It starts when the reason is gone."""
 
 from cluster_case import changed, tries

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The network to the API server is bad. A TrainJob still completes, with one Job, one Service and one snapshot."""
 
 import itertools

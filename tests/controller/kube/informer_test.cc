@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An informer with its client, against a server that cuts connections, refuses, and expires versions.
 #include "controller/kube/client/informer.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Candidates against a server that keeps one Lease. As on an API server, a write with an old resourceVersion conflicts.
 #include "controller/kube/jobs/leader.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Each object is read from both encodings, and must mean the same. tests/controller/kube/data has what a real API
 // server sends: lists of Jobs and pods that wait, run, restart and have ended.
 #include "controller/kube/client/protobuf_object.h"

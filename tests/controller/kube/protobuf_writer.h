@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes objects in Kubernetes' protobuf, by the same declarations as the reader. tests/controller/kube/data has what a
 // real API server writes.
 #pragma once

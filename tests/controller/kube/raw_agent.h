@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Something on 127.0.0.1 that is asked as an agent, on the loop of its clients. It sends given bytes to each
 // connection, whatever comes, and knows which connections are open.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares lists that an API server has sent in protobuf and in JSON: same_objects PROTOBUF JSON. Prints the
 // difference.
 #include "tests/controller/kube/same_objects.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares what an API server sends of the same objects in protobuf and in JSON.
 #pragma once
 

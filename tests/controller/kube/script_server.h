@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An HTTP server on 127.0.0.1, on the loop of its clients. It answers by a script, which may cut a connection.
 #pragma once
 

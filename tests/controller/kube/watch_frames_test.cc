@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "controller/kube/client/watch_frames.h"
 
 #include <gmock/gmock.h>

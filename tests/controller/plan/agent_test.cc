@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The agent in the trainer's pods, and pods without it.
 #include "tests/controller/plan/planned.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How many and how large objects a job may make. Each row is refused before memory is taken.
 #include "controller/plan/sizes.h"
 #include "controller/plan/train_job_plan.h"

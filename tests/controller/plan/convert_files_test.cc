@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Conversion of files with PyTorchJobs, and the messages for wrong ones.
 #include "controller/plan/convert/convert_files.h"
 

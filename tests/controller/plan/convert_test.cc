@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Conversion of a PyTorchJob: the variables in the pods stay the same, and the result of each field.
 #include "controller/plan/convert/convert.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The numbers of Jobs and pods in a plan, and refused numbers.
 #include "tests/controller/plan/planned.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plans a job of each built-in runtime and each example, and compares the objects with tests/controller/golden, byte
 // for byte. MUSTER_RENEW_GOLDEN=1 rewrites these files: read the difference before you keep it.
 #include <cstdlib>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The initializers: their containers, and the order of all jobs.
 #include "tests/controller/plan/planned.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // JAX: its three variables, and that the agents of several nodes meet.
 #include "tests/controller/plan/planned.h"
 

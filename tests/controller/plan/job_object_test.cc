@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Names, labels, owners and metadata of Jobs and the Service.
 #include "tests/controller/plan/planned.h"
 

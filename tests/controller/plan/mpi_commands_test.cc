@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the commands of an MPI runtime say about ssh.
 #include "controller/plan/frameworks/mpi_commands.h"
 

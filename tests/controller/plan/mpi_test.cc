@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // MPI: the numbers of pods, the hostfile, the launcher's variables, and the remote shell.
 #include "tests/controller/plan/planned.h"
 

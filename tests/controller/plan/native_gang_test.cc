@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Workloads and PodGroups of TrainJobs and PyTorchJobs in gangs of Kubernetes.
 #include "controller/plan/native_gang.h"
 

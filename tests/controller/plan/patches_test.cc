@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // spec.runtimePatches.
 #include "tests/controller/plan/planned.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plans of files with jobs and runtimes, and the messages for wrong ones.
 #include "controller/plan/plan_files.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PodGroups of TrainJobs.
 #include "controller/plan/pod_requests.h"
 #include "tests/controller/plan/planned.h"

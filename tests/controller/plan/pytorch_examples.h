@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PyTorchJobs of many shapes, as YAML, for tests of the conversion.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PodGroups of PyTorchJobs, the same as training-operator's for Volcano and for the scheduler-plugins.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

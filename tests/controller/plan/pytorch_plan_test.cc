@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Names, labels, ports, Services and variables, all the same as training-operator's.
 #include "controller/plan/pytorch_plan.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Builds PyTorchJobs from short YAML texts, and plans them, for tests.
 #pragma once
 

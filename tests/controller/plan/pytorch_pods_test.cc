@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Muster's additions to the pods of a PyTorchJob: the agent, its budget, the init container that waits for the master.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The annotation muster.dev/restart-policy.
 #include "tests/controller/plan/planned.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The ConfigMap that keeps the runtime of a job.
 #include "tests/controller/plan/planned.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The Secret with the token by which the agents of a job authenticate to each other.
 #include "controller/plan/token.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The trainer's container under torch: overrides, variables, processes per node, the port.
 #include "tests/controller/plan/planned.h"
 

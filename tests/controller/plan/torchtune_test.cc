@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // torchtune: the recipe and the config by model, nodes and devices, and refusals.
 #include "tests/controller/plan/planned.h"
 

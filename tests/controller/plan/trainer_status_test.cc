@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The variables, volumes and ConfigMap by which pods reach the status server.
 #include "controller/plan/trainer_status.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PersistentVolumeClaims of volumeClaimPolicies.
 #include "tests/controller/plan/planned.h"
 

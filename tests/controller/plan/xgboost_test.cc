@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // XGBoost: its four variables, one worker for each GPU, and that the agents of several nodes meet.
 #include "tests/controller/plan/planned.h"
 

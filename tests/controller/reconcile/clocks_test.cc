@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The clocks of two nodes differ. The blame stays with the pod of the cause, whichever pod reports it.
 #include "tests/controller/reconcile/pytorch_world.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Helpers for tests of train_job_decide.h: a TrainJob `a`, the objects observed of it, and decisions as short texts.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The PodGroups of TrainJobs in gangs of Kubernetes, from start to end.
 #include "controller/reconcile/gang.h"
 

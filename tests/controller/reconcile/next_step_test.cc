@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a failure asks the user to do. e2e/controller/cause_rows.py shows the same in jobs that run.
 #include "controller/reconcile/next_step.h"
 

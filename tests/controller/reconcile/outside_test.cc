@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ends that come from outside a container, and initializers that cannot succeed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

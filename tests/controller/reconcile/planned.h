@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A planned Job of the TrainJob `a`, with the fields that reconcile reads, its Service, and a decision
 // by a plan.
 #pragma once

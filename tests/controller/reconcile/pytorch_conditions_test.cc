@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Conditions and counts of a PyTorchJob, as training-operator writes them.
 #include "controller/reconcile/pytorch_conditions.h"
 

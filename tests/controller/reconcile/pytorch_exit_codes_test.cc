@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every restartPolicy with every kind of exit code, in every role, under every limit.
 //
 // Never: a code other than 0 fails the job. ExitCode: codes 1-127 fail it; after 128-255 the pod is replaced.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which failure counts as the cause when several pods of a PyTorchJob fail.
 #include "controller/reconcile/pytorch_replicas.h"
 #include "tests/controller/reconcile/pytorch_world.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a PyTorchJob ends, is suspended, resumed and scaled, and is deleted.
 #include "tests/controller/reconcile/pytorch_world.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Restarts of one pod or of the whole PyTorchJob: each is counted once and happens after its pause.
 #include "tests/controller/reconcile/pytorch_world.h"
 

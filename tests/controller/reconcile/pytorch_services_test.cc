@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a PyTorchJob finds in the cluster: Services, pods of no owner or another one, other objects, its PodGroup.
 #include "controller/reconcile/pytorch_conditions.h"
 #include "tests/controller/reconcile/pytorch_world.h"

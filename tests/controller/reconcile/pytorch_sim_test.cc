@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random lives of PyTorchJobs in the model of pytorch_world.h. The controller is sometimes killed between two writes.
 // The seed of a failed life is printed; MUSTER_SIM_SEED=SEED runs only that life.
 #include <cstdlib>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A model of a cluster with a PyTorchJob `a`, its pods and its Services. Decisions about the job are carried out in it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random lives of TrainJobs against a model of the Job controller, the kubelet and an API server whose calls sometimes
 // fail. The seed of a failed life is printed; MUSTER_SIM_SEED=SEED runs only that life.
 #include <gtest/gtest.h>

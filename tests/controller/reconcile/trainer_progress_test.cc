@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "controller/reconcile/trainer_progress.h"
 
 #include <gtest/gtest.h>

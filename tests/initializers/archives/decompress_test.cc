@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How much memory a zstd frame needs, and how much it gets. Content: archive_reader_test.cc, extract_test.py.
 #include "initializers/archives/decompress.h"
 

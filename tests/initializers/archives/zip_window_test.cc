@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "initializers/archives/zip_window.h"
 
 #include <gtest/gtest.h>

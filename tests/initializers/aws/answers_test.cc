@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "initializers/aws/answers.h"
 
 #include <gmock/gmock.h>

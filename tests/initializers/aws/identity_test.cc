@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Our identity on AWS. The order of the steps was compared with botocore's on thousands of random settings. The cases
 // here tell the steps apart, add the names of other systems, and show what is refused.
 #include "initializers/aws/identity.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pages, errors and credentials as AWS, MinIO, Ceph's RGW, Garage, moto and others write them.
 #include "initializers/aws/s3_answers.h"
 #include "initializers/stores/xml_error.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which hash of an object's content follows from its headers. Values: by hashlib, zlib and a bitwise CRC, of "hello
 // world" and of 20 MiB + 1 byte in parts of 8 MiB.
 #include "initializers/aws/s3_checksums.h"

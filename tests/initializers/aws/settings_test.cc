@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The endpoints of S3 and STS. The addresses were compared, on random settings, with those that botocore 1.44.5 uses.
 #include "initializers/aws/settings.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Signature V4 against what AWS publishes (its signing test suite, the S3 API reference) and against botocore's
 // signers.
 #include "initializers/aws/sigv4.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pages, objects, errors and heads as Google Cloud Storage, fake-gcs-server and proxies write them.
 #include "initializers/google/gcs_answers.h"
 

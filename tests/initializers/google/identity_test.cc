@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "initializers/google/identity.h"
 
 #include <gmock/gmock.h>

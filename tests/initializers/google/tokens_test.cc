@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The assertion of a service account, checked with its public key. google_test.py tests the requests for tokens.
 #include "initializers/google/tokens.h"
 

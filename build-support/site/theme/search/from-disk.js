@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The search of a page that was opened from a disk. A browser lets such a page neither read a file nor start a worker.
 // So the index comes as a script, and the worker of the theme runs in a frame.
 if (location.protocol === "file:") {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Command kube is one binary with etcd and the Kubernetes components in it. It
 // dispatches on the name that it was called by (a symlink), or else on its
 // first argument, so that a build links once.
