@@ -54,6 +54,7 @@ class Reaper::Impl : public std::enable_shared_from_this<Impl> {
   void Close() {
     closed_ = true;
     watched_.clear();
+    traced_.clear();
     checks_.clear();
     boost::system::error_code ignored;
     signals_.close(ignored);
@@ -82,6 +83,8 @@ class Reaper::Impl : public std::enable_shared_from_this<Impl> {
     }
     watched_.insert_or_assign(pid, std::move(watched));
   }
+
+  void WatchTraced(pid_t pid, std::function<void()> stopped) { traced_.insert_or_assign(pid, std::move(stopped)); }
 
   void WatchStops(pid_t pid, std::function<void(int)> stopped) {
     if (auto found = watched_.find(pid); found != watched_.end()) found->second.stopped = std::move(stopped);
@@ -209,6 +212,11 @@ class Reaper::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   void Notify(const Reaped& reaped) {
+    const auto traced = traced_.extract(reaped.pid);
+    if (WIFSTOPPED(reaped.wait_status)) {  // only of a traced process: Wait() does not ask for other stops
+      if (traced) traced.mapped()();
+      return;
+    }
     auto found = watched_.find(reaped.pid);
     if (found == watched_.end()) return;  // an orphan: reaped, but not watched
     auto done = std::move(found->second.done);
@@ -220,6 +228,7 @@ class Reaper::Impl : public std::enable_shared_from_this<Impl> {
   asio::posix::stream_descriptor signals_;
   asio::steady_timer timer_;
   std::map<pid_t, Watched> watched_;
+  std::map<pid_t, std::function<void()>> traced_;
   std::vector<std::weak_ptr<std::function<void()>>> checks_;
   bool sweep_due_ = false;
   bool anything_reaped_ = false;
@@ -229,6 +238,7 @@ class Reaper::Impl : public std::enable_shared_from_this<Impl> {
 Reaper::Reaper(asio::io_context& loop) : impl_(std::make_shared<Impl>(loop)) { impl_->Open(); }
 Reaper::~Reaper() { impl_->Close(); }
 void Reaper::Watch(pid_t pid, std::function<void(const Reaped&)> done) { impl_->Watch(pid, std::move(done)); }
+void Reaper::WatchTraced(pid_t pid, std::function<void()> stopped) { impl_->WatchTraced(pid, std::move(stopped)); }
 void Reaper::WatchStops(pid_t pid, std::function<void(int)> stopped) { impl_->WatchStops(pid, std::move(stopped)); }
 std::shared_ptr<void> Reaper::AfterSweep(std::function<void()> check) { return impl_->AfterSweep(std::move(check)); }
 void Reaper::AwaitGroups(const std::vector<pid_t>& groups, TimePoint deadline) { impl_->AwaitGroups(groups, deadline); }

@@ -35,9 +35,11 @@ class Reaper {
   Reaper(const Reaper&) = delete;
   Reaper& operator=(const Reaper&) = delete;
 
-  // Calls `done` once, when `pid` (a child of this process) has been reaped. For a process that this one traces
-  // (ptrace): at its next stop or end, whichever wait4 reports first. Never calls `done` before it returns.
+  // Calls `done` once, when `pid` (a child of this process) has been reaped. Never calls `done` before it returns.
   void Watch(pid_t pid, std::function<void(const Reaped&)> done);
+  // Calls `stopped` once, at the next stop of `pid`, which this process traces (ptrace) and may watch, too. Never if
+  // the process ends before. Never calls `stopped` before it returns.
+  void WatchTraced(pid_t pid, std::function<void()> stopped);
   // Calls `stopped` each time a signal stops `pid`, which must be watched.
   void WatchStops(pid_t pid, std::function<void(int signal)> stopped);
   // Calls `check` after every sweep that reaped a process, so that callers can check whether a group is empty.

@@ -2,7 +2,6 @@
 #include "local/container/forced_exit.h"
 
 #include <sys/ptrace.h>
-#include <sys/wait.h>
 
 #include <cerrno>
 
@@ -19,8 +18,7 @@ Status ForceExit(launcher::Reaper& reaper, pid_t pid, int code, std::function<vo
         fmt::format("{}; a debugger traces it already, or kernel.yama.ptrace_scope or a seccomp profile forbids it",
                     Message(status)));
   }
-  reaper.Watch(pid, [pid, code, done = std::move(done)](const launcher::Reaped& news) {
-    if (!WIFSTOPPED(news.wait_status)) return;  // it has ended
+  reaper.WatchTraced(pid, [pid, code, done = std::move(done)] {
     const Status set = CallExitNext(pid, code);
     ptrace(PTRACE_DETACH, pid, nullptr, nullptr);
     done(set);

@@ -12,7 +12,7 @@
 
 namespace muster::local {
 
-// `pid`: a descendant that no process traces, and no child that the reaper watches. `done` is called on the loop, once:
+// `pid`: a descendant that no process traces. `done` is called on the loop, once:
 // with OK when the process is about to end, else with an error of ptrace(2); never if the process ends before, or never
 // stops (stuck in the kernel). Errors at once: the process may not be traced; names the remedy.
 Status ForceExit(launcher::Reaper& reaper, pid_t pid, int code, std::function<void(Status)> done);

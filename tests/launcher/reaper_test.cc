@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of this process: groups that got SIGKILL are waited for without the loop.
+// The end of this process: groups that got SIGKILL are waited for without the loop. A child that is traced.
+#include <sys/ptrace.h>
+
 #include "launcher/process.h"
 #include "tests/launcher/harness.h"
 
@@ -51,6 +53,20 @@ TEST_F(AwaitGroupsTest, LeavesOtherGroups) {
   ASSERT_EQ(reaped_.size(), 1u);
   EXPECT_EQ(reaped_[0].pid, group);
   EXPECT_TRUE(Exists(other));
+}
+
+TEST_F(AwaitGroupsTest, TellsTheStopOfATracedChildAndItsEnd) {
+  const pid_t pid = StartTwo("child");
+  ASSERT_EQ(ptrace(PTRACE_SEIZE, pid, nullptr, nullptr), 0) << strerror(errno);
+  bool stopped = false;
+  reaper_->WatchTraced(pid, [&] { stopped = true; });
+  ASSERT_EQ(ptrace(PTRACE_INTERRUPT, pid, nullptr, nullptr), 0) << strerror(errno);
+  ASSERT_TRUE(Until([&] { return stopped; }));
+  EXPECT_TRUE(reaped_.empty());
+  ASSERT_EQ(ptrace(PTRACE_DETACH, pid, nullptr, nullptr), 0) << strerror(errno);
+  ASSERT_EQ(kill(pid, SIGKILL), 0);
+  ASSERT_TRUE(Until([&] { return !reaped_.empty(); }));
+  EXPECT_EQ(WTERMSIG(reaped_[0].wait_status), SIGKILL);
 }
 
 TEST_F(AwaitGroupsTest, EndsAtTheDeadline) {

@@ -8,7 +8,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
-from local_case import LocalCase, free_port, plain_job, runtime, shell, train_job
+from local_case import LocalCase, OpenCase, free_port, plain_job, runtime, shell, train_job
 
 import class_runner  # local_case.py says where it is
 
@@ -202,6 +202,17 @@ class ExitCodes(LocalCase):
         said = self.run_job(plain_job("node", script), arguments=["--kill", "node:0:exit=143@first"])
         self.assertRegex(said, r"drill node:0:exit=143@first: node 0 on node-node-0-0.* ends with 143")
         self.assertRegex(said, r"node-node-0-0  exit code 143 .*, then success")
+
+
+class OpenExitCodes(OpenCase):
+    def test_a_nodes(self):
+        """Without bubblewrap the traced process is the container itself, a child of muster-local."""
+        script = (
+            f"if [ -e {self.folder}/back ]; then echo again; exit; fi; touch {self.folder}/back; echo first; sleep 1000"
+        )
+        said = self.run_job(plain_job("open", script), arguments=["--kill", "node:0:exit=143@first"])
+        self.assertRegex(said, r"drill node:0:exit=143@first: node 0 on open-node-0-0.* ends with 143")
+        self.assertRegex(said, r"open-node-0-0  exit code 143 .*, then success")
 
 
 if __name__ == "__main__":
