@@ -6,7 +6,9 @@ JOBS ?= $(shell nproc)
 TEST_JOBS ?= $(shell echo $$((2 * $(JOBS) + 2)))
 INITIALIZER_PACKAGES = $(shell grep -v '^\#' images/initializer-packages.txt)
 
-.PHONY: all deps data build demo test quick format check asan tsan e2e chaos soak bench fuzz lint images site dist install uninstall clean
+PROGRAMS = muster muster-initializer muster-local muster-controller muster-starter
+
+.PHONY: all deps data build demo test quick format check asan tsan arm64 arm64-programs test-arm64 e2e chaos soak bench fuzz lint images site dist install uninstall clean
 all: build
 
 deps:
@@ -119,16 +121,29 @@ lint: deps
 	@cmake --preset lint && cmake --build build/lint --target muster_proto muster_rsh_proto muster_version
 	@run-clang-tidy-16 -quiet -p build/lint -j $(JOBS) $(or $(FILES),'^$(CURDIR)/(base|net|http|rendezvous|launcher|rsh|agent|initializers|controller|local)/.*\.cc$$')
 
+# All for arm64 in build/arm64, by Debian's cross compiler. Its tests run in qemu's emulation of a processor, for two hours;
+# CONTRIBUTING.md says what cannot run there.
+arm64 arm64-programs: deps
+	@build-support/install-deps debian-packages-arm64.txt
+	@[ -f build/arm64/build.ninja ] || build-support/with-arm64 cmake --preset arm64
+	@build-support/with-arm64 cmake --build build/arm64 -j $(JOBS) --target $(if $(filter arm64,$@),all,$(PROGRAMS))
+test-arm64: data arm64
+	@build-support/with-arm64 ctest --test-dir build/arm64 --output-on-failure -j $(JOBS) $(ARM64_TESTS)
+
 # Archives in build/images for docker, podman, containerd and kind. REGISTRY stands before their names.
 images: deps
 	@[ -f build/build.ninja ] || cmake --preset release
 	@cmake --build build -j $(JOBS) --target muster muster-initializer muster-controller
 	@packaging/make-images $(if $(REGISTRY),--registry $(REGISTRY)) $(if $(TAG),--tag $(TAG))
 
-# The files of a release in build/dist: archives, packages for Debian and Fedora, a wheel, the chart, manifests, sums.
-dist: build
+# The files of a release in build/dist, for this machine's architecture and OTHERS: archives, packages for Debian and Fedora,
+# wheels, images, the chart, manifests, sums.
+OTHERS ?= $(if $(filter x86_64,$(shell uname -m)),arm64)
+dist: deps $(OTHERS:%=%-programs)
+	@[ -f build/build.ninja ] || cmake --preset release
+	@cmake --build build -j $(JOBS) --target $(PROGRAMS)
 	@build-support/setup-kubernetes >/dev/null
-	@packaging/make-dist
+	@packaging/make-dist --build build $(OTHERS:%=--build build/%) $(if $(REGISTRY),--registry $(REGISTRY))
 
 # The programs, their manuals and completions below PREFIX: `make install PREFIX=/opt/muster`. DESTDIR stands before it.
 PREFIX ?= /usr/local

@@ -25,6 +25,9 @@ file(RELATIVE_PATH MUSTER_SOURCES ${CMAKE_BINARY_DIR} ${CMAKE_SOURCE_DIR})
 file(RELATIVE_PATH MUSTER_BUILT ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
 set(MUSTER_PATHS -ffile-prefix-map=${CMAKE_SOURCE_DIR}/=${MUSTER_SOURCES} -ffile-prefix-map=${CMAKE_BINARY_DIR}=./${MUSTER_BUILT}
                  -ffile-prefix-map=${CMAKE_BINARY_DIR}/= -ffile-prefix-map=./= -gno-record-gcc-switches)
+if(CMAKE_SYSROOT)
+  list(APPEND MUSTER_PATHS -ffile-prefix-map=${CMAKE_SYSROOT}/=/)
+endif()
 add_compile_options(-Wall -Wextra -Werror -Wnon-virtual-dtor -Woverloaded-virtual -Wno-missing-field-initializers
                     ${MUSTER_PATHS} -ffunction-sections -fdata-sections)
 add_link_options(-Wl,--gc-sections)

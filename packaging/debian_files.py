@@ -6,24 +6,49 @@ import os
 import re
 import subprocess
 
-from release import Failed, output
+from release import ROOT, Failed, output
 
-# Debian's name of an architecture: its folder of libraries.
+# Debian's name of an architecture: its folder of libraries, which stands before the names of its tools.
 TRIPLETS = {"amd64": "x86_64-linux-gnu", "arm64": "aarch64-linux-gnu"}
+MACHINES = {"Advanced Micro Devices X86-64": "amd64", "AArch64": "arm64"}  # as readelf names them
 FACTS = (
     "Package: ${Package}\\nStatus: ${Status}\\nArchitecture: ${Architecture}\\n"
     "Source: ${source:Package} (${source:Version})\\nVersion: ${Version}\\n"
 )
 
 
+def own_architecture():
+    """Debian's name of this machine's architecture."""
+    return output("dpkg", "--print-architecture").strip()
+
+
+def architecture_of(binary):
+    """Debian's name of the architecture that `binary` is for. Failed: it is for none of TRIPLETS."""
+    machine = re.search(r"Machine:\s+(.+)", output("readelf", "-hW", binary))
+    if not machine or machine[1] not in MACHINES:
+        raise Failed(f"{binary} is for {machine[1] if machine else 'no machine'}; want {' or '.join(MACHINES)}")
+    return MACHINES[machine[1]]
+
+
+def debian_of(binary):
+    """The DebianFiles that `binary` was built with: this machine's, or those of setup-arm64."""
+    architecture = architecture_of(binary)
+    if architecture == own_architecture():
+        return DebianFiles("/", architecture)
+    if architecture != "arm64":
+        raise Failed(f"{binary} is for {architecture}; make its packages on such a machine")
+    return DebianFiles(output(os.path.join(ROOT, "build-support", "setup-arm64")).strip(), architecture)
+
+
 class DebianFiles:
-    def __init__(self, root="/", architecture=None):
-        """`root`: the folder of the Debian; its /var/lib/dpkg tells the packages. `architecture`: one of TRIPLETS; this
-        machine's."""
+    def __init__(self, root, architecture):
+        """`root`: the folder of the Debian; its /var/lib/dpkg tells the packages. `architecture`: one of TRIPLETS."""
         self.root = root
-        self.architecture = architecture or output("dpkg", "--print-architecture").strip()
-        if self.architecture not in TRIPLETS:
-            raise Failed(f"releases are made for {' and '.join(TRIPLETS)}, not for {self.architecture}")
+        self.architecture = architecture
+
+    def tool(self, name):
+        """The command `name`, such as strip, for binaries of the architecture."""
+        return f"{TRIPLETS[self.architecture]}-{name}"
 
     def place(self, path):
         return os.path.join(self.root, path.lstrip("/"))

@@ -11,6 +11,7 @@ import os
 import shutil
 import tarfile
 import tempfile
+from dataclasses import dataclass
 
 MEDIA = "application/vnd.oci.image."
 
@@ -34,39 +35,56 @@ def layer(root, moment):
     return content.getvalue()
 
 
-def write(folder, reference, layers, config, moment, architecture="amd64"):
-    """Writes an image of `layers` (tars, the lowest first) as the folder `folder` and as the archive `folder`.tar,
-    which replace older ones. Returns the digest of its manifest. `reference`: REPOSITORY:TAG with the registry's host,
-    such as docker.io/library/muster:latest. `config`: the image's own "config" object (Env, Entrypoint, User, Labels
-    ...). `architecture`: as Debian and the format name it.
+@dataclass(frozen=True)
+class Image:
+    """For one architecture, as Debian and the format name it. `layers`: tars, the lowest first. `config`: the image's
+    own "config" object (Env, Entrypoint, User, Labels ...)."""
+
+    architecture: str
+    layers: list
+    config: dict
+
+
+def write(folder, reference, images, moment):
+    """Writes `images`, of different architectures, as the folder `folder` and as the archive `folder`.tar, which
+    replace older ones. Returns the digest that the reference stands for: of the one manifest, or of the index of
+    several. `reference`: REPOSITORY:TAG with the registry's host, such as docker.io/library/muster:latest.
 
     The folder is an OCI image layout with the manifest.json that older `docker load` wants, so that docker, podman,
-    skopeo, kind and containerd all read it."""
+    skopeo, kind and containerd all read it. manifest.json knows no architectures: it has the first image."""
     layout = Layout(folder)
-    created = datetime.datetime.fromtimestamp(moment, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-    platform = {"architecture": architecture, "os": "linux"}
-    facts = {
-        **platform,
-        "created": created,
-        "config": config,
-        "rootfs": {
-            "type": "layers",
-            "diff_ids": [f"sha256:{hashlib.sha256(content).hexdigest()}" for content in layers],
-        },
-        "history": [{"created": created, "created_by": "make-images"} for _ in layers],
-    }
-    layer_blobs = [layout.add(f"{MEDIA}layer.v1.tar+gzip", compressed(content)) for content in layers]
-    config_blob = layout.add(f"{MEDIA}config.v1+json", as_json(facts))
-    manifest = layout.add_manifest(config_blob, layer_blobs)
-    layout.name(manifest, reference, platform=platform)
+    manifests = [write_image(layout, image, moment) for image in images]
+    top = manifests[0] if len(images) == 1 else layout.add_index(manifests)
+    layout.name(top, reference)
     path_of = lambda blob: blob["digest"].replace("sha256:", "blobs/sha256/")
+    first = json.loads(layout.blob(manifests[0]))
+    layers = [path_of(blob) for blob in first["layers"]]
     layout.save(
         "manifest.json",
-        as_json([{"Config": path_of(config_blob), "RepoTags": [reference], "Layers": list(map(path_of, layer_blobs))}]),
+        as_json([{"Config": path_of(first["config"]), "RepoTags": [reference], "Layers": layers}]),
     )
     with open(f"{folder}.tar", "wb") as file:
         file.write(layer(folder, moment))
-    return manifest["digest"]
+    return top["digest"]
+
+
+def write_image(layout, image, moment):
+    """Adds the blobs of an Image. Returns the descriptor of its manifest."""
+    created = datetime.datetime.fromtimestamp(moment, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    platform = {"architecture": image.architecture, "os": "linux"}
+    facts = {
+        **platform,
+        "created": created,
+        "config": image.config,
+        "rootfs": {
+            "type": "layers",
+            "diff_ids": [f"sha256:{hashlib.sha256(content).hexdigest()}" for content in image.layers],
+        },
+        "history": [{"created": created, "created_by": "make-images"} for _ in image.layers],
+    }
+    layer_blobs = [layout.add(f"{MEDIA}layer.v1.tar+gzip", compressed(content)) for content in image.layers]
+    config_blob = layout.add(f"{MEDIA}config.v1+json", as_json(facts))
+    return {**layout.add_manifest(config_blob, layer_blobs), "platform": platform}
 
 
 def write_artifact(path, reference, config, content, moment):
@@ -105,18 +123,27 @@ class Layout:
             media_type, as_json({"schemaVersion": 2, "mediaType": media_type, "config": config, "layers": layers})
         )
 
-    def name(self, manifest, reference, **more):
-        """Makes `manifest` what the layout contains under the name `reference`."""
+    def add_index(self, manifests):
+        media_type = f"{MEDIA}index.v1+json"
+        return self.add(media_type, as_json(index_of(manifests)))
+
+    def blob(self, descriptor):
+        with open(
+            os.path.join(self.folder, "blobs", "sha256", descriptor["digest"].removeprefix("sha256:")), "rb"
+        ) as file:
+            return file.read()
+
+    def name(self, descriptor, reference):
+        """Makes `descriptor`, of a manifest or an index, what the layout contains under the name `reference`."""
         annotations = {
             "io.containerd.image.name": reference,
             "org.opencontainers.image.ref.name": reference.rpartition(":")[2],
         }
-        index = {
-            "schemaVersion": 2,
-            "mediaType": f"{MEDIA}index.v1+json",
-            "manifests": [{**manifest, **more, "annotations": annotations}],
-        }
-        self.save("index.json", as_json(index))
+        self.save("index.json", as_json(index_of([{**descriptor, "annotations": annotations}])))
+
+
+def index_of(descriptors):
+    return {"schemaVersion": 2, "mediaType": f"{MEDIA}index.v1+json", "manifests": descriptors}
 
 
 def as_json(value):

@@ -56,12 +56,11 @@ def package(name):
 @dataclass(frozen=True)
 class Build:
     """A build of the programs. `folder`: CMake's. `speaker`: the folder of binaries of the same commit that run on this
-    machine, which print manuals and completions. `debian`: where the libraries come from. `strip`: its command."""
+    machine, which print manuals and completions. `debian`: where the libraries come from."""
 
     folder: str
     speaker: str
     debian: object
-    strip: str = "strip"
 
     def binary(self, name):
         return os.path.join(self.folder, "bin", name)
@@ -76,9 +75,9 @@ def write(prefix, name, build):
         for path in libraries:
             put(prefix, f"lib/{name}/{os.path.basename(path)}", source=build.debian.place(path), mode=0o644)
         os.chmod(os.path.join(prefix, "lib", name, os.path.basename(loader_of(libraries))), 0o755)
-        output(build.strip, "--strip-all", os.path.join(prefix, "bin", name))
+        output(build.debian.tool("strip"), "--strip-all", os.path.join(prefix, "bin", name))
     place = f"lib/{name}/{name}" if libraries else f"bin/{name}"
-    output(build.strip, "--strip-all", put(prefix, place, source=build.binary(name)))
+    output(build.debian.tool("strip"), "--strip-all", put(prefix, place, source=build.binary(name)))
     write_usage(prefix, name, build)
     write_licences(prefix, name, build, components)
     return components

@@ -12,6 +12,10 @@ from spdx import utc
 BUILD_TYPE = f"{SITE}/make-dist/v1"
 
 
+def name_of(facts):
+    return f"muster-{facts.version}-{facts.architecture}.provenance.json"
+
+
 def statement(digests, facts, commit, build):
     """`digests`: SHA-256 of each file of the release, by its name. `build`: a package_tree.Build."""
     compiler, flags = compiler_of(build.folder)
@@ -26,7 +30,7 @@ def statement(digests, facts, commit, build):
                 "internalParameters": {
                     "compiler": output(compiler, "--version").splitlines()[0],
                     "flags": flags,
-                    "linker": output("ld", "--version").splitlines()[0],
+                    "linker": output(build.debian.tool("ld"), "--version").splitlines()[0],
                     "cmake": output("cmake", "--version").splitlines()[0],
                     "distribution": distribution(),
                     "SOURCE_DATE_EPOCH": facts.moment,

@@ -48,6 +48,13 @@ def version_of(binary):
     return found.groups()
 
 
+def check_commit(binary, commit):
+    """Failed: `binary` is not of `commit`."""
+    with open(binary, "rb") as file:
+        if commit.encode() not in file.read():
+            raise Failed(f"{binary} is not of commit {commit} as the others are; build it again")
+
+
 def moment_of(commit):
     """The time of all files, in seconds since 1970: SOURCE_DATE_EPOCH, else that of the commit."""
     given = os.environ.get("SOURCE_DATE_EPOCH")

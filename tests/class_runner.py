@@ -5,10 +5,17 @@ It exits with 1 if a test failed or there was none, 0 if at least one passed, an
 skipped, so that a skipped class does not count as passed. The reason of each skip is printed last.
 """
 
+import os
 import sys
 import unittest
 
 SKIPPED = 77
+EMULATED = "MUSTER_EMULATED" in os.environ  # build-support/with-arm64 sets it
+
+
+def not_emulated(reason):
+    """For a test or a class that no emulated processor can pass. `reason`: what the emulator does not do."""
+    return unittest.skipIf(EMULATED, f"SKIPPED: under emulation: {reason}")
 
 
 class Result(unittest.TextTestResult):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""packaging/make-images: two runs give the same images, the images follow the format, and their binaries run. And
-build-support/flags.cmake: a build has the same bytes in every folder."""
+"""packaging/make-images: two runs give the same images, the images follow the format, and their binaries run. An image
+for several architectures is an index. And build-support/flags.cmake: a build has the same bytes in every folder."""
 
 import gzip
 import hashlib
@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tarfile
 import tempfile
 import unittest
@@ -17,6 +18,10 @@ import unittest
 import class_runner
 
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+sys.path.insert(0, os.path.join(ROOT, "packaging"))
+sys.dont_write_bytecode = True
+import oci_image
+
 BIN = os.environ.get("MUSTER_BIN", os.path.join(ROOT, "build", "bin"))
 NAMES = ("muster", "muster-initializer", "muster-controller")
 TIME = 1700000000
@@ -212,6 +217,35 @@ class Images(unittest.TestCase):
             env={**os.environ, "SOURCE_DATE_EPOCH": "now"},
         )
         self.assertIn("SOURCE_DATE_EPOCH is 'now'; want seconds since 1970", done.stderr)
+
+
+class Several(unittest.TestCase):
+    def test_an_image_for_two_architectures_is_an_index(self):
+        with tempfile.TemporaryDirectory(prefix="muster-index-test-") as folder:
+            images = []
+            for architecture in ("amd64", "arm64"):
+                root = os.path.join(folder, architecture)
+                os.makedirs(root)
+                with open(os.path.join(root, "program"), "w") as file:
+                    file.write(architecture)
+                images.append(oci_image.Image(architecture, [oci_image.layer(root, TIME)], {"Entrypoint": ["program"]}))
+            place = os.path.join(folder, "image")
+            digest = oci_image.write(place, "registry.example.com/team/image:1", images, TIME)
+            with tarfile.open(f"{place}.tar") as tar:
+                blob = lambda part: json.load(tar.extractfile(f"blobs/sha256/{part['digest'].removeprefix('sha256:')}"))
+                [entry] = json.load(tar.extractfile("index.json"))["manifests"]
+                self.assertEqual(entry["digest"], digest)
+                self.assertEqual(entry["mediaType"], "application/vnd.oci.image.index.v1+json")
+                self.assertEqual(entry["annotations"]["io.containerd.image.name"], "registry.example.com/team/image:1")
+                manifests = blob(entry)["manifests"]
+                self.assertEqual(
+                    [part["platform"] for part in manifests],
+                    [{"architecture": name, "os": "linux"} for name in ("amd64", "arm64")],
+                )
+                configs = [blob(blob(part)["config"]) for part in manifests]
+                self.assertEqual([config["architecture"] for config in configs], ["amd64", "arm64"])
+                [docker] = json.load(tar.extractfile("manifest.json"))
+                self.assertEqual(docker["Config"].rpartition("/")[2], blob(manifests[0])["config"]["digest"][7:])
 
 
 class Folders(unittest.TestCase):
