@@ -18,40 +18,9 @@ import urllib.request
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
-from local_case import BIN, DEADLINE, Job, LocalCase, clean, plain_job, runtime, train_job
+from local_case import BIN, DEADLINE, HANGS, CommandCase, Job, clean, plain_job, runtime, train_job
 
 import class_runner  # local_case.py says where it is
-
-HANGS = "trap 'echo bye; exit 0' TERM; echo here; while :; do sleep 0.05; done"
-
-
-class CommandCase(LocalCase):
-    def muster(self, *words, code=0):
-        """The output of the command, stdout and stderr."""
-        done = subprocess.run(
-            [os.path.join(BIN, "muster"), *words],
-            cwd=self.folder,
-            timeout=DEADLINE,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            env=clean(XDG_STATE_HOME=os.path.join(self.folder, "state")),
-        )
-        self.assertEqual(done.returncode, code, done.stdout)
-        return done.stdout
-
-    def row(self, name):
-        """The columns of the job's line of `muster ps`."""
-        return next(re.split(r"  +", line) for line in self.muster("ps").splitlines() if line.startswith(name + " "))
-
-    def hanging(self, name, **more):
-        job = self.start(plain_job(name, HANGS, **more))
-        job.await_("] here")
-        return job, self.processes()
-
-    def path(self, *parts):
-        return os.path.join(self.folder, "state", "muster", "jobs", *parts)
 
 
 class Ps(CommandCase):

@@ -13,10 +13,9 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
-from local_case import BIN, DEADLINE, OpenCase, clean, plain_job, runtime, wait_gone
+from local_case import BIN, DEADLINE, CommandCase, OpenCase, clean, plain_job, runtime, wait_gone
 
 import class_runner  # local_case.py says where it is
-from commands_test import CommandCase
 
 SECRET = """
 ---

@@ -20,6 +20,7 @@ from muster_case import DEADLINE, clean, open_to_all, wait_gone  # noqa: F401  #
 from free_port import free_port
 
 BIN = os.environ.get("MUSTER_BIN", os.path.join(HERE, "..", "..", "build", "bin"))
+HANGS = "trap 'echo bye; exit 0' TERM; echo here; while :; do sleep 0.05; done"
 
 
 def runtime(name, pod, torch=False, spec=""):
@@ -128,6 +129,8 @@ class Job:
 
 
 class LocalCase(unittest.TestCase):
+    bin = BIN  # the folder of the programs
+
     @classmethod
     def setUpClass(cls):
         if shutil.which("bwrap") is None:
@@ -154,7 +157,7 @@ class LocalCase(unittest.TestCase):
     def start(self, *files, env=None, arguments=()):
         self.count += 1
         names = [self.file(f"{self.count}-{i}.yaml", text) for i, text in enumerate(files)]
-        command = [os.path.join(BIN, "muster-local"), *arguments]
+        command = [os.path.join(self.bin, "muster-local"), *arguments]
         for name in names:
             command += ["-f", name]
         job = Job(
@@ -190,6 +193,37 @@ class LocalCase(unittest.TestCase):
         job = self.start(*files, **more)
         self.assertEqual(job.wait(), code, job.said)
         return job.said
+
+
+class CommandCase(LocalCase):
+    """With the commands that see and stop jobs."""
+
+    def muster(self, *words, code=0):
+        """The output of the command, stdout and stderr."""
+        done = subprocess.run(
+            [os.path.join(self.bin, "muster"), *words],
+            cwd=self.folder,
+            timeout=DEADLINE,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=clean(XDG_STATE_HOME=os.path.join(self.folder, "state")),
+        )
+        self.assertEqual(done.returncode, code, done.stdout)
+        return done.stdout
+
+    def row(self, name):
+        """The columns of the job's line of `muster ps`."""
+        return next(re.split(r"  +", line) for line in self.muster("ps").splitlines() if line.startswith(name + " "))
+
+    def hanging(self, name, **more):
+        job = self.start(plain_job(name, HANGS, **more))
+        job.await_("] here")
+        return job, self.processes()
+
+    def path(self, *parts):
+        return os.path.join(self.folder, "state", "muster", "jobs", *parts)
 
 
 class OpenCase(LocalCase):

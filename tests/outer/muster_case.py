@@ -213,12 +213,13 @@ class MusterCase(unittest.TestCase):
         stdin=subprocess.DEVNULL,
         prefix=(),
         subcommand="run",
+        binary=MUSTER,
         **popen,
     ):
         """Starts `muster run arguments`, or another subcommand, by default with the obedient worker as its script.
 
-        `prefix`: a command that executes the words after it, in the same process."""
-        command = [*prefix, MUSTER, subcommand, *arguments]
+        `prefix`: a command that executes the words after it, in the same process. `binary`: another `muster`."""
+        command = [*prefix, binary, subcommand, *arguments]
         if worker:
             command += [WORKER, *script_args]
         environment = clean(

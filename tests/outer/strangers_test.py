@@ -12,30 +12,7 @@ import time
 from muster_case import DEADLINE, MUSTER, main, sanitized
 from nodes_case import Nodes
 
-PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-
-
-def frame(kind, flags, stream, payload=b""):
-    return struct.pack(">I", len(payload))[1:] + bytes([kind, flags]) + struct.pack(">I", stream) + payload
-
-
-def headers(path="/muster.rendezvous.v1.Rendezvous/Attend"):
-    fields = (
-        (":method", "POST"),
-        (":scheme", "http"),
-        (":path", path),
-        (":authority", "x"),
-        ("te", "trailers"),
-        ("content-type", "application/grpc"),
-    )
-    block = b"".join(
-        b"\0" + bytes([len(name)]) + name.encode() + bytes([len(value)]) + value.encode() for name, value in fields
-    )
-    return frame(1, 4, 1, block)
-
-
-SETTINGS = frame(4, 0, 0)
-CALL = PREFACE + SETTINGS + headers()
+from http2_frames import CALL, PREFACE, SETTINGS, frame, headers
 
 # Bytes that are sent at once, and bytes that follow one at a time.
 ON_THE_CONTROL_PORT = {
