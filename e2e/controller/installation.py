@@ -20,11 +20,11 @@ def missing_binaries(folder):
     return [name for name in BINARIES if not os.access(os.path.join(folder, name), os.X_OK)]
 
 
-def load_images(node, folder):
+def load_images(node, folder, tag=TAG):
     """Builds images of the binaries in `folder`, as `make images` does."""
     out = node.path("images")
     made = subprocess.run(
-        [os.path.join(ROOT, "packaging", "make-images"), "--bin", folder, "--out", out, "--tag", TAG],
+        [os.path.join(ROOT, "packaging", "make-images"), "--bin", folder, "--out", out, "--tag", tag],
         capture_output=True,
         text=True,
     )
@@ -37,10 +37,24 @@ def load_images(node, folder):
 
 def install(cluster, tag=TAG):
     """Installs Muster, or upgrades it to images of another tag. Definitions come first: runtimes need them."""
-    cluster.kubectl("apply", "--server-side", "-k", os.path.join(MANIFESTS, "base", "crds"))
+    install_definitions(cluster)
+    install_controller(cluster, tag)
+
+
+def install_definitions(cluster, sources=ROOT):
+    """`sources`: the tree of the version that is installed."""
+    folder = os.path.join(sources, "controller", "manifests")
+    cluster.kubectl("apply", "--server-side", "-k", os.path.join(folder, "base", "crds"))
+    cluster.kubectl("apply", "--server-side", "-f", os.path.join(folder, "components", "pytorchjob", "crd.yaml"))
     cluster.kubectl("wait", "--for=condition=Established", "--timeout=180s", "crd", "--all")
-    rendered = cluster.kubectl("kustomize", os.path.join(ROOT, "e2e", "controller", "manifests"))
-    cluster.kubectl("apply", "--server-side", "-f", "-", content=rendered.replace(f":{TAG}\n", f":{tag}\n"))
+
+
+def install_controller(cluster, tag=TAG, sources=ROOT):
+    """Applies all objects but the definitions, with images of that tag, and waits until the controller runs."""
+    rendered = cluster.kubectl("kustomize", os.path.join(sources, "e2e", "controller", "manifests"))
+    objects = [one for one in rendered.split("\n---\n") if "\nkind: CustomResourceDefinition\n" not in f"\n{one}"]
+    content = "\n---\n".join(objects).replace(f":{TAG}\n", f":{tag}\n")
+    cluster.kubectl("apply", "--server-side", "-f", "-", content=content)
     cluster.kubectl("rollout", "status", f"deployment/{DEPLOYMENT}", "-n", NAMESPACE, "--timeout=180s", seconds=200)
 
 

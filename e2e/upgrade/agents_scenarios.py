@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Agents of both versions in one rendezvous, on this machine. The first version's agent coordinates."""
+
+import signal
+import socket
+import subprocess
+
+from muster_case import DEADLINE, clean, wait_gone
+from nodes_case import Nodes
+
+import versions
+from http2_frames import CALL, answer, field, message
+
+WRONG_PROTOCOL = 99
+
+
+class Mixed:
+    """A mixin of Nodes, beside OldFirst or NewFirst."""
+
+    def of(self, version, endpoint, nnodes, *arguments, host=False, conf="last_call_timeout=1", **more):
+        """An agent of that version. `host`: it owns the endpoint, so it coordinates."""
+        conf = f"{conf},is_host={int(host)}"
+        return self.node(endpoint, nnodes, "--rdzv-conf", conf, *arguments, binary=version.muster, **more)
+
+    def mixed_pair(self, *arguments, nnodes="2", **more):
+        """(endpoint, the coordinator of the first version, a node of the second one)"""
+        endpoint = self.endpoint()
+        host = self.of(self.first, endpoint, nnodes, *arguments, host=True, **more)
+        return endpoint, host, self.of(self.second, endpoint, nnodes, *arguments, **more)
+
+    def worker_of(self, agent, workers):
+        return next(worker for worker in workers if worker.hello["ppid"] == agent.pid)
+
+    def all_exit(self, workers, *agents):
+        for worker in workers:
+            worker.tell("exit 0")
+        self.assertEqual([agent.wait() for agent in agents], [0] * len(agents))
+
+    def test_success(self):
+        _, *pair = self.mixed_pair(nproc=2)
+        workers = self.workers(4)
+        self.assertEqual([worker.rank for worker in workers], [0, 1, 2, 3])
+        self.assertEqual({worker.world_size for worker in workers}, {4})
+        self.assertEqual({worker.env["MASTER_PORT"] for worker in workers}, {workers[0].env["MASTER_PORT"]})
+        self.all_exit(workers, *pair)
+
+    def fails_and_restarts(self, which):
+        _, *pair = self.mixed_pair("--max-restarts", "1", nproc=2)
+        self.worker_of(pair[which], self.workers(4)).tell("exit 3")
+        again = self.workers(4)
+        self.assertEqual({(worker.restarts, worker.round) for worker in again}, {(1, 1)})
+        self.all_exit(again, *pair)
+
+    def test_a_worker_of_the_coordinator_fails(self):
+        self.fails_and_restarts(0)
+
+    def test_a_worker_of_the_member_fails(self):
+        self.fails_and_restarts(1)
+
+    def fails_for_good(self, which):
+        """Both agents end with the worker's code, and both name it as the cause."""
+        _, *pair = self.mixed_pair(nproc=2)
+        workers = self.workers(4)
+        failing = self.worker_of(pair[which], workers)
+        failing.tell("exit 3")
+        self.assertEqual([agent.wait() for agent in pair], [3, 3])
+        for agent in pair:
+            self.assertRegex(agent.output(), rf"rank\s*:\s*{failing.rank} ")
+
+    def test_a_failure_of_the_coordinators_node_ends_both(self):
+        self.fails_for_good(0)
+
+    def test_a_failure_of_the_members_node_ends_both(self):
+        self.fails_for_good(1)
+
+    def test_the_other_version_takes_over(self):
+        """The coordinator is killed. The other version coordinates, and takes in a new node of the first version,
+        which owns the endpoint again and is told who coordinates."""
+        endpoint, host, guest = self.mixed_pair(nnodes="1:2")
+        before = self.workers(2)
+        host.send(signal.SIGKILL)
+        self.assertTrue(wait_gone(self.worker_of(host, before).pid))
+        (alone,) = self.round_of(1, at_least=1)
+        self.assertEqual((alone.hello["ppid"], alone.restarts), (guest.pid, 0))
+        back = self.of(self.first, endpoint, "1:2", host=True)
+        both = self.round_of(2, at_least=alone.round + 1)
+        self.assertEqual({worker.hello["ppid"] for worker in both}, {guest.pid, back.pid})
+        self.all_exit(both, guest, back)
+
+    def test_the_other_version_is_replaced(self):
+        _, host, guest = pair = self.mixed_pair()
+        lost = self.worker_of(guest, self.workers(2))
+        guest.send(signal.SIGKILL)
+        self.assertTrue(wait_gone(lost.pid))
+        replacement = self.of(self.first, pair[0], "2")
+        self.all_exit(self.round_of(2, at_least=1), host, replacement)
+
+    def test_three_nodes_of_which_one_leaves(self):
+        """Two of the first version and one of the second, which is told to stop: the others go on."""
+        endpoint, host, guest = self.mixed_pair(nnodes="2:3", conf="last_call_timeout=600")
+        third = self.of(self.first, endpoint, "2:3", conf="last_call_timeout=600")
+        self.assertEqual({worker.world_size for worker in self.workers(3)}, {3})
+        guest.send(signal.SIGTERM)
+        left = self.round_of(2, at_least=1)
+        self.assertEqual(guest.wait(), 143)
+        self.assertEqual({worker.restarts for worker in left}, {0})
+        self.all_exit(left, host, third)
+
+    def test_what_the_other_version_shows(self):
+        """`muster status` and `muster top` of each version ask the coordinator."""
+        endpoint, *pair = self.mixed_pair()
+        workers = self.workers(2)
+        for version in (self.first, self.second):
+            for words in (["status", endpoint, "--json"], ["top", endpoint, "--once", "--json"]):
+                done = subprocess.run(
+                    [version.muster, *words], capture_output=True, text=True, env=clean(), timeout=DEADLINE
+                )
+                self.assertEqual(done.returncode, 0, done.stderr)
+                for agent in pair:
+                    self.assertIn(str(agent.pid), done.stdout)
+        self.all_exit(workers, *pair)
+
+    def test_another_protocol_is_refused(self):
+        """By the bytes of a node that speaks it. The job goes on."""
+        endpoint = self.endpoint()
+        host = self.of(self.first, endpoint, "2", host=True)
+        self.wait_for_port(endpoint)
+        name, _, port = endpoint.rpartition(":")
+        node = field(1, b"from-afar")
+        hello = field(1, WRONG_PROTOCOL) + field(2, b"9.9.9") + field(3, b"job") + field(4, node)
+        with socket.create_connection((name, int(port)), DEADLINE) as link:
+            link.sendall(CALL + message(field(1, hello)))
+            said = answer(link).decode(errors="replace")
+        refusal = (
+            rf"from-afar.* speaks rendezvous protocol {WRONG_PROTOCOL} \(muster 9\.9\.9\), "
+            r"this coordinator protocol \d+ \(muster \d\S*\): use the same muster on every node"
+        )
+        for text in (said, self.wait_for_output(host, "from-afar")):
+            self.assertRegex(text, refusal)
+        guest = self.of(self.second, endpoint, "2")
+        self.all_exit(self.workers(2), host, guest)
+
+
+class OldCoordinator(Mixed, versions.OldFirst, Nodes):
+    pass
+
+
+class NewCoordinator(Mixed, versions.NewFirst, Nodes):
+    pass
