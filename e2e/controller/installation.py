@@ -11,6 +11,7 @@ from processes import Broken
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 MANIFESTS = os.path.join(ROOT, "controller", "manifests")
 NAMESPACE = "kubeflow-system"
+LEASE = "lease/trainer.kubeflow.org"
 DEPLOYMENT = "kubeflow-trainer-controller-manager"
 TAG = "e2e"  # of Muster's images
 BINARIES = ("muster", "muster-initializer", "muster-controller")  # each of them has an image
@@ -49,13 +50,30 @@ def install_definitions(cluster, sources=ROOT):
     cluster.kubectl("wait", "--for=condition=Established", "--timeout=180s", "crd", "--all")
 
 
-def install_controller(cluster, tag=TAG, sources=ROOT):
-    """Applies all objects but the definitions, with images of that tag, and waits until the controller runs."""
+def install_controller(cluster, tag=TAG, sources=ROOT, agent=None):
+    """Applies all objects but the definitions, with images of that tag, and waits until the controller runs. `agent`:
+    another tag of the agent's image."""
     rendered = cluster.kubectl("kustomize", os.path.join(sources, "e2e", "controller", "manifests"))
     objects = [one for one in rendered.split("\n---\n") if "\nkind: CustomResourceDefinition\n" not in f"\n{one}"]
-    content = "\n---\n".join(objects).replace(f":{TAG}\n", f":{tag}\n")
+    content = "\n---\n".join(objects).replace(f" muster:{TAG}\n", f" muster:{agent or tag}\n")
+    content = content.replace(f":{TAG}\n", f":{tag}\n")
     cluster.kubectl("apply", "--server-side", "-f", "-", content=content)
     cluster.kubectl("rollout", "status", f"deployment/{DEPLOYMENT}", "-n", NAMESPACE, "--timeout=180s", seconds=200)
+
+
+def await_leader(cluster, tag):
+    """Waits until a controller of that tag leads."""
+    new = {
+        pod["metadata"]["name"]
+        for pod in cluster.get("pods", "-n", NAMESPACE)["items"]
+        if pod["spec"]["containers"][0]["image"].endswith(f"muster-controller:{tag}")
+        and "deletionTimestamp" not in pod["metadata"]
+    }
+    if len(new) != 2:
+        raise Broken(f"{len(new)} controllers of 2 have the tag {tag}")
+    cluster.await_object(
+        LEASE, lambda lease: lease["spec"].get("holderIdentity", "").rpartition("_")[0] in new, NAMESPACE
+    )
 
 
 def save(cluster, namespace, folder):

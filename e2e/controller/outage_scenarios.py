@@ -9,10 +9,9 @@ import time
 from cluster import json_stream
 from digits import Digits
 from images import BUSYBOX
-from installation import BINARIES, NAMESPACE, TAG, install
+from installation import BINARIES, LEASE, NAMESPACE, TAG, await_leader, install
 from scenario import Scenario, runtime, shell, train_job
 
-LEASE = "lease/trainer.kubeflow.org"
 CONTROLLER = "muster-controller"
 EPOCHS = 40
 JOB_SECONDS = 300  # from the creation of a job to its end
@@ -134,16 +133,7 @@ class Outages(Digits):
     def upgrade(self, tag):
         """Installs images of `tag`, and waits until a new controller leads, whose plans have the agent of that tag."""
         install(self.cluster, tag)
-        new = {
-            pod["metadata"]["name"]
-            for pod in self.cluster.get("pods", "-n", NAMESPACE)["items"]
-            if pod["spec"]["containers"][0]["image"].endswith(f"{CONTROLLER}:{tag}")
-            and "deletionTimestamp" not in pod["metadata"]
-        }
-        self.assertEqual(len(new), 2)
-        self.cluster.await_object(
-            LEASE, lambda lease: lease["spec"].get("holderIdentity", "").rpartition("_")[0] in new, NAMESPACE
-        )
+        await_leader(self.cluster, tag)
 
     @contextlib.contextmanager
     def held(self, rank):

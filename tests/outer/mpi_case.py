@@ -32,9 +32,7 @@ class MpiPods:
         cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
         cls.program = os.path.join(cls.folder, "program")
         subprocess.run([cls.mpicc, "-O1", "-o", cls.program, PROGRAM], check=True, env={**os.environ, **cls.installed})
-        bin_folder = os.path.join(cls.folder, "bin")
-        subprocess.run([MUSTER, "install", bin_folder], check=True, capture_output=True)
-        cls.muster = os.path.join(bin_folder, "muster")
+        cls.install_agents()
         cls.etc = networks.lay_etc(cls.folder)
 
     def setUp(self):
@@ -44,6 +42,17 @@ class MpiPods:
         self.token = os.path.join(self.dir, "token")
         with open(self.token, "w") as file:
             file.write("s3cret")
+
+    @classmethod
+    def install_agents(cls):
+        cls.muster = cls.install(MUSTER, "bin")
+
+    @classmethod
+    def install(cls, binary, name):
+        """Installs an agent as an init container does, and returns its path."""
+        folder = os.path.join(cls.folder, name)
+        subprocess.run([binary, "install", folder], check=True, capture_output=True)
+        return os.path.join(folder, "muster")
 
     def muster_of(self, _pod):
         """The agent in the pod."""
