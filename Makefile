@@ -8,7 +8,7 @@ INITIALIZER_PACKAGES = $(shell grep -v '^\#' images/initializer-packages.txt)
 
 PROGRAMS = muster muster-initializer muster-local muster-controller muster-starter
 
-.PHONY: all deps data build demo test quick format check asan tsan arm64 arm64-programs test-arm64 e2e chaos soak bench fuzz lint images site dist install uninstall clean
+.PHONY: all deps data build demo test quick format check asan tsan arm64 arm64-programs test-arm64 e2e chaos upgrade soak bench fuzz lint images site dist install uninstall clean
 all: build
 
 deps:
@@ -87,6 +87,15 @@ chaos: build
 	@build-support/setup-go-server minio >/dev/null
 	@build-support/setup-go-server kueue >/dev/null
 	@e2e/chaos/run $(if $(SEED),--seed $(SEED)) --minutes $(or $(MINUTES),10)
+
+# An old version and this build together, in one job, one cluster and one folder, as root: `make upgrade SCENARIOS=agents`.
+# The first run builds the old version; OLD=REF names another one.
+upgrade: build
+	@build-support/install-deps debian-packages-e2e.txt
+	@build-support/setup-torch-data >/dev/null
+	@build-support/setup-kubernetes >/dev/null
+	@build-support/setup-go-server helm >/dev/null || echo "Helm could not be built: its scenario will be skipped" >&2
+	@e2e/upgrade/run $(if $(OLD),--old $(OLD)) $(SCENARIOS)
 
 # The controller while jobs come and go at 2 a second on fake nodes: `make soak HOURS=1`.
 soak: build

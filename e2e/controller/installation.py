@@ -42,11 +42,12 @@ def install(cluster, tag=TAG):
     install_controller(cluster, tag)
 
 
-def install_definitions(cluster, sources=ROOT):
-    """`sources`: the tree of the version that is installed."""
+def install_definitions(cluster, sources=ROOT, *flags):
+    """`sources`: the tree of the version that is installed. `flags`: of `kubectl apply`."""
     folder = os.path.join(sources, "controller", "manifests")
-    cluster.kubectl("apply", "--server-side", "-k", os.path.join(folder, "base", "crds"))
-    cluster.kubectl("apply", "--server-side", "-f", os.path.join(folder, "components", "pytorchjob", "crd.yaml"))
+    apply = ("apply", "--server-side", *flags)
+    cluster.kubectl(*apply, "-k", os.path.join(folder, "base", "crds"))
+    cluster.kubectl(*apply, "-f", os.path.join(folder, "components", "pytorchjob", "crd.yaml"))
     cluster.kubectl("wait", "--for=condition=Established", "--timeout=180s", "crd", "--all")
 
 

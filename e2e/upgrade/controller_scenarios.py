@@ -20,7 +20,7 @@ class Upgrades(RunningJobs):
         await_leader(self.cluster, version.name)
 
     def test_rolled_back(self):
-        """New definitions, the new controller, jobs of it; then the old controller, which ends all jobs."""
+        """New definitions, the new controller, jobs of it; then all of the old version, which ends all jobs."""
         self.begin("old")
         before = self.pods()
         install_definitions(self.cluster, NEW.sources)
@@ -30,6 +30,7 @@ class Upgrades(RunningJobs):
         names = self.begin("new", ("torch", "pytorch"))
         self.assertEqual(self.agents_of(*names), {NEW.name})
         before = self.pods()
+        install_definitions(self.cluster, OLD.sources)
         self.lead(OLD)
         self.step(2)
         self.assertEqual(self.pods(), before)

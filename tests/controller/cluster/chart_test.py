@@ -437,6 +437,18 @@ class ChartValues(PackagingCase):
             self.assertEqual(done.returncode, 1, value)
             self.assertIn(message, done.stderr, value)
 
+    def test_values_of_an_older_chart_are_refused(self):
+        """As `helm upgrade --reuse-values` keeps them: without the parts that this chart has in addition."""
+        parts = {name.rpartition(".")[0] for name in chart_values()} - {""}
+        parts |= {name.rpartition(".")[0] for name in parts} - {""}
+        with open(os.path.join(CHART, "templates", "_values.tpl")) as template:
+            checked = re.findall(r"[\w.]+", " ".join(re.findall(r'^  "([^"]+)"', template.read(), re.MULTILINE)))
+        self.assertEqual(sorted(checked), sorted(parts))
+        for part in ("serviceAccount", "metrics.tls", "runtimes.plain.image"):
+            done = helm(self.cluster, "template", "muster", CHART, "--set", f"{part}=null")
+            self.assertEqual(done.returncode, 1, part)
+            self.assertIn(f"the values lack `{part}`, which this chart has: upgrade with --reset-then-", done.stderr)
+
     def test_a_parent_chart_may_say_what_it_needs(self):
         made = self.by_place({"global": {"imageRegistry": "r.example.com"}, "enabled": True})
         self.assertEqual(made, self.by_place({}))
