@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Agents of both versions in one rendezvous, on this machine. The first version's agent coordinates."""
 
+import json
+import os
 import signal
 import socket
 import subprocess
@@ -116,9 +118,48 @@ class Mixed:
                     [version.muster, *words], capture_output=True, text=True, env=clean(), timeout=DEADLINE
                 )
                 self.assertEqual(done.returncode, 0, done.stderr)
-                for agent in pair:
-                    self.assertIn(str(agent.pid), done.stdout)
+                shown = [agent.pid for agent in pair] if words[0] == "status" else [worker.pid for worker in workers]
+                for pid in shown:
+                    self.assertIn(f'"pid":{pid},', done.stdout.replace(" ", ""))
         self.all_exit(workers, *pair)
+
+    def test_records_of_the_other_version(self):
+        """`muster report` of each version reads the records of both."""
+        endpoint = self.endpoint()
+        logs = os.path.join(self.dir, "logs")
+        pair = [
+            self.of(version, endpoint, "2", "--log-dir", os.path.join(logs, version.name), host=version is self.first)
+            for version in (self.first, self.second)
+        ]
+        failing = self.worker_of(pair[1], self.workers(2))
+        failing.tell("exit 3")
+        self.assertEqual([agent.wait() for agent in pair], [3, 3])
+        for version in (self.first, self.second):
+            done = subprocess.run(
+                [version.muster, "report", logs, "--json"],
+                capture_output=True,
+                text=True,
+                env=clean(),
+                timeout=DEADLINE,
+            )
+            self.assertEqual(done.returncode, 0, done.stderr)
+            (run,) = json.loads(done.stdout)["runs"]
+            (attempt,) = run["attempts"]
+            self.assertEqual((run["exit_code"], len(attempt["nodes"])), (3, 2), run)
+            self.assertIn((failing.rank, 3), [(one["rank"], one["exit_code"]) for one in attempt["failures"]])
+
+    def test_standby_workers(self):
+        """After a failure the workers of both nodes begin in standbys."""
+        words = ("--standby-workers", "auto", "--standby-delay", "0s", "--log-level", "debug")
+        _, *pair = self.mixed_pair("--max-restarts", "1", *words)
+        workers = self.workers(2)
+        for agent in pair:
+            self.wait_for_output(agent, "a standby worker is ready")
+        workers[1].tell("exit 3")
+        again = self.workers(2)
+        for agent in pair:
+            self.wait_for_output(agent, "1 of 1 worker began in a standby")
+        self.all_exit(again, *pair)
 
     def test_another_protocol_is_refused(self):
         """By the bytes of a node that speaks it. The job goes on."""

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The state folder of `muster local`: jobs of one version, seen, stopped and run again by the other one."""
 
+import json
 import os
+import shutil
 import signal
 
 from local_case import HANGS, CommandCase, Job, clean, plain_job, train_job
@@ -64,6 +66,20 @@ class Local:
         self.assertIn("bye", follower.said)
         self.assert_gone(processes)
         self.assertEqual(self.by(self.first).row("runs")[2], "Stopped")
+
+    def test_an_agent_of_the_other_version(self):
+        """Only one of the two packages has been upgraded: `muster` is of one version, `muster-local` of the other."""
+        self.bin = os.path.join(self.folder, "bin")
+        os.mkdir(self.bin)
+        for version, program in ((self.first, "muster"), (self.second, "muster-local")):
+            shutil.copy(version.program(program), self.bin)
+        script = self.file("say.py", SAYS)
+        said = self.run_job(train_job("both", f"[torchrun, {script}]", processes=2))
+        for rank in range(4):
+            self.assertIn(f"[rank{rank}]:I am {rank}\n", said)
+        job = json.loads(self.muster("ps", "--json"))[0]
+        self.assertEqual((job["state"], job["exit_code"]), ("Complete", 0), job)
+        self.run_job(train_job("fails", "[torchrun, --no-python, sh, -c, exit 7]"), code=7)
 
     def test_a_job_in_the_background(self):
         self.addCleanup(lambda: self.muster("stop", "--all", "--now"))
