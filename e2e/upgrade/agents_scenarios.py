@@ -108,6 +108,17 @@ class Mixed:
         self.assertEqual({worker.restarts for worker in left}, {0})
         self.all_exit(left, host, third)
 
+    def test_a_coordinator_alone(self):
+        """It is of the first version. `muster wait` of the second one sees that it is there."""
+        server = self.with_pipes(
+            [self.first.muster, "coordinator", "--listen", "127.0.0.1:0"], stderr=subprocess.DEVNULL, text=True
+        )
+        endpoint = f"127.0.0.1:{server.stdout.readline().rsplit(':', 1)[1].strip()}"
+        waits = self.start("--rendezvous", endpoint, subcommand="wait", worker=False, binary=self.second.muster)
+        self.assertEqual(waits.wait(), 0, waits.output())
+        agents = [self.of(version, endpoint, "2") for version in (self.first, self.second)]
+        self.all_exit(self.workers(2), *agents)
+
     def test_what_the_other_version_shows(self):
         """`muster status` and `muster top` of each version ask the coordinator."""
         endpoint, *pair = self.mixed_pair()

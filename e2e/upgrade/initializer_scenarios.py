@@ -3,8 +3,10 @@
 checks."""
 
 import glob
+import io
 import os
 import signal
+import tarfile
 import unittest.mock
 
 import initializer_case
@@ -116,6 +118,25 @@ class Downloads:
             end = self.succeeds(f"file://{source}", expected)
         self.assertGreaterEqual(end["kept"], (FILES // 2 - 1) * MIB)
         self.assertEqual(end["kept"] + end["received"], FILES * MIB)
+
+    def test_an_archive_that_was_half_unpacked(self):
+        self.flags = ("--extract",)
+        source = os.path.join(self.dir, "source")
+        os.mkdir(source)
+        expected = {f"{number}.bin": some_bytes(40_000, number) for number in range(100)}
+        with tarfile.open(os.path.join(source, "data.tar.gz"), "w:gz", compresslevel=1) as archive:
+            for name, content in expected.items():
+                member = tarfile.TarInfo(name)
+                member.size = len(content)
+                archive.addfile(member, io.BytesIO(content))
+        library = os.path.join(versions.NEW.folder, "dies_at_rename.so")
+        with self.by(self.first), unittest.mock.patch.dict(os.environ, MUSTER_DIES_AT_RENAME=library):
+            self.assertTrue(self.dies_at_rename(50, f"file://{source}"))
+        self.assertEqual(len(self.staged()), 49)
+        with self.by(self.second):
+            self.succeeds(f"file://{source}", expected)
+        with self.by(self.first):
+            self.assertTrue(self.succeeds(f"file://{source}", expected)["unchanged"])
 
 
 class OldDownload(Downloads, versions.OldFirst, InitializerCase):

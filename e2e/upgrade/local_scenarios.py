@@ -8,6 +8,7 @@ import signal
 
 from local_case import HANGS, CommandCase, Job, clean, plain_job, train_job
 
+import images_test
 import versions
 
 SAYS = """import os
@@ -80,6 +81,19 @@ class Local:
         job = json.loads(self.muster("ps", "--json"))[0]
         self.assertEqual((job["state"], job["exit_code"]), ("Complete", 0), job)
         self.run_job(train_job("fails", "[torchrun, --no-python, sh, -c, exit 7]"), code=7)
+
+    def test_an_unpacked_image(self):
+        """The other version uses the files that one has unpacked."""
+        if not os.path.exists(images_test.BUSYBOX):
+            self.skipTest("busybox-static is not installed")
+        path = os.path.join(self.folder, "image.tar")
+        with open(path, "wb") as file:
+            file.write(images_test.oci_layout([images_test.lower_layer(), images_test.upper_layer()]))
+        job = plain_job("in-image", "echo in $(cat /opt/app/name)")
+        for version, unpacks in ((self.first, True), (self.second, False), (self.first, False)):
+            said = self.by(version).run_job(job, arguments=["--oci", path])
+            self.assertIn("] in layers", said)
+            self.assertEqual("unpacks it; later runs use the unpacked files" in said, unpacks, said)
 
     def test_a_job_in_the_background(self):
         self.addCleanup(lambda: self.muster("stop", "--all", "--now"))
