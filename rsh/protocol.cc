@@ -84,8 +84,9 @@ Status Unknown() { return absl::InvalidArgumentError("a message of the remote sh
 Status CheckProtocol(int protocol) {
   if (protocol == kRshProtocol) return absl::OkStatus();
   return absl::InvalidArgumentError(fmt::format(
-      "the other side speaks version {} of the remote shell's protocol, this one {}; run the same muster in every pod",
-      protocol, kRshProtocol));
+      "the caller speaks version {} of the remote shell's protocol, this pod version {} (muster {}); run the "
+      "same muster in every pod",
+      protocol, kRshProtocol, Version()));
 }
 
 Status CheckCode(int code) {

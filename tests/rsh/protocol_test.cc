@@ -2,6 +2,7 @@
 // Messages of the remote shell, compared with protobuf's encoding, whole and in pieces. Wrong messages are errors.
 #include "rsh/protocol.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -153,7 +154,10 @@ TEST(RshProtocol, NumbersOutOfRange) {
 TEST(RshProtocol, AnotherVersionIsNamed) {
   v1::FromCaller open;
   open.mutable_open()->set_protocol(77);
-  EXPECT_THAT(Error(DecodeFromCaller(Buffer(open.SerializeAsString())).status()), HasSubstr("speaks version 77"));
+  EXPECT_THAT(Error(DecodeFromCaller(Buffer(open.SerializeAsString())).status()),
+              HasSubstr(fmt::format("the caller speaks version 77 of the remote shell's protocol, this pod version {} "
+                                    "(muster {}); run the same muster in every pod",
+                                    kRshProtocol, Version())));
   v1::FromLauncher hello;
   hello.mutable_hello()->set_protocol(0);
   EXPECT_THAT(Error(DecodeFromLauncher(Buffer(hello.SerializeAsString())).status()), HasSubstr("speaks version 0"));
