@@ -32,6 +32,7 @@ class Table(unittest.TestResult):
         self.cluster = cluster
         self.folder = folder
         self.rows = []
+        self.began = time.monotonic()  # the test that runs now, or the class before its first test
 
     def startTest(self, test):
         super().startTest(test)
@@ -47,8 +48,6 @@ class Table(unittest.TestResult):
 
     def addSkip(self, test, reason):
         super().addSkip(test, reason)
-        if not hasattr(self, "began"):  # a whole class
-            self.began = time.monotonic()
         self.tell(test, "skipped", reason)
 
     def addError(self, test, error):
