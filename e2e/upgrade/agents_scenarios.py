@@ -10,6 +10,7 @@ import subprocess
 from muster_case import DEADLINE, clean, wait_gone
 from nodes_case import Nodes
 
+import credentials_test
 import versions
 from http2_frames import CALL, answer, field, message
 
@@ -107,6 +108,27 @@ class Mixed:
         self.assertEqual(guest.wait(), 143)
         self.assertEqual({worker.restarts for worker in left}, {0})
         self.all_exit(left, host, third)
+
+    def test_certificates_and_a_token(self):
+        """The coordinator is killed, too: the stand-in of the other version is reached with them."""
+        authority = credentials_test.Authority(self.dir, "job")
+        token = os.path.join(self.dir, "token")
+        with open(token, "w") as file:
+            file.write("of-this-job\n")
+        endpoint = self.endpoint()
+        host, *others = (
+            self.of(
+                version,
+                endpoint,
+                "1:3",
+                host=number == 0,
+                conf=f"last_call_timeout=600,token_file={token},{authority.conf(f'n{number}')}",
+            )
+            for number, version in enumerate((self.first, self.second, self.first))
+        )
+        self.assertEqual({worker.world_size for worker in self.workers(3)}, {3})
+        host.send(signal.SIGKILL)
+        self.all_exit(self.round_of(2, at_least=1), *others)
 
     def test_a_coordinator_alone(self):
         """It is of the first version. `muster wait` of the second one sees that it is there."""
