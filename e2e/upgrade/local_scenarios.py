@@ -49,11 +49,11 @@ class Local:
         self.assertIn("[both-node-0-1] [rank3]:I am 3\n", self.muster("logs", "both"))
         self.assertIn("[both-node-0-1] I am 2\n", self.muster("logs", "both", "--rank", "2"))
         self.assertIn("muster top: TrainJob both has ended: ", self.muster("top", "both", "--once"))
-        self.run_job(plain_job("both", "echo the second; exit 3", nodes=2), code=3)
+        self.run_job(plain_job("both", "echo the second; exit 3"), code=3)
         self.assertIn("I am 3", self.muster("logs", "both", "--previous"))
         self.by(self.first)
         self.assertEqual((self.row("both")[2], self.row("both")[-1]), ("Failed", "3"))
-        self.assertIn("[both-node-0-1] the second\n", self.muster("logs", "both", "--rank", "1"))
+        self.assertIn("[both-node-0-0] the second\n", self.muster("logs", "both", "--rank", "0"))
         self.assertIn("I am 3", self.muster("logs", "both", "--previous"))
 
     def test_a_job_that_runs(self):
