@@ -188,7 +188,8 @@ class Mixed:
 
     def test_standby_workers(self):
         """After a failure the workers of both nodes begin in standbys."""
-        words = ("--standby-workers", "auto", "--standby-delay", "0s", "--log-level", "debug")
+        words = ["--standby-workers", "auto", "--standby-delay", "0s", "--log-level", "debug"]
+        words += ["--standby-imports", "json,socket,subprocess"]  # so the first standby that is ready has them all
         _, *pair = self.mixed_pair("--max-restarts", "1", *words)
         workers = self.workers(2)
         for agent in pair:
