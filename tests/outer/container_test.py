@@ -82,7 +82,10 @@ class Containers(ContainerCase):
 
     def test_a_torchrun_inside_an_unchanged_image(self):
         volume = self.installed()
-        script = "torchrun --nproc-per-node 2 --no-python sh -c 'echo $RANK; test $RANK = 0 || exit 5; sleep 1000'"
+        worker = (
+            "echo $RANK; [ $RANK = 1 ] || { : >/tmp/said; sleep 1000; }; until [ -e /tmp/said ]; do :; done; exit 5"
+        )
+        script = f"torchrun --nproc-per-node 2 --no-python sh -c '{worker}'"
         done = self.box(
             "debian", "/muster/bin/muster", "exec", "--", "sh", "-c", script, user=2000, mounts=[volume]
         ).run()

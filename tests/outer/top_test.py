@@ -17,6 +17,7 @@ from muster_case import DEADLINE, MUSTER, clean, main, wait_gone
 from nodes_case import Nodes
 
 SAID = r"/healthz, /metrics, .* on (?:127\.0\.0\.1 )?port (\d+)"
+CLEARED = b"\x1b[2J"
 ENTERED = b"\x1b[?1049h"
 LEFT = b"\x1b[?1049l"
 KEYS = {
@@ -110,13 +111,18 @@ class Screen(TopCase):
 
     def see(self, pattern, gone=False):
         """Reads until the picture has the pattern, or has it no more."""
+        failure = f"{pattern!r} did not {'go' if gone else 'come'}"
+        self.until(lambda: bool(re.search(pattern, self.picture.text())) != gone, failure)
+        return self.picture.text()
+
+    def until(self, done, failure):
+        """Reads until done()."""
         end = time.monotonic() + DEADLINE
-        while bool(re.search(pattern, self.picture.text())) == gone:
+        while not done():
             left = end - time.monotonic()
             if left <= 0 or not select.select([self.terminal], [], [], left)[0]:
-                self.fail(f"{pattern!r} did not {'go' if gone else 'come'} in\n{self.picture.text()}")
+                self.fail(f"{failure} in\n{self.picture.text()}")
             self.picture.feed(os.read(self.terminal, 65536))
-        return self.picture.text()
 
     def press(self, *keys):
         for key in keys:
@@ -226,6 +232,7 @@ class Screen(TopCase):
             fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
             self.process.send_signal(signal.SIGWINCH)
             self.picture = Picture()
+            self.until(lambda: CLEARED in self.picture.all, "nothing was cleared")  # before it is the size before
             self.see(".")
             self.assertLessEqual(max(self.picture.rows), rows)
         self.see("(?m)quit$")
