@@ -34,10 +34,14 @@ def debian_of(binary):
     """The DebianFiles that `binary` was built with: this machine's, or those of setup-arm64."""
     architecture = architecture_of(binary)
     if architecture == own_architecture():
-        return DebianFiles("/", architecture)
+        return own_debian()
     if architecture != "arm64":
         raise Failed(f"{binary} is for {architecture}; make its packages on such a machine")
     return DebianFiles(output(os.path.join(ROOT, "build-support", "setup-arm64")).strip(), architecture)
+
+
+def own_debian():
+    return DebianFiles("/", own_architecture())
 
 
 class DebianFiles:

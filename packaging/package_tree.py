@@ -105,5 +105,5 @@ def write_licences(prefix, name, build, components):
     folder = f"share/doc/{name}"
     put(prefix, f"{folder}/copyright", source=os.path.join(ROOT, "LICENSE"))
     for part in (*components.linked, *components.shared):
-        if licence := build.debian.licence_of(part):
+        if licence := components.debian_of(part).licence_of(part):
             put(prefix, f"{folder}/licences/{part}", source=licence)

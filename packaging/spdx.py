@@ -15,7 +15,7 @@ def utc(moment):
     return datetime.datetime.fromtimestamp(moment, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def document(package, facts, commit, components, debian, binary_digest):
+def document(package, facts, commit, components, binary_digest):
     """`components`: of the package's binary, whose SHA-256 is `binary_digest`."""
     subject = {
         "SPDXID": ROOT_ID,
@@ -36,7 +36,7 @@ def document(package, facts, commit, components, debian, binary_digest):
     relationships = [relationship("SPDXRef-DOCUMENT", "DESCRIBES", ROOT_ID)]
     for kind, parts in (("STATIC_LINK", components.linked), ("DYNAMIC_LINK", components.shared)):
         for part in parts:
-            packages.append(part_of(part, debian))
+            packages.append(part_of(part, components.debian_of(part)))
             relationships.append(relationship(ROOT_ID, kind, packages[-1]["SPDXID"]))
     content = hashlib.sha256(repr(packages).encode()).hexdigest()
     return {
