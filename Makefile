@@ -130,8 +130,9 @@ lint: deps
 	@cmake --preset lint && cmake --build build/lint --target muster_proto muster_rsh_proto muster_version
 	@run-clang-tidy-16 -quiet -p build/lint -j $(JOBS) $(or $(FILES),'^$(CURDIR)/(base|net|http|rendezvous|launcher|rsh|agent|initializers|controller|local)/.*\.cc$$')
 
-# All for arm64 in build/arm64, by Debian's cross compiler. Its tests run in qemu's emulation of a processor, for two hours;
-# CONTRIBUTING.md says what cannot run there.
+# All for arm64 in build/arm64, by Debian's cross compiler. Its tests run in qemu's emulation of a processor, but for those
+# of PyTorch and of a cluster.
+ARM64_TESTS ?= -E '^(cluster|torch)[.]'
 arm64 arm64-programs: deps
 	@build-support/install-deps debian-packages-arm64.txt
 	@[ -f build/arm64/build.ninja ] || build-support/with-arm64 cmake --preset arm64
