@@ -339,6 +339,16 @@ class Layout(unittest.TestCase):
             ["controller/kube/client/informer.h"],
         )
 
+    def test_no_link_leads_out_of_the_checkout(self):
+        """Such a link means something on one machine only."""
+        listed = subprocess.run(["git", "ls-files", "--stage"], cwd=ROOT, capture_output=True, text=True)
+        if listed.returncode:
+            self.skipTest("SKIPPED: only a clone knows its links")
+        links = [line.split("\t")[1] for line in listed.stdout.splitlines() if line.startswith("120000 ")]
+        self.assertTrue(links, "git lists no link")
+        out = [name for name in links if not (ROOT / name).resolve().is_relative_to(ROOT)]
+        self.assertEqual(out, [])
+
     def test_every_room_is_known(self):
         folders = {path.parts[0] for path in tracked(".") if path.suffix in SOURCES and len(path.parts) > 1}
         self.assertLessEqual(folders, set(ALLOWED) | {"tests", "e2e"})
