@@ -16,6 +16,13 @@ namespace {
 constexpr char kNamespaceEnd = '\n';
 constexpr size_t kShown = 100;  // bytes shown of a text that is not XML
 
+// Since 2.9, which Debian 13 has, the old name is deprecated; Debian 12 has only that.
+#if XML_MAJOR_VERSION > 2 || XML_MINOR_VERSION >= 9
+constexpr auto* kLineNumber = &XML_GetCurrentLineNumber64;
+#else
+constexpr auto* kLineNumber = &XML_GetCurrentLineNumber;
+#endif
+
 class Reader {
  public:
   explicit Reader(const XmlElementEnd& ended) : ended_(ended), parser_(XML_ParserCreateNS(nullptr, kNamespaceEnd)) {
@@ -40,7 +47,7 @@ class Reader {
     const bool whole = XML_Parse(parser_.get(), xml.data(), static_cast<int>(xml.size()), 1) == XML_STATUS_OK;
     if (whole && status_.ok()) return status_;
     if (status_.ok()) status_ = absl::InvalidArgumentError(XML_ErrorString(XML_GetErrorCode(parser_.get())));
-    return Annotate(status_, fmt::format("line {}", XML_GetCurrentLineNumber(parser_.get())));
+    return Annotate(status_, fmt::format("line {}", kLineNumber(parser_.get())));
   }
 
  private:
