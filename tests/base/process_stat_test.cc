@@ -49,8 +49,8 @@ TEST(ProcessStatTest, DeadOnesAreZombiesAndWhatIsTakenDown) {
   }
 }
 
-TEST(ProcessStatTest, OfThisProcess) {
-  std::ifstream file("/proc/self/stat");
+TEST(ProcessStatTest, OfThisThread) {
+  std::ifstream file("/proc/thread-self/stat");
   std::string line;
   ASSERT_TRUE(std::getline(file, line));
   const auto stat = ProcessStat::Parse(line);

@@ -2,9 +2,15 @@
 """Shared by the tests of `muster exec`."""
 
 import os
+import signal
 import subprocess
 
 from muster_case import DEADLINE, MUSTER, PYTHON, MusterCase, clean
+
+from class_runner import EMULATED
+
+# The real-time signals that the tests send. None under emulation: qemu gives them other numbers.
+REAL_TIME = [] if EMULATED else range(signal.SIGRTMIN, signal.SIGRTMAX + 1)
 
 # Prints each signal it gets, one line each, and ends by none of them. It uses sigwait: a signal that came between a
 # handler's check and a pause() would only be reported with the next one.

@@ -8,10 +8,8 @@ import struct
 import subprocess
 import unittest
 
-from exec_case import LISTENER, POLITE, ExecCase
+from exec_case import LISTENER, POLITE, REAL_TIME, ExecCase
 from muster_case import DEADLINE, MUSTER, clean, main, sanitized, wait_gone
-
-from class_runner import EMULATED
 
 ORPHANS = """
 import os, sys
@@ -251,8 +249,7 @@ class Transparent(ExecCase):
             "--wire=torch", "--no-python", "--signals-to-handle", "SIGTERM,SIGUSR2", "--", *self.script(LISTENER)
         )
         self.assertEqual(process.stdout.readline(), "ready\n")
-        real_time = () if EMULATED else (signal.SIGRTMIN + 3,)  # qemu keeps some of them for itself
-        for number in (signal.SIGUSR1, signal.SIGWINCH, *real_time, signal.SIGHUP):
+        for number in (signal.SIGUSR1, signal.SIGWINCH, *REAL_TIME, signal.SIGHUP):
             process.send_signal(number)
             self.assertEqual(process.stdout.readline(), f"{int(number)}\n")
 
@@ -279,9 +276,12 @@ class Signals(ExecCase):
     def test_every_signal_reaches_the_command(self):
         process = self.begin("--", *self.script(LISTENER))
         self.assertEqual(process.stdout.readline(), "ready\n")
-        for name in ("HUP", "QUIT", "USR1", "USR2", "ALRM", "VTALRM", "PROF", "WINCH", "IO", "RTMIN", "RTMAX"):
+        for name in ("HUP", "QUIT", "USR1", "USR2", "ALRM", "VTALRM", "PROF", "WINCH", "IO"):
             process.send_signal(signal.Signals["SIG" + name])
             self.assertEqual(process.stdout.readline(), f"{int(signal.Signals['SIG' + name])}\n", name)
+        for number in REAL_TIME:
+            process.send_signal(number)
+            self.assertEqual(process.stdout.readline(), f"{int(number)}\n")
 
     def test_the_commands_own_answer_to_term_counts(self):
         for code in (0, 3):

@@ -15,13 +15,14 @@ import threading
 import time
 import unittest
 
+from exec_case import REAL_TIME
 from muster_case import DEADLINE, MUSTER, PYTHON, MusterCase, clean, main, wait_gone
 
 NAMED = [
     getattr(signal, "SIG" + name)
     for name in ("HUP", "QUIT", "USR1", "USR2", "ALRM", "VTALRM", "PROF", "CONT", "WINCH", "IO")
 ]
-FORWARDED = [*map(int, NAMED), *range(signal.SIGRTMIN, signal.SIGRTMAX + 1)]
+FORWARDED = [*map(int, NAMED), *REAL_TIME]
 DEADLY = (
     "HUP",
     "INT",
