@@ -42,6 +42,7 @@ TEST(CloseFrom, ClosesAllButThoseThatAreKept) {
         Row{"by listing", {SYS_close_range}, Closing::kNow}, Row{"by listing", {SYS_close_range}, Closing::kOnExec},
         Row{"by number", {SYS_close_range, SYS_getdents64}, Closing::kNow},
         Row{"by number", {SYS_close_range, SYS_getdents64}, Closing::kOnExec}}) {
+    if (!row.denied.empty() && prctl(PR_GET_SECCOMP, 0, 0, 0, 0) < 0) GTEST_SKIP() << "no seccomp (under emulation)";
     const pid_t child = fork();
     if (child == 0) {
       rlimit limit{};
@@ -50,7 +51,7 @@ TEST(CloseFrom, ClosesAllButThoseThatAreKept) {
       setrlimit(RLIMIT_NOFILE, &limit);
       for (int fd = 3; fd < 200; ++fd) dup2(0, fd);
       const std::vector<int> kept = {150, 4, 5};
-      if (!Deny(row.denied)) _exit(1);
+      if (!row.denied.empty() && !Deny(row.denied)) _exit(1);
       CloseFrom(3, row.when, kept);
       for (int fd = 0; fd < 256; ++fd) {
         const int flags = fcntl(fd, F_GETFD);

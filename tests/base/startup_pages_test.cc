@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -26,6 +27,7 @@ long MappedKib() {
 }
 
 TEST(StartupPages, AreLetGoAndComeBack) {
+  if (getenv("MUSTER_EMULATED") != nullptr) GTEST_SKIP() << "under emulation: the mapped sizes in smaps are all 0";
   const long before = MappedKib();
   DropStartupPages();
   const long after = MappedKib();  // code that ran after the drop is mapped again

@@ -14,6 +14,7 @@ import time
 from mpi_case import MpiPods
 from muster_case import DEADLINE, main, wait_gone
 
+from class_runner import not_emulated
 from remote_shells import RshCase
 
 NOT_REACHED = 200
@@ -301,6 +302,7 @@ class IntelMpi(Mpich):
     insists = {"I_MPI_HYDRA_BOOTSTRAP": "ssh", "I_MPI_HYDRA_BOOTSTRAP_EXEC": "{ssh}"}
     not_told = ("I_MPI_HYDRA_IFACE",)
 
+    @not_emulated("the command lines in /proc, by which the test finds the remote shell, are qemu's")
     def test_workers_that_come_after_the_launcher(self):
         """Intel's mpiexec shows the output of a remote shell only after the shell has ended."""
         launcher = self.launcher()
