@@ -18,6 +18,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from initializer_case import BINARY, DEADLINE, MIB, main, preloaded, some_bytes
 from local_case import LocalCase
 
+from class_runner import not_emulated
 from web_server import WebServer
 
 NO_ROOM = "No space left on device; give it a larger volume, or make room"
@@ -47,6 +48,7 @@ class TargetCase(LocalCase):
         self.assertFalse(os.path.exists(self.in_target(".muster/manifest.json")))
 
 
+@not_emulated("qemu has no seccomp")
 class Denied(TargetCase):
     """A kernel, sandbox or seccomp profile without some system calls."""
 

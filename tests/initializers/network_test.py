@@ -27,6 +27,7 @@ from initializer_case import (
 needs("s3-server", "run build-support/setup-venv s3-server", "hypercorn")
 
 import certificate
+from class_runner import not_emulated
 from fault_proxy import FaultProxy
 from forward_proxy import ForwardProxy
 from free_port import free_port
@@ -174,6 +175,7 @@ class Addresses(NetworkCase):
         server = self.serve()
         self.succeeds(f"http://localhost:{server.server_address[1]}/f", {"f": self.data})
 
+    @not_emulated("with-arm64's user namespace has no right to port 53 of the machine")
     def test_a_name_server_that_never_answers_aaaa(self):
         """RFC 4074 section 4.1. The IPv4 address is used before the try times out."""
         if os.geteuid() != 0:

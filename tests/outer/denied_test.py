@@ -11,6 +11,8 @@ import unittest
 from exec_case import ExecCase
 from muster_case import DEADLINE, MUSTER, PYTHON, clean, main, sanitized
 
+from class_runner import not_emulated
+
 DENY = os.environ.get("MUSTER_DENY", os.path.join(os.path.dirname(MUSTER), "muster_deny"))
 BOTH = (errno.ENOSYS, errno.EPERM)
 EXEC = ("exec", "--termination-log", "", "--", "sh", "-c", "echo ran")
@@ -18,6 +20,7 @@ RUN = ("run", "--standalone", "--nproc-per-node", "2", "--tee", "3", "--no-pytho
 NODES = ("run", "--nodes-on-this-machine", "2", "--no-python", "sh", "-c", "echo ran")
 
 
+@not_emulated("qemu has no seccomp")
 class SystemCalls(ExecCase):
     def denied(self, calls, number, *arguments):
         return subprocess.run(
