@@ -25,7 +25,8 @@ Status Gone(pid_t pid) { return absl::NotFoundError(fmt::format("process {} has 
 }  // namespace
 
 std::optional<int64_t> ProcessStart(pid_t pid) {
-  std::ifstream file(fmt::format("/proc/{}/stat", pid));
+  // The file of the first thread: under qemu's user mode a process reads made-up values in its own /proc/PID/stat.
+  std::ifstream file(fmt::format("/proc/{0}/task/{0}/stat", pid));
   std::string line;
   std::getline(file, line, '\0');
   const auto stat = ProcessStat::Parse(line);

@@ -14,7 +14,8 @@
 
 namespace muster::local {
 
-// The start time in clock ticks since the machine's start, from /proc/PID/stat; nullopt: the process has ended.
+// The start time in clock ticks since the machine's start, from /proc/PID/task/PID/stat; nullopt: the process has
+// ended.
 std::optional<int64_t> ProcessStart(pid_t pid);
 
 class ProcessHandle {
