@@ -131,8 +131,8 @@ lint: deps
 	@run-clang-tidy-16 -quiet -p build/lint -j $(JOBS) $(or $(FILES),'^$(CURDIR)/(base|net|http|rendezvous|launcher|rsh|agent|initializers|controller|local)/.*\.cc$$')
 
 # All for arm64 in build/arm64, by Debian's cross compiler. Its tests run in qemu's emulation of a processor, but for those
-# of PyTorch and of a cluster.
-ARM64_TESTS ?= -E '^(cluster|torch)[.]'
+# of PyTorch, of a cluster and of `muster local`.
+ARM64_TESTS ?= -E '^(cluster|torch|local)[.]'
 arm64 arm64-programs: deps
 	@build-support/install-deps debian-packages-arm64.txt
 	@[ -f build/arm64/build.ninja ] || build-support/with-arm64 cmake --preset arm64
