@@ -8,8 +8,11 @@ import unittest
 
 from muster_case import MUSTER, MusterCase, main, sanitized
 
+from class_runner import EMULATED
+
 PT_DYNAMIC, PT_INTERP = 2, 3
 MOST_BYTES = 17_000_000
+STRIP = "aarch64-linux-gnu-strip" if EMULATED else "strip"
 
 
 @unittest.skipIf(sanitized(), "a sanitizer's binary is dynamic and large")
@@ -30,7 +33,7 @@ class Binary(MusterCase):
 
     def test_it_is_small(self):
         stripped = os.path.join(self.dir, "muster")
-        subprocess.run(["strip", "-o", stripped, MUSTER], check=True)
+        subprocess.run([STRIP, "-o", stripped, MUSTER], check=True)
         self.assertLessEqual(os.path.getsize(stripped), MOST_BYTES)
 
 
