@@ -68,6 +68,15 @@ function(muster_room name)
   endif()
 endfunction()
 
+# An interface library: what pkg-config names for the modules ARGN, and what these need, as plain -l names: the linker
+# takes shared libraries, or archives with -static, in an order that works for both. (The imported targets of CMake's
+# packages name shared libraries only.)
+function(muster_libraries name)
+  pkg_check_modules(${name} REQUIRED ${ARGN})
+  add_library(${name} INTERFACE)
+  target_link_libraries(${name} INTERFACE -Wl,--push-state,--as-needed ${${name}_STATIC_LDFLAGS} -Wl,--pop-state)
+endfunction()
+
 # A GoogleTest binary. It runs in the checkout's root: with a path of its files among the compiler flags ccache would
 # miss in other clones. All cases are one ctest entry and one process, except those that APART names by GoogleTest's
 # patterns ("*": all). These are entries of their own, because they fork, or set limits, signals or variables of the
