@@ -13,6 +13,7 @@ import time
 
 from muster_case import DEADLINE, MUSTER, alive, main, wait_gone
 
+from class_runner import EMULATED
 from credentials_test import Authority
 from remote_shells import RshCase, clean
 
@@ -248,12 +249,13 @@ class Reaching(RshCase):
         data = os.urandom(2_000_000)
         done = self.rsh(pod, "cat", env=files(ours, "caller"), input=data)
         self.assertEqual((done.returncode, done.stdout == data), (0, True), done.stderr)
+        patience = ["--rsh-timeout", "20" if EMULATED else "2"]
         for env in ({}, files(theirs, "stranger")):
-            done = self.rsh(pod, "true", env=env, flags=["--rsh-timeout", "2"])
+            done = self.rsh(pod, "true", env=env, flags=patience)
             self.assertIn(done.returncode, (BAD_CONFIGURATION, NOT_REACHED), done.stderr)
             self.assertRegex(done.stderr.decode(), r"(?i)tls|certificate|handshake|ssl")
         bare = self.pod()
-        done = self.rsh(bare, "true", env=files(ours, "careful"), flags=["--rsh-timeout", "2"])
+        done = self.rsh(bare, "true", env=files(ours, "careful"), flags=patience)
         self.assertIn(done.returncode, (BAD_CONFIGURATION, NOT_REACHED), done.stderr)
         self.assertRegex(done.stderr.decode(), r"(?i)tls|certificate|handshake|ssl")
 
