@@ -16,6 +16,8 @@ import time
 from muster_case import DEADLINE, MUSTER, clean, main, wait_gone
 from nodes_case import Nodes
 
+from class_runner import not_emulated
+
 SAID = r"/healthz, /metrics, .* on (?:127\.0\.0\.1 )?port (\d+)"
 CLEARED = b"\x1b[2J"
 ENTERED = b"\x1b[?1049h"
@@ -202,6 +204,10 @@ class Screen(TopCase):
             self.see("running")
             self.process.send_signal(number)
             self.end(128 + number)
+
+    @not_emulated("SIGABRT ends qemu itself")
+    def test_abort_gives_the_terminal_back(self):
+        endpoint, _, _ = self.run_of_two()
         self.begin(endpoint)
         self.see("running")
         self.process.send_signal(signal.SIGABRT)
