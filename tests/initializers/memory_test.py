@@ -17,6 +17,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from initializer_case import BINARY, MIB, InitializerCase, clean_environment, main
 
 import certificate
+from class_runner import not_emulated
 from hub_server import HubServer
 from sanitizer import sanitizer_of
 from web_server import WebServer
@@ -25,6 +26,7 @@ MOST = 64 * MIB
 MANY = 20_000
 
 
+@not_emulated("qemu's translations of the program count as its memory")
 class Peak(InitializerCase):
     @classmethod
     def setUpClass(cls):
